@@ -1,0 +1,1 @@
+//! CEL as Kubernetes speaks it: parse, check, evaluate under a budget

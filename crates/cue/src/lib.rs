@@ -1,0 +1,1 @@
+//! CUE: parse, compile once, evaluate fast, never crash

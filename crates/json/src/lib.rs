@@ -1,0 +1,1 @@
+//! JSON values for everyone else: YAML in and out, quantities, paths

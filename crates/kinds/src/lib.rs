@@ -1,0 +1,1 @@
+//! The kinds that every cluster knows: schemas, defaults, validation, columns

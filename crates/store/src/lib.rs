@@ -1,0 +1,1 @@
+//! Revisioned key-value store with watch, in memory or on disk
