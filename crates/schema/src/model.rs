@@ -12,6 +12,7 @@ use serde_json::Value;
 ///
 /// The default node allows anything and knows nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a keyword of its own in OpenAPI")]
 pub struct Schema {
     /// The JSON type, or `None` where any is allowed (`x-kubernetes-int-or-string`,
     /// `x-kubernetes-preserve-unknown-fields`).
