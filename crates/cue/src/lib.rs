@@ -2,5 +2,6 @@
 
 pub mod ast;
 pub mod number;
+pub mod regex;
 pub mod token;
 pub mod value;
