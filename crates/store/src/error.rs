@@ -1,0 +1,172 @@
+//! Why an operation failed: one error per kind of operation.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::value::{DecodeError, Entry, Revision};
+
+/// A write that did not happen.
+#[derive(thiserror::Error)]
+pub enum WriteError<V> {
+    /// The key is not in the state the writer expected; read it again and decide anew.
+    #[error("the key is not in the expected state: it {}", describe(current.as_ref()))]
+    Conflict {
+        /// What is there instead.
+        current: Option<Entry<V>>,
+    },
+    /// There is nothing to delete.
+    #[error("the key does not exist")]
+    NotFound,
+    /// The storage failed, now or earlier. Whether this write will be there after a restart is
+    /// unknown; until then the store refuses writes and goes on serving reads.
+    #[error("the storage failed")]
+    Storage(#[source] Arc<StorageError>),
+    /// The store has been closed, or the keyspace dropped.
+    #[error("the store is closed")]
+    Closed,
+}
+
+fn describe<V>(current: Option<&Entry<V>>) -> String {
+    match current {
+        Some(entry) => format!("was last written at revision {}", entry.modified),
+        None => "does not exist".to_owned(),
+    }
+}
+
+impl<V> fmt::Debug for WriteError<V> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Conflict { current } => formatter
+                .debug_struct("Conflict")
+                .field("current", current)
+                .finish(),
+            Self::NotFound => formatter.write_str("NotFound"),
+            Self::Storage(source) => formatter.debug_tuple("Storage").field(source).finish(),
+            Self::Closed => formatter.write_str("Closed"),
+        }
+    }
+}
+
+/// A read of the past that is not possible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RangeError {
+    /// The history needed to reconstruct that revision is gone.
+    #[error("the revision has been compacted; the oldest one available is {oldest}")]
+    Compacted {
+        /// The oldest revision that can still be read.
+        oldest: Revision,
+    },
+    /// No write has had that revision yet.
+    #[error("the revision is in the future; the current one is {current}")]
+    Future {
+        /// The revision of the latest write.
+        current: Revision,
+    },
+}
+
+/// A watch that cannot start or go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WatchError {
+    /// Events that the watcher has not seen are gone; it has to read everything again.
+    #[error("the revision has been compacted; the oldest one to watch from is {oldest}")]
+    Compacted {
+        /// The oldest revision a watch can start from.
+        oldest: Revision,
+    },
+    /// No write has had that revision yet.
+    #[error("the revision is in the future; the current one is {current}")]
+    Future {
+        /// The revision of the latest write.
+        current: Revision,
+    },
+    /// The store has been closed, or the keyspace dropped.
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// A data directory that cannot be used. Nothing in it has been changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The path leads to something that is not a directory.
+    #[error("{} is not a directory", path.display())]
+    NotADirectory {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// Another process, or another store in this process, has the directory open.
+    #[error("{} is in use by another process", path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory has content that is not a store's.
+    #[error("{} is not a data directory: it holds {found:?}; give an empty or a new one", path.display())]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// A file in it that no store wrote.
+        found: String,
+    },
+    /// A newer version wrote the directory.
+    #[error("{} has data format {found}, and this version reads only {supported}; use a newer version", path.display())]
+    Format {
+        /// The directory.
+        path: PathBuf,
+        /// The format version it says it has.
+        found: String,
+        /// The format version this code reads and writes.
+        supported: u32,
+    },
+    /// The data is damaged. It is left as it is, for a backup or an expert.
+    #[error("the data in {} is damaged: {reason}", path.display())]
+    Corrupt {
+        /// The directory or file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A stored value cannot be read.
+    #[error("the value of {key:?} in keyspace {keyspace:?} in {} cannot be read", path.display())]
+    Value {
+        /// The directory.
+        path: PathBuf,
+        /// The keyspace of the value.
+        keyspace: String,
+        /// Its key.
+        key: String,
+        /// Why it cannot be read.
+        source: DecodeError,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} {}", path.display())]
+    Io {
+        /// What was attempted.
+        action: &'static str,
+        /// The file or directory concerned.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+}
+
+/// The storage under a durable store failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action}")]
+pub struct StorageError {
+    /// What was attempted.
+    pub(crate) action: &'static str,
+    /// The database's answer.
+    #[source]
+    pub(crate) source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+impl StorageError {
+    /// For use with `map_err`: what was attempted, then the answer.
+    pub(crate) fn during<E: Into<redb::Error>>(action: &'static str) -> impl FnOnce(E) -> Self {
+        move |source| Self {
+            action,
+            source: Box::new(source.into()),
+        }
+    }
+}
