@@ -1,8 +1,16 @@
 //! Structural schemas: validate, prune, default
 
+pub mod decode;
+pub mod document;
 pub mod field;
+mod format;
 mod model;
+mod number;
+mod parse;
+mod pattern;
 pub mod text;
 
+pub use document::Document;
 pub use field::{Cause, FieldError, FieldErrorKind, FieldPath, aggregate};
 pub use model::{Limits, ListType, Logic, MapType, PatchStrategy, Rule, Schema, Type};
+pub use parse::parse;

@@ -12,7 +12,10 @@ use serde_json::Value;
 ///
 /// The default node allows anything and knows nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a keyword of its own in OpenAPI")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a keyword of its own in OpenAPI"
+)]
 pub struct Schema {
     /// The JSON type, or `None` where any is allowed (`x-kubernetes-int-or-string`,
     /// `x-kubernetes-preserve-unknown-fields`).
@@ -32,6 +35,8 @@ pub struct Schema {
     pub properties: BTreeMap<String, Arc<Schema>>,
     /// Schema of the values of a map; an object has either this or `properties`.
     pub additional_properties: Option<Arc<Schema>>,
+    /// `additionalProperties: false`: no field beyond `properties` may be there.
+    pub closed: bool,
     /// Fields that have to be there.
     pub required: Vec<String>,
     /// Schema of the items of an array.
@@ -62,6 +67,14 @@ pub struct Schema {
     pub type_name: Option<Arc<str>>,
 }
 
+impl Schema {
+    /// Whether the node says nothing of its value: as `additional_properties` it stands for
+    /// `additionalProperties: true`, because a schema of its own has at least a type.
+    pub fn is_unspecified(&self) -> bool {
+        self.kind.is_none() && !self.int_or_string && !self.preserve_unknown_fields
+    }
+}
+
 /// JSON types as OpenAPI names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
@@ -77,6 +90,33 @@ pub enum Type {
     Number,
     /// `boolean`
     Boolean,
+}
+
+impl Type {
+    /// The type that OpenAPI calls `name`.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "object" => Self::Object,
+            "array" => Self::Array,
+            "string" => Self::String,
+            "integer" => Self::Integer,
+            "number" => Self::Number,
+            "boolean" => Self::Boolean,
+            _ => return None,
+        })
+    }
+
+    /// OpenAPI's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+        }
+    }
 }
 
 /// Restrictions on a single value.

@@ -1,0 +1,262 @@
+//! Decoding of single values, and of the types that read their JSON themselves: times, quantities,
+//! base64 and int-or-string.
+
+use serde_json::Value;
+
+use super::{DecodeError, Mismatch, qualified};
+use crate::model::{Schema, Type};
+use crate::text;
+
+const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
+
+/// Whether decoding keeps whatever is there: raw extensions and free-form JSON.
+pub(super) fn is_opaque(schema: &Schema) -> bool {
+    let typed = schema.kind.is_some() || schema.int_or_string || is_quantity(schema);
+    !typed
+        || (schema.preserve_unknown_fields
+            && schema.properties.is_empty()
+            && schema.additional_properties.is_none()
+            && schema.items.is_none())
+}
+
+fn is_quantity(schema: &Schema) -> bool {
+    schema.type_name.as_deref() == Some(QUANTITY)
+}
+
+/// The Go type of a scalar field.
+pub(super) fn go_type(schema: &Schema) -> String {
+    if let Some(name) = &schema.type_name {
+        return qualified(name);
+    }
+    let format = schema.format.as_deref();
+    match (schema.kind, format) {
+        (Some(Type::String), Some("byte")) => "[]uint8".to_owned(),
+        (Some(Type::String), _) => "string".to_owned(),
+        (Some(Type::Integer), format) => format.unwrap_or("int64").to_owned(),
+        (Some(Type::Number), Some("float")) => "float32".to_owned(),
+        (Some(Type::Number), _) => "float64".to_owned(),
+        (Some(Type::Boolean), _) => "bool".to_owned(),
+        _ => "interface {}".to_owned(),
+    }
+}
+
+/// Checks a value that is neither list nor object; `mismatch` makes the error for a wrong type.
+pub(super) fn check(
+    value: &Value,
+    schema: &Schema,
+    mismatch: impl Fn(&Value, &str) -> DecodeError,
+) -> Result<(), DecodeError> {
+    if is_quantity(schema) {
+        return quantity(value);
+    }
+    if schema.int_or_string {
+        return int_or_string(value);
+    }
+    let format = schema.format.as_deref();
+    match (schema.kind, value) {
+        (Some(Type::String), Value::String(text)) if format == Some("byte") => base64(text),
+        (Some(Type::String), _) if format == Some("date-time") => time(value, schema),
+        (Some(Type::String), Value::String(_))
+        | (Some(Type::Boolean), Value::Bool(_))
+        | (Some(Type::Number), Value::Number(_))
+        | (None, _) => Ok(()),
+        (Some(Type::Integer), Value::Number(number)) if fits(number, format) => Ok(()),
+        _ => Err(mismatch(value, &go_type(schema))),
+    }
+}
+
+fn fits(number: &serde_json::Number, format: Option<&str>) -> bool {
+    match format {
+        Some("int32") => number
+            .as_i64()
+            .is_some_and(|value| i32::try_from(value).is_ok()),
+        _ => number.is_i64(),
+    }
+}
+
+fn int_or_string(value: &Value) -> Result<(), DecodeError> {
+    match value {
+        Value::String(_) => Ok(()),
+        Value::Number(number) if fits(number, Some("int32")) => Ok(()),
+        other => Err(Mismatch::new(other, "", &[], "int32").into()),
+    }
+}
+
+/// A quantity reads the raw text of any JSON value, so that even a list is refused for its form.
+fn quantity(value: &Value) -> Result<(), DecodeError> {
+    let well_formed = match value {
+        Value::String(text) => is_quantity_text(text.trim()),
+        Value::Number(number) => is_quantity_text(&number.to_string()),
+        _ => false,
+    };
+    if well_formed {
+        return Ok(());
+    }
+    let rule = "quantities must match the regular expression \
+        '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+    Err(DecodeError::Other(rule.to_owned()))
+}
+
+fn is_quantity_text(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let end = unsigned
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(unsigned.len());
+    let (number, suffix) = unsigned.split_at(end);
+    let digits = number.bytes().filter(u8::is_ascii_digit).count();
+    if digits == 0 || number.len() - digits > 1 {
+        return false;
+    }
+    match suffix {
+        "" | "n" | "u" | "m" | "k" | "M" | "G" | "T" | "P" | "E" | "Ki" | "Mi" | "Gi" | "Ti"
+        | "Pi" | "Ei" => true,
+        _ => suffix
+            .strip_prefix(['e', 'E'])
+            .is_some_and(|exponent| exponent.parse::<i32>().is_ok()),
+    }
+}
+
+/// Go's standard decoding, quantum by quantum: line breaks are skipped, and the error has the offset
+/// that Go would name.
+fn base64(text: &str) -> Result<(), DecodeError> {
+    let corrupt = |offset: usize| {
+        Err(DecodeError::Other(format!(
+            "illegal base64 data at input byte {offset}"
+        )))
+    };
+    let mut rest = text
+        .bytes()
+        .enumerate()
+        .filter(|(_, byte)| !matches!(byte, b'\n' | b'\r'))
+        .peekable();
+    loop {
+        for position in 0..4 {
+            match (position, rest.next()) {
+                (0, None) => return Ok(()),
+                (_, None) => return corrupt(text.len() - position),
+                (2, Some((offset, b'='))) => match rest.next() {
+                    None => return corrupt(text.len()),
+                    Some((_, b'=')) => {
+                        return rest.next().map_or(Ok(()), |(after, _)| corrupt(after));
+                    }
+                    Some(_) => return corrupt(offset),
+                },
+                (3, Some((_, b'='))) => {
+                    return rest.next().map_or(Ok(()), |(after, _)| corrupt(after));
+                }
+                (_, Some((_, byte))) if byte.is_ascii_alphanumeric() || b"+/".contains(&byte) => {}
+                (_, Some((offset, _))) => return corrupt(offset),
+            }
+        }
+    }
+}
+
+fn time(value: &Value, schema: &Schema) -> Result<(), DecodeError> {
+    let Value::String(written) = value else {
+        return Err(Mismatch::new(value, "", &[], "string").into());
+    };
+    let layout = if schema.type_name.as_deref() == Some(MICRO_TIME) {
+        "2006-01-02T15:04:05.000000Z07:00"
+    } else {
+        "2006-01-02T15:04:05Z07:00"
+    };
+    time_problem(written).map_or(Ok(()), |problem| {
+        let quoted = text::quote(written);
+        let problem = match problem {
+            TimeProblem::Layout(problem) => {
+                format!("parsing time {quoted} as \"{layout}\": {problem}")
+            }
+            TimeProblem::Value(problem) => format!("parsing time {quoted}: {problem}"),
+        };
+        Err(DecodeError::Other(problem))
+    })
+}
+
+/// Go names the layout only where the text does not follow it.
+enum TimeProblem {
+    Layout(String),
+    Value(String),
+}
+
+/// What Go's `time.Parse` says of a text that is not in RFC 3339; `None` if it is.
+fn time_problem(written: &str) -> Option<TimeProblem> {
+    let cannot = |rest: &str, element: &str| {
+        let problem = format!(
+            "cannot parse {} as {}",
+            text::quote(rest),
+            text::quote(element)
+        );
+        Some(TimeProblem::Layout(problem))
+    };
+    let out_of_range = |what: &str| Some(TimeProblem::Value(format!("{what} out of range")));
+    let elements = [
+        ("2006", 4, "-", "year", 0..=9999),
+        ("01", 2, "-", "month", 1..=12),
+        // How many days there are is known only at the end.
+        ("02", 2, "T", "day", 0..=99),
+        ("15", 2, ":", "hour", 0..=23),
+        ("04", 2, ":", "minute", 0..=59),
+        ("05", 2, "", "second", 0..=59),
+    ];
+    let mut rest = written;
+    let mut numbers = [0_u32; 6];
+    for (slot, (element, width, separator, what, range)) in numbers.iter_mut().zip(elements) {
+        let Some(digits) = rest
+            .get(..width)
+            .filter(|part| part.bytes().all(|b| b.is_ascii_digit()))
+        else {
+            return cannot(rest, element);
+        };
+        *slot = digits.parse().unwrap_or_default();
+        if !range.contains(slot) {
+            return out_of_range(what);
+        }
+        rest = &rest[width..];
+        let Some(after) = rest.strip_prefix(separator) else {
+            return cannot(rest, separator);
+        };
+        rest = after;
+    }
+    if let Some(fraction) = rest.strip_prefix(['.', ',']) {
+        let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
+        if digits > 0 {
+            rest = &fraction[digits..];
+        }
+    }
+    rest = match rest.strip_prefix('Z') {
+        Some(after) => after,
+        None if is_offset(rest) => &rest[6..],
+        None => return cannot(rest, "Z07:00"),
+    };
+    if !rest.is_empty() {
+        return Some(TimeProblem::Value(format!(
+            "extra text: {}",
+            text::quote(rest)
+        )));
+    }
+    let [year, month, day, ..] = numbers;
+    if day == 0 || day > days_in(year, month) {
+        out_of_range("day")
+    } else {
+        None
+    }
+}
+
+fn is_offset(zone: &str) -> bool {
+    let bytes = zone.as_bytes();
+    matches!(bytes, [b'+' | b'-', _, _, b':', _, _, ..])
+        && [1, 2, 4, 5]
+            .iter()
+            .all(|index| bytes[*index].is_ascii_digit())
+}
+
+/// Days of a month in the Gregorian calendar.
+pub(crate) fn days_in(year: u32, month: u32) -> u32 {
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        _ => 31,
+    }
+}

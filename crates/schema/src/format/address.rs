@@ -1,0 +1,241 @@
+//! Addresses: of networks, hosts, people and resources.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::constant;
+
+static HOSTNAME: LazyLock<Regex> = LazyLock::new(|| {
+    // Letters include those of other scripts and symbols; only a top-level domain has letters alone.
+    let word = r"a-zA-Z0-9\p{S}\p{L}";
+    let alone = format!(r"[{word}](?:-?[{word}]{{0,62}})?");
+    let label = format!(r"[{word}](?:[{word}\-]{{0,61}}[{word}])?");
+    constant(&format!(
+        r"^(?:{alone}|(?:{label}\.)+[a-zA-Z\p{{L}}]{{2,63}})$"
+    ))
+});
+
+pub(super) fn is_hostname(text: &str) -> bool {
+    HOSTNAME.is_match(text) && text.len() <= 255 && text.split('.').all(|label| label.len() <= 63)
+}
+
+/// An address as old versions of Go read it: octets may have leading zeros.
+pub(super) fn parse_ip_sloppy(text: &str) -> Option<IpAddr> {
+    if text.contains(':') {
+        return text.parse::<Ipv6Addr>().ok().map(IpAddr::V6);
+    }
+    let mut octets = [0_u8; 4];
+    let mut parts = text.split('.');
+    for octet in &mut octets {
+        let part = parts.next()?;
+        if part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let significant = part.trim_start_matches('0');
+        *octet = if significant.is_empty() {
+            0
+        } else {
+            significant.parse().ok()?
+        };
+    }
+    parts
+        .next()
+        .is_none()
+        .then(|| IpAddr::V4(Ipv4Addr::from(octets)))
+}
+
+pub(super) fn is_cidr(text: &str) -> bool {
+    let Some((address, prefix)) = text.split_once('/') else {
+        return false;
+    };
+    let Some(address) = parse_ip_sloppy(address) else {
+        return false;
+    };
+    let bits = if address.is_ipv4() { 32 } else { 128 };
+    prefix.bytes().all(|byte| byte.is_ascii_digit())
+        && prefix.parse::<u32>().is_ok_and(|prefix| prefix <= bits)
+}
+
+/// Hardware addresses of 6, 8 or 20 bytes, in bytes or in pairs of bytes.
+pub(super) fn is_mac(text: &str) -> bool {
+    let is_hex = |part: &str, length: usize| {
+        part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let (separator, width) = match text.as_bytes() {
+        [_, _, b':', ..] => (':', 2),
+        [_, _, b'-', ..] => ('-', 2),
+        [_, _, _, _, b'.', ..] => ('.', 4),
+        _ => return false,
+    };
+    let parts: Vec<&str> = text.split(separator).collect();
+    let bytes = parts.len() * width / 2;
+    matches!(bytes, 6 | 8 | 20) && parts.iter().all(|part| is_hex(part, width))
+}
+
+/// What Go's `url.ParseRequestURI` accepts: an absolute URI or an absolute path.
+pub(super) fn is_request_uri(text: &str) -> bool {
+    if text.is_empty() || text.bytes().any(|byte| byte < 0x20 || byte == 0x7f) {
+        return false;
+    }
+    if text == "*" {
+        return true;
+    }
+    let (scheme, rest) = match split_scheme(text) {
+        Ok(split) => split,
+        Err(()) => return false,
+    };
+    let path = rest.split('?').next().unwrap_or(rest);
+    if !path.starts_with('/') {
+        return scheme;
+    }
+    match path.strip_prefix("//").filter(|_| scheme) {
+        Some(after) => {
+            let end = after.find('/').unwrap_or(after.len());
+            is_authority(&after[..end]) && is_percent_encoded(&after[end..])
+        }
+        None => is_percent_encoded(path),
+    }
+}
+
+/// Whether there is a scheme, and what follows it; an error if it is malformed.
+fn split_scheme(text: &str) -> Result<(bool, &str), ()> {
+    for (index, character) in text.char_indices() {
+        match character {
+            'a'..='z' | 'A'..='Z' => {}
+            '0'..='9' | '+' | '-' | '.' if index > 0 => {}
+            ':' if index == 0 => return Err(()),
+            ':' => return Ok((true, &text[index + 1..])),
+            _ => return Ok((false, text)),
+        }
+    }
+    Ok((false, text))
+}
+
+fn is_percent_encoded(text: &str) -> bool {
+    text.match_indices('%').all(|(index, _)| {
+        let digits = text.as_bytes().get(index + 1..index + 3);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    })
+}
+
+fn is_authority(text: &str) -> bool {
+    let (user, host) = match text.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, text),
+    };
+    let is_user_byte =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte);
+    let user_fits =
+        user.is_none_or(|user| user.bytes().all(is_user_byte) && is_percent_encoded(user));
+    user_fits && is_host(host)
+}
+
+fn is_host(text: &str) -> bool {
+    let is_port = |text: &str| {
+        text.strip_prefix(':')
+            .is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    if let Some(literal) = text.strip_prefix('[') {
+        let Some((address, port)) = literal.split_once(']') else {
+            return false;
+        };
+        return (port.is_empty() || is_port(port)) && !address.contains('[');
+    }
+    let port = text.rfind(':').map_or("", |colon| &text[colon..]);
+    let host = &text[..text.len() - port.len()];
+    let is_host_byte = |byte: u8| {
+        !byte.is_ascii()
+            || byte.is_ascii_alphanumeric()
+            || b"-_.~!$&'()*+,;=:[]<>\"%".contains(&byte)
+    };
+    // Go decodes only bytes beyond ASCII in host names.
+    let escapes_fit = host.match_indices('%').all(|(index, _)| {
+        let digit = host.as_bytes().get(index + 1);
+        digit.is_some_and(|digit| matches!(digit.to_ascii_lowercase(), b'8' | b'9' | b'a'..=b'f'))
+    });
+    (port.is_empty() || is_port(port))
+        && host.bytes().all(is_host_byte)
+        && is_percent_encoded(host)
+        && escapes_fit
+}
+
+/// What Go's `mail.ParseAddress` accepts: `name@host`, alone or as `Any Name <name@host>`.
+pub(super) fn is_email(text: &str) -> bool {
+    let trimmed = text.trim_matches([' ', '\t']);
+    let Some(bracketed) = trimmed.strip_suffix('>') else {
+        return is_address(trimmed);
+    };
+    let Some(open) = bracketed.rfind('<') else {
+        return false;
+    };
+    let (name, address) = (
+        bracketed[..open].trim_matches([' ', '\t']),
+        &bracketed[open + 1..],
+    );
+    is_phrase(name) && is_address(address.trim_matches([' ', '\t']))
+}
+
+/// Words and quoted strings in front of an address in brackets.
+fn is_phrase(text: &str) -> bool {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let length = match quoted_length(rest) {
+            Some(length) => length,
+            None => rest.find([' ', '\t', '"']).unwrap_or(rest.len()),
+        };
+        let word = &rest[..length];
+        if length == 0 || (!word.starts_with('"') && !word.chars().all(|c| is_atom(c) || c == '.'))
+        {
+            return false;
+        }
+        rest = rest[length..].trim_start_matches([' ', '\t']);
+    }
+    true
+}
+
+fn is_address(text: &str) -> bool {
+    let local = quoted_length(text).or_else(|| text.find('@'));
+    let Some((local, domain)) = local.map(|end| text.split_at(end)) else {
+        return false;
+    };
+    let Some(domain) = domain.strip_prefix('@') else {
+        return false;
+    };
+    let local_fits = local.starts_with('"') || is_dot_atom(local);
+    local_fits && (is_dot_atom(domain) || is_domain_literal(domain))
+}
+
+fn is_domain_literal(text: &str) -> bool {
+    text.strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'))
+        .is_some_and(|address| address.parse::<IpAddr>().is_ok())
+}
+
+fn is_dot_atom(text: &str) -> bool {
+    text.split('.')
+        .all(|atom| !atom.is_empty() && atom.chars().all(is_atom))
+}
+
+fn is_atom(character: char) -> bool {
+    !character.is_ascii()
+        || character.is_ascii_alphanumeric()
+        || "!#$%&'*+-/=?^_`{|}~".contains(character)
+}
+
+/// The length of the quoted string at the start, if there is one and it is not empty.
+fn quoted_length(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix('"')?;
+    let mut escaped = false;
+    for (index, character) in inside.char_indices() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return (index > 0).then_some(index + 2),
+            '\n' | '\r' => return None,
+            _ => {}
+        }
+    }
+    None
+}
