@@ -1,0 +1,114 @@
+//! Taking the fields of a set out of a value, or keeping only them.
+
+use serde_json::{Map, Value};
+
+use super::{Items, Shape, Type};
+use crate::fieldset::FieldSet;
+use crate::path::PathElement;
+
+/// Removes the fields and items of a set; `None` when nothing is left.
+///
+/// Containers that become empty go too: Kubernetes turns them into null, which it then drops.
+pub(crate) fn remove(kind: Type, value: Value, set: &FieldSet) -> Option<Value> {
+    match (kind.shape(Some(&value)), value) {
+        (Shape::Map, Value::Object(members)) => {
+            if members.is_empty() || kind.is_atomic_map() {
+                return None;
+            }
+            let mut kept = Map::new();
+            for (name, member) in members {
+                let element = PathElement::field(name.as_str());
+                let member = match set.get(&element) {
+                    Some((true, _)) => continue,
+                    Some((false, below)) => remove(kind.field(&name).kind, member, below),
+                    None => Some(member),
+                };
+                if let Some(member) = member {
+                    kept.insert(name, member);
+                }
+            }
+            (!kept.is_empty()).then_some(Value::Object(kept))
+        }
+        (Shape::List, Value::Array(items)) => {
+            if matches!(kind.items(), Items::Atomic) {
+                return None;
+            }
+            let mut kept = Vec::with_capacity(items.len());
+            for item in items {
+                let found = kind
+                    .element(&item)
+                    .ok()
+                    .and_then(|element| set.get(&element));
+                kept.extend(match found {
+                    Some((true, _)) => None,
+                    Some((false, below)) => remove(kind.item(), item, below),
+                    None => Some(item),
+                });
+            }
+            (!kept.is_empty()).then_some(Value::Array(kept))
+        }
+        (Shape::Scalar, value) => Some(value),
+        _ => None,
+    }
+}
+
+/// Keeps only the fields and items of a set, and the keys of list items that are kept in part.
+pub(crate) fn extract(kind: Type, value: &Value, set: &FieldSet) -> Option<Value> {
+    match (kind.shape(Some(value)), value) {
+        (Shape::Map, Value::Object(members)) if !kind.is_atomic_map() => {
+            let mut kept = Map::new();
+            for (name, member) in members {
+                let Some((is_member, below)) = set.get(&PathElement::field(name.as_str())) else {
+                    continue;
+                };
+                let field = kind.field(name).kind;
+                if let Some(member) = extract_member(field, member, is_member, below) {
+                    kept.insert(name.clone(), member);
+                }
+            }
+            (!kept.is_empty()).then_some(Value::Object(kept))
+        }
+        (Shape::List, Value::Array(items)) if !matches!(kind.items(), Items::Atomic) => {
+            let mut kept = Vec::new();
+            for item in items {
+                let Ok(element) = kind.element(item) else {
+                    continue;
+                };
+                let Some((is_member, below)) = set.get(&element) else {
+                    continue;
+                };
+                let Some(mut part) = extract_member(kind.item(), item, is_member, below) else {
+                    continue;
+                };
+                if let (Value::Object(part), Items::Keyed(keys)) = (&mut part, kind.items()) {
+                    for key in keys {
+                        if let Some(value) = item.get(key) {
+                            part.insert(key.clone(), value.clone());
+                        }
+                    }
+                }
+                kept.push(part);
+            }
+            (!kept.is_empty()).then_some(Value::Array(kept))
+        }
+        _ => None,
+    }
+}
+
+fn extract_member(kind: Type, value: &Value, member: bool, below: &FieldSet) -> Option<Value> {
+    let granular = match kind.shape(Some(value)) {
+        Shape::Map => !kind.is_atomic_map(),
+        Shape::List => !matches!(kind.items(), Items::Atomic),
+        Shape::Scalar => false,
+    };
+    if !granular {
+        return member.then(|| value.clone());
+    }
+    extract(kind, value, below).or_else(|| {
+        member.then(|| match value {
+            Value::Array(_) => Value::Array(Vec::new()),
+            Value::Object(_) => Value::Object(Map::new()),
+            other => other.clone(),
+        })
+    })
+}
