@@ -1,1 +1,21 @@
-//! JSON values for everyone else: YAML in and out, quantities, paths
+//! JSON values for everyone else: YAML in and out, strict JSON, quantities, paths, selectors, time.
+//!
+//! Everything here works on [`serde_json::Value`], knows the conventions of Kubernetes and does no
+//! I/O. Each module stands on its own:
+//!
+//! | module | for |
+//! |---|---|
+//! | [`yaml`] | reading and writing YAML as kubectl does |
+//! | [`strict`] | reading JSON with duplicate keys reported and Go's error texts |
+//! | [`number`] | integers and floats as Kubernetes tells them apart |
+//! | [`path`] | reading, setting and removing what is deep inside a value |
+//! | [`equality`] | whether two values mean the same |
+//! | [`duration`], [`time`] | Go's durations and Kubernetes' timestamps |
+
+pub mod duration;
+pub mod equality;
+pub mod number;
+pub mod path;
+pub mod strict;
+pub mod time;
+pub mod yaml;

@@ -1,0 +1,175 @@
+//! YAML in and out: the only place that knows this format.
+//!
+//! [`from_yaml`] reads as kubectl does, [`to_yaml`] writes as `kubectl -o yaml` and Helm's `toYaml`
+//! do. Both follow Go's `sigs.k8s.io/yaml`: YAML 1.1 scalars (`yes`, `0777`), keys turned into
+//! strings, merge keys, numbers as Kubernetes sees them ([`crate::number`]), and on the way out
+//! natural key order, lists at the level of their key and lines folded at 80 columns.
+//!
+//! The text is taken apart by `granit_parser`, whose events keep the difference between `y` and
+//! `"y"`; a deserialiser would have lost it.
+
+mod decode;
+mod emit;
+mod order;
+mod resolve;
+
+use serde_json::Value;
+
+use crate::strict;
+
+/// What to do when a mapping has the same key twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DuplicateKeys {
+    /// The last one counts, as kubectl and API servers have it.
+    #[default]
+    LastWins,
+    /// The text is refused: right for configuration files of our own.
+    Error,
+}
+
+/// How [`from_yaml_with`] reads, and what it refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct YamlOptions {
+    /// What to do when a mapping has the same key twice.
+    pub duplicate_keys: DuplicateKeys,
+    /// Containers inside containers beyond this number are refused.
+    pub max_depth: usize,
+    /// Bytes that aliases may add to what is written out in the text; stops texts of a few lines
+    /// that expand to gigabytes.
+    pub max_alias_bytes: usize,
+}
+
+impl Default for YamlOptions {
+    fn default() -> Self {
+        Self {
+            duplicate_keys: DuplicateKeys::LastWins,
+            max_depth: strict::DEFAULT_MAX_DEPTH,
+            max_alias_bytes: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// One document of a YAML text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    /// The content; of duplicate keys the last one counts.
+    pub value: Value,
+    /// Keys that occurred more than once in a mapping, in order of appearance.
+    pub duplicates: Vec<DuplicateKey>,
+}
+
+/// A key that was set before in the same mapping. Its display form is Go's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: key {key:?} already set in map")]
+pub struct DuplicateKey {
+    /// The key itself.
+    pub key: String,
+    /// Where it is, such as `spec.containers[0].image`.
+    pub path: String,
+    /// Line of the second occurrence, counted from 1.
+    pub line: usize,
+}
+
+/// Why a text cannot be read as YAML, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("yaml: line {line}, column {column}: {message}")]
+pub struct YamlError {
+    /// What is wrong.
+    pub message: String,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Column in characters, counted from 1.
+    pub column: usize,
+}
+
+/// Reads all documents; empty ones are skipped, and of duplicate keys the last one counts.
+pub fn from_yaml(text: &str) -> Result<Vec<Value>, YamlError> {
+    from_yaml_with(text, YamlOptions::default())
+}
+
+/// [`from_yaml`] with the caller's limits and treatment of duplicate keys.
+pub fn from_yaml_with(text: &str, options: YamlOptions) -> Result<Vec<Value>, YamlError> {
+    let documents = documents_from_yaml(text, options)?;
+    Ok(documents
+        .into_iter()
+        .map(|document| document.value)
+        .collect())
+}
+
+/// Reads a text of exactly one document; an empty text is null.
+pub fn value_from_yaml(text: &str) -> Result<Value, YamlError> {
+    value_from_yaml_with(text, YamlOptions::default())
+}
+
+/// [`value_from_yaml`] with the caller's limits and treatment of duplicate keys.
+pub fn value_from_yaml_with(text: &str, options: YamlOptions) -> Result<Value, YamlError> {
+    let mut values = from_yaml_with(text, options)?;
+    if values.len() > 1 {
+        let message = format!("expected a single document, found {}", values.len());
+        return Err(YamlError {
+            message,
+            line: 1,
+            column: 1,
+        });
+    }
+    Ok(values.pop().unwrap_or_default())
+}
+
+/// Reads all documents together with what was odd about each, for callers that report duplicate
+/// keys as warnings. With [`DuplicateKeys::Error`] the first duplicate is the error.
+pub fn documents_from_yaml(text: &str, options: YamlOptions) -> Result<Vec<Document>, YamlError> {
+    if let Some(document) = from_json(text, options) {
+        return Ok(vec![document]);
+    }
+    decode::documents(text, options)
+}
+
+/// Most YAML bodies that machines send are JSON, which is read far faster by its own parser. Not
+/// taken when there is something to say about the text, since only the YAML reader knows lines.
+fn from_json(text: &str, options: YamlOptions) -> Option<Document> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let parse_options = strict::ParseOptions {
+        max_depth: options.max_depth,
+        fold_integral_floats: true,
+    };
+    let parsed = strict::parse_with(text.as_bytes(), parse_options).ok()?;
+    let clean = parsed.duplicates.is_empty();
+    clean.then_some(Document {
+        value: parsed.value,
+        duplicates: Vec::new(),
+    })
+}
+
+/// The layout of written YAML.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct YamlStyle {
+    /// Scalars are folded at the first space beyond this column; `None` never folds.
+    pub fold_after: Option<usize>,
+    /// Whether the items of a list stand two columns to the right of the list's key.
+    pub indent_lists: bool,
+}
+
+impl Default for YamlStyle {
+    /// The layout of `kubectl -o yaml`.
+    fn default() -> Self {
+        Self {
+            fold_after: Some(80),
+            indent_lists: false,
+        }
+    }
+}
+
+/// Writes a value as `kubectl -o yaml` does, with a line break at the end.
+pub fn to_yaml(value: &Value) -> String {
+    emit::emit(value, YamlStyle::default())
+}
+
+/// [`to_yaml`] in another layout.
+pub fn to_yaml_with(value: &Value, style: YamlStyle) -> String {
+    emit::emit(value, style)
+}
+
+#[cfg(test)]
+mod tests;
