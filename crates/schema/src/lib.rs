@@ -1,5 +1,6 @@
 //! Structural schemas: validate, prune, default
 
+mod correlate;
 pub mod decode;
 pub mod document;
 pub mod field;
@@ -9,6 +10,7 @@ mod number;
 mod parse;
 mod pattern;
 pub mod text;
+mod validate;
 
 pub use document::Document;
 pub use field::{Cause, FieldError, FieldErrorKind, FieldPath, aggregate};
