@@ -1,1 +1,49 @@
-//! The kinds that every cluster knows: schemas, defaults, validation, columns
+//! The kinds that every cluster knows: schemas, defaults, validation, columns.
+//!
+//! What kube-apiserver compiles in about built-in kinds is here as data and small pure functions:
+//! [`resources`] is the table, and a generic server calls the functions below in the order in which
+//! kube-apiserver does. "What does the server do to a Deployment?" is answered by one file,
+//! `apps/deployment.rs`; every group has a file or folder of its own.
+//!
+//! No function does I/O, reads a clock or draws a random number: the server passes in what it
+//! decided.
+
+mod admission;
+mod apiextensions;
+mod apiregistration;
+mod apps;
+mod autoscaling;
+mod batch;
+mod behaviour;
+mod catalog;
+mod certificates;
+mod columns;
+mod coordination;
+mod core;
+mod discovery;
+mod facts;
+pub mod meta;
+pub mod names;
+mod networking;
+mod normalize;
+mod policy;
+mod rbac;
+mod resource;
+mod reviews;
+mod scheduling;
+mod selector;
+mod storage;
+mod table;
+mod value;
+
+pub use behaviour::{
+    default, from_storage, prepare_for_create, prepare_for_status_update, prepare_for_update,
+    to_storage, validate, validate_status,
+};
+pub use catalog::type_schema;
+pub use columns::{human, row};
+pub use resource::{
+    ALL_VERBS, Column, Creation, FieldSelector, Generation, NameRule, Resource, Storage,
+    Subresource,
+};
+pub use table::{find, find_kind, resources};

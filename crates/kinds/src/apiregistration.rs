@@ -1,0 +1,56 @@
+//! The `apiregistration.k8s.io` group: APIServices, served as data; requests are not forwarded.
+
+use jiff::Timestamp;
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
+use serde_json::Value;
+
+use crate::columns::{AGE, NAME, age, name, words};
+use crate::resource::{API_EXTENSIONS, STATUS};
+use crate::value::{at, list, text};
+use crate::{Column, Resource};
+
+pub(crate) const API_SERVICE: Resource = Resource {
+    categories: API_EXTENSIONS,
+    subresources: &[STATUS],
+    unconditional_update: false,
+    columns: COLUMNS,
+    row,
+    ..Resource::cluster::<APIService>("apiregistration.k8s.io", "v1", "APIService", "apiservices")
+};
+
+const COLUMNS: &[Column] = &[
+    NAME,
+    words("Service", "Who answers requests of the group."),
+    words("Available", "Whether it answers."),
+    AGE,
+];
+
+fn row(object: &Value, now: Timestamp) -> Vec<Value> {
+    let service = at(object, &["spec", "service"]);
+    let shown = if service.is_null() {
+        "Local".to_owned()
+    } else {
+        format!(
+            "{}/{}",
+            text(service, &["namespace"]),
+            text(service, &["name"])
+        )
+    };
+    let conditions = list(object, &["status", "conditions"]);
+    let available = conditions
+        .iter()
+        .find(|condition| text(condition, &["type"]) == "Available");
+    let available = match available {
+        None => "Unknown".to_owned(),
+        Some(condition) => match (text(condition, &["status"]), text(condition, &["reason"])) {
+            ("True", _) => "True".to_owned(),
+            (status, reason) => format!("{status} ({reason})"),
+        },
+    };
+    vec![
+        name(object),
+        shown.into(),
+        available.into(),
+        age(object, now),
+    ]
+}

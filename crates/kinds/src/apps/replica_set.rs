@@ -1,0 +1,54 @@
+//! ReplicaSets.
+
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use serde_json::Value;
+
+use crate::columns::{
+    AGE, CONTAINERS, IMAGES, NAME, SELECTOR, age, column, containers, label_selector, name, number,
+};
+use crate::resource::{ALL, SCALE, STATUS};
+use crate::value::at;
+use crate::{Column, Generation, Resource};
+
+pub(crate) const RESOURCE: Resource = Resource {
+    short_names: &["rs"],
+    categories: ALL,
+    subresources: &[SCALE, STATUS],
+    generation: Generation::Spec,
+    columns: COLUMNS,
+    row,
+    ..Resource::namespaced::<ReplicaSet>("apps", "v1", "ReplicaSet", "replicasets")
+};
+
+/// Columns that ReplicationControllers share.
+pub(crate) const COLUMNS: &[Column] = &[
+    NAME,
+    column("Desired", "integer", "Pods that are wanted."),
+    column("Current", "integer", "Pods that exist."),
+    column("Ready", "integer", "Pods that are ready."),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
+];
+
+/// All cells but the selector.
+pub(crate) fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
+    let [names, images] = containers(at(object, &["spec", "template", "spec"]));
+    vec![
+        name(object),
+        number(object, &["spec", "replicas"]),
+        number(object, &["status", "replicas"]),
+        number(object, &["status", "readyReplicas"]),
+        age(object, now),
+        names,
+        images,
+    ]
+}
+
+fn row(object: &Value, now: Timestamp) -> Vec<Value> {
+    let mut cells = cells(object, now);
+    cells.push(label_selector(at(object, &["spec", "selector"])));
+    cells
+}

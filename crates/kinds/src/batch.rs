@@ -1,0 +1,4 @@
+//! The `batch` group: work that ends.
+
+pub(crate) mod cron_job;
+pub(crate) mod job;

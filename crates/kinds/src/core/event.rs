@@ -1,0 +1,161 @@
+//! Events, in the core group and in `events.k8s.io`, over one storage.
+
+use jiff::Timestamp;
+use k8s_openapi::api::{core, events};
+use serde_json::Value;
+
+use crate::columns::{cell, since, wide, words};
+use crate::resource::Storage;
+use crate::value::{at, has, int, text};
+use crate::{Column, FieldSelector, Resource};
+
+/// Events of the core group, in which they are stored.
+pub(crate) const CORE: Resource = Resource {
+    short_names: &["ev"],
+    create_on_update: true,
+    field_selectors: CORE_SELECTORS,
+    columns: COLUMNS,
+    row,
+    ..Resource::namespaced::<core::v1::Event>("", "v1", "Event", "events")
+};
+
+/// The same events under newer names.
+pub(crate) const EVENTS: Resource = Resource {
+    short_names: &["ev"],
+    create_on_update: true,
+    storage: Storage {
+        group: "",
+        version: "v1",
+    },
+    field_selectors: EVENTS_SELECTORS,
+    columns: COLUMNS,
+    row,
+    ..Resource::namespaced::<events::v1::Event>("events.k8s.io", "v1", "Event", "events")
+};
+
+macro_rules! involved {
+    ($prefix:literal, $($field:literal),+) => {
+        &[
+            $(FieldSelector {
+                label: concat!($prefix, ".", $field),
+                paths: &[&["involvedObject", $field]],
+                absent: "",
+            },)+
+            FieldSelector {
+                label: "reason",
+                paths: &[&["reason"]],
+                absent: "",
+            },
+            FieldSelector {
+                label: "type",
+                paths: &[&["type"]],
+                absent: "",
+            },
+            FieldSelector {
+                label: "reportingComponent",
+                paths: &[&["reportingComponent"]],
+                absent: "",
+            },
+            FieldSelector {
+                label: "reportingController",
+                paths: &[&["reportingComponent"]],
+                absent: "",
+            },
+            FieldSelector {
+                label: "source",
+                paths: &[&["source", "component"], &["reportingComponent"]],
+                absent: "",
+            },
+        ]
+    };
+}
+
+/// Selectors read objects as they are stored, whatever version the request is in.
+const CORE_SELECTORS: &[FieldSelector] = involved!(
+    "involvedObject",
+    "kind",
+    "namespace",
+    "name",
+    "uid",
+    "apiVersion",
+    "resourceVersion",
+    "fieldPath"
+);
+
+const EVENTS_SELECTORS: &[FieldSelector] = involved!(
+    "regarding",
+    "kind",
+    "namespace",
+    "name",
+    "uid",
+    "apiVersion",
+    "resourceVersion",
+    "fieldPath"
+);
+
+const COLUMNS: &[Column] = &[
+    words("Last Seen", "Time since it happened last."),
+    words("Type", "Normal or Warning."),
+    words("Reason", "What happened, in one word."),
+    words("Object", "What it happened to."),
+    wide("Subobject", "The part of the object."),
+    wide("Source", "Who reports it."),
+    words("Message", "What happened."),
+    wide("First Seen", "Time since it happened first."),
+    wide("Count", "How often it happened."),
+    Column {
+        format: "name",
+        ..wide("Name", "Name of the event.")
+    },
+];
+
+/// Cells of an event as it is stored.
+fn row(object: &Value, now: Timestamp) -> Vec<Value> {
+    let first = if has(object, &["firstTimestamp"]) {
+        since(at(object, &["firstTimestamp"]), now)
+    } else {
+        since(at(object, &["eventTime"]), now)
+    };
+    let series = at(object, &["series"]);
+    let (last, count) = if series.is_object() {
+        let last = since(at(series, &["lastObservedTime"]), now);
+        (last, int(series, &["count"]))
+    } else if has(object, &["lastTimestamp"]) {
+        let last = since(at(object, &["lastTimestamp"]), now);
+        (last, int(object, &["count"]).max(1))
+    } else {
+        (first.clone(), int(object, &["count"]).max(1))
+    };
+    let involved = at(object, &["involvedObject"]);
+    let kind = text(involved, &["kind"]).to_lowercase();
+    let target = match text(involved, &["name"]) {
+        "" => kind,
+        name => format!("{kind}/{name}"),
+    };
+    vec![
+        last.into(),
+        cell(object, &["type"]),
+        cell(object, &["reason"]),
+        target.into(),
+        cell(involved, &["fieldPath"]),
+        source(object).into(),
+        text(object, &["message"]).trim().into(),
+        first.into(),
+        count.into(),
+        cell(object, &["metadata", "name"]),
+    ]
+}
+
+fn source(object: &Value) -> String {
+    let first = |one: &[&str], other: &str| match text(object, one) {
+        "" => text(object, &[other]).to_owned(),
+        found => found.to_owned(),
+    };
+    let component = first(&["source", "component"], "reportingComponent");
+    let instance = first(&["source", "host"], "reportingInstance");
+    if instance.is_empty() {
+        component
+    } else {
+        format!("{component}, {instance}")
+    }
+}

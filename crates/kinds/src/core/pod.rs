@@ -1,0 +1,80 @@
+//! Pods, and Bindings of pods to nodes.
+
+mod columns;
+
+use k8s_openapi::api::core::v1::{Binding, Pod};
+
+use crate::resource::{ALL, CREATE, PART_VERBS, STATUS, Subresource};
+use crate::{FieldSelector, Generation, Resource};
+
+pub(crate) const RESOURCE: Resource = Resource {
+    short_names: &["po"],
+    categories: ALL,
+    subresources: &[
+        Subresource {
+            name: "binding",
+            kind: Some(("", "v1", "Binding")),
+            verbs: CREATE,
+        },
+        Subresource {
+            name: "ephemeralcontainers",
+            kind: None,
+            verbs: PART_VERBS,
+        },
+        Subresource {
+            name: "eviction",
+            kind: Some(("policy", "v1", "Eviction")),
+            verbs: CREATE,
+        },
+        Subresource {
+            name: "log",
+            kind: None,
+            verbs: &["get"],
+        },
+        Subresource {
+            name: "resize",
+            kind: None,
+            verbs: PART_VERBS,
+        },
+        STATUS,
+    ],
+    field_selectors: FIELD_SELECTORS,
+    generation: Generation::Spec,
+    columns: columns::COLUMNS,
+    row: columns::row,
+    ..Resource::namespaced::<Pod>("", "v1", "Pod", "pods")
+};
+
+pub(crate) const BINDING: Resource = Resource {
+    verbs: CREATE,
+    ..Resource::namespaced::<Binding>("", "v1", "Binding", "bindings")
+};
+
+const FIELD_SELECTORS: &[FieldSelector] = &[
+    selector("spec.nodeName", &[&["spec", "nodeName"]]),
+    selector("spec.host", &[&["spec", "nodeName"]]),
+    selector("spec.restartPolicy", &[&["spec", "restartPolicy"]]),
+    selector("spec.schedulerName", &[&["spec", "schedulerName"]]),
+    selector(
+        "spec.serviceAccountName",
+        &[&["spec", "serviceAccountName"]],
+    ),
+    FieldSelector {
+        absent: "false",
+        ..selector("spec.hostNetwork", &[&["spec", "hostNetwork"]])
+    },
+    selector("status.phase", &[&["status", "phase"]]),
+    selector("status.podIP", &[&["status", "podIP"]]),
+    selector(
+        "status.nominatedNodeName",
+        &[&["status", "nominatedNodeName"]],
+    ),
+];
+
+const fn selector(label: &'static str, paths: &'static [&'static [&'static str]]) -> FieldSelector {
+    FieldSelector {
+        label,
+        paths,
+        absent: "",
+    }
+}

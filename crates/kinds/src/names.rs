@@ -1,0 +1,411 @@
+//! Rules for names, label keys and values, ports and keys, with the messages of Kubernetes.
+//!
+//! Every function returns what is wrong, in words; nothing for a valid text. The patterns are
+//! matched by hand, since they run for every label of every object that is written.
+
+use crate::NameRule;
+
+/// The longest DNS label, label value and name part of a label key.
+const LABEL_LENGTH: usize = 63;
+/// The longest DNS subdomain.
+const SUBDOMAIN_LENGTH: usize = 253;
+/// Room that is kept for what the server appends to a `generateName`.
+const GENERATED_SUFFIX_LENGTH: usize = 5;
+
+const LABEL_1123: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const SUBDOMAIN_1123: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const WILDCARD_1123: &str = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const LABEL_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+const LABEL_KEY: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+const PERCENT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+const HEADER: &str = "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
+const VARIABLE: &str = "a valid environment variable name must consist only of printable ASCII characters other than '='";
+const C_IDENTIFIER: &str = "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')";
+
+/// What is wrong with the name of an object; `prefix` for a `generateName`, to which the server
+/// will append.
+pub fn object_name(rule: NameRule, name: &str, prefix: bool) -> Vec<String> {
+    let masked;
+    let name = if prefix && rule != NameRule::PathSegment {
+        masked = mask_trailing_dash(name);
+        masked.as_str()
+    } else {
+        name
+    };
+    match rule {
+        NameRule::Subdomain => subdomain(name),
+        NameRule::Label => label(name),
+        NameRule::Label1035 => label_1035(name),
+        NameRule::PathSegment => path_segment(name, prefix),
+    }
+}
+
+/// The name that a `generateName` and a random suffix make.
+pub fn generated_name(prefix: &str, suffix: &str) -> String {
+    let mut room = LABEL_LENGTH - GENERATED_SUFFIX_LENGTH;
+    if prefix.len() <= room {
+        return format!("{prefix}{suffix}");
+    }
+    while !prefix.is_char_boundary(room) {
+        room -= 1;
+    }
+    format!("{}{suffix}", &prefix[..room])
+}
+
+/// A dash at the end of a prefix is fine, since something will follow it.
+fn mask_trailing_dash(name: &str) -> String {
+    match name.strip_suffix('-') {
+        // Kubernetes drops the character before the dash, too; only its messages could tell.
+        Some(rest) if !rest.is_empty() => {
+            let mut kept = rest.to_owned();
+            kept.pop();
+            kept.push('a');
+            kept
+        }
+        _ => name.to_owned(),
+    }
+}
+
+/// A DNS label (RFC 1123).
+pub fn label(value: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    if value.len() > LABEL_LENGTH {
+        messages.push(too_long(LABEL_LENGTH));
+    }
+    if !is_label(value) {
+        let dots = is_subdomain(value);
+        messages.push(
+            if dots {
+                "must not contain dots"
+            } else {
+                LABEL_1123
+            }
+            .to_owned(),
+        );
+    }
+    messages
+}
+
+/// A DNS subdomain (RFC 1123).
+pub fn subdomain(value: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    if value.len() > SUBDOMAIN_LENGTH {
+        messages.push(too_long(SUBDOMAIN_LENGTH));
+    }
+    if !is_subdomain(value) {
+        messages.push(SUBDOMAIN_1123.to_owned());
+    }
+    messages
+}
+
+/// A DNS subdomain after `*.`.
+pub fn wildcard_subdomain(value: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    if value.len() > SUBDOMAIN_LENGTH {
+        messages.push(too_long(SUBDOMAIN_LENGTH));
+    }
+    if !value.strip_prefix("*.").is_some_and(is_subdomain) {
+        messages.push(WILDCARD_1123.to_owned());
+    }
+    messages
+}
+
+/// A DNS label that begins with a letter (RFC 1035).
+pub fn label_1035(value: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    if value.len() > LABEL_LENGTH {
+        messages.push(too_long(LABEL_LENGTH));
+    }
+    if !is_label(value) || !value.starts_with(|first: char| first.is_ascii_lowercase()) {
+        messages.push(LABEL_1035.to_owned());
+    }
+    messages
+}
+
+/// One segment of a URL path.
+pub fn path_segment(value: &str, prefix: bool) -> Vec<String> {
+    if !prefix && (value == "." || value == "..") {
+        return vec![format!("may not be '{value}'")];
+    }
+    let forbidden = ["/", "%"].into_iter();
+    forbidden
+        .filter(|forbidden| value.contains(forbidden))
+        .map(|forbidden| format!("may not contain '{forbidden}'"))
+        .collect()
+}
+
+/// A label key, or the key of an annotation: a name with an optional domain before a slash.
+pub fn qualified_name(value: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    let name = match value.split_once('/') {
+        None => value,
+        Some((_, name)) if name.contains('/') => {
+            return vec![format!(
+                "a valid label key {LABEL_KEY} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+            )];
+        }
+        Some(("", name)) => {
+            messages.push("prefix part must be non-empty".to_owned());
+            name
+        }
+        Some((prefix, name)) => {
+            if prefix.len() > SUBDOMAIN_LENGTH {
+                messages.push(format!("prefix part {}", too_many_bytes(SUBDOMAIN_LENGTH)));
+            }
+            if !is_subdomain(prefix) {
+                messages.push(format!("prefix part {SUBDOMAIN_1123}"));
+            }
+            name
+        }
+    };
+    if name.is_empty() {
+        messages.push("name part must be non-empty".to_owned());
+    } else if name.len() > LABEL_LENGTH {
+        messages.push(format!("name part {}", too_many_bytes(LABEL_LENGTH)));
+    }
+    if !is_label_text(name) {
+        messages.push(format!("name part {LABEL_KEY}"));
+    }
+    messages
+}
+
+/// A label value.
+pub fn label_value(value: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    if value.len() > LABEL_LENGTH {
+        messages.push(too_many_bytes(LABEL_LENGTH));
+    }
+    if !value.is_empty() && !is_label_text(value) {
+        messages.push(LABEL_VALUE.to_owned());
+    }
+    messages
+}
+
+/// A key of a ConfigMap or Secret.
+pub fn config_key(value: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    if value.len() > SUBDOMAIN_LENGTH {
+        messages.push(too_long(SUBDOMAIN_LENGTH));
+    }
+    let valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if value.is_empty() || !value.bytes().all(valid) {
+        messages.push(CONFIG_KEY.to_owned());
+    }
+    match value {
+        "." => messages.push("must not be '.'".to_owned()),
+        ".." => messages.push("must not be '..'".to_owned()),
+        _ if value.starts_with("..") => messages.push("must not start with '..'".to_owned()),
+        _ => {}
+    }
+    messages
+}
+
+/// The name of an environment variable.
+pub fn environment_variable(value: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    if value.is_empty() {
+        messages.push("environment variable name must be non-empty".to_owned());
+    }
+    let valid = |byte: u8| (b' '..=b'~').contains(&byte) && byte != b'=';
+    if !value.bytes().all(valid) {
+        messages.push(VARIABLE.to_owned());
+    }
+    messages
+}
+
+/// A C identifier.
+pub fn c_identifier(value: &str) -> Vec<String> {
+    let valid = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let first = value.bytes().next();
+    if first.is_some_and(|first| !first.is_ascii_digit()) && value.bytes().all(valid) {
+        Vec::new()
+    } else {
+        vec![C_IDENTIFIER.to_owned()]
+    }
+}
+
+/// The name of a port (RFC 6335).
+pub fn port_name(value: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    if value.len() > 15 {
+        messages.push(too_long(15));
+    }
+    if value.is_empty() || !value.bytes().all(is_label_byte) {
+        messages.push(
+            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned(),
+        );
+    }
+    if !value.bytes().any(|byte| byte.is_ascii_lowercase()) {
+        messages.push("must contain at least one letter (a-z)".to_owned());
+    }
+    if value.contains("--") {
+        messages.push("must not contain consecutive hyphens".to_owned());
+    }
+    if value.starts_with('-') || value.ends_with('-') {
+        messages.push("must not begin or end with a hyphen".to_owned());
+    }
+    messages
+}
+
+/// The number of a port.
+pub fn port_number(value: i64) -> Option<String> {
+    (!(1..=65535).contains(&value)).then(|| between(1, 65535))
+}
+
+/// A percentage such as `25%`.
+pub fn percent(value: &str) -> Vec<String> {
+    let digits = value.strip_suffix('%').unwrap_or_default();
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        Vec::new()
+    } else {
+        vec![PERCENT.to_owned()]
+    }
+}
+
+/// The name of an HTTP header.
+pub fn header_name(value: &str) -> Vec<String> {
+    let valid = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if !value.is_empty() && value.bytes().all(valid) {
+        Vec::new()
+    } else {
+        vec![HEADER.to_owned()]
+    }
+}
+
+/// The message about a number out of bounds.
+pub(crate) fn between(low: i64, high: i64) -> String {
+    format!("must be between {low} and {high}, inclusive")
+}
+
+fn too_long(length: usize) -> String {
+    format!("must be no more than {length} characters")
+}
+
+fn too_many_bytes(length: usize) -> String {
+    format!("must be no more than {length} bytes")
+}
+
+fn is_label_byte(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'
+}
+
+fn is_label(value: &str) -> bool {
+    !value.is_empty()
+        && value.bytes().all(is_label_byte)
+        && !value.starts_with('-')
+        && !value.ends_with('-')
+}
+
+fn is_subdomain(value: &str) -> bool {
+    value.split('.').all(is_label)
+}
+
+fn is_label_text(value: &str) -> bool {
+    let end = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    value.bytes().all(valid) && end(value.bytes().next()) && end(value.bytes().next_back())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(rule: fn(&str) -> Vec<String>, good: &[&str], bad: &[&str]) {
+        for value in good {
+            assert_eq!(rule(value), Vec::<String>::new(), "{value:?}");
+        }
+        for value in bad {
+            assert_ne!(rule(value), Vec::<String>::new(), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn texts_obey_their_rules() {
+        let long = "a".repeat(64);
+        check(
+            label,
+            &["a", "a-1", "1"],
+            &["", "-a", "a-", "A", "a.b", "ä", &long],
+        );
+        check(
+            subdomain,
+            &["a", "a.b-c.1", &long],
+            &["", ".a", "a..b", "a.", "A.b", "a_b"],
+        );
+        check(label_1035, &["a", "a-1"], &["", "1a", "a-", "a.b"]);
+        check(
+            wildcard_subdomain,
+            &["*.a", "*.a.b"],
+            &["*", "a", "*a", "*."],
+        );
+        check(
+            label_value,
+            &["", "a", "A_b.c-9"],
+            &["-a", "a-", "a b", "ä", &long],
+        );
+        check(
+            qualified_name,
+            &["a", "a.b/C_d", "x/1"],
+            &["", "/", "a/", "/a", "a/b/c", "A/b", "a b"],
+        );
+        check(
+            config_key,
+            &["a", "..a".trim_start_matches('.'), "A_b-c.d", "-"],
+            &["", ".", "..", "..a", "a/b"],
+        );
+        check(
+            port_name,
+            &["http", "a-1"],
+            &["", "80", "a--b", "-a", "HTTP", "sixteen-characte"],
+        );
+        check(percent, &["0%", "25%"], &["", "%", "25", "-1%", "1.5%"]);
+        check(
+            environment_variable,
+            &["A", "a b", "9"],
+            &["", "a=b", "ä", "a\nb"],
+        );
+        check(c_identifier, &["a", "_A9"], &["", "9a", "a-b"]);
+        check(header_name, &["X-A"], &["", "a b"]);
+    }
+
+    #[test]
+    fn a_prefix_may_end_in_a_dash() {
+        assert!(object_name(NameRule::Subdomain, "web-", true).is_empty());
+        assert!(!object_name(NameRule::Subdomain, "web-", false).is_empty());
+        assert!(!object_name(NameRule::Subdomain, "-", true).is_empty());
+    }
+
+    #[test]
+    fn a_long_prefix_leaves_room_for_the_suffix() {
+        assert_eq!(generated_name("web-", "x7k2p"), "web-x7k2p");
+        assert_eq!(generated_name(&"a".repeat(80), "x7k2p").len(), 63);
+        assert!(generated_name(&"ä".repeat(40), "x7k2p").ends_with("x7k2p"));
+    }
+
+    #[test]
+    fn a_path_segment_is_almost_anything() {
+        assert!(path_segment("system:node/", true).contains(&"may not contain '/'".to_owned()));
+        assert!(path_segment("system:admin", false).is_empty());
+        assert_eq!(path_segment("..", false), ["may not be '..'"]);
+    }
+
+    #[test]
+    fn messages_say_what_is_wrong() {
+        assert_eq!(label("a.b"), ["must not contain dots"]);
+        assert_eq!(qualified_name("/a"), ["prefix part must be non-empty"]);
+        assert_eq!(
+            qualified_name("a/"),
+            [
+                "name part must be non-empty".to_owned(),
+                format!("name part {LABEL_KEY}")
+            ]
+        );
+        assert_eq!(
+            label_value(&"a".repeat(64)),
+            ["must be no more than 63 bytes"]
+        );
+    }
+}

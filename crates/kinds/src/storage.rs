@@ -1,0 +1,218 @@
+//! The `storage.k8s.io` group: kinds of volumes, and what drivers say of them.
+
+use jiff::Timestamp;
+use k8s_openapi::api::storage::v1::{
+    CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment, VolumeAttributesClass,
+};
+use serde_json::Value;
+
+use crate::columns::{AGE, NAME, age, cell, cell_or, column, name, words};
+use crate::resource::STATUS;
+use crate::value::{at, flag, list, text, texts};
+use crate::{Column, Resource};
+
+const GROUP: &str = "storage.k8s.io";
+
+pub(crate) const STORAGE_CLASS: Resource = Resource {
+    short_names: &["sc"],
+    columns: CLASS_COLUMNS,
+    row: class_row,
+    ..Resource::cluster::<StorageClass>(GROUP, "v1", "StorageClass", "storageclasses")
+};
+
+pub(crate) const VOLUME_ATTRIBUTES_CLASS: Resource = Resource {
+    short_names: &["vac"],
+    columns: &[NAME, words("DriverName", "The driver of the class."), AGE],
+    row: attributes_row,
+    ..Resource::cluster::<VolumeAttributesClass>(
+        GROUP,
+        "v1",
+        "VolumeAttributesClass",
+        "volumeattributesclasses",
+    )
+};
+
+pub(crate) const CSI_DRIVER: Resource = Resource {
+    unconditional_update: false,
+    columns: DRIVER_COLUMNS,
+    row: driver_row,
+    ..Resource::cluster::<CSIDriver>(GROUP, "v1", "CSIDriver", "csidrivers")
+};
+
+pub(crate) const CSI_NODE: Resource = Resource {
+    unconditional_update: false,
+    columns: &[
+        NAME,
+        column("Drivers", "integer", "Drivers on the node."),
+        AGE,
+    ],
+    row: node_row,
+    ..Resource::cluster::<CSINode>(GROUP, "v1", "CSINode", "csinodes")
+};
+
+pub(crate) const CSI_STORAGE_CAPACITY: Resource = Resource {
+    unconditional_update: false,
+    columns: &[
+        NAME,
+        words("StorageClassName", "The class that has the capacity."),
+        words("Capacity", "How much is left."),
+    ],
+    row: capacity_row,
+    ..Resource::namespaced::<CSIStorageCapacity>(
+        GROUP,
+        "v1",
+        "CSIStorageCapacity",
+        "csistoragecapacities",
+    )
+};
+
+pub(crate) const VOLUME_ATTACHMENT: Resource = Resource {
+    subresources: &[STATUS],
+    unconditional_update: false,
+    columns: ATTACHMENT_COLUMNS,
+    row: attachment_row,
+    ..Resource::cluster::<VolumeAttachment>(GROUP, "v1", "VolumeAttachment", "volumeattachments")
+};
+
+const CLASS_COLUMNS: &[Column] = &[
+    NAME,
+    words("Provisioner", "Who makes volumes of the class."),
+    words(
+        "ReclaimPolicy",
+        "What becomes of a volume that is released.",
+    ),
+    words("VolumeBindingMode", "When volumes are made."),
+    words("AllowVolumeExpansion", "Whether volumes can grow."),
+    AGE,
+];
+
+fn class_row(object: &Value, now: Timestamp) -> Vec<Value> {
+    let annotations = at(object, &["metadata", "annotations"]);
+    let is_default = [
+        "storageclass.kubernetes.io/is-default-class",
+        "storageclass.beta.kubernetes.io/is-default-class",
+    ]
+    .iter()
+    .any(|key| text(annotations, &[key]) == "true");
+    let name = text(object, &["metadata", "name"]);
+    let name = if is_default {
+        format!("{name} (default)")
+    } else {
+        name.to_owned()
+    };
+    vec![
+        name.into(),
+        cell(object, &["provisioner"]),
+        cell_or(object, &["reclaimPolicy"], "Delete"),
+        cell_or(object, &["volumeBindingMode"], "Immediate"),
+        flag(object, &["allowVolumeExpansion"]).into(),
+        age(object, now),
+    ]
+}
+
+fn attributes_row(object: &Value, now: Timestamp) -> Vec<Value> {
+    vec![
+        name(object),
+        cell(object, &["driverName"]),
+        age(object, now),
+    ]
+}
+
+const DRIVER_COLUMNS: &[Column] = &[
+    NAME,
+    column(
+        "AttachRequired",
+        "boolean",
+        "Whether volumes have to be attached.",
+    ),
+    column(
+        "PodInfoOnMount",
+        "boolean",
+        "Whether the driver wants to know the pod.",
+    ),
+    column(
+        "StorageCapacity",
+        "boolean",
+        "Whether the driver reports its capacity.",
+    ),
+    words(
+        "TokenRequests",
+        "Audiences of tokens that the driver wants.",
+    ),
+    column(
+        "RequiresRepublish",
+        "boolean",
+        "Whether volumes are published again and again.",
+    ),
+    words("Modes", "Kinds of volumes that the driver makes."),
+    AGE,
+];
+
+fn driver_row(object: &Value, now: Timestamp) -> Vec<Value> {
+    let spec = at(object, &["spec"]);
+    let audiences = match at(spec, &["tokenRequests"]).as_array() {
+        None => "<unset>".to_owned(),
+        Some(requests) => {
+            let all: Vec<_> = requests
+                .iter()
+                .map(|request| text(request, &["audience"]))
+                .collect();
+            all.join(",")
+        }
+    };
+    let modes: Vec<_> = texts(spec, &["volumeLifecycleModes"]).collect();
+    let modes = if modes.is_empty() {
+        "<none>".to_owned()
+    } else {
+        modes.join(",")
+    };
+    vec![
+        name(object),
+        at(spec, &["attachRequired"])
+            .as_bool()
+            .unwrap_or(true)
+            .into(),
+        flag(spec, &["podInfoOnMount"]).into(),
+        flag(spec, &["storageCapacity"]).into(),
+        audiences.into(),
+        flag(spec, &["requiresRepublish"]).into(),
+        modes.into(),
+        age(object, now),
+    ]
+}
+
+fn node_row(object: &Value, now: Timestamp) -> Vec<Value> {
+    vec![
+        name(object),
+        list(object, &["spec", "drivers"]).len().into(),
+        age(object, now),
+    ]
+}
+
+fn capacity_row(object: &Value, _now: Timestamp) -> Vec<Value> {
+    vec![
+        name(object),
+        cell(object, &["storageClassName"]),
+        cell_or(object, &["capacity"], "<unset>"),
+    ]
+}
+
+const ATTACHMENT_COLUMNS: &[Column] = &[
+    NAME,
+    words("Attacher", "The driver that attaches."),
+    words("PV", "The volume."),
+    words("Node", "The node."),
+    column("Attached", "boolean", "Whether it is attached."),
+    AGE,
+];
+
+fn attachment_row(object: &Value, now: Timestamp) -> Vec<Value> {
+    vec![
+        name(object),
+        cell(object, &["spec", "attacher"]),
+        cell(object, &["spec", "source", "persistentVolumeName"]),
+        cell(object, &["spec", "nodeName"]),
+        flag(object, &["status", "attached"]).into(),
+        age(object, now),
+    ]
+}
