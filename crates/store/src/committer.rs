@@ -1,28 +1,81 @@
-//! The way of a write: straight into memory, or through the thread that commits to an engine.
+//! The way of a write: straight into memory, or through the thread that makes it durable.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
+
+use tokio::sync::oneshot;
 
 use crate::error::WriteError;
 use crate::space::Space;
 use crate::value::{Entry, Revision, Value};
 use crate::write::Intent;
+use crate::writer::{Request, WriteRequest, Writer};
 
 /// Where writes go before they become visible.
 pub(crate) enum Committer<V> {
     /// Nowhere: they are visible at once, without a change of thread.
     Memory,
-    #[expect(dead_code)]
-    Disk(std::marker::PhantomData<V>),
+    /// To an engine that makes them durable.
+    Durable(Writer<V>),
 }
 
 impl<V: Value> Committer<V> {
-    #[expect(clippy::unused_async)]
+    /// Carries out a write, and returns when it is durable and visible.
     pub(crate) async fn write(
         &self,
         space: &Arc<Space<V>>,
         intent: Intent<'_>,
         make: impl FnOnce(Revision) -> V + Send + 'static,
     ) -> Result<Entry<V>, WriteError<V>> {
-        space.write_through(&intent, make)
+        let writer = match self {
+            Self::Memory => return space.write_through(&intent, make),
+            Self::Durable(writer) => writer,
+        };
+        let (answer, answered) = oneshot::channel();
+        writer.submit(Request::Write(WriteRequest {
+            space: Arc::clone(space),
+            key: intent.key.into(),
+            action: intent.action,
+            expected: intent.expected,
+            make: Box::new(make),
+            answer,
+        }));
+        match answered.await {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) => resume_unwind(panic),
+            // The request has been dropped unanswered: the thread is gone.
+            Err(_) => Err(WriteError::Closed),
+        }
+    }
+
+    /// Removes a keyspace with all that is in it.
+    pub(crate) async fn drop(&self, space: Arc<Space<V>>) -> Result<(), WriteError<V>> {
+        let writer = match self {
+            Self::Memory => {
+                space.erase();
+                return Ok(());
+            }
+            Self::Durable(writer) => writer,
+        };
+        let (answer, answered) = oneshot::channel();
+        writer.submit(Request::Drop { space, answer });
+        match answered.await {
+            Ok(result) => result.map_err(WriteError::Storage),
+            Err(_) => Err(WriteError::Closed),
+        }
+    }
+
+    /// Has the storage of the keyspaces freed of what is no longer needed, some time soon.
+    pub(crate) fn sweep(&self, spaces: Vec<Arc<Space<V>>>) {
+        if let Self::Durable(writer) = self {
+            writer.submit(Request::Sweep(spaces));
+        }
+    }
+
+    /// Completes the writes that are under way, and releases the storage.
+    pub(crate) async fn close(&self) {
+        if let Self::Durable(writer) = self {
+            writer.close().await;
+        }
     }
 }

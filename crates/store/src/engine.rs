@@ -1,4 +1,8 @@
-//! Where writes are kept: the trait that an engine implements, and what it is asked to do.
+//! Where writes are kept: what the store asks of an engine.
+//!
+//! The engine that keeps nothing has no code: its writes are visible at once.
+
+pub(crate) mod disk;
 
 use std::sync::Arc;
 
@@ -6,29 +10,29 @@ use crate::error::{OpenError, StorageError};
 use crate::event::Record;
 use crate::space::{Content, Garbage};
 
-/// Keeps the records of keyspaces. Called by one thread at a time.
+/// Keeps the records of keyspaces.
 pub(crate) trait Engine<V>: Send + 'static {
     /// Everything that has been committed, by keyspace.
-    fn load_all(&mut self) -> Result<Vec<(String, Content<V>)>, OpenError>;
+    fn load_all(&mut self) -> Result<Vec<(Arc<str>, Content<V>)>, OpenError>;
 
     /// Makes the changes durable, all or none of them.
     ///
     /// After an error it is unknown which of both, and the engine is not used again.
-    fn commit(&mut self, batch: &[Change<V>]) -> Result<(), StorageError>;
+    fn commit(&mut self, batch: &[Change<'_, V>]) -> Result<(), StorageError>;
 }
 
 /// One step of a batch.
-pub(crate) enum Change<V> {
+pub(crate) enum Change<'a, V> {
     /// Adds records to a keyspace, which comes into being with its first one.
     Append {
-        keyspace: Arc<str>,
-        records: Vec<Record<V>>,
+        keyspace: &'a Arc<str>,
+        records: &'a [Record<V>],
     },
     /// Removes records that are no longer needed.
     Compact {
-        keyspace: Arc<str>,
-        garbage: Garbage,
+        keyspace: &'a Arc<str>,
+        garbage: &'a Garbage,
     },
     /// Removes a keyspace, if there is such.
-    Drop { keyspace: Arc<str> },
+    Drop { keyspace: &'a Arc<str> },
 }

@@ -152,21 +152,5 @@ pub enum OpenError {
 
 /// The storage under a durable store failed.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {action}")]
-pub struct StorageError {
-    /// What was attempted.
-    pub(crate) action: &'static str,
-    /// The database's answer.
-    #[source]
-    pub(crate) source: Box<dyn std::error::Error + Send + Sync>,
-}
-
-impl StorageError {
-    /// For use with `map_err`: what was attempted, then the answer.
-    pub(crate) fn during<E: Into<redb::Error>>(action: &'static str) -> impl FnOnce(E) -> Self {
-        move |source| Self {
-            action,
-            source: Box::new(source.into()),
-        }
-    }
-}
+#[error("cannot write to the data directory")]
+pub struct StorageError(#[source] pub(crate) Box<dyn std::error::Error + Send + Sync>);

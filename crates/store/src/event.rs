@@ -67,6 +67,15 @@ impl<V> fmt::Debug for Event<V> {
     }
 }
 
+impl<V> fmt::Debug for EventKind<V> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Put { .. } => "Put",
+            Self::Delete { .. } => "Delete",
+        })
+    }
+}
+
 /// A value with its revisions: what an ordered map of entries holds beside the key.
 pub(crate) struct Slot<V> {
     pub(crate) value: Arc<V>,

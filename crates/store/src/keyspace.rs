@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::committer::Committer;
 use crate::error::{RangeError, WatchError, WriteError};
 use crate::range::{Page, Range};
 use crate::space::Space;
+use crate::store::Shared;
 use crate::value::{Entry, Revision, Value};
 use crate::watch::Watch;
 use crate::write::{Action, Expected, Intent};
@@ -16,12 +16,12 @@ use crate::write::{Action, Expected, Intent};
 /// Reads are answered from memory, see only what is durable, and block nobody for long.
 pub struct Keyspace<V> {
     space: Arc<Space<V>>,
-    committer: Arc<Committer<V>>,
+    shared: Arc<Shared<V>>,
 }
 
 impl<V: Value> Keyspace<V> {
-    pub(crate) fn new(space: Arc<Space<V>>, committer: Arc<Committer<V>>) -> Self {
-        Self { space, committer }
+    pub(crate) fn new(space: Arc<Space<V>>, shared: Arc<Shared<V>>) -> Self {
+        Self { space, shared }
     }
 
     /// The name it is known by in its store.
@@ -76,7 +76,10 @@ impl<V: Value> Keyspace<V> {
             action: Action::Put,
             expected,
         };
-        self.committer.write(&self.space, intent, value).await
+        self.shared
+            .committer
+            .write(&self.space, intent, value)
+            .await
     }
 
     /// Removes a key, and returns its final entry when that is durable.
@@ -94,7 +97,7 @@ impl<V: Value> Keyspace<V> {
             action: Action::Delete,
             expected,
         };
-        self.committer.write(&self.space, intent, last).await
+        self.shared.committer.write(&self.space, intent, last).await
     }
 
     /// Follows the keys with the prefix: every event with a revision greater than `from`, in order,
@@ -119,7 +122,7 @@ impl<V> Clone for Keyspace<V> {
     fn clone(&self) -> Self {
         Self {
             space: Arc::clone(&self.space),
-            committer: Arc::clone(&self.committer),
+            shared: Arc::clone(&self.shared),
         }
     }
 }

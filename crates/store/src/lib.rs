@@ -4,6 +4,7 @@ mod committer;
 mod engine;
 mod error;
 mod event;
+mod group;
 mod history;
 mod keyspace;
 mod options;
@@ -14,6 +15,7 @@ mod subscription;
 mod value;
 mod watch;
 mod write;
+mod writer;
 
 pub use error::{OpenError, RangeError, StorageError, WatchError, WriteError};
 pub use event::{Event, EventKind};

@@ -8,20 +8,26 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::committer::Committer;
+use crate::engine::Engine;
+use crate::engine::disk::Disk;
 use crate::error::{OpenError, WriteError};
 use crate::keyspace::Keyspace;
 use crate::options::Options;
-use crate::space::Space;
+use crate::space::{Content, Space};
 use crate::value::Value;
+use crate::writer::Writer;
 
 /// Many keyspaces over one engine. Cheap to clone; all clones are the same store.
+///
+/// It lives until it is [closed](Self::close), or until it and all its keyspaces are dropped.
 pub struct Store<V> {
     shared: Arc<Shared<V>>,
 }
 
-struct Shared<V> {
+/// What all handles of a store share.
+pub(crate) struct Shared<V> {
     options: Arc<Options>,
-    committer: Arc<Committer<V>>,
+    pub(crate) committer: Committer<V>,
     spaces: RwLock<Spaces<V>>,
 }
 
@@ -33,27 +39,50 @@ struct Spaces<V> {
 impl<V: Value> Store<V> {
     /// A store that is gone with the process.
     pub fn in_memory(options: Options) -> Self {
-        Self {
-            shared: Arc::new(Shared {
-                options: Arc::new(options),
-                committer: Arc::new(Committer::Memory),
-                spaces: RwLock::new(Spaces {
-                    by_name: BTreeMap::new(),
-                    closed: false,
-                }),
-            }),
-        }
+        Self::new(Arc::new(options), Committer::Memory, BTreeMap::new())
     }
 
     /// The durable store in a directory of its own, which is created if need be.
     ///
-    /// The directory stays locked until the store is [closed](Self::close). Blocks while it reads
-    /// everything into memory.
+    /// The directory is locked as long as the store lives. Everything in it is verified and read
+    /// into memory; if that fails the directory is left as it is. Blocks meanwhile.
     pub fn open(directory: &Path, options: Options) -> Result<Self, OpenError> {
-        let _ = options;
-        Err(OpenError::NotADirectory {
+        let engine = Disk::open(directory)?;
+        Self::with_engine(engine, options)?.map_err(|source| OpenError::Io {
+            action: "start the writer of",
             path: directory.to_owned(),
+            source,
         })
+    }
+
+    /// A store over any engine.
+    fn with_engine(
+        mut engine: impl Engine<V>,
+        options: Options,
+    ) -> Result<std::io::Result<Self>, OpenError> {
+        let options = Arc::new(options);
+        let mut spaces = BTreeMap::new();
+        for (name, content) in engine.load_all()? {
+            let space = Space::stored(Arc::clone(&name), Arc::clone(&options), content);
+            spaces.insert(name, Arc::new(space));
+        }
+        let writer = Writer::start(engine);
+        Ok(writer.map(|writer| Self::new(options, Committer::Durable(writer), spaces)))
+    }
+
+    fn new(
+        options: Arc<Options>,
+        committer: Committer<V>,
+        by_name: BTreeMap<Arc<str>, Arc<Space<V>>>,
+    ) -> Self {
+        let closed = false;
+        Self {
+            shared: Arc::new(Shared {
+                options,
+                committer,
+                spaces: RwLock::new(Spaces { by_name, closed }),
+            }),
+        }
     }
 
     /// The keyspace of that name, which comes into being by being asked for.
@@ -62,12 +91,11 @@ impl<V: Value> Store<V> {
             return keyspace;
         }
         let mut spaces = self.shared.spaces.write();
-        let space = match spaces.by_name.get(name) {
-            Some(space) if !space.is_closed() || spaces.closed => Arc::clone(space),
-            _ => {
+        let space = match spaces.live(name) {
+            Some(space) => Arc::clone(space),
+            None => {
                 let name: Arc<str> = name.into();
-                let options = Arc::clone(&self.shared.options);
-                let space = Arc::new(Space::in_memory(Arc::clone(&name), options));
+                let space = Arc::new(self.shared.new_space(&name));
                 if spaces.closed {
                     space.close();
                 }
@@ -75,44 +103,53 @@ impl<V: Value> Store<V> {
                 space
             }
         };
-        Keyspace::new(space, Arc::clone(&self.shared.committer))
+        Keyspace::new(space, Arc::clone(&self.shared))
     }
 
     /// The keyspace of that name, if there is one.
     pub fn existing_keyspace(&self, name: &str) -> Option<Keyspace<V>> {
         let spaces = self.shared.spaces.read();
-        let space = spaces.by_name.get(name)?;
-        let usable = !space.is_closed() || spaces.closed;
-        let committer = &self.shared.committer;
-        usable.then(|| Keyspace::new(Arc::clone(space), Arc::clone(committer)))
+        let space = Arc::clone(spaces.live(name)?);
+        Some(Keyspace::new(space, Arc::clone(&self.shared)))
     }
 
     /// The names of all keyspaces, in order.
+    ///
+    /// A keyspace that has never been written to is not stored: after a restart it is listed when
+    /// it has been asked for again.
     pub fn keyspaces(&self) -> Vec<String> {
         let spaces = self.shared.spaces.read();
-        let names = spaces.by_name.keys();
+        let names = spaces
+            .by_name
+            .keys()
+            .filter(|name| spaces.live(name).is_some());
         names.map(ToString::to_string).collect()
     }
 
     /// Removes a keyspace with all that is in it, and tells whether there was one.
     ///
     /// Its watches end, and writes through handles that still exist fail. A keyspace of the same
-    /// name that is created later is a new one, and counts from the beginning.
-    #[expect(clippy::unused_async)]
+    /// name that is asked for later is a new one, and counts from the beginning.
     pub async fn drop_keyspace(&self, name: &str) -> Result<bool, WriteError<V>> {
-        let mut spaces = self.shared.spaces.write();
-        if spaces.closed {
-            return Err(WriteError::Closed);
-        }
-        let Some(space) = spaces.by_name.remove(name) else {
+        let space = self.shared.spaces.read().live(name).map(Arc::clone);
+        let Some(space) = space else {
             return Ok(false);
         };
-        space.erase();
+        self.shared.committer.drop(Arc::clone(&space)).await?;
+        let mut spaces = self.shared.spaces.write();
+        // Someone may have asked for a successor already.
+        if spaces
+            .by_name
+            .get(name)
+            .is_some_and(|found| Arc::ptr_eq(found, &space))
+        {
+            spaces.by_name.remove(name);
+        }
         Ok(true)
     }
 
-    /// Drops the history that is too old in all keyspaces, also in those that nobody writes to.
-    /// To be called from time to time.
+    /// Drops the history that is too old in all keyspaces, also in those that nobody writes to, and
+    /// frees their storage. To be called from time to time.
     pub fn compact(&self) {
         let spaces: Vec<_> = self
             .shared
@@ -122,20 +159,50 @@ impl<V: Value> Store<V> {
             .values()
             .cloned()
             .collect();
-        for space in spaces {
+        for space in &spaces {
             space.compact(0);
         }
+        self.shared.committer.sweep(spaces);
     }
 
     /// Completes the writes that are under way, refuses others, ends all watches and releases the
-    /// directory.
-    #[expect(clippy::unused_async)]
+    /// directory. Reads through handles that still exist go on.
     pub async fn close(self) {
-        let mut spaces = self.shared.spaces.write();
+        self.shared.committer.close().await;
+        self.shared.close();
+    }
+}
+
+impl<V> Shared<V> {
+    fn new_space(&self, name: &Arc<str>) -> Space<V> {
+        let (name, options) = (Arc::clone(name), Arc::clone(&self.options));
+        match self.committer {
+            Committer::Memory => Space::in_memory(name, options),
+            Committer::Durable(_) => Space::stored(name, options, Content::default()),
+        }
+    }
+
+    fn close(&self) {
+        let mut spaces = self.spaces.write();
         spaces.closed = true;
         for space in spaces.by_name.values() {
             space.close();
         }
+    }
+}
+
+impl<V> Spaces<V> {
+    /// The keyspace of that name, unless it has been dropped.
+    fn live(&self, name: &str) -> Option<&Arc<Space<V>>> {
+        let space = self.by_name.get(name)?;
+        (self.closed || !space.is_closed()).then_some(space)
+    }
+}
+
+impl<V> Drop for Shared<V> {
+    fn drop(&mut self) {
+        // For watches, which are no reason for the store to live.
+        self.close();
     }
 }
 

@@ -1,0 +1,232 @@
+//! The durable engine: a log of records in a redb database, in a directory of its own.
+//!
+//! Each record is a row under its keyspace and revision, written once. The latest record of a key
+//! is its value, the rows after the compaction mark are the history, and what is neither is removed
+//! some time after it left the history. So a write costs one row, the revision needs no place of
+//! its own, and both the values and the history are there again after a restart.
+
+mod database;
+mod directory;
+mod guarded;
+mod replay;
+mod row;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use redb::{Database, ReadableDatabase, ReadableTable, Table, WriteTransaction};
+
+use self::database::{KEYSPACES, LOG, RowId};
+use self::directory::DataDirectory;
+use self::guarded::GuardedFile;
+use self::replay::Replay;
+use self::row::Row;
+use super::{Change, Engine};
+use crate::error::{OpenError, StorageError};
+use crate::event::Record;
+use crate::space::Content;
+use crate::value::{FIRST_REVISION, Revision, Value};
+
+/// The engine over an open database.
+pub(crate) struct Disk {
+    database: Database,
+    /// The file under the database, which stays as it is until everything has been read.
+    file: GuardedFile,
+    keyspaces: HashMap<Arc<str>, Mark>,
+    /// The number of the next keyspace.
+    next_number: u32,
+    /// Last, because it holds the lock, and fields are dropped in order.
+    directory: DataDirectory,
+}
+
+/// What is stored about a keyspace beside its name.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    number: u32,
+    compacted: Revision,
+}
+
+impl Disk {
+    /// Locks the directory and opens the database in it, or creates both.
+    pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
+        let directory = DataDirectory::lock(path)?;
+        if !directory.is_initialized() {
+            database::create(&directory.new_database())?;
+            directory.initialize()?;
+        }
+        let path = directory.database();
+        let file = GuardedFile::open(&path)?;
+        Ok(Self {
+            database: database::open(&path, &file)?,
+            file,
+            keyspaces: HashMap::new(),
+            next_number: 0,
+            directory,
+        })
+    }
+
+    /// Reads the table of keyspaces, and returns a replay for each, by number.
+    fn load_keyspaces<V>(&mut self) -> Result<HashMap<u32, Replay<V>>, OpenError> {
+        let path = self.directory.database();
+        let failed = |error: redb::Error| database::unreadable(&path, error);
+        let transaction = self
+            .database
+            .begin_read()
+            .map_err(|error| failed(error.into()))?;
+        let table = transaction
+            .open_table(KEYSPACES)
+            .map_err(|error| failed(error.into()))?;
+        let mut replays = HashMap::new();
+        for row in table.iter().map_err(|error| failed(error.into()))? {
+            let (name, mark) = row.map_err(|error| failed(error.into()))?;
+            let (number, compacted) = mark.value();
+            let name: Arc<str> = name.value().into();
+            replays.insert(number, Replay::new(Arc::clone(&name), compacted));
+            self.keyspaces.insert(name, Mark { number, compacted });
+            self.next_number = self.next_number.max(number.saturating_add(1));
+        }
+        Ok(replays)
+    }
+
+    /// Reads the log into the replays.
+    fn load_log<V: Value>(&self, replays: &mut HashMap<u32, Replay<V>>) -> Result<(), OpenError> {
+        let path = self.directory.database();
+        let corrupt = |reason: String| OpenError::Corrupt {
+            path: path.clone(),
+            reason,
+        };
+        let failed = |error: redb::Error| database::unreadable(&path, error);
+        let transaction = self
+            .database
+            .begin_read()
+            .map_err(|error| failed(error.into()))?;
+        let table = transaction
+            .open_table(LOG)
+            .map_err(|error| failed(error.into()))?;
+        for row in table.iter().map_err(|error| failed(error.into()))? {
+            let (id, bytes) = row.map_err(|error| failed(error.into()))?;
+            let id = RowId::from_bytes(id.value());
+            let replay = replays
+                .get_mut(&id.keyspace)
+                .ok_or_else(|| corrupt(format!("{id} belongs to no keyspace")))?;
+            let row =
+                Row::decode(bytes.value()).ok_or_else(|| corrupt(format!("{id} is malformed")))?;
+            let value = row.value().map_err(|source| OpenError::Value {
+                path: path.clone(),
+                keyspace: replay.name.to_string(),
+                key: row.key.to_owned(),
+                source,
+            })?;
+            replay
+                .add(id.revision, &row, value)
+                .map_err(|reason| corrupt(format!("{id} {reason}")))?;
+        }
+        Ok(())
+    }
+
+    fn apply<V: Value>(
+        &mut self,
+        transaction: &WriteTransaction,
+        batch: &[Change<'_, V>],
+    ) -> Result<(), redb::Error> {
+        let mut log = transaction.open_table(LOG)?;
+        for change in batch {
+            match *change {
+                Change::Append { keyspace, records } => {
+                    let number = self.number_of(transaction, keyspace)?;
+                    append(&mut log, number, records)?;
+                }
+                Change::Compact { keyspace, garbage } => {
+                    let Some(mark) = self.keyspaces.get_mut(keyspace) else {
+                        continue;
+                    };
+                    mark.compacted = garbage.compacted;
+                    for revision in &garbage.revisions {
+                        log.remove(&RowId::new(mark.number, *revision).to_bytes())?;
+                    }
+                    let mut keyspaces = transaction.open_table(KEYSPACES)?;
+                    keyspaces.insert(&**keyspace, (mark.number, mark.compacted))?;
+                }
+                Change::Drop { keyspace } => {
+                    let Some(mark) = self.keyspaces.remove(keyspace) else {
+                        continue;
+                    };
+                    let first = RowId::new(mark.number, 0).to_bytes();
+                    let last = RowId::new(mark.number, Revision::MAX).to_bytes();
+                    log.retain_in::<&[u8; 12], _>(&first..=&last, |_, _| false)?;
+                    transaction.open_table(KEYSPACES)?.remove(&**keyspace)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of a keyspace, which gets one if it is new.
+    fn number_of(
+        &mut self,
+        transaction: &WriteTransaction,
+        keyspace: &Arc<str>,
+    ) -> Result<u32, redb::Error> {
+        if let Some(mark) = self.keyspaces.get(keyspace) {
+            return Ok(mark.number);
+        }
+        let mark = Mark {
+            number: self.next_number,
+            compacted: FIRST_REVISION,
+        };
+        let mut keyspaces = transaction.open_table(KEYSPACES)?;
+        keyspaces.insert(&**keyspace, (mark.number, mark.compacted))?;
+        self.keyspaces.insert(Arc::clone(keyspace), mark);
+        self.next_number = mark.number.checked_add(1).ok_or_else(|| {
+            io::Error::other("there have been too many keyspaces in this directory")
+        })?;
+        Ok(mark.number)
+    }
+}
+
+impl<V: Value> Engine<V> for Disk {
+    fn load_all(&mut self) -> Result<Vec<(Arc<str>, Content<V>)>, OpenError> {
+        let path = self.directory.database();
+        let replays = database::catch(&path, || {
+            let mut replays = self.load_keyspaces()?;
+            self.load_log(&mut replays)?;
+            Ok(replays)
+        })?;
+        self.file.release().map_err(|source| OpenError::Io {
+            action: "write to",
+            path,
+            source,
+        })?;
+        Ok(replays.into_values().map(Replay::finish).collect())
+    }
+
+    fn commit(&mut self, batch: &[Change<'_, V>]) -> Result<(), StorageError> {
+        let failed = |error: redb::Error| StorageError(Box::new(error));
+        let begun = self.database.begin_write();
+        let transaction = begun.map_err(|error| failed(error.into()))?;
+        self.apply(&transaction, batch).map_err(failed)?;
+        transaction.commit().map_err(|error| failed(error.into()))
+    }
+}
+
+fn append<V: Value>(
+    log: &mut Table<'_, &[u8; 12], &[u8]>,
+    keyspace: u32,
+    records: &[Record<V>],
+) -> Result<(), redb::Error> {
+    for record in records {
+        let id = RowId::new(keyspace, record.event.revision).to_bytes();
+        let value = record.event.value().encode();
+        let row = Row {
+            is_delete: record.event.is_delete(),
+            created: record.created,
+            time: record.time,
+            key: &record.event.key,
+            value: &value,
+        };
+        row.encode(log.insert_reserve(&id, row.encoded_length())?.as_mut());
+    }
+    Ok(())
+}

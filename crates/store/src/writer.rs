@@ -1,0 +1,180 @@
+//! The thread that makes writes durable, many at a time.
+//!
+//! It takes all requests that are waiting, [decides](crate::group) them in order, commits what they
+//! change in one transaction, makes that visible and answers. What arrives meanwhile is the next
+//! group: the more there is to do, the more a transaction does, and a single writer waits for
+//! nobody.
+
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{oneshot, watch};
+
+use crate::engine::Engine;
+use crate::error::{StorageError, WriteError};
+use crate::group::Group;
+use crate::space::Space;
+use crate::value::{Entry, Revision, Value};
+use crate::write::{Action, Expected};
+
+/// How many requests a transaction takes at most. It bounds the time until the first of them is
+/// answered, and keeps a burst from pushing events out of the history before a watcher can see
+/// them.
+const GROUP: usize = 1024;
+
+/// Something the thread is asked to do.
+pub(crate) enum Request<V> {
+    /// Write to a key.
+    Write(WriteRequest<V>),
+    /// Remove a keyspace.
+    Drop {
+        space: Arc<Space<V>>,
+        answer: oneshot::Sender<Result<(), Arc<StorageError>>>,
+    },
+    /// Remove what is no longer needed of keyspaces, without telling anybody.
+    Sweep(Vec<Arc<Space<V>>>),
+}
+
+/// A write to a key.
+pub(crate) struct WriteRequest<V> {
+    pub(crate) space: Arc<Space<V>>,
+    pub(crate) key: Box<str>,
+    pub(crate) action: Action,
+    pub(crate) expected: Expected,
+    pub(crate) make: Box<dyn FnOnce(Revision) -> V + Send>,
+    pub(crate) answer: oneshot::Sender<Answer<V>>,
+}
+
+/// The answer to a write; a panic of its closure is handed back to be continued by the writer.
+pub(crate) type Answer<V> = std::thread::Result<Result<Entry<V>, WriteError<V>>>;
+
+/// The handle of the thread, which ends when this is dropped or closed.
+pub(crate) struct Writer<V> {
+    queue: Arc<Queue<V>>,
+    /// Closed when the thread has ended and the engine is released.
+    ended: watch::Receiver<()>,
+}
+
+impl<V: Value> Writer<V> {
+    /// Starts the thread.
+    pub(crate) fn start(engine: impl Engine<V>) -> std::io::Result<Self> {
+        let queue = Arc::new(Queue::new());
+        let (running, ended) = watch::channel(());
+        let taker = Taker(Arc::clone(&queue));
+        std::thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || {
+                run(&taker, engine);
+                drop(taker);
+                drop(running);
+            })?;
+        Ok(Self { queue, ended })
+    }
+
+    /// Hands a request over; it is dropped unanswered if it is too late for that.
+    pub(crate) fn submit(&self, request: Request<V>) {
+        self.queue.push(request);
+    }
+
+    /// Lets the thread complete what it has been asked, and waits for its end.
+    pub(crate) async fn close(&self) {
+        self.queue.close();
+        let mut ended = self.ended.clone();
+        while ended.changed().await.is_ok() {}
+    }
+}
+
+impl<V> Drop for Writer<V> {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
+fn run<V: Value>(queue: &Taker<V>, mut engine: impl Engine<V>) {
+    let mut failure: Option<Arc<StorageError>> = None;
+    while let Some(requests) = queue.0.take() {
+        let mut group = Group::new();
+        for request in requests {
+            group.add(request);
+        }
+        if failure.is_none() {
+            failure = group.commit(&mut engine).err().map(Arc::new);
+            if let Some(error) = &failure {
+                tracing::error!(
+                    error = %error,
+                    reason = %error.0,
+                    "the store accepts no more writes: restart when the cause is gone"
+                );
+            }
+        }
+        match &failure {
+            None => group.publish(),
+            Some(error) => group.fail(error),
+        }
+    }
+}
+
+/// The requests that are waiting.
+struct Queue<V> {
+    state: Mutex<QueueState<V>>,
+    ready: Condvar,
+}
+
+struct QueueState<V> {
+    waiting: Vec<Request<V>>,
+    closed: bool,
+}
+
+impl<V> Queue<V> {
+    fn new() -> Self {
+        Self {
+            state: Mutex::new(QueueState {
+                waiting: Vec::new(),
+                closed: false,
+            }),
+            ready: Condvar::new(),
+        }
+    }
+
+    fn push(&self, request: Request<V>) {
+        let mut state = self.state.lock();
+        if state.closed {
+            return;
+        }
+        state.waiting.push(request);
+        if state.waiting.len() == 1 {
+            self.ready.notify_one();
+        }
+    }
+
+    fn close(&self) {
+        self.state.lock().closed = true;
+        self.ready.notify_one();
+    }
+
+    /// Waits for requests; nothing after the last one of a closed queue.
+    fn take(&self) -> Option<Vec<Request<V>>> {
+        let mut state = self.state.lock();
+        while state.waiting.is_empty() {
+            if state.closed {
+                return None;
+            }
+            self.ready.wait(&mut state);
+        }
+        if state.waiting.len() <= GROUP {
+            return Some(std::mem::take(&mut state.waiting));
+        }
+        Some(state.waiting.drain(..GROUP).collect())
+    }
+}
+
+/// The thread's end of the queue: nobody waits for an answer of a thread that has panicked.
+struct Taker<V>(Arc<Queue<V>>);
+
+impl<V> Drop for Taker<V> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.closed = true;
+        state.waiting.clear();
+    }
+}
