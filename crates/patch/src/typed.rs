@@ -206,9 +206,11 @@ impl<'s> Type<'s> {
             return declared(Self::of(property, preserve));
         }
         match &schema.additional_properties {
-            Some(values) => undeclared(Self::of(values, preserve)),
-            None if preserve || schema.properties.is_empty() => undeclared(Self::Deduced),
-            None => Field {
+            Some(values) if !schema.closed => undeclared(Self::of(values, preserve)),
+            None if !schema.closed && (preserve || schema.properties.is_empty()) => {
+                undeclared(Self::Deduced)
+            }
+            _ => Field {
                 kind: Self::Deduced,
                 declared: false,
                 allowed: false,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::conflict::{Conflict, Conflicts};
 use super::entries::{Entries, Entry, ManagerId};
@@ -14,7 +14,7 @@ use crate::typed::Type;
 use crate::typed::compare::{Comparison, compare};
 use crate::typed::fields::{field_set, is_outdated, reconciled, with_named_parents};
 use crate::typed::merge::merge;
-use crate::typed::select::remove;
+use crate::typed::select::{drop_emptied, remove};
 use crate::typed::validate::{TypeErrors, validate};
 
 /// Fields that the server sets and nobody owns.
@@ -125,15 +125,17 @@ impl<'a> Updater<'a> {
             set = set.recursive_difference(reset);
         }
         let last = self.record_applied(set, entries, manager);
+        let mut gone = FieldSet::new();
         if let Some(last) = last {
-            merged = self
+            (merged, gone) = self
                 .prune(merged, entries, manager, &last)
                 .map_err(failed("failed to prune fields"))?;
         }
         self.settle(&merged, entries, Some(manager), force)
             .map_err(failed("failed to compare objects"))?
             .map_err(ApplyError::Conflict)?;
-        self.strip(entries, manager);
+        drop_emptied(self.kind, &mut merged, &gone);
+        strip(entries, manager);
         Ok((!crate::value::equal(self.live, &merged)).then_some(merged))
     }
 
@@ -160,13 +162,6 @@ impl<'a> Updater<'a> {
                 None
             }
         }
-    }
-
-    fn strip(&self, entries: &mut Entries, manager: &ManagerId) {
-        if let Some(entry) = entries.get_mut(manager) {
-            entry.set.subtract(&NEVER_OWNED);
-        }
-        entries.0.retain(|entry| !entry.set.is_empty());
     }
 
     /// Compares live and new object for every manager but `acting`: who owns what changed loses it,
@@ -282,39 +277,41 @@ impl<'a> Updater<'a> {
         Ok(())
     }
 
-    /// Removes what the manager applied last time, leaves out now, and nobody else owns.
+    /// Removes what the manager applied last time, leaves out now, and nobody else owns; also
+    /// returns what that was.
     fn prune(
         &self,
         merged: Value,
         entries: &Entries,
         manager: &ManagerId,
         last: &Entry,
-    ) -> Result<Value, TypeErrors> {
+    ) -> Result<(Value, FieldSet), TypeErrors> {
         let current = entries.get(manager);
         let unchanged = current.is_some_and(|current| {
             current.api_version == last.api_version && last.set.is_subset(&current.set)
         });
         if unchanged || last.set.is_empty() {
-            return Ok(merged);
+            return Ok((merged, FieldSet::new()));
         }
         let Some((kind, converted)) = self.in_version(&merged, &last.api_version)? else {
-            return Ok(merged);
+            return Ok((merged, FieldSet::new()));
         };
         let converted = converted.into_owned();
         let last_named = with_named_parents(kind, &last.set);
-        let pruned = removed(kind, converted.clone(), &last_named);
+        let pruned = remove(kind, converted.clone(), &last_named);
         let pruned = self.add_back_owned(&converted, pruned, &last.api_version, entries)?;
         // Only what the manager owned may go; what merely lay below it comes back.
         let gone = with_named_parents(kind, &field_set(kind, &converted)?)
             .difference(&with_named_parents(kind, &field_set(kind, &pruned)?))
             .intersection(&last_named);
-        let pruned = removed(kind, converted, &gone);
-        match self.write.versions {
+        let pruned = remove(kind, converted, &gone);
+        let pruned = match self.write.versions {
             Some(versions) if last.api_version != self.write.api_version => versions
                 .convert(&pruned, self.write.api_version)
-                .map_err(TypeErrors::new),
-            _ => Ok(pruned),
-        }
+                .map_err(TypeErrors::new)?,
+            _ => pruned,
+        };
+        Ok((pruned, gone))
     }
 
     /// Takes back from a removal what any manager owns, version by version, that of the removal
@@ -363,7 +360,7 @@ impl<'a> Updater<'a> {
             let keep = with_named_parents(kind, &field_set(kind, &part)?)
                 .union(with_named_parents(kind, owned));
             let gone = with_named_parents(kind, &field_set(kind, &full)?).difference(&keep);
-            let part = removed(kind, full.into_owned(), &gone);
+            let part = remove(kind, full.into_owned(), &gone);
             pruned = source.back(part)?;
         }
         Ok(pruned)
@@ -402,6 +399,9 @@ impl<'a> Conversion<'_, 'a> {
     }
 }
 
-fn removed(kind: Type, value: Value, set: &FieldSet) -> Value {
-    remove(kind, value, set).unwrap_or_else(|| Value::Object(Map::new()))
+fn strip(entries: &mut Entries, manager: &ManagerId) {
+    if let Some(entry) = entries.get_mut(manager) {
+        entry.set.subtract(&NEVER_OWNED);
+    }
+    entries.0.retain(|entry| !entry.set.is_empty());
 }

@@ -6,49 +6,80 @@ use super::{Items, Shape, Type};
 use crate::fieldset::FieldSet;
 use crate::path::PathElement;
 
-/// Removes the fields and items of a set; `None` when nothing is left.
-///
-/// Containers that become empty go too: Kubernetes turns them into null, which it then drops.
-pub(crate) fn remove(kind: Type, value: Value, set: &FieldSet) -> Option<Value> {
+/// Removes the fields and items of a set. A container that loses all it had becomes null, because it
+/// was not itself removed; [`drop_emptied`] finishes that.
+pub(crate) fn remove(kind: Type, value: Value, set: &FieldSet) -> Value {
     match (kind.shape(Some(&value)), value) {
-        (Shape::Map, Value::Object(members)) => {
-            if members.is_empty() || kind.is_atomic_map() {
-                return None;
-            }
+        (Shape::Map, Value::Object(members)) if !kind.is_atomic_map() => {
             let mut kept = Map::new();
             for (name, member) in members {
-                let element = PathElement::field(name.as_str());
-                let member = match set.get(&element) {
+                let member = match set.get(&PathElement::field(name.as_str())) {
                     Some((true, _)) => continue,
                     Some((false, below)) => remove(kind.field(&name).kind, member, below),
-                    None => Some(member),
+                    None => member,
                 };
-                if let Some(member) = member {
-                    kept.insert(name, member);
-                }
+                kept.insert(name, member);
             }
-            (!kept.is_empty()).then_some(Value::Object(kept))
+            if kept.is_empty() {
+                Value::Null
+            } else {
+                Value::Object(kept)
+            }
         }
-        (Shape::List, Value::Array(items)) => {
-            if matches!(kind.items(), Items::Atomic) {
-                return None;
-            }
+        (Shape::List, Value::Array(items)) if !matches!(kind.items(), Items::Atomic) => {
             let mut kept = Vec::with_capacity(items.len());
             for item in items {
                 let found = kind
                     .element(&item)
                     .ok()
                     .and_then(|element| set.get(&element));
-                kept.extend(match found {
-                    Some((true, _)) => None,
-                    Some((false, below)) => remove(kind.item(), item, below),
-                    None => Some(item),
-                });
+                match found {
+                    Some((true, _)) => {}
+                    Some((false, below)) => kept.push(remove(kind.item(), item, below)),
+                    None => kept.push(item),
+                }
             }
-            (!kept.is_empty()).then_some(Value::Array(kept))
+            if kept.is_empty() {
+                Value::Null
+            } else {
+                Value::Array(kept)
+            }
         }
-        (Shape::Scalar, value) => Some(value),
-        _ => None,
+        (Shape::Scalar, value) => value,
+        _ => Value::Null,
+    }
+}
+
+/// Drops the nulls that [`remove`] left behind for this set.
+///
+/// Kubernetes leaves them to the decoder, which drops them for built-in kinds, but has custom
+/// resources fail their validation.
+pub(crate) fn drop_emptied(kind: Type, value: &mut Value, set: &FieldSet) {
+    match value {
+        Value::Object(members) => {
+            for (element, _, below) in set.iter().filter(|(_, member, _)| !member) {
+                let PathElement::Field(name) = element else {
+                    continue;
+                };
+                match members.get_mut(&**name) {
+                    Some(Value::Null) => {
+                        members.remove(&**name);
+                    }
+                    Some(member) => drop_emptied(kind.field(name).kind, member, below),
+                    None => {}
+                }
+            }
+        }
+        Value::Array(items) => {
+            items.retain(|item| !item.is_null());
+            for item in items {
+                let found = kind.element(item).ok();
+                if let Some((_, below)) = found.and_then(|element| set.get(&element)) {
+                    drop_emptied(kind.item(), item, below);
+                }
+            }
+        }
+        _ => {}
     }
 }
 
