@@ -2,13 +2,18 @@
 
 mod correlate;
 pub mod decode;
+pub mod default;
 pub mod document;
+pub mod embedded;
 pub mod field;
 mod format;
+pub mod lists;
+pub mod meta;
 mod model;
 mod number;
 mod parse;
 mod pattern;
+pub mod prune;
 pub mod text;
 mod validate;
 

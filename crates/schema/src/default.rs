@@ -1,0 +1,160 @@
+//! Defaulting: absent fields get the default of their schema, and nulls that stand for absence go.
+
+use serde_json::Value;
+
+use crate::model::Schema;
+
+/// Removes nulls that say nothing: of fields that are neither nullable nor have a default.
+///
+/// A null in place of a field with a default stays, for [`apply_defaults`] to replace.
+pub fn drop_nulls(value: &mut Value, schema: &Schema) {
+    match value {
+        Value::Object(fields) => fields.retain(|name, field| {
+            let Some(schema) = schema_of_field(schema, name) else {
+                return true;
+            };
+            if field.is_null() {
+                return schema.nullable || schema.default.is_some();
+            }
+            drop_nulls(field, schema);
+            true
+        }),
+        Value::Array(items) => {
+            if let Some(schema) = &schema.items {
+                for item in items {
+                    drop_nulls(item, schema);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Fills in defaults, everywhere in `value`, also inside defaults themselves.
+pub fn apply_defaults(value: &mut Value, schema: &Schema) {
+    match value {
+        Value::Object(fields) => {
+            for (name, property) in &schema.properties {
+                let Some(default) = &property.default else {
+                    continue;
+                };
+                match fields.get_mut(name) {
+                    None => {
+                        fields.insert(name.clone(), default.clone());
+                    }
+                    Some(field) => replace_null(field, property),
+                }
+            }
+            for (name, field) in fields.iter_mut() {
+                if let Some(property) = schema.properties.get(name) {
+                    apply_defaults(field, property);
+                } else if let Some(additional) = &schema.additional_properties {
+                    replace_null(field, additional);
+                    apply_defaults(field, additional);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = &schema.items {
+                for item in items {
+                    replace_null(item, schema);
+                    apply_defaults(item, schema);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn replace_null(value: &mut Value, schema: &Schema) {
+    if let (true, false, Some(default)) = (value.is_null(), schema.nullable, &schema.default) {
+        *value = default.clone();
+    }
+}
+
+fn schema_of_field<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
+    let additional = || {
+        schema
+            .additional_properties
+            .as_ref()
+            .filter(|s| !s.is_unspecified())
+    };
+    schema
+        .properties
+        .get(name)
+        .or_else(additional)
+        .map(AsRef::as_ref)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::parse;
+
+    #[track_caller]
+    fn check(properties: Value, object: Value, expected: Value) {
+        let schema = parse(&json!({"type": "object", "properties": properties})).unwrap();
+        let mut defaulted = object.clone();
+        drop_nulls(&mut defaulted, &schema);
+        apply_defaults(&mut defaulted, &schema);
+        assert_eq!(defaulted, expected, "{object}");
+    }
+
+    #[test]
+    fn absent_fields_get_their_default() {
+        let properties = json!({
+            "a": {"type": "integer", "default": 1},
+            "b": {"type": "object", "default": {}, "properties": {"c": {"type": "string", "default": "x"}}},
+            "d": {"type": "object", "properties": {"e": {"type": "string", "default": "x"}}},
+        });
+        check(
+            properties.clone(),
+            json!({}),
+            json!({"a": 1, "b": {"c": "x"}}),
+        );
+        check(
+            properties,
+            json!({"a": 2, "b": {"c": ""}, "d": {}}),
+            json!({"a": 2, "b": {"c": ""}, "d": {"e": "x"}}),
+        );
+    }
+
+    #[test]
+    fn lists_and_maps_are_defaulted_inside() {
+        let item =
+            json!({"type": "object", "properties": {"p": {"type": "string", "default": "TCP"}}});
+        check(
+            json!({
+                "list": {"type": "array", "items": item},
+                "map": {"type": "object", "additionalProperties": item},
+            }),
+            json!({"list": [{}, {"p": "UDP"}], "map": {"k": {}}}),
+            json!({"list": [{"p": "TCP"}, {"p": "UDP"}], "map": {"k": {"p": "TCP"}}}),
+        );
+    }
+
+    #[test]
+    fn null_is_a_value_only_where_the_schema_says_so() {
+        check(
+            json!({
+                "plain": {"type": "string"},
+                "defaulted": {"type": "string", "default": "x"},
+                "nullable": {"type": "string", "nullable": true},
+                "both": {"type": "string", "nullable": true, "default": "x"},
+                "map": {"type": "object", "additionalProperties": {"type": "string"}},
+                "open": {"type": "object", "additionalProperties": true},
+                "list": {"type": "array", "items": {"type": "string"}},
+            }),
+            json!({
+                "plain": null, "defaulted": null, "nullable": null, "both": null,
+                "map": {"k": null}, "open": {"k": null}, "list": [null],
+            }),
+            json!({
+                "defaulted": "x", "nullable": null, "both": null,
+                "map": {}, "open": {"k": null}, "list": [null],
+            }),
+        );
+    }
+}
