@@ -208,6 +208,17 @@ impl FieldError {
         Self::new(FieldErrorKind::Invalid, path, Some(value.into()), detail)
     }
 
+    /// As [`Self::invalid`], for a value that is already printed, because it is no JSON value: Go
+    /// prints the fields of its structs in their own order.
+    pub fn invalid_printed(path: &FieldPath<'_>, printed: &str, detail: &str) -> Self {
+        Self::new(
+            FieldErrorKind::Invalid,
+            path,
+            None,
+            format!("{printed}: {detail}"),
+        )
+    }
+
     /// A value has another JSON type than it should.
     pub fn type_invalid(
         path: &FieldPath<'_>,

@@ -3,9 +3,11 @@
 mod correlate;
 pub mod decode;
 pub mod default;
+pub mod definition;
 pub mod document;
 pub mod embedded;
 pub mod field;
+pub mod field_path;
 mod format;
 pub mod lists;
 pub mod meta;
@@ -13,7 +15,9 @@ mod model;
 mod number;
 mod parse;
 mod pattern;
+mod printed;
 pub mod prune;
+mod structural;
 pub mod text;
 mod validate;
 
