@@ -16,7 +16,7 @@ pub struct GoDuration(i64);
 
 /// Why a text is not a duration, in Go's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("time: {problem} {text:?}")]
+#[error("time: {problem} {}", quote(text))]
 pub struct DurationError {
     problem: String,
     text: String,
@@ -84,7 +84,7 @@ impl FromStr for GoDuration {
                 return Err(error("missing unit in duration"));
             }
             let size = unit_size(unit)
-                .ok_or_else(|| error(&format!("unknown unit {unit:?} in duration")))?;
+                .ok_or_else(|| error(&format!("unknown unit {} in duration", quote(unit))))?;
             total = amount
                 .nanoseconds(size)
                 .and_then(|nanoseconds| total.checked_add(nanoseconds))
@@ -99,6 +99,17 @@ impl FromStr for GoDuration {
         };
         nanoseconds.map(Self).ok_or_else(invalid)
     }
+}
+
+/// Go's time package quotes byte by byte.
+fn quote(text: &str) -> String {
+    let escape = |byte: u8| match byte {
+        b'"' | b'\\' => format!("\\{}", char::from(byte)),
+        b' '..=b'~' => char::from(byte).to_string(),
+        _ => format!("\\x{byte:02x}"),
+    };
+    let escaped: String = text.bytes().map(escape).collect();
+    format!("\"{escaped}\"")
 }
 
 /// Digits with an optional fraction.
@@ -117,6 +128,9 @@ impl Amount {
         } else {
             digits.parse().ok()?
         };
+        if whole > 1 << 63 {
+            return None;
+        }
         let mut amount = Self {
             whole,
             fraction: 0,
@@ -262,6 +276,10 @@ mod tests {
         check("", Err("time: invalid duration \"\""));
         check("3", Err("time: missing unit in duration \"3\""));
         check("3d", Err("time: unknown unit \"d\" in duration \"3d\""));
+        check(
+            "3µm",
+            Err(r#"time: unknown unit "\xc2\xb5m" in duration "3\xc2\xb5m""#),
+        );
         check(".s", Err("time: invalid duration \".s\""));
         check("-", Err("time: invalid duration \"-\""));
         check("s", Err("time: invalid duration \"s\""));

@@ -9,13 +9,20 @@
 //! | [`strict`] | reading JSON with duplicate keys reported and Go's error texts |
 //! | [`number`] | integers and floats as Kubernetes tells them apart |
 //! | [`path`] | reading, setting and removing what is deep inside a value |
+//! | [`quantity`] | amounts of resources |
 //! | [`equality`] | whether two values mean the same |
+//! | [`label`], [`field`] | label and field selectors |
+//! | [`name`] | what Kubernetes accepts as names |
 //! | [`duration`], [`time`] | Go's durations and Kubernetes' timestamps |
 
 pub mod duration;
 pub mod equality;
+pub mod field;
+pub mod label;
+pub mod name;
 pub mod number;
 pub mod path;
+pub mod quantity;
 pub mod strict;
 pub mod time;
 pub mod yaml;

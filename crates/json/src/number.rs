@@ -40,21 +40,17 @@ pub fn normalize(number: &Number) -> Number {
 /// Formats a float as Go's `encoding/json` does: shortest digits, exponent only below `1e-6` and
 /// from `1e21` on.
 pub fn go_json_float(float: f64) -> String {
-    let magnitude = float.abs();
-    if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
-        let text = format!("{float:e}");
-        return match text.split_once('e') {
-            Some((digits, exponent)) if !exponent.starts_with('-') => {
-                format!("{digits}e+{exponent}")
-            }
-            _ => text,
-        };
+    let decimal = Decimal::of(float);
+    if float != 0.0 && !(1e-6..1e21).contains(&float.abs()) {
+        let (mantissa, exponent) = (decimal.mantissa(), decimal.exponent);
+        let sign = if exponent < 0 { "" } else { "+" };
+        return format!("{mantissa}e{sign}{exponent}");
     }
-    format!("{float}")
+    decimal.positional()
 }
 
 /// Formats a float as Go's `%v` and `strconv.FormatFloat(f, 'g', -1, 64)` do: shortest digits,
-/// with an exponent below `1e-4` and from `1e6` on.
+/// with an exponent below `1e-4` and from `1e6` on. Infinities and NaN are `+Inf`, `-Inf`, `NaN`.
 pub fn go_general_float(float: f64) -> String {
     if float.is_nan() {
         return "NaN".to_owned();
@@ -62,16 +58,83 @@ pub fn go_general_float(float: f64) -> String {
     if float.is_infinite() {
         return if float > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
     }
-    let scientific = format!("{float:e}");
-    let Some((digits, exponent)) = scientific.split_once('e') else {
-        return scientific;
-    };
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..6).contains(&exponent) {
-        return format!("{float}");
+    let decimal = Decimal::of(float);
+    if (-4..6).contains(&decimal.exponent) {
+        return decimal.positional();
     }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
+    let sign = if decimal.exponent < 0 { '-' } else { '+' };
+    format!(
+        "{}e{sign}{:02}",
+        decimal.mantissa(),
+        decimal.exponent.unsigned_abs()
+    )
+}
+
+/// The shortest digits that read back as the same float.
+struct Decimal {
+    is_negative: bool,
+    /// Without leading or trailing zeros, except for zero itself.
+    digits: String,
+    /// The power of ten of the first digit.
+    exponent: i32,
+}
+
+impl Decimal {
+    /// Takes the digits from the JSON writer: where two candidates are equally near, it chooses the
+    /// even one, as Go does and the standard library does not.
+    fn of(float: f64) -> Self {
+        let text = Number::from_f64(float)
+            .map(|number| number.to_string())
+            .unwrap_or_default();
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let unsigned = mantissa.trim_start_matches('-');
+        let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+        let all_digits = format!("{whole}{fraction}");
+        let digits = all_digits.trim_start_matches('0');
+        let leading_zeros = all_digits.len() - digits.len();
+        let first = i32::try_from(whole.len()).unwrap_or_default() - 1;
+        let skipped = i32::try_from(leading_zeros).unwrap_or_default();
+        let digits = digits.trim_end_matches('0');
+        Self {
+            is_negative: float.is_sign_negative(),
+            digits: if digits.is_empty() {
+                "0".to_owned()
+            } else {
+                digits.to_owned()
+            },
+            exponent: match digits {
+                "" => 0,
+                _ => exponent.parse::<i32>().unwrap_or_default() + first - skipped,
+            },
+        }
+    }
+
+    fn sign(&self) -> &'static str {
+        if self.is_negative { "-" } else { "" }
+    }
+
+    /// `d.ddd`, to be followed by an exponent.
+    fn mantissa(&self) -> String {
+        let (first, rest) = self.digits.split_at(1);
+        let point = if rest.is_empty() { "" } else { "." };
+        format!("{}{first}{point}{rest}", self.sign())
+    }
+
+    /// All digits written out, without an exponent.
+    fn positional(&self) -> String {
+        let sign = self.sign();
+        let Ok(exponent) = usize::try_from(self.exponent) else {
+            let zeros = "0".repeat(usize::try_from(-self.exponent - 1).unwrap_or_default());
+            return format!("{sign}0.{zeros}{}", self.digits);
+        };
+        let whole_digits = exponent + 1;
+        if self.digits.len() <= whole_digits {
+            let zeros = "0".repeat(whole_digits - self.digits.len());
+            return format!("{sign}{}{zeros}", self.digits);
+        }
+        let (whole, fraction) = self.digits.split_at(whole_digits);
+        format!("{sign}{whole}.{fraction}")
+    }
 }
 
 #[cfg(test)]

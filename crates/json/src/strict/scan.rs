@@ -46,14 +46,11 @@ impl<'text> Scanner<'text> {
         for expected in literal.bytes() {
             match self.peek() {
                 Some(byte) if byte == expected => self.advance(),
-                Some(byte) => {
-                    let context = format!(
-                        "in literal {literal} (expecting '{}')",
-                        char::from(expected)
-                    );
-                    return Err(self.invalid(byte, &context));
+                other => {
+                    let expected = char::from(expected);
+                    let context = format!("in literal {literal} (expecting '{expected}')");
+                    return Err(self.invalid_inside(other, &context));
                 }
-                None => return Err(self.end_of_input()),
             }
         }
         Ok(value)
@@ -94,21 +91,18 @@ impl<'text> Scanner<'text> {
     }
 
     fn escape(&mut self) -> Result<char, JsonError> {
-        let Some(byte) = self.peek() else {
-            return Err(self.end_of_input());
-        };
-        let character = match byte {
-            b'"' | b'\\' | b'/' => char::from(byte),
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'n' => '\n',
-            b'r' => '\r',
-            b't' => '\t',
-            b'u' => {
+        let character = match self.peek() {
+            Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
                 self.advance();
                 return self.unicode_escape();
             }
-            _ => return Err(self.invalid(byte, "in string escape code")),
+            other => return Err(self.invalid_inside(other, "in string escape code")),
         };
         self.advance();
         Ok(character)
@@ -136,11 +130,9 @@ impl<'text> Scanner<'text> {
     fn hex4(&mut self) -> Result<u32, JsonError> {
         let mut unit = 0;
         for _ in 0..4 {
-            let Some(byte) = self.peek() else {
-                return Err(self.end_of_input());
-            };
-            let Some(digit) = char::from(byte).to_digit(16) else {
-                return Err(self.invalid(byte, "in \\u hexadecimal character escape"));
+            let next = self.peek();
+            let Some(digit) = next.and_then(|byte| char::from(byte).to_digit(16)) else {
+                return Err(self.invalid_inside(next, "in \\u hexadecimal character escape"));
             };
             unit = unit * 16 + digit;
             self.advance();
@@ -154,8 +146,7 @@ impl<'text> Scanner<'text> {
         match self.peek() {
             Some(b'0') => self.advance(),
             Some(b'1'..=b'9') => self.digits(),
-            Some(byte) => return Err(self.invalid(byte, "in numeric literal")),
-            None => return Err(self.end_of_input()),
+            other => return Err(self.invalid_inside(other, "in numeric literal")),
         }
         let mut is_integer = true;
         if self.eat(b'.') {
@@ -198,8 +189,7 @@ impl<'text> Scanner<'text> {
                 self.digits();
                 Ok(())
             }
-            Some(byte) => Err(self.invalid(byte, context)),
-            None => Err(self.end_of_input()),
+            other => Err(self.invalid_inside(other, context)),
         }
     }
 
@@ -216,6 +206,11 @@ impl<'text> Scanner<'text> {
 
     pub(super) fn invalid(&self, byte: u8, context: &str) -> JsonError {
         self.error(format!("invalid character {} {context}", quote(byte)))
+    }
+
+    /// An error inside a token. Go's scanner meets the end of the text there as if it were a space.
+    fn invalid_inside(&self, byte: Option<u8>, context: &str) -> JsonError {
+        self.invalid(byte.unwrap_or(b' '), context)
     }
 }
 

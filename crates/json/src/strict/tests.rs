@@ -47,7 +47,16 @@ fn syntax_errors_are_worded_as_in_go() {
         ),
         ("[1 2]", "invalid character '2' after array element"),
         ("1 2", "invalid character '2' after top-level value"),
-        ("nul", "unexpected end of JSON input"),
+        (
+            "nul",
+            "invalid character ' ' in literal null (expecting 'l')",
+        ),
+        (
+            "[1.",
+            "invalid character ' ' after decimal point in numeric literal",
+        ),
+        ("\"a\\", "invalid character ' ' in string escape code"),
+        ("\"a", "unexpected end of JSON input"),
         (
             "nulL",
             "invalid character 'L' in literal null (expecting 'l')",

@@ -96,7 +96,7 @@ impl Emitter {
         sort_keys(&mut keys);
         for (key, _) in keys {
             self.indent_to(indent);
-            if key.len() <= SIMPLE_KEY_BYTES && !key.contains(['\n', '\r']) {
+            if key.len() <= SIMPLE_KEY_BYTES && !key.contains(is_break) {
                 self.scalar(key, Some(indent), true);
                 self.indicator(":", false, false);
             } else {
@@ -113,7 +113,7 @@ impl Emitter {
 
     fn scalar(&mut self, text: &str, indent: Option<usize>, is_simple_key: bool) {
         let continuation = indent.unwrap_or(0) + INDENT;
-        match scalar_style(text, indent.is_none(), is_simple_key) {
+        match scalar_style(text, is_simple_key) {
             ScalarStyle::Plain => self.plain(text, indent, !is_simple_key),
             ScalarStyle::SingleQuoted => self.single_quoted(text, continuation, !is_simple_key),
             ScalarStyle::DoubleQuoted => self.double_quoted(text, continuation, !is_simple_key),
@@ -307,12 +307,10 @@ fn number_text(number: &Number) -> String {
 
 /// Chooses the notation of a string: plain if it stays a string without quotes, literal if it has
 /// several lines, quoted otherwise.
-fn scalar_style(text: &str, is_root: bool, is_simple_key: bool) -> ScalarStyle {
+fn scalar_style(text: &str, is_simple_key: bool) -> ScalarStyle {
     let shape = Shape::of(text);
     if text.contains('\n') {
-        // At the root, readers disagree about what an indentation hint counts from.
-        let hint_is_ambiguous = is_root && text.starts_with([' ', '\n']);
-        if shape.may_be_literal && !is_simple_key && !hint_is_ambiguous {
+        if shape.may_be_literal && !is_simple_key {
             return ScalarStyle::Literal;
         }
         return ScalarStyle::DoubleQuoted;
