@@ -94,7 +94,8 @@ impl fmt::Display for Kind {
         }
         let mut names = Vec::new();
         for (kind, name) in NAMES {
-            if self.contains(kind) && !(self.contains(Self::NUMBER) && Self::NUMBER.contains(kind)) {
+            if self.contains(kind) && !(self.contains(Self::NUMBER) && Self::NUMBER.contains(kind))
+            {
                 names.push(name);
             }
         }
@@ -132,7 +133,8 @@ pub enum Value {
     /// Fields in order, labels unique.
     Struct(Arc<[(Arc<str>, Value)]>),
     /// An argument that is not concrete, held by the evaluator. Only for parameters declared with
-    /// [`Param::schema`]; a builtin never makes one.
+    /// [`Param::schema`] or [`Param::shallow`]; a builtin may hand one back as its result or
+    /// inside it, as `list.Concat` does with elements, but never makes one.
     Opaque(Opaque),
 }
 
@@ -174,9 +176,10 @@ impl Value {
     /// Looks a field up in a struct value.
     pub fn field(&self, label: &str) -> Option<&Value> {
         match self {
-            Self::Struct(fields) => {
-                fields.iter().find(|(name, _)| &**name == label).map(|(_, value)| value)
-            }
+            Self::Struct(fields) => fields
+                .iter()
+                .find(|(name, _)| &**name == label)
+                .map(|(_, value)| value),
             _ => None,
         }
     }
@@ -189,6 +192,12 @@ pub enum Failure {
     Error(String),
     /// An argument is not concrete enough yet; tried again later.
     Incomplete(String),
+    /// A validator found its value wanting. Used as a constraint this is a final error with the
+    /// text; called as a function the result is `false`.
+    Unsatisfied(String),
+    /// As [`Failure::Unsatisfied`], but more elements or fields may still come; used as a
+    /// constraint the error is incomplete.
+    UnsatisfiedYet(String),
 }
 
 impl Failure {
@@ -203,6 +212,9 @@ pub trait Host {
     /// Whether `data` unified with `schema` is free of errors. `Err` holds the message.
     /// `data` and `schema` may be opaque or plain.
     fn matches(&mut self, data: &Value, schema: &Value) -> Result<(), String>;
+
+    /// As [`Host::matches`], but what the schema requires and `data` lacks is no error.
+    fn matches_partially(&mut self, data: &Value, schema: &Value) -> Result<(), String>;
 
     /// Fills `fields` into a copy of `template` and reads the field `result`, concrete.
     /// This is how comparators such as `list.Ascending` are called.
@@ -226,6 +238,10 @@ pub trait Host {
     /// The concrete value of an opaque one.
     fn concrete(&mut self, value: &Value) -> Result<Value, Failure>;
 
+    /// Whether elements or fields could still be added to an opaque value: an open list, an open
+    /// struct, or a closed one with optional fields left.
+    fn is_open(&mut self, value: &Value) -> bool;
+
     /// The value printed as CUE on one line, for messages.
     fn show(&mut self, value: &Value) -> String;
 }
@@ -237,17 +253,46 @@ pub struct Param {
     pub kind: Kind,
     /// Whether the argument is handed over as it is, [`Value::Opaque`] when not concrete.
     pub schema: bool,
+    /// The text an omitted trailing argument stands for; `None` when it cannot be omitted.
+    pub default: Option<&'static str>,
 }
 
 impl Param {
     /// A parameter that takes concrete values of the given kinds.
     pub const fn of(kind: Kind) -> Self {
-        Self { kind, schema: false }
+        Self {
+            kind,
+            schema: false,
+            default: None,
+        }
     }
 
     /// A parameter that takes any value, concrete or not.
     pub const fn schema() -> Self {
-        Self { kind: Kind::TOP, schema: true }
+        Self {
+            kind: Kind::TOP,
+            schema: true,
+            default: None,
+        }
+    }
+
+    /// A parameter that takes values of the given kinds whose elements or fields need not be
+    /// concrete; what is not concrete stays opaque.
+    pub const fn shallow(kind: Kind) -> Self {
+        Self {
+            kind,
+            schema: true,
+            default: None,
+        }
+    }
+
+    /// A trailing string parameter that may be left out.
+    pub const fn optional(default: &'static str) -> Self {
+        Self {
+            kind: Kind::STRING,
+            schema: false,
+            default: Some(default),
+        }
     }
 }
 
@@ -273,7 +318,9 @@ pub struct Builtin {
 
 impl fmt::Debug for Builtin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builtin").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Builtin")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,0 +1,76 @@
+//! Package `encoding/base64`: the standard alphabet with padding.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::argument::{
+    Outcome, any, bytes, bytes_result, check_size, int, integer, string, text_result,
+};
+use super::{ANY, BYTES, INT, STRING, function};
+use crate::value::{Failure, Host, Kind, Package, Value};
+
+pub(super) static PACKAGE: Package = Package {
+    path: "encoding/base64",
+    functions: &[
+        function("EncodedLen", &[ANY, INT], Kind::INT, encoded_length),
+        function("DecodedLen", &[ANY, INT], Kind::INT, decoded_length),
+        function("Encode", &[ANY, BYTES], Kind::STRING, encode),
+        function("Decode", &[ANY, STRING], Kind::BYTES, decode),
+    ],
+    source: "",
+};
+
+/// The first argument names an encoding; only `null`, the standard one, exists.
+fn check_encoding(arguments: &[Value]) -> Result<(), Failure> {
+    match any(arguments, 0)? {
+        Value::Null => Ok(()),
+        other => Err(Failure::error(format!(
+            "base64: unsupported encoding: cannot use value of type {} as null",
+            other.kind()
+        ))),
+    }
+}
+
+/// Encodes bytes in the standard alphabet.
+pub(super) fn encode_standard(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+fn encoded_length(_: &mut dyn Host, arguments: &[Value]) -> Outcome {
+    check_encoding(arguments)?;
+    integer(int(arguments, 1)?.saturating_add(2) / 3 * 4)
+}
+
+fn decoded_length(_: &mut dyn Host, arguments: &[Value]) -> Outcome {
+    check_encoding(arguments)?;
+    integer(int(arguments, 1)? / 4 * 3)
+}
+
+fn encode(host: &mut dyn Host, arguments: &[Value]) -> Outcome {
+    check_encoding(arguments)?;
+    let source = bytes(arguments, 1)?;
+    check_size(host, source.len().checked_mul(2))?;
+    text_result(encode_standard(source))
+}
+
+fn decode(_: &mut dyn Host, arguments: &[Value]) -> Outcome {
+    check_encoding(arguments)?;
+    // Line breaks are skipped, as in encoded text that was wrapped.
+    let source: String = string(arguments, 1)?
+        .chars()
+        .filter(|character| !"\r\n".contains(*character))
+        .collect();
+    match STANDARD.decode(source.as_bytes()) {
+        Ok(decoded) => bytes_result(decoded),
+        Err(error) => {
+            let offset = match error {
+                base64::DecodeError::InvalidByte(offset, _)
+                | base64::DecodeError::InvalidLastSymbol(offset, _) => offset,
+                _ => source.len(),
+            };
+            Err(Failure::error(format!(
+                "illegal base64 data at input byte {offset}"
+            )))
+        }
+    }
+}
