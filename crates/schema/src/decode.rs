@@ -10,7 +10,7 @@ mod scalar;
 
 pub(crate) use scalar::days_in;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde_json::Value;
 
@@ -192,7 +192,8 @@ impl Decoder {
         };
         for (index, item) in items.iter_mut().enumerate() {
             let length = self.path.len();
-            self.path.push_str(&format!("[{index}]"));
+            // Writing to a String cannot fail.
+            let _ = write!(self.path, "[{index}]");
             self.element(item, item_schema)?;
             self.path.truncate(length);
         }

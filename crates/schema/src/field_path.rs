@@ -60,7 +60,9 @@ fn step<'a>(schema: &'a Schema, name: &str, printed: &mut String) -> Result<&'a 
         return Ok(property);
     }
     let additional = schema.additional_properties.as_ref().ok_or_else(unknown)?;
-    printed.push_str(&format!("[{name}]"));
+    printed.push('[');
+    printed.push_str(name);
+    printed.push(']');
     Ok(additional)
 }
 

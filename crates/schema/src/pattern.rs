@@ -58,17 +58,16 @@ impl Translator<'_> {
                     Last::Atom
                 }
                 '*' | '+' | '?' => self.repetition(1, last)?,
-                '{' => match self.counted_repetition() {
-                    Some(length) => {
+                '{' => {
+                    if let Some(length) = self.counted_repetition() {
                         self.check_count(length)?;
                         self.repetition(length, last)?
-                    }
-                    None => {
+                    } else {
                         self.position += 1;
                         self.out.push_str("\\{");
                         Last::Atom
                     }
-                },
+                }
                 '|' => {
                     self.copy(1);
                     Last::Nothing

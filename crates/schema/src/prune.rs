@@ -1,5 +1,7 @@
 //! Pruning: what a schema does not know is removed, and named for `fieldValidation`.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use crate::model::Schema;
@@ -127,7 +129,8 @@ impl Pruner {
 
     fn at_index(&mut self, index: usize, then: impl FnOnce(&mut Self)) {
         let length = self.path.len();
-        self.path.push_str(&format!("[{index}]"));
+        // Writing to a String cannot fail.
+        let _ = write!(self.path, "[{index}]");
         then(self);
         self.path.truncate(length);
     }

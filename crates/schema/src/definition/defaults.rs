@@ -117,17 +117,15 @@ impl Checker {
             errors.push(FieldError::invalid(path, default.clone(), detail));
         }
         let mut coerced = default.clone();
-        match coerce_embedded_at(&mut coerced, schema, Malformed::Refuse, path) {
-            Err(error) => errors.push(error),
-            Ok(_) => {
-                let found = check_embedded(&coerced, schema, self.check_metadata, path);
-                let found = if found.is_empty() {
-                    Validator::compile(schema).validate(&coerced, path)
-                } else {
-                    found
-                };
-                errors.extend(found);
-            }
+        if let Err(error) = coerce_embedded_at(&mut coerced, schema, Malformed::Refuse, path) {
+            errors.push(error);
+            return errors;
+        }
+        let found = check_embedded(&coerced, schema, self.check_metadata, path);
+        if found.is_empty() {
+            errors.extend(Validator::compile(schema).validate(&coerced, path));
+        } else {
+            errors.extend(found);
         }
         errors
     }

@@ -82,9 +82,8 @@ pub(super) fn is_request_uri(text: &str) -> bool {
     if text == "*" {
         return true;
     }
-    let (scheme, rest) = match split_scheme(text) {
-        Ok(split) => split,
-        Err(()) => return false,
+    let Ok((scheme, rest)) = split_scheme(text) else {
+        return false;
     };
     let path = rest.split('?').next().unwrap_or(rest);
     if !path.starts_with('/') {

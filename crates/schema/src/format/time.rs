@@ -108,7 +108,7 @@ fn is_go_duration(text: &str) -> bool {
         rest = after;
     }
     // Go counts nanoseconds in 63 bits.
-    total < 9.223_372_036_854_775_8e18
+    total < 9_223_372_036_854_775_808.0
 }
 
 fn is_wordy_duration(text: &str) -> bool {
