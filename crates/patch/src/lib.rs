@@ -4,19 +4,23 @@
 //! |---|---|
 //! | `application/json-patch+json` | [`json_patch`] |
 //! | `application/merge-patch+json` | [`merge`] |
+//! | `application/strategic-merge-patch+json` | [`strategic`] |
 //! | `application/apply-patch+yaml` | [`managed::apply`] |
 //!
-//! After every other write [`managed::update`] records who owns what. [`FieldSet`] is the form in
-//! which ownership is kept.
+//! After every write but an apply [`managed::update`] records who owns what. [`FieldSet`] is the form
+//! in which ownership is kept. [`three_way`] makes the patch that a client-side apply sends.
 //!
 //! Nothing here reads a clock, parses YAML or fills in defaults; recursion is bounded by
 //! [`MAX_DEPTH`], so that no input can exhaust the stack.
 
 pub mod fieldset;
+mod go_text;
 pub mod json_patch;
 pub mod managed;
 pub mod merge;
 pub mod path;
+pub mod strategic;
+pub mod three_way;
 mod typed;
 mod value;
 

@@ -7,14 +7,13 @@
 
 use std::sync::LazyLock;
 
-use bellwether_schema::{ListType, MapType, Schema, Type as JsonType};
+use bellwether_schema::{ListType, MapType, PatchStrategy, Schema, Type as JsonType};
 use serde_json::Value;
 
 use crate::path::PathElement;
 
 pub(crate) mod compare;
 pub(crate) mod fields;
-mod go_text;
 pub(crate) mod merge;
 pub(crate) mod select;
 pub(crate) mod validate;
@@ -85,6 +84,17 @@ impl<'s> Type<'s> {
             schema,
             resource: schema.embedded_resource,
             preserve: preserve || schema.preserve_unknown_fields,
+        }
+    }
+
+    /// The name of the type in messages: the last word of its published name.
+    pub(crate) fn name(self) -> &'s str {
+        match self {
+            Self::Known { schema, .. } => {
+                let name = schema.type_name.as_deref().unwrap_or_default();
+                name.rsplit('.').next().unwrap_or_default()
+            }
+            Self::Deduced | Self::Untyped => "",
         }
     }
 
@@ -313,12 +323,20 @@ fn object_meta() -> Schema {
             ..Schema::default()
         })
     };
-    let list = |items: Arc<Schema>, list_type| {
+    let list = |items: Arc<Schema>, list_type, patch| {
         Arc::new(Schema {
             kind: Some(JsonType::Array),
             items: Some(items),
             list_type,
+            patch,
             ..Schema::default()
+        })
+    };
+    let merged_by = |merge_key: Option<&str>| {
+        Some(PatchStrategy {
+            merge: true,
+            retain_keys: false,
+            merge_key: merge_key.map(str::to_owned),
         })
     };
     let texts = || {
@@ -361,19 +379,26 @@ fn object_meta() -> Schema {
             ("creationTimestamp", untyped()),
             ("deletionGracePeriodSeconds", scalar(JsonType::Integer)),
             ("deletionTimestamp", untyped()),
-            ("finalizers", list(scalar(JsonType::String), ListType::Set)),
+            (
+                "finalizers",
+                list(scalar(JsonType::String), ListType::Set, merged_by(None)),
+            ),
             ("generateName", scalar(JsonType::String)),
             ("generation", scalar(JsonType::Integer)),
             ("labels", texts()),
             (
                 "managedFields",
-                list(Arc::new(managed_fields), ListType::Atomic),
+                list(Arc::new(managed_fields), ListType::Atomic, None),
             ),
             ("name", scalar(JsonType::String)),
             ("namespace", scalar(JsonType::String)),
             (
                 "ownerReferences",
-                list(Arc::new(owner), ListType::Map(vec!["uid".to_owned()])),
+                list(
+                    Arc::new(owner),
+                    ListType::Map(vec!["uid".to_owned()]),
+                    merged_by(Some("uid")),
+                ),
             ),
             ("resourceVersion", scalar(JsonType::String)),
             ("selfLink", scalar(JsonType::String)),

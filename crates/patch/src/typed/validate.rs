@@ -6,9 +6,9 @@ use std::fmt;
 use bellwether_schema::Type as JsonType;
 use serde_json::Value;
 
-use super::{Items, Shape, Type, go_text};
-use crate::MAX_DEPTH;
+use super::{Items, Shape, Type};
 use crate::path::PathElement;
+use crate::{MAX_DEPTH, go_text};
 
 /// What is wrong with a value, place by place.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 /// `%v` of an unstructured value behind structured-merge-diff's wrapper: `&{…}`.
-pub(super) fn wrapped(value: &Value) -> String {
+pub(crate) fn wrapped(value: &Value) -> String {
     let mut out = String::from("&{");
     plain(value, &mut out);
     out.push('}');
@@ -13,7 +13,7 @@ pub(super) fn wrapped(value: &Value) -> String {
 }
 
 /// `%#v` of the same: `&value.valueUnstructured{Value:…}`.
-pub(super) fn wrapped_syntax(value: &Value) -> String {
+pub(crate) fn wrapped_syntax(value: &Value) -> String {
     let mut out = String::from("&value.valueUnstructured{Value:");
     syntax(value, &mut out);
     out.push('}');
@@ -21,7 +21,7 @@ pub(super) fn wrapped_syntax(value: &Value) -> String {
 }
 
 /// `%T` of an unstructured value.
-pub(super) fn type_name(value: &Value) -> &'static str {
+pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
         Value::Bool(_) => "bool",
@@ -31,6 +31,13 @@ pub(super) fn type_name(value: &Value) -> &'static str {
         Value::Array(_) => "[]interface {}",
         Value::Object(_) => "map[string]interface {}",
     }
+}
+
+/// `%v` of an unstructured value.
+pub(crate) fn text(value: &Value) -> String {
+    let mut out = String::new();
+    plain(value, &mut out);
+    out
 }
 
 fn plain(value: &Value, out: &mut String) {

@@ -1,0 +1,244 @@
+//! Making a patch from two documents.
+
+use serde_json::{Map, Value, json};
+
+use super::lists::{ItemKind, item_kind, key_of, sort_like, sorted_scalars, without_repetitions};
+use super::{DELETE_FROM_LIST, Field, PATCH, RETAIN_KEYS, SET_ELEMENT_ORDER, StrategicError};
+use crate::typed::Type;
+use crate::{MAX_DEPTH, go_text};
+
+/// Which half of the difference is wanted, and with which directives.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DiffOptions {
+    pub(crate) ignore_changes: bool,
+    pub(crate) ignore_deletions: bool,
+    pub(crate) element_order: bool,
+    pub(crate) retain_keys: bool,
+}
+
+/// The patch that turns one object into the other.
+pub(crate) fn diff_maps(
+    original: &Map<String, Value>,
+    modified: &Map<String, Value>,
+    kind: Type,
+    options: DiffOptions,
+    depth: usize,
+) -> Result<Map<String, Value>, StrategicError> {
+    if depth > MAX_DEPTH {
+        return Err(StrategicError::TOO_DEEP);
+    }
+    let mut patch = Map::new();
+    for (name, value) in modified {
+        match (original.get(name), value) {
+            (Some(before), value) if before == value => {}
+            (Some(Value::Object(before)), Value::Object(after)) => {
+                let field = Field::lookup(kind, name)?;
+                let options = DiffOptions {
+                    retain_keys: field.retains_keys(),
+                    ..options
+                };
+                let below = diff_maps(before, after, field.kind, options, depth + 1)?;
+                if !below.is_empty() {
+                    patch.insert(name.clone(), Value::Object(below));
+                }
+            }
+            (Some(Value::Array(before)), Value::Array(after)) => {
+                let field = Field::lookup(kind, name)?;
+                if field.merges() {
+                    let options = DiffOptions {
+                        retain_keys: field.retains_keys(),
+                        ..options
+                    };
+                    let lists = diff_lists(before, after, field, options, depth + 1)?;
+                    lists.write(name, &mut patch);
+                } else if !options.ignore_changes {
+                    patch.insert(name.clone(), value.clone());
+                }
+            }
+            _ if options.ignore_changes => {}
+            _ => {
+                patch.insert(name.clone(), value.clone());
+            }
+        }
+    }
+    if !options.ignore_deletions {
+        for name in original.keys().filter(|name| !modified.contains_key(*name)) {
+            patch.insert(name.clone(), Value::Null);
+        }
+    }
+    if options.retain_keys {
+        let kept = modified.iter().filter(|(_, value)| !value.is_null());
+        let kept: Vec<Value> = kept.map(|(name, _)| name.as_str().into()).collect();
+        let loses = original.keys().any(|name| !modified.contains_key(name));
+        if !kept.is_empty() && (!patch.is_empty() || loses) {
+            patch.insert(RETAIN_KEYS.to_owned(), Value::Array(sorted_scalars(kept)));
+        }
+    }
+    Ok(patch)
+}
+
+/// The lists that together describe the change of one.
+#[derive(Default)]
+struct ListDiff {
+    changes: Vec<Value>,
+    deletions: Vec<Value>,
+    order: Vec<Value>,
+}
+
+impl ListDiff {
+    fn write(self, name: &str, patch: &mut Map<String, Value>) {
+        let mut write = |name: String, list: Vec<Value>| {
+            if !list.is_empty() {
+                patch.insert(name, Value::Array(list));
+            }
+        };
+        write(name.to_owned(), self.changes);
+        write(format!("{DELETE_FROM_LIST}/{name}"), self.deletions);
+        write(format!("{SET_ELEMENT_ORDER}/{name}"), self.order);
+    }
+}
+
+fn diff_lists(
+    original: &[Value],
+    modified: &[Value],
+    field: Field,
+    options: DiffOptions,
+    depth: usize,
+) -> Result<ListDiff, StrategicError> {
+    if original.is_empty() {
+        let changes = if options.ignore_changes {
+            Vec::new()
+        } else {
+            modified.to_vec()
+        };
+        return Ok(ListDiff {
+            changes,
+            ..ListDiff::default()
+        });
+    }
+    match item_kind(&[original, modified])? {
+        ItemKind::Object => diff_objects(original, modified, field, options, depth),
+        ItemKind::Scalar => diff_scalars(original, modified, options),
+    }
+}
+
+fn diff_scalars(
+    original: &[Value],
+    modified: &[Value],
+    options: DiffOptions,
+) -> Result<ListDiff, StrategicError> {
+    let mut diff = ListDiff::default();
+    if !options.ignore_changes {
+        let mut before = original.to_vec();
+        let mut added = Vec::new();
+        // One occurrence of the original accounts for one of the modified list.
+        for item in modified {
+            match before.iter().position(|other| other == item) {
+                Some(index) => drop(before.swap_remove(index)),
+                None => added.push(item.clone()),
+            }
+        }
+        diff.changes = sort_like(added, modified, None, ItemKind::Scalar)?;
+    }
+    if !options.ignore_deletions {
+        let gone = original
+            .iter()
+            .filter(|item| !modified.contains(item))
+            .cloned();
+        diff.deletions = sorted_scalars(without_repetitions(gone));
+    }
+    if options.element_order && (!diff.deletions.is_empty() || !options.ignore_changes) {
+        diff.order = modified.to_vec();
+    }
+    Ok(diff)
+}
+
+fn diff_objects(
+    original: &[Value],
+    modified: &[Value],
+    field: Field,
+    options: DiffOptions,
+    depth: usize,
+) -> Result<ListDiff, StrategicError> {
+    let merge_key = field.merge_key().unwrap_or_default();
+    let keyed = |items: &[Value]| -> Result<Vec<(String, Value)>, StrategicError> {
+        let mut keyed = items
+            .iter()
+            .map(|item| Ok((go_text::text(key_of(item, merge_key)?), item.clone())))
+            .collect::<Result<Vec<_>, StrategicError>>()?;
+        keyed.sort_by(|left, right| left.0.cmp(&right.0));
+        Ok(keyed)
+    };
+    let (before, after) = (keyed(original)?, keyed(modified)?);
+    let mut changes = Vec::new();
+    let mut deletions = Vec::new();
+    let (mut b, mut a) = (0, 0);
+    while b < before.len() || a < after.len() {
+        let order = match (before.get(b), after.get(a)) {
+            (Some(before), Some(after)) => before.0.cmp(&after.0),
+            (Some(_), None) => std::cmp::Ordering::Less,
+            _ => std::cmp::Ordering::Greater,
+        };
+        if order.is_eq() {
+            changes.extend(diff_item(&before[b].1, &after[a].1, field, options, depth)?);
+            b += 1;
+            a += 1;
+        } else if order.is_lt() {
+            if !options.ignore_deletions {
+                let key = key_of(&before[b].1, merge_key)?;
+                deletions.push(json!({merge_key: key, PATCH: "delete"}));
+            }
+            b += 1;
+        } else {
+            if !options.ignore_changes {
+                changes.push(after[a].1.clone());
+            }
+            a += 1;
+        }
+    }
+    let mut changes = sort_like(changes, modified, field.merge_key(), ItemKind::Object)?;
+    changes.extend(deletions);
+    let mut diff = ListDiff {
+        changes,
+        ..ListDiff::default()
+    };
+    let keys = |items: &[Value]| -> Result<Vec<Value>, StrategicError> {
+        items
+            .iter()
+            .map(|item| key_of(item, merge_key).cloned())
+            .collect()
+    };
+    let same_order = keys(original)? == keys(modified)?;
+    let changed = !diff.changes.is_empty();
+    let wanted = (!options.ignore_changes && (changed || !same_order))
+        || (!options.ignore_deletions && changed);
+    if options.element_order && wanted {
+        diff.order = keys(modified)?
+            .into_iter()
+            .map(|key| json!({merge_key: key}))
+            .collect();
+    }
+    Ok(diff)
+}
+
+fn diff_item(
+    before: &Value,
+    after: &Value,
+    field: Field,
+    options: DiffOptions,
+    depth: usize,
+) -> Result<Option<Value>, StrategicError> {
+    let (Value::Object(before), Value::Object(after)) = (before, after) else {
+        return Ok(None);
+    };
+    let mut patch = diff_maps(before, after, field.kind.item(), options, depth + 1)?;
+    if patch.is_empty() {
+        return Ok(None);
+    }
+    if let (Some(merge_key), false) = (field.merge_key(), patch.is_empty())
+        && let Some(key) = after.get(merge_key)
+    {
+        patch.insert(merge_key.to_owned(), key.clone());
+    }
+    Ok(Some(Value::Object(patch)))
+}
