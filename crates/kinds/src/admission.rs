@@ -6,11 +6,11 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
     ValidatingWebhookConfiguration,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::columns::{AGE, NAME, age, cell, column, name, words};
 use crate::resource::{API_EXTENSIONS, STATUS};
-use crate::value::{at, list, text};
+use crate::value::{Fill, at, empty, existing, items, list, text};
 use crate::{Column, Generation, Resource};
 
 const GROUP: &str = "admissionregistration.k8s.io";
@@ -19,6 +19,7 @@ pub(crate) const MUTATING_WEBHOOKS: Resource = Resource {
     categories: API_EXTENSIONS,
     generation: Generation::Spec,
     unconditional_update: false,
+    default: default_mutating,
     columns: WEBHOOK_COLUMNS,
     row: webhook_row,
     ..Resource::cluster::<MutatingWebhookConfiguration>(
@@ -33,6 +34,7 @@ pub(crate) const VALIDATING_WEBHOOKS: Resource = Resource {
     categories: API_EXTENSIONS,
     generation: Generation::Spec,
     unconditional_update: false,
+    default: default_webhooks,
     columns: WEBHOOK_COLUMNS,
     row: webhook_row,
     ..Resource::cluster::<ValidatingWebhookConfiguration>(
@@ -48,6 +50,7 @@ pub(crate) const VALIDATING_POLICY: Resource = Resource {
     subresources: &[STATUS],
     generation: Generation::Spec,
     unconditional_update: false,
+    default: default_policy,
     columns: POLICY_COLUMNS,
     row: policy_row,
     ..Resource::cluster::<ValidatingAdmissionPolicy>(
@@ -62,6 +65,7 @@ pub(crate) const VALIDATING_POLICY_BINDING: Resource = Resource {
     categories: API_EXTENSIONS,
     generation: Generation::Spec,
     unconditional_update: false,
+    default: default_policy_binding,
     columns: BINDING_COLUMNS,
     row: binding_row,
     ..Resource::cluster::<ValidatingAdmissionPolicyBinding>(
@@ -71,6 +75,65 @@ pub(crate) const VALIDATING_POLICY_BINDING: Resource = Resource {
         "validatingadmissionpolicybindings",
     )
 };
+
+fn default_webhooks(object: &mut Value) {
+    for webhook in items(object, &["webhooks"]) {
+        if let Some(webhook) = webhook.as_object_mut() {
+            webhook.fill("failurePolicy", "Fail");
+            webhook.fill("timeoutSeconds", 10);
+            default_match(webhook);
+        }
+        if let Some(service) = existing(webhook, &["clientConfig", "service"]) {
+            service.fill("port", 443);
+        }
+        default_scope(webhook, &["rules"]);
+    }
+}
+
+fn default_mutating(object: &mut Value) {
+    default_webhooks(object);
+    for webhook in items(object, &["webhooks"]) {
+        if let Some(webhook) = webhook.as_object_mut() {
+            webhook.fill("reinvocationPolicy", "Never");
+        }
+    }
+}
+
+fn default_policy(object: &mut Value) {
+    if let Some(spec) = existing(object, &["spec"]) {
+        spec.fill("failurePolicy", "Fail");
+    }
+    default_resources(object, &["spec", "matchConstraints"]);
+}
+
+fn default_policy_binding(object: &mut Value) {
+    default_resources(object, &["spec", "matchResources"]);
+}
+
+/// Fills in which resources a policy looks at.
+fn default_resources(object: &mut Value, path: &[&str]) {
+    let Some(resources) = existing(object, path) else {
+        return;
+    };
+    default_match(resources);
+    for rules in ["resourceRules", "excludeResourceRules"] {
+        default_scope(object, &[path, &[rules]].concat());
+    }
+}
+
+fn default_match(fields: &mut Map<String, Value>) {
+    fields.fill("matchPolicy", "Equivalent");
+    fields.fill("namespaceSelector", empty());
+    fields.fill("objectSelector", empty());
+}
+
+fn default_scope(object: &mut Value, path: &[&str]) {
+    for rule in items(object, path) {
+        if let Some(rule) = rule.as_object_mut() {
+            rule.fill("scope", "*");
+        }
+    }
+}
 
 const WEBHOOK_COLUMNS: &[Column] = &[
     NAME,

@@ -6,17 +6,24 @@ use serde_json::Value;
 
 use crate::columns::{AGE, NAME, age, name, words};
 use crate::resource::{API_EXTENSIONS, STATUS};
-use crate::value::{at, list, text};
+use crate::value::{Fill, at, existing, list, text};
 use crate::{Column, Resource};
 
 pub(crate) const API_SERVICE: Resource = Resource {
     categories: API_EXTENSIONS,
     subresources: &[STATUS],
     unconditional_update: false,
+    default,
     columns: COLUMNS,
     row,
     ..Resource::cluster::<APIService>("apiregistration.k8s.io", "v1", "APIService", "apiservices")
 };
+
+fn default(object: &mut Value) {
+    if let Some(service) = existing(object, &["spec", "service"]) {
+        service.fill("port", 443);
+    }
+}
 
 const COLUMNS: &[Column] = &[
     NAME,

@@ -1,12 +1,14 @@
 //! The `autoscaling` group: HorizontalPodAutoscalers in two versions over one storage.
 
+mod convert;
+
 use jiff::Timestamp;
 use k8s_openapi::api::autoscaling::{v1, v2};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::columns::{AGE, NAME, age, first_few, name, number, words};
 use crate::resource::{ALL, STATUS, Storage};
-use crate::value::{at, int, list, text};
+use crate::value::{Fill, at, existing, int, list, object, text};
 use crate::{Column, Resource};
 
 const STORAGE: Storage = Storage {
@@ -19,6 +21,7 @@ pub(crate) const V2: Resource = Resource {
     short_names: &["hpa"],
     categories: ALL,
     subresources: &[STATUS],
+    default: default_v2,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<v2::HorizontalPodAutoscaler>(
@@ -35,6 +38,9 @@ pub(crate) const V1: Resource = Resource {
     categories: ALL,
     subresources: &[STATUS],
     storage: STORAGE,
+    default: default_fewest,
+    to_storage: convert::to_v2,
+    from_storage: convert::to_v1,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<v1::HorizontalPodAutoscaler>(
@@ -44,6 +50,36 @@ pub(crate) const V1: Resource = Resource {
         "horizontalpodautoscalers",
     )
 };
+
+fn default_fewest(object: &mut Value) {
+    if let Some(spec) = existing(object, &["spec"]) {
+        spec.fill("minReplicas", 1);
+    }
+}
+
+/// Fills in an object in its stored version.
+fn default_v2(object: &mut Value) {
+    default_fewest(object);
+    if let Some(spec) = existing(object, &["spec"]) {
+        let cpu = json!([{"type": "Resource", "resource": {
+            "name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]);
+        spec.fill_zero("metrics", cpu);
+    }
+    if !at(object, &["spec", "behavior"]).is_object() {
+        return;
+    }
+    let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
+    let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
+    if let Some(up) = self::object(object, &["spec", "behavior", "scaleUp"]) {
+        up.fill("stabilizationWindowSeconds", 0);
+        up.fill("selectPolicy", "Max");
+        up.fill("policies", json!([pods, percent]));
+    }
+    if let Some(down) = self::object(object, &["spec", "behavior", "scaleDown"]) {
+        down.fill("selectPolicy", "Max");
+        down.fill("policies", json!([percent]));
+    }
+}
 
 const COLUMNS: &[Column] = &[
     NAME,

@@ -4,13 +4,14 @@
 //! |---|---|
 //! | create | [`default`], [`to_storage`], [`prepare_for_create`], [`validate`] |
 //! | update | [`default`], [`to_storage`], [`prepare_for_update`], [`validate`] |
-//! | update of `/status` | [`default`], [`to_storage`], [`prepare_for_status_update`], [`validate_status`] |
+//! | update of a part, such as `/status` | [`default`], [`to_storage`], [`prepare_for_part_update`], [`validate_part`] |
 //! | every answer | [`from_storage`] |
 //!
 //! Decoding against [`Resource::schema`] comes before. From [`to_storage`] on, objects are in the
 //! version in which they are stored; for all but a few resources that changes nothing.
 
 use bellwether_schema::{FieldError, FieldPath};
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::meta::MetaRules;
@@ -64,8 +65,26 @@ pub fn prepare_for_update(resource: &Resource, new: &mut Value, old: &Value) {
     count_generation(resource, new, old);
 }
 
-/// Restores everything but `status` and what may be changed of `metadata` beside it.
-pub fn prepare_for_status_update(resource: &Resource, new: &mut Value, old: &Value) {
+/// Restores everything but the part that is written through a subresource (`status`, `approval`,
+/// `finalize`, `ephemeralcontainers`, `resize`) and what may be changed of `metadata` beside it.
+pub fn prepare_for_part_update(
+    resource: &Resource,
+    part: &str,
+    new: &mut Value,
+    old: &Value,
+    now: Timestamp,
+) {
+    if part == "status" {
+        restore_all_but_status(new, old);
+    }
+    prepare_metadata(new, old);
+    (resource.prepare_part)(part, new, old, now);
+    if part != "status" {
+        count_generation(resource, new, old);
+    }
+}
+
+fn restore_all_but_status(new: &mut Value, old: &Value) {
     let names: Vec<String> = [&*new, old]
         .into_iter()
         .filter_map(Value::as_object)
@@ -76,8 +95,6 @@ pub fn prepare_for_status_update(resource: &Resource, new: &mut Value, old: &Val
             restore(new, old, &name);
         }
     }
-    prepare_metadata(new, old);
-    (resource.prepare_status)(new, old);
 }
 
 /// What is wrong with an object that is to be created, or to replace `old`.
@@ -88,11 +105,11 @@ pub fn validate(resource: &Resource, new: &Value, old: Option<&Value>) -> Vec<Fi
     errors
 }
 
-/// What is wrong with an object whose status is to be replaced.
-pub fn validate_status(resource: &Resource, new: &Value, old: &Value) -> Vec<FieldError> {
+/// What is wrong with an object of which a part is to be replaced.
+pub fn validate_part(resource: &Resource, part: &str, new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     validate_metadata(resource, new, Some(old), &mut errors);
-    (resource.validate_status)(new, old, &mut errors);
+    (resource.validate_part)(part, new, old, &mut errors);
     errors
 }
 
@@ -133,13 +150,15 @@ fn set_generation(object: &mut Value, generation: i64) {
 }
 
 fn count_generation(resource: &Resource, new: &mut Value, old: &Value) {
-    let annotations = ["metadata", "annotations"];
+    let metadata_differs =
+        |field: &str| !same(at(new, &["metadata", field]), at(old, &["metadata", field]));
     let changed = match resource.generation {
         Generation::None | Generation::Constant => false,
         Generation::Spec => !same_content(new, old),
         Generation::SpecAndAnnotations => {
-            !same_content(new, old) || !same(at(new, &annotations), at(old, &annotations))
+            !same_content(new, old) || metadata_differs("annotations")
         }
+        Generation::SpecAndLabels => !same_content(new, old) || metadata_differs("labels"),
     };
     if changed {
         let before = at(old, &["metadata", "generation"])

@@ -194,7 +194,7 @@ fn apply(schema: &Arc<Schema>, facts: &FieldFacts) -> Arc<Schema> {
         schema.map_type = MapType::Atomic;
     }
     schema.patch = facts.patch.map(|patch| PatchStrategy {
-        merge: true,
+        merge: patch.merge,
         retain_keys: patch.retain_keys,
         merge_key: patch.key.map(str::to_owned),
     });

@@ -5,11 +5,12 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::Value;
 
 use crate::columns::{AGE, NAME, age, cell, first_few, name, words};
-use crate::value::{at, list, text, texts};
+use crate::value::{Fill, at, items, list, text, texts};
 use crate::{Column, Generation, Resource};
 
 pub(crate) const ENDPOINT_SLICE: Resource = Resource {
-    generation: Generation::Spec,
+    generation: Generation::SpecAndLabels,
+    default,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<EndpointSlice>(
@@ -19,6 +20,15 @@ pub(crate) const ENDPOINT_SLICE: Resource = Resource {
         "endpointslices",
     )
 };
+
+fn default(object: &mut Value) {
+    for port in items(object, &["ports"]) {
+        if let Some(port) = port.as_object_mut() {
+            port.fill("name", "");
+            port.fill("protocol", "TCP");
+        }
+    }
+}
 
 /// Ports or addresses that are shown before the rest is counted.
 const SHOWN: usize = 3;

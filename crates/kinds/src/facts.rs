@@ -72,6 +72,7 @@ pub(crate) enum ListFact {
 /// How a strategic merge patch merges a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PatchFact {
+    pub(crate) merge: bool,
     pub(crate) key: Option<&'static str>,
     pub(crate) retain_keys: bool,
 }
@@ -105,17 +106,7 @@ fn field(token: &'static str) -> FieldFacts {
         Some((rest, default)) => (rest, Some(default)),
         None => (token, None),
     };
-    let (rest, patch) = match rest.split_once('~') {
-        None => (rest, None),
-        Some((rest, key)) => {
-            let plain = key.trim_end_matches('+');
-            let fact = PatchFact {
-                key: (!plain.is_empty()).then_some(plain),
-                retain_keys: plain.len() != key.len(),
-            };
-            (rest, Some(fact))
-        }
-    };
+    let (rest, patch) = patch(rest);
     let (rest, atomic) = match rest.strip_suffix('#') {
         Some(rest) => (rest, true),
         None => (rest, false),
@@ -134,6 +125,23 @@ fn field(token: &'static str) -> FieldFacts {
         patch,
         default,
     }
+}
+
+fn patch(token: &'static str) -> (&'static str, Option<PatchFact>) {
+    let (rest, retain_keys) = match token.strip_suffix('+') {
+        Some(rest) => (rest, true),
+        None => (token, false),
+    };
+    let (rest, key) = match rest.split_once('~') {
+        Some((rest, key)) => (rest, Some(key)),
+        None => (rest, None),
+    };
+    let fact = PatchFact {
+        merge: key.is_some(),
+        key: key.filter(|key| !key.is_empty()),
+        retain_keys,
+    };
+    (rest, (fact.merge || retain_keys).then_some(fact))
 }
 
 fn presence(token: &'static str) -> (&'static str, Presence) {
@@ -164,6 +172,7 @@ mod tests {
                 list: ListFact::Keys("port,protocol"),
                 atomic: false,
                 patch: Some(PatchFact {
+                    merge: true,
                     key: Some("port"),
                     retain_keys: true
                 }),

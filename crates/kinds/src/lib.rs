@@ -37,11 +37,12 @@ mod table;
 mod value;
 
 pub use behaviour::{
-    default, from_storage, prepare_for_create, prepare_for_status_update, prepare_for_update,
-    to_storage, validate, validate_status,
+    default, from_storage, prepare_for_create, prepare_for_part_update, prepare_for_update,
+    to_storage, validate, validate_part,
 };
 pub use catalog::type_schema;
 pub use columns::{human, row};
+pub use core::pod::set_priority;
 pub use resource::{
     ALL_VERBS, Column, Creation, FieldSelector, Generation, NameRule, Resource, Storage,
     Subresource,

@@ -5,6 +5,7 @@
 //! `minReadySeconds: 0`. Owners of fields depend on it, too. Quantities and times get their
 //! canonical form.
 
+use bellwether_json::quantity::Quantity;
 use bellwether_json::time;
 use bellwether_schema::{Schema, Type};
 use jiff::Timestamp;
@@ -26,6 +27,7 @@ pub(crate) fn normalize(schema: &Schema, value: &mut Value) {
             Some(values) => {
                 for value in fields.values_mut() {
                     normalize_item(values, value);
+                    round(values, value);
                 }
             }
             None => normalize_fields(schema, fields),
@@ -107,6 +109,11 @@ fn normalize_fields(schema: &Schema, fields: &mut Map<String, Value>) {
 
 fn normalize_leaf(schema: &Schema, value: &mut Value) {
     match schema.type_name.as_deref() {
+        Some(QUANTITY) => {
+            if let Some(quantity) = quantity(value) {
+                *value = quantity.to_string().into();
+            }
+        }
         Some(TIME) => {
             if let Some(canonical) = reformat(value, time::format_time) {
                 *value = canonical.into();
@@ -118,6 +125,24 @@ fn normalize_leaf(schema: &Schema, value: &mut Value) {
             }
         }
         _ => {}
+    }
+}
+
+/// Lists of resources are counted in thousandths at the finest.
+fn round(schema: &Schema, value: &mut Value) {
+    const THOUSANDTHS: i32 = -3;
+    if schema.type_name.as_deref() == Some(QUANTITY)
+        && let Some(quantity) = quantity(value)
+    {
+        *value = quantity.rounded_up(THOUSANDTHS).0.to_string().into();
+    }
+}
+
+fn quantity(value: &Value) -> Option<Quantity> {
+    match value {
+        Value::String(text) => text.parse().ok(),
+        Value::Number(number) => number.to_string().parse().ok(),
+        _ => None,
     }
 }
 
@@ -174,7 +199,7 @@ mod tests {
             "",
             "Pod",
             json!({"metadata": {"creationTimestamp": "2030-01-01T02:00:00+02:00"}, "spec": {"containers": [
-                {"name": "a", "resources": {"limits": {"cpu": "500m", "memory": "1Gi"}}}]}}),
+                {"name": "a", "resources": {"limits": {"cpu": 0.5, "memory": "1024Mi"}}}]}}),
             json!({"metadata": {"creationTimestamp": "2030-01-01T00:00:00Z"}, "spec": {"containers": [
                 {"name": "a", "resources": {"limits": {"cpu": "500m", "memory": "1Gi"}}}]}, "status": {}}),
         );

@@ -5,7 +5,7 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBind
 use serde_json::Value;
 
 use crate::columns::{AGE, NAME, NAME_AND_CREATION, age, name, name_and_creation, wide, words};
-use crate::value::{at, list, text};
+use crate::value::{Fill, at, existing, items, list, text};
 use crate::{Column, NameRule, Resource};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -31,6 +31,7 @@ pub(crate) const ROLE_BINDING: Resource = Resource {
     row: binding_row,
     names: NameRule::PathSegment,
     create_on_update: true,
+    default: default_binding,
     ..Resource::namespaced::<RoleBinding>(GROUP, "v1", "RoleBinding", "rolebindings")
 };
 
@@ -39,6 +40,7 @@ pub(crate) const CLUSTER_ROLE_BINDING: Resource = Resource {
     row: binding_row,
     names: NameRule::PathSegment,
     create_on_update: true,
+    default: default_binding,
     ..Resource::cluster::<ClusterRoleBinding>(
         GROUP,
         "v1",
@@ -46,6 +48,20 @@ pub(crate) const CLUSTER_ROLE_BINDING: Resource = Resource {
         "clusterrolebindings",
     )
 };
+
+fn default_binding(object: &mut Value) {
+    if let Some(role) = existing(object, &["roleRef"]) {
+        role.fill_zero("apiGroup", GROUP);
+    }
+    for subject in items(object, &["subjects"]) {
+        let named = matches!(text(subject, &["kind"]), "User" | "Group");
+        if let Some(subject) = subject.as_object_mut()
+            && named
+        {
+            subject.fill_zero("apiGroup", GROUP);
+        }
+    }
+}
 
 const BINDING_COLUMNS: &[Column] = &[
     NAME,

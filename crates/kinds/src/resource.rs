@@ -84,9 +84,9 @@ pub struct Resource {
     pub(crate) default: fn(&mut Value),
     pub(crate) prepare_create: fn(&mut Value, &Creation<'_>),
     pub(crate) prepare_update: fn(&mut Value, &Value),
-    pub(crate) prepare_status: fn(&mut Value, &Value),
+    pub(crate) prepare_part: fn(&str, &mut Value, &Value, Timestamp),
     pub(crate) validate: fn(&Value, Option<&Value>, &mut Vec<FieldError>),
-    pub(crate) validate_status: fn(&Value, &Value, &mut Vec<FieldError>),
+    pub(crate) validate_part: fn(&str, &Value, &Value, &mut Vec<FieldError>),
     pub(crate) row: fn(&Value, Timestamp) -> Vec<Value>,
     pub(crate) to_storage: fn(&mut Value),
     pub(crate) from_storage: fn(&mut Value),
@@ -123,9 +123,9 @@ impl Resource {
             default: |_| {},
             prepare_create: |_, _| {},
             prepare_update: |_, _| {},
-            prepare_status: |_, _| {},
+            prepare_part: |_, _, _, _| {},
             validate: |_, _, _| {},
-            validate_status: |_, _, _| {},
+            validate_part: |_, _, _, _| {},
             row: crate::columns::name_and_age,
             to_storage: |_| {},
             from_storage: |_| {},
@@ -317,8 +317,10 @@ pub enum Generation {
     Constant,
     /// It counts changes outside `metadata` and `status`.
     Spec,
-    /// It counts changes of the spec and of annotations (Deployments only).
+    /// It counts changes of annotations, too (Deployments only).
     SpecAndAnnotations,
+    /// It counts changes of labels, too (EndpointSlices only).
+    SpecAndLabels,
 }
 
 /// What the server has decided about an object before it is created.
@@ -326,6 +328,9 @@ pub enum Generation {
 pub struct Creation<'a> {
     /// `metadata.uid` of the object to be.
     pub uid: &'a str,
-    /// The name of the user who asks; certificate requests record it.
-    pub user: &'a str,
+    /// The time of creation.
+    pub now: Timestamp,
+    /// Who asks, as `UserInfo` (`username`, `uid`, `groups`, `extra`); certificate requests record
+    /// it.
+    pub user: &'a Value,
 }

@@ -6,12 +6,13 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use serde_json::Value;
 
 use crate::columns::{AGE, NAME, age, cell, column, name, number, wide, words};
-use crate::value::flag;
+use crate::value::{Fill, flag};
 use crate::{Column, Generation, Resource};
 
 pub(crate) const PRIORITY_CLASS: Resource = Resource {
     short_names: &["pc"],
     generation: Generation::Constant,
+    default: default_priority,
     columns: PRIORITY_COLUMNS,
     row: priority_row,
     ..Resource::cluster::<PriorityClass>(
@@ -29,6 +30,12 @@ pub(crate) const RUNTIME_CLASS: Resource = Resource {
     row: runtime_row,
     ..Resource::cluster::<RuntimeClass>("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses")
 };
+
+fn default_priority(object: &mut Value) {
+    if let Some(class) = object.as_object_mut() {
+        class.fill("preemptionPolicy", "PreemptLowerPriority");
+    }
+}
 
 const PRIORITY_COLUMNS: &[Column] = &[
     NAME,

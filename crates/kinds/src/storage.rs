@@ -7,14 +7,16 @@ use k8s_openapi::api::storage::v1::{
 use serde_json::Value;
 
 use crate::columns::{AGE, NAME, age, cell, cell_or, column, name, words};
+use crate::core::volume::protect;
 use crate::resource::STATUS;
-use crate::value::{at, flag, list, text, texts};
+use crate::value::{Fill, at, existing, flag, list, text, texts};
 use crate::{Column, Resource};
 
 const GROUP: &str = "storage.k8s.io";
 
 pub(crate) const STORAGE_CLASS: Resource = Resource {
     short_names: &["sc"],
+    default: default_class,
     columns: CLASS_COLUMNS,
     row: class_row,
     ..Resource::cluster::<StorageClass>(GROUP, "v1", "StorageClass", "storageclasses")
@@ -22,6 +24,7 @@ pub(crate) const STORAGE_CLASS: Resource = Resource {
 
 pub(crate) const VOLUME_ATTRIBUTES_CLASS: Resource = Resource {
     short_names: &["vac"],
+    prepare_create: |object, _| protect(object, "kubernetes.io/vac-protection"),
     columns: &[NAME, words("DriverName", "The driver of the class."), AGE],
     row: attributes_row,
     ..Resource::cluster::<VolumeAttributesClass>(
@@ -34,6 +37,7 @@ pub(crate) const VOLUME_ATTRIBUTES_CLASS: Resource = Resource {
 
 pub(crate) const CSI_DRIVER: Resource = Resource {
     unconditional_update: false,
+    default: default_driver,
     columns: DRIVER_COLUMNS,
     row: driver_row,
     ..Resource::cluster::<CSIDriver>(GROUP, "v1", "CSIDriver", "csidrivers")
@@ -73,6 +77,29 @@ pub(crate) const VOLUME_ATTACHMENT: Resource = Resource {
     row: attachment_row,
     ..Resource::cluster::<VolumeAttachment>(GROUP, "v1", "VolumeAttachment", "volumeattachments")
 };
+
+fn default_class(object: &mut Value) {
+    if let Some(class) = object.as_object_mut() {
+        class.fill("reclaimPolicy", "Delete");
+        class.fill("volumeBindingMode", "Immediate");
+    }
+}
+
+fn default_driver(object: &mut Value) {
+    if let Some(spec) = existing(object, &["spec"]) {
+        spec.fill("attachRequired", true);
+        for field in [
+            "podInfoOnMount",
+            "storageCapacity",
+            "requiresRepublish",
+            "seLinuxMount",
+        ] {
+            spec.fill(field, false);
+        }
+        spec.fill("fsGroupPolicy", "ReadWriteOnceWithFSType");
+        spec.fill_zero("volumeLifecycleModes", vec![Value::from("Persistent")]);
+    }
+}
 
 const CLASS_COLUMNS: &[Column] = &[
     NAME,

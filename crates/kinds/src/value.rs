@@ -166,10 +166,15 @@ pub(crate) fn remove(value: &mut Value, path: &[&str], key: &str) -> Option<Valu
 
 /// Makes `key` of `new` what it is in `old`.
 pub(crate) fn restore(new: &mut Value, old: &Value, key: &str) {
-    let Some(new) = new.as_object_mut() else {
+    restore_at(new, old, &[], key);
+}
+
+/// Makes `key` of the object at `path` what it is in `old`.
+pub(crate) fn restore_at(new: &mut Value, old: &Value, path: &[&str], key: &str) {
+    let Some(new) = existing(new, path) else {
         return;
     };
-    match old.get(key) {
+    match at(old, path).get(key) {
         Some(value) => {
             new.insert(key.to_owned(), value.clone());
         }

@@ -8,19 +8,77 @@ use crate::columns::{
     AGE, CONTAINERS, IMAGES, NAME, SELECTOR, age, column, containers, label_selector, labels, name,
     number, words,
 };
+use crate::core::pod;
 use crate::resource::{ALL, STATUS};
-use crate::value::at;
-use crate::{Column, Generation, Resource};
+use crate::value::{Fill, at, empty, existing, object, same, text};
+use crate::{Column, Creation, Generation, Resource};
+
+/// The strategy that replaces pods node by node.
+const ROLLING: &str = "RollingUpdate";
 
 pub(crate) const RESOURCE: Resource = Resource {
     short_names: &["ds"],
     categories: ALL,
     subresources: &[STATUS],
     generation: Generation::Spec,
+    default,
+    prepare_create,
+    prepare_update,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<DaemonSet>("apps", "v1", "DaemonSet", "daemonsets")
 };
+
+fn default(object: &mut Value) {
+    if let Some(spec) = existing(object, &["spec"]) {
+        spec.fill("revisionHistoryLimit", 10);
+    }
+    if let Some(strategy) = existing(object, &["spec", "updateStrategy"]) {
+        strategy.fill_zero("type", ROLLING);
+        if strategy.get("type") == Some(&ROLLING.into()) {
+            strategy.fill("rollingUpdate", empty());
+        }
+    }
+    if text(object, &["spec", "updateStrategy", "type"]) == ROLLING
+        && let Some(update) = existing(object, &["spec", "updateStrategy", "rollingUpdate"])
+    {
+        update.fill("maxUnavailable", 1);
+        update.fill("maxSurge", 0);
+    }
+    pod::template(object, &["spec", "template"]);
+}
+
+fn prepare_create(object: &mut Value, _creation: &Creation<'_>) {
+    set_template_generation(object, 1);
+}
+
+fn prepare_update(new: &mut Value, old: &Value) {
+    let before = template_generation(old);
+    let template = ["spec", "template"];
+    let changed = !same(at(new, &template), at(old, &template));
+    set_template_generation(new, before + i64::from(changed));
+}
+
+/// The field of this name is not part of `apps/v1`; an annotation carries it.
+const TEMPLATE_GENERATION_NOTE: &str = "deprecated.daemonset.template.generation";
+
+fn template_generation(object: &Value) -> i64 {
+    text(
+        object,
+        &["metadata", "annotations", TEMPLATE_GENERATION_NOTE],
+    )
+    .parse()
+    .unwrap_or(1)
+}
+
+fn set_template_generation(object: &mut Value, generation: i64) {
+    if let Some(annotations) = self::object(object, &["metadata", "annotations"]) {
+        annotations.insert(
+            TEMPLATE_GENERATION_NOTE.to_owned(),
+            generation.to_string().into(),
+        );
+    }
+}
 
 const COLUMNS: &[Column] = &[
     NAME,

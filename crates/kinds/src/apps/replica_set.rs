@@ -7,8 +7,9 @@ use serde_json::Value;
 use crate::columns::{
     AGE, CONTAINERS, IMAGES, NAME, SELECTOR, age, column, containers, label_selector, name, number,
 };
+use crate::core::pod;
 use crate::resource::{ALL, SCALE, STATUS};
-use crate::value::at;
+use crate::value::{Fill, at, existing};
 use crate::{Column, Generation, Resource};
 
 pub(crate) const RESOURCE: Resource = Resource {
@@ -16,10 +17,18 @@ pub(crate) const RESOURCE: Resource = Resource {
     categories: ALL,
     subresources: &[SCALE, STATUS],
     generation: Generation::Spec,
+    default,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<ReplicaSet>("apps", "v1", "ReplicaSet", "replicasets")
 };
+
+fn default(object: &mut Value) {
+    if let Some(spec) = existing(object, &["spec"]) {
+        spec.fill("replicas", 1);
+    }
+    pod::template(object, &["spec", "template"]);
+}
 
 /// Columns that ReplicationControllers share.
 pub(crate) const COLUMNS: &[Column] = &[

@@ -8,8 +8,9 @@ use crate::columns::{
     AGE, CONTAINERS, IMAGES, NAME, SELECTOR, age, cell, cell_or, column, containers,
     label_selector, name, since, words,
 };
+use crate::core::pod;
 use crate::resource::{ALL, STATUS};
-use crate::value::{at, has, list};
+use crate::value::{Fill, at, existing, has, list};
 use crate::{Column, Generation, Resource};
 
 pub(crate) const RESOURCE: Resource = Resource {
@@ -17,10 +18,22 @@ pub(crate) const RESOURCE: Resource = Resource {
     categories: ALL,
     subresources: &[STATUS],
     generation: Generation::Spec,
+    default,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<CronJob>("batch", "v1", "CronJob", "cronjobs")
 };
+
+fn default(object: &mut Value) {
+    if let Some(spec) = existing(object, &["spec"]) {
+        spec.fill_zero("concurrencyPolicy", "Allow");
+        spec.fill("suspend", false);
+        spec.fill("successfulJobsHistoryLimit", 3);
+        spec.fill("failedJobsHistoryLimit", 1);
+    }
+    // Of the job, only the pod is filled in now: the rest follows when it is created.
+    pod::template(object, &["spec", "jobTemplate", "spec", "template"]);
+}
 
 const COLUMNS: &[Column] = &[
     NAME,

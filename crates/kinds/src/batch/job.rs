@@ -2,15 +2,16 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::columns::{
     AGE, CONTAINERS, IMAGES, NAME, SELECTOR, age, containers, human, label_selector, name, parse,
     words,
 };
+use crate::core::pod;
 use crate::resource::{ALL, STATUS};
-use crate::value::{at, has, int, list, text};
-use crate::{Column, FieldSelector, Generation, Resource};
+use crate::value::{Fill, at, existing, flag, has, int, is_zero, items, list, object, text};
+use crate::{Column, Creation, FieldSelector, Generation, Resource};
 
 pub(crate) const RESOURCE: Resource = Resource {
     categories: ALL,
@@ -21,10 +22,92 @@ pub(crate) const RESOURCE: Resource = Resource {
         paths: &[&["status", "succeeded"]],
         absent: "0",
     }],
+    default,
+    prepare_create,
+    prepare_update: |new, _| inherit_labels(new),
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<Job>("batch", "v1", "Job", "jobs")
 };
+
+fn default(object: &mut Value) {
+    if let Some(spec) = existing(object, &["spec"]) {
+        default_spec(spec);
+    }
+    for rule in items(object, &["spec", "podFailurePolicy", "rules"]) {
+        for pattern in items(rule, &["onPodConditions"]) {
+            if let Some(pattern) = pattern.as_object_mut() {
+                pattern.fill_zero("status", "True");
+            }
+        }
+    }
+    pod::template(object, &["spec", "template"]);
+}
+
+fn default_spec(spec: &mut Map<String, Value>) {
+    let given = |name: &str| spec.get(name).is_some_and(|value| !value.is_null());
+    let one_run = !given("completions") && !given("parallelism");
+    let retries = if given("backoffLimitPerIndex") {
+        i64::from(i32::MAX)
+    } else {
+        6
+    };
+    // A policy about failed pods has to see them fail before they are replaced.
+    let replacement = if given("podFailurePolicy") {
+        "Failed"
+    } else {
+        "TerminatingOrFailed"
+    };
+    if one_run {
+        spec.insert("completions".to_owned(), 1.into());
+    }
+    spec.fill("parallelism", 1);
+    spec.fill("backoffLimit", retries);
+    spec.fill("completionMode", "NonIndexed");
+    spec.fill("suspend", false);
+    spec.fill("podReplacementPolicy", replacement);
+    spec.fill("manualSelector", false);
+}
+
+/// Gives the pods labels that no other job's pods have, and selects them.
+fn prepare_create(object: &mut Value, creation: &Creation<'_>) {
+    if !flag(object, &["spec", "manualSelector"]) {
+        generate_selector(object, creation.uid);
+    }
+    inherit_labels(object);
+}
+
+/// A job without labels has those of its pods.
+fn inherit_labels(object: &mut Value) {
+    let labels = at(object, &["spec", "template", "metadata", "labels"]).clone();
+    if !is_zero(&labels)
+        && let Some(metadata) = existing(object, &["metadata"])
+    {
+        metadata.fill_zero("labels", labels);
+    }
+}
+
+fn generate_selector(object: &mut Value, uid: &str) {
+    let name = text(object, &["metadata", "name"]).to_owned();
+    if let Some(labels) = self::object(object, &["spec", "template", "metadata", "labels"]) {
+        for (key, value) in [
+            ("job-name", name.as_str()),
+            (JOB_NAME, name.as_str()),
+            ("controller-uid", uid),
+            (CONTROLLER_UID, uid),
+        ] {
+            labels.entry(key).or_insert_with(|| value.into());
+        }
+    }
+    if let Some(labels) = self::object(object, &["spec", "selector", "matchLabels"]) {
+        labels.entry(CONTROLLER_UID).or_insert_with(|| uid.into());
+    }
+}
+
+/// The label of a job's pods that names the job.
+const JOB_NAME: &str = "batch.kubernetes.io/job-name";
+/// The label of a job's pods that tells them from those of any other job.
+const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 
 const COLUMNS: &[Column] = &[
     NAME,

@@ -6,15 +6,26 @@ use serde_json::Value;
 
 use crate::Resource;
 use crate::columns::{AGE, NAME, age, first_few, name, words};
-use crate::value::{int, list, text};
+use crate::value::{Fill, int, items, list, text};
 
 pub(crate) const RESOURCE: Resource = Resource {
     short_names: &["ep"],
     create_on_update: true,
+    default,
     columns: &[NAME, words("Endpoints", "Addresses and ports."), AGE],
     row,
     ..Resource::namespaced::<Endpoints>("", "v1", "Endpoints", "endpoints")
 };
+
+fn default(object: &mut Value) {
+    for subset in items(object, &["subsets"]) {
+        for port in items(subset, &["ports"]) {
+            if let Some(port) = port.as_object_mut() {
+                port.fill_zero("protocol", "TCP");
+            }
+        }
+    }
+}
 
 /// Endpoints that are shown before the rest is counted.
 const SHOWN: usize = 3;

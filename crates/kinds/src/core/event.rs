@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::columns::{cell, since, wide, words};
 use crate::resource::Storage;
-use crate::value::{at, has, int, text};
+use crate::value::{Fill, at, has, int, is_zero, text};
 use crate::{Column, FieldSelector, Resource};
 
 /// Events of the core group, in which they are stored.
@@ -28,10 +28,63 @@ pub(crate) const EVENTS: Resource = Resource {
         version: "v1",
     },
     field_selectors: EVENTS_SELECTORS,
+    to_storage,
+    from_storage,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<events::v1::Event>("events.k8s.io", "v1", "Event", "events")
 };
+
+/// Names of fields in `events.k8s.io`, and in the core group.
+const RENAMED: &[(&str, &str)] = &[
+    ("regarding", "involvedObject"),
+    ("note", "message"),
+    ("reportingController", "reportingComponent"),
+    ("deprecatedSource", "source"),
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
+];
+
+fn to_storage(object: &mut Value) {
+    rename(object, "v1", RENAMED.iter().map(|(new, old)| (*new, *old)));
+    if let Some(event) = object.as_object_mut() {
+        // The core group always writes these two.
+        event.fill("reportingComponent", "");
+        event.fill("reportingInstance", "");
+    }
+}
+
+fn from_storage(object: &mut Value) {
+    let names = RENAMED.iter().map(|(new, old)| (*old, *new));
+    rename(object, "events.k8s.io/v1", names);
+    if let Some(event) = object.as_object_mut() {
+        for name in [
+            "note",
+            "reportingController",
+            "reportingInstance",
+            "deprecatedCount",
+        ] {
+            if event.get(name).is_some_and(is_zero) {
+                event.remove(name);
+            }
+        }
+    }
+}
+
+fn rename<'a>(object: &mut Value, version: &str, names: impl Iterator<Item = (&'a str, &'a str)>) {
+    let Some(event) = object.as_object_mut() else {
+        return;
+    };
+    for (from, to) in names {
+        if let Some(value) = event.remove(from) {
+            event.insert(to.to_owned(), value);
+        }
+    }
+    if event.contains_key("apiVersion") {
+        event.insert("apiVersion".to_owned(), version.into());
+    }
+}
 
 macro_rules! involved {
     ($prefix:literal, $($field:literal),+) => {

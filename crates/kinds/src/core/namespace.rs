@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::columns::{AGE, NAME, age, cell, name, words};
 use crate::resource::{NO_COLLECTION_VERBS, STATUS, Subresource};
-use crate::{FieldSelector, NameRule, Resource};
+use crate::value::{Fill, existing, object, restore, restore_at, text};
+use crate::{Creation, FieldSelector, NameRule, Resource};
 
 pub(crate) const RESOURCE: Resource = Resource {
     short_names: &["ns"],
@@ -32,6 +33,10 @@ pub(crate) const RESOURCE: Resource = Resource {
             absent: "",
         },
     ],
+    default,
+    prepare_create,
+    prepare_update,
+    prepare_part,
     columns: &[
         NAME,
         words("Status", "Whether it is in use or going away."),
@@ -40,6 +45,49 @@ pub(crate) const RESOURCE: Resource = Resource {
     row,
     ..Resource::cluster::<Namespace>("", "v1", "Namespace", "namespaces")
 };
+
+/// The label by which selectors find a namespace by its name.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+/// The finalizer that keeps a namespace until everything in it is gone.
+const FINALIZER: &str = "kubernetes";
+
+fn default(object: &mut Value) {
+    let name = text(object, &["metadata", "name"]).to_owned();
+    if !name.is_empty()
+        && let Some(labels) = self::object(object, &["metadata", "labels"])
+    {
+        labels.insert(NAME_LABEL.to_owned(), name.into());
+    }
+    if let Some(status) = existing(object, &["status"]) {
+        status.fill_zero("phase", "Active");
+    }
+}
+
+fn prepare_create(object: &mut Value, _creation: &Creation<'_>) {
+    if let Some(status) = existing(object, &["status"]) {
+        status.insert("phase".to_owned(), "Active".into());
+    }
+    let Some(spec) = self::object(object, &["spec"]) else {
+        return;
+    };
+    spec.fill_zero("finalizers", Value::Array(Vec::new()));
+    if let Some(Value::Array(finalizers)) = spec.get_mut("finalizers")
+        && !finalizers.iter().any(|finalizer| finalizer == FINALIZER)
+    {
+        finalizers.push(FINALIZER.into());
+    }
+}
+
+/// Finalizers are changed through their own subresource.
+fn prepare_update(new: &mut Value, old: &Value) {
+    restore_at(new, old, &["spec"], "finalizers");
+}
+
+fn prepare_part(part: &str, new: &mut Value, old: &Value, _now: Timestamp) {
+    if part == "finalize" {
+        restore(new, old, "status");
+    }
+}
 
 fn row(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![

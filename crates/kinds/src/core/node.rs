@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::columns::{AGE, NAME, age, cell, cell_or, name, wide, words};
 use crate::resource::STATUS;
-use crate::value::{entries, flag, list, text};
-use crate::{Column, FieldSelector, Resource};
+use crate::value::{Fill, at, entries, existing, flag, is_zero, list, object, text};
+use crate::{Column, Creation, FieldSelector, Resource};
 
 pub(crate) const RESOURCE: Resource = Resource {
     short_names: &["no"],
@@ -19,13 +19,42 @@ pub(crate) const RESOURCE: Resource = Resource {
         paths: &[&["spec", "unschedulable"]],
         absent: "false",
     }],
+    keeps_status: true,
+    default,
+    prepare_create,
     columns: COLUMNS,
     row,
     ..Resource::cluster::<Node>("", "v1", "Node", "nodes")
 };
 
+/// A new node takes no pods until somebody sees that it is ready.
+fn prepare_create(object: &mut Value, _creation: &Creation<'_>) {
+    const NOT_READY: &str = "node.kubernetes.io/not-ready";
+    let Some(spec) = self::object(object, &["spec"]) else {
+        return;
+    };
+    spec.fill_zero("taints", Value::Array(Vec::new()));
+    if let Some(Value::Array(taints)) = spec.get_mut("taints") {
+        let is_known = |taint: &Value| {
+            text(taint, &["key"]) == NOT_READY && text(taint, &["effect"]) == "NoSchedule"
+        };
+        if !taints.iter().any(is_known) {
+            taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
+        }
+    }
+}
+
 /// Labels that begin so name a role.
 const ROLE_PREFIX: &str = "node-role.kubernetes.io/";
+
+fn default(object: &mut Value) {
+    let capacity = at(object, &["status", "capacity"]).clone();
+    if let Some(status) = existing(object, &["status"])
+        && !is_zero(&capacity)
+    {
+        status.fill_zero("allocatable", capacity);
+    }
+}
 
 const COLUMNS: &[Column] = &[
     NAME,

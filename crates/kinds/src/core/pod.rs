@@ -1,6 +1,13 @@
 //! Pods, and Bindings of pods to nodes.
 
 mod columns;
+mod defaults;
+mod image;
+mod prepare;
+mod qos;
+
+pub(crate) use defaults::{legacy_volume, template};
+pub use prepare::set_priority;
 
 use k8s_openapi::api::core::v1::{Binding, Pod};
 
@@ -40,6 +47,9 @@ pub(crate) const RESOURCE: Resource = Resource {
     ],
     field_selectors: FIELD_SELECTORS,
     generation: Generation::Spec,
+    default: defaults::pod,
+    prepare_create: prepare::create,
+    prepare_part: prepare::part,
     columns: columns::COLUMNS,
     row: columns::row,
     ..Resource::namespaced::<Pod>("", "v1", "Pod", "pods")

@@ -5,11 +5,13 @@ use k8s_openapi::api::core::v1::PodTemplate;
 use serde_json::Value;
 
 use crate::columns::{NAME, containers, labels, name, words};
+use crate::core::pod;
 use crate::value::at;
 use crate::{Column, Generation, Resource};
 
 pub(crate) const RESOURCE: Resource = Resource {
     generation: Generation::Spec,
+    default: |object| pod::template(object, &["template"]),
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<PodTemplate>("", "v1", "PodTemplate", "podtemplates")

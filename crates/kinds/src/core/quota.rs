@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::columns::{AGE, NAME, NAME_AND_CREATION, age, name, name_and_creation, words};
 use crate::resource::STATUS;
-use crate::value::{at, entries, text};
+use crate::value::{at, entries, items, object, text};
 use crate::{Column, Resource};
 
 pub(crate) const RESOURCE_QUOTA: Resource = Resource {
@@ -20,10 +20,35 @@ pub(crate) const RESOURCE_QUOTA: Resource = Resource {
 pub(crate) const LIMIT_RANGE: Resource = Resource {
     short_names: &["limits"],
     create_on_update: true,
+    default: default_limits,
     columns: NAME_AND_CREATION,
     row: name_and_creation,
     ..Resource::namespaced::<LimitRange>("", "v1", "LimitRange", "limitranges")
 };
+
+/// Fills in limits and requests of containers from one another.
+fn default_limits(object: &mut Value) {
+    for item in items(object, &["spec", "limits"]) {
+        if text(item, &["type"]) != "Container" {
+            continue;
+        }
+        for (target, source) in [
+            ("default", "max"),
+            ("defaultRequest", "default"),
+            ("defaultRequest", "min"),
+        ] {
+            let Value::Object(source) = at(item, &[source]).clone() else {
+                continue;
+            };
+            let Some(target) = self::object(item, &[target]) else {
+                continue;
+            };
+            for (name, quantity) in source {
+                target.entry(name).or_insert(quantity);
+            }
+        }
+    }
+}
 
 const COLUMNS: &[Column] = &[
     NAME,

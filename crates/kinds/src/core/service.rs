@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use crate::columns::{AGE, NAME, SELECTOR, age, cell, labels, name, words};
 use crate::resource::{ALL, STATUS};
-use crate::value::{at, int, list, text, texts};
+use crate::value::{
+    Fill, at, existing, int, is_zero, items, list, object, remove, same, text, texts,
+};
 use crate::{Column, FieldSelector, NameRule, Resource};
 
 pub(crate) const RESOURCE: Resource = Resource {
@@ -27,10 +29,127 @@ pub(crate) const RESOURCE: Resource = Resource {
             absent: "",
         },
     ],
+    default,
+    prepare_update,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<Service>("", "v1", "Service", "services")
 };
+
+fn default(object: &mut Value) {
+    let Some(spec) = existing(object, &["spec"]) else {
+        return;
+    };
+    spec.fill_zero("sessionAffinity", "None");
+    spec.fill_zero("type", "ClusterIP");
+    default_affinity(object);
+    default_policies(object);
+    for port in items(object, &["spec", "ports"]) {
+        let number = int(port, &["port"]);
+        if let Some(port) = port.as_object_mut() {
+            port.fill_zero("protocol", "TCP");
+            port.fill_zero("targetPort", number);
+        }
+    }
+    if text(object, &["spec", "type"]) == "LoadBalancer" {
+        for ingress in items(object, &["status", "loadBalancer", "ingress"]) {
+            if let Some(ingress) = ingress.as_object_mut()
+                && ingress.get("ip").is_some_and(|ip| !is_zero(ip))
+            {
+                ingress.fill("ipMode", "VIP");
+            }
+        }
+    }
+}
+
+/// How long a client sticks to a pod: three hours.
+const AFFINITY_SECONDS: i64 = 10800;
+
+fn default_affinity(object: &mut Value) {
+    let affinity = text(object, &["spec", "sessionAffinity"]).to_owned();
+    if affinity == "None" {
+        remove(object, &["spec"], "sessionAffinityConfig");
+    }
+    if affinity == "ClientIP"
+        && let Some(config) = self::object(object, &["spec", "sessionAffinityConfig", "clientIP"])
+    {
+        config.fill("timeoutSeconds", AFFINITY_SECONDS);
+    }
+}
+
+fn default_policies(object: &mut Value) {
+    let kind = text(object, &["spec", "type"]).to_owned();
+    let external = !list(object, &["spec", "externalIPs"]).is_empty();
+    let Some(spec) = existing(object, &["spec"]) else {
+        return;
+    };
+    let is_reachable = matches!(kind.as_str(), "LoadBalancer" | "NodePort");
+    if is_reachable || (kind == "ClusterIP" && external) {
+        spec.fill_zero("externalTrafficPolicy", "Cluster");
+    }
+    if is_reachable || kind == "ClusterIP" {
+        spec.fill("internalTrafficPolicy", "Cluster");
+    }
+    if kind == "LoadBalancer" {
+        spec.fill("allocateLoadBalancerNodePorts", true);
+    }
+}
+
+/// Drops what the old type needed and the new one does not, unless the user changed it.
+fn prepare_update(new: &mut Value, old: &Value) {
+    let kind = text(new, &["spec", "type"]).to_owned();
+    let before = text(old, &["spec", "type"]);
+    let kept =
+        |new: &Value, field: &str| same(at(new, &["spec", field]), at(old, &["spec", field]));
+    let has_address = |kind: &str| matches!(kind, "ClusterIP" | "NodePort" | "LoadBalancer");
+    let has_node_ports = |kind: &str| matches!(kind, "NodePort" | "LoadBalancer");
+    if has_address(before) && !has_address(&kind) {
+        if kept(new, "clusterIP") && kept(new, "clusterIPs") {
+            remove(new, &["spec"], "clusterIP");
+            remove(new, &["spec"], "clusterIPs");
+        }
+        for field in ["ipFamilies", "ipFamilyPolicy"] {
+            if kept(new, field) {
+                remove(new, &["spec"], field);
+            }
+        }
+    }
+    if has_node_ports(before) && !has_node_ports(&kind) {
+        drop_node_ports(new, old);
+    }
+    for (field, of_type) in [
+        ("allocateLoadBalancerNodePorts", "LoadBalancer"),
+        ("loadBalancerClass", "LoadBalancer"),
+    ] {
+        if before == of_type && kind != of_type && kept(new, field) {
+            remove(new, &["spec"], field);
+        }
+    }
+    let checks_health = |kind: &str, policy: &str| kind == "LoadBalancer" && policy == "Local";
+    let policy = text(new, &["spec", "externalTrafficPolicy"]).to_owned();
+    if checks_health(before, text(old, &["spec", "externalTrafficPolicy"]))
+        && !checks_health(&kind, &policy)
+        && kept(new, "healthCheckNodePort")
+    {
+        remove(new, &["spec"], "healthCheckNodePort");
+    }
+    if has_node_ports(before) && !has_node_ports(&kind) && kept(new, "externalTrafficPolicy") {
+        remove(new, &["spec"], "externalTrafficPolicy");
+    }
+}
+
+fn drop_node_ports(new: &mut Value, old: &Value) {
+    let ports = |service: &Value| -> Vec<i64> {
+        let ports = list(service, &["spec", "ports"]).iter();
+        ports.map(|port| int(port, &["nodePort"])).collect()
+    };
+    if ports(new) != ports(old) {
+        return;
+    }
+    for port in items(new, &["spec", "ports"]) {
+        remove(port, &[], "nodePort");
+    }
+}
 
 const COLUMNS: &[Column] = &[
     NAME,

@@ -1,17 +1,22 @@
 //! PersistentVolumes and PersistentVolumeClaims.
 
+use bellwether_json::time;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use serde_json::Value;
 
 use crate::columns::{AGE, NAME, age, cell, cell_or, name, wide, words};
+use crate::core::pod;
 use crate::resource::STATUS;
-use crate::value::{at, has, text, texts};
-use crate::{Column, Resource};
+use crate::value::{Fill, at, existing, has, restore_at, text, texts};
+use crate::{Column, Creation, Resource};
 
 pub(crate) const VOLUME: Resource = Resource {
     short_names: &["pv"],
     subresources: &[STATUS],
+    default: default_volume,
+    prepare_create: prepare_volume,
+    prepare_part: prepare_volume_part,
     columns: VOLUME_COLUMNS,
     row: volume_row,
     ..Resource::cluster::<PersistentVolume>("", "v1", "PersistentVolume", "persistentvolumes")
@@ -20,6 +25,9 @@ pub(crate) const VOLUME: Resource = Resource {
 pub(crate) const CLAIM: Resource = Resource {
     short_names: &["pvc"],
     subresources: &[STATUS],
+    default: default_claim,
+    prepare_create: prepare_claim,
+    prepare_update: prepare_claim_update,
     columns: CLAIM_COLUMNS,
     row: claim_row,
     ..Resource::namespaced::<PersistentVolumeClaim>(
@@ -32,6 +40,109 @@ pub(crate) const CLAIM: Resource = Resource {
 
 /// Before there was a field for it, the class was an annotation, which still wins.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+
+fn default_volume(object: &mut Value) {
+    if let Some(status) = existing(object, &["status"]) {
+        status.fill_zero("phase", PENDING);
+    }
+    if let Some(spec) = existing(object, &["spec"]) {
+        spec.fill_zero("persistentVolumeReclaimPolicy", "Retain");
+        spec.fill("volumeMode", "Filesystem");
+    }
+    if let Some(source) = existing(object, &["spec", "hostPath"]) {
+        source.fill("type", "");
+    }
+    if let Some(spec) = object.get_mut("spec") {
+        pod::legacy_volume(spec);
+    }
+}
+
+fn prepare_volume(object: &mut Value, creation: &Creation<'_>) {
+    protect(object, "kubernetes.io/pv-protection");
+    if let Some(status) = existing(object, &["status"]) {
+        status.insert("phase".to_owned(), PENDING.into());
+        status.insert(
+            TRANSITION.to_owned(),
+            time::format_time(creation.now).into(),
+        );
+    }
+}
+
+/// The server notes when the phase changed, unless the writer does.
+fn prepare_volume_part(part: &str, new: &mut Value, old: &Value, now: Timestamp) {
+    if part != "status" {
+        return;
+    }
+    let path = ["status", TRANSITION];
+    let moved = text(new, &["status", "phase"]) != text(old, &["status", "phase"]);
+    let noted = has(new, &path) && at(new, &path) != at(old, &path);
+    if noted || (!moved && has(new, &path)) {
+        return;
+    }
+    if moved {
+        if let Some(status) = existing(new, &["status"]) {
+            status.insert(TRANSITION.to_owned(), time::format_time(now).into());
+        }
+    } else {
+        restore_at(new, old, &["status"], TRANSITION);
+    }
+}
+
+/// Fills in a claim, or the template of one.
+pub(crate) fn default_claim(object: &mut Value) {
+    if let Some(status) = existing(object, &["status"]) {
+        status.fill_zero("phase", PENDING);
+    }
+    if let Some(spec) = existing(object, &["spec"]) {
+        spec.fill("volumeMode", "Filesystem");
+    }
+}
+
+fn prepare_claim(object: &mut Value, _creation: &Creation<'_>) {
+    protect(object, "kubernetes.io/pvc-protection");
+    if let Some(status) = existing(object, &["status"]) {
+        status.insert("phase".to_owned(), PENDING.into());
+    }
+    align_data_sources(object);
+}
+
+/// Storage that is in use stays until it no longer is.
+pub(crate) fn protect(object: &mut Value, finalizer: &str) {
+    let Some(metadata) = existing(object, &["metadata"]) else {
+        return;
+    };
+    metadata.fill_zero("finalizers", Value::Array(Vec::new()));
+    if let Some(Value::Array(finalizers)) = metadata.get_mut("finalizers")
+        && !finalizers.iter().any(|found| found == finalizer)
+    {
+        finalizers.push(finalizer.into());
+    }
+}
+
+fn prepare_claim_update(new: &mut Value, _old: &Value) {
+    align_data_sources(new);
+}
+
+/// `dataSource` and `dataSourceRef` mean the same where the former can say it.
+fn align_data_sources(object: &mut Value) {
+    let spec = at(object, &["spec"]);
+    let (source, reference) = (
+        at(spec, &["dataSource"]).clone(),
+        at(spec, &["dataSourceRef"]).clone(),
+    );
+    let Some(spec) = existing(object, &["spec"]) else {
+        return;
+    };
+    if source.is_object() && reference.is_null() {
+        spec.insert("dataSourceRef".to_owned(), source);
+    } else if reference.is_object() && source.is_null() && !has(&reference, &["namespace"]) {
+        spec.insert("dataSource".to_owned(), reference);
+    }
+}
+
+/// The phase of what has not been bound yet.
+const PENDING: &str = "Pending";
+const TRANSITION: &str = "lastPhaseTransitionTime";
 
 const VOLUME_COLUMNS: &[Column] = &[
     NAME,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::columns::{AGE, NAME, age, cell, cell_or, name, words};
 use crate::core::service::load_balancer;
 use crate::resource::STATUS;
-use crate::value::{at, has, list, text};
+use crate::value::{Fill, at, existing, has, list, text};
 use crate::{Column, Generation, Resource};
 
 pub(crate) const INGRESS: Resource = Resource {
@@ -21,10 +21,17 @@ pub(crate) const INGRESS: Resource = Resource {
 
 pub(crate) const INGRESS_CLASS: Resource = Resource {
     generation: Generation::Spec,
+    default: default_class,
     columns: CLASS_COLUMNS,
     row: class_row,
     ..Resource::cluster::<IngressClass>("networking.k8s.io", "v1", "IngressClass", "ingressclasses")
 };
+
+fn default_class(object: &mut Value) {
+    if let Some(parameters) = existing(object, &["spec", "parameters"]) {
+        parameters.fill("scope", "Cluster");
+    }
+}
 
 /// Hosts that are shown before the rest is counted.
 const HOSTS_SHOWN: usize = 3;
