@@ -30,6 +30,20 @@ pub enum DecodeError {
     Other(String),
 }
 
+impl DecodeError {
+    /// The same error of a part, seen from the whole: `fields` lead from the root to the part, and
+    /// `structure` names the struct that holds it.
+    #[must_use]
+    pub fn within(self, structure: &str, fields: &str) -> Self {
+        let Self::Mismatch(mut mismatch) = self else { return self };
+        mismatch.place = Some(match mismatch.place {
+            Some((inner, rest)) => (inner, format!("{fields}.{rest}")),
+            None => (structure.to_owned(), fields.to_owned()),
+        });
+        Self::Mismatch(mismatch)
+    }
+}
+
 impl From<Mismatch> for DecodeError {
     fn from(mismatch: Mismatch) -> Self {
         Self::Mismatch(mismatch)

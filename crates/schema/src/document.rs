@@ -215,8 +215,12 @@ impl Reader {
             "properties" => to.properties = self.map("properties", value)?,
             "patternProperties" => to.pattern_properties = self.map("patternProperties", value)?,
             "definitions" => to.definitions = self.map("definitions", value)?,
-            "additionalProperties" => to.additional_properties = Some(self.additional(value)?),
-            "additionalItems" => to.additional_items = Some(self.additional(value)?),
+            "additionalProperties" => {
+                to.additional_properties = Some(self.additional("additionalProperties", value)?);
+            }
+            "additionalItems" => {
+                to.additional_items = Some(self.additional("additionalItems", value)?);
+            }
             "dependencies" => match value {
                 Value::Object(entries) => {
                     to.dependencies = entries.clone().into_iter().collect();
@@ -257,8 +261,7 @@ impl Reader {
 
     fn items(&mut self, value: &Value) -> Read<Items> {
         self.lenient += 1;
-        // The decoder of `items` starts anew, so that its messages name no fields above.
-        let fields = std::mem::take(&mut self.fields);
+        self.fields.push("items");
         let items = match value {
             Value::Object(_) => Items::Schema(Box::new(self.document(value)?)),
             Value::Array(positions) => {
@@ -270,14 +273,14 @@ impl Reader {
             }
             _ => Items::Positions(Vec::new()),
         };
-        self.fields = fields;
+        self.fields.pop();
         self.lenient -= 1;
         Ok(items)
     }
 
-    fn additional(&mut self, value: &Value) -> Read<Additional> {
+    fn additional(&mut self, field: &'static str, value: &Value) -> Read<Additional> {
         self.lenient += 1;
-        let fields = std::mem::take(&mut self.fields);
+        self.fields.push(field);
         let additional = match value {
             Value::Bool(allowed) => Additional::Allowed(*allowed),
             Value::Object(_) => Additional::Schema(Box::new(self.document(value)?)),
@@ -287,7 +290,7 @@ impl Reader {
                 ));
             }
         };
-        self.fields = fields;
+        self.fields.pop();
         self.lenient -= 1;
         Ok(additional)
     }
@@ -390,7 +393,9 @@ impl Reader {
 
     fn rule_mismatch(&mut self, field: &'static str, value: &Value, expected: &str) -> DecodeError {
         self.fields.push(field);
-        Mismatch::new(value, "ValidationRule", &self.fields, expected).into()
+        // What decodes itself, as `items` does, hides the names of its structs.
+        let structure = if self.lenient == 0 { "ValidationRule" } else { "JSONSchemaProps" };
+        Mismatch::new(value, structure, &self.fields, expected).into()
     }
 
     fn text(&mut self, field: &'static str, value: &Value) -> Read<String> {

@@ -176,7 +176,7 @@ mod tests {
             ),
             (
                 json!({"items": {"type": ["string"]}}),
-                "json: cannot unmarshal array into Go struct field JSONSchemaProps.type of type string",
+                "json: cannot unmarshal array into Go struct field JSONSchemaProps.items.type of type string",
             ),
             (
                 json!(3),

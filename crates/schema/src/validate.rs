@@ -45,10 +45,21 @@ pub(crate) struct Validator {
 impl Validator {
     /// Prepares `schema`, recursively.
     pub(crate) fn compile(schema: &Schema) -> Self {
-        let all = |schemas: &[Schema]| schemas.iter().map(Self::compile).collect();
+        Self::build(schema, true)
+    }
+
+    /// As [`Self::compile`], for defaults, where Kubernetes does not look at the type of what may be an
+    /// integer or a string.
+    pub(crate) fn compile_for_defaults(schema: &Schema) -> Self {
+        Self::build(schema, false)
+    }
+
+    fn build(schema: &Schema, int_or_string: bool) -> Self {
+        let build = |schema: &Schema| Self::build(schema, int_or_string);
+        let all = |schemas: &[Schema]| schemas.iter().map(build).collect();
         Self {
             types: match schema.kind {
-                _ if schema.int_or_string => vec![Type::Integer, Type::String],
+                _ if schema.int_or_string && int_or_string => vec![Type::Integer, Type::String],
                 Some(kind) => vec![kind],
                 None => Vec::new(),
             },
@@ -63,17 +74,17 @@ impl Validator {
             properties: schema
                 .properties
                 .iter()
-                .map(|(name, property)| (name.clone(), Self::compile(property)))
+                .map(|(name, property)| (name.clone(), build(property)))
                 .collect(),
             additional: schema
                 .additional_properties
                 .as_ref()
-                .map(|additional| Box::new(Self::compile(additional))),
+                .map(|additional| Box::new(build(additional))),
             closed: schema.closed,
             items: schema
                 .items
                 .as_ref()
-                .map(|items| Box::new(Self::compile(items))),
+                .map(|items| Box::new(build(items))),
             all_of: all(&schema.logic.all_of),
             any_of: all(&schema.logic.any_of),
             one_of: all(&schema.logic.one_of),
@@ -81,7 +92,7 @@ impl Validator {
                 .logic
                 .not
                 .as_ref()
-                .map(|not| Box::new(Self::compile(not))),
+                .map(|not| Box::new(build(not))),
         }
     }
 

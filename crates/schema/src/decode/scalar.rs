@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{DecodeError, Mismatch, qualified};
+use super::{DecodeError, qualified};
 use crate::model::{Schema, Type};
 use crate::text;
 
@@ -51,12 +51,15 @@ pub(super) fn check(
         return quantity(value);
     }
     if schema.int_or_string {
-        return int_or_string(value);
+        return int_or_string(value, mismatch);
     }
     let format = schema.format.as_deref();
     match (schema.kind, value) {
         (Some(Type::String), Value::String(text)) if format == Some("byte") => base64(text),
-        (Some(Type::String), _) if format == Some("date-time") => time(value, schema),
+        (Some(Type::String), Value::String(text)) if format == Some("date-time") => {
+            time(text, schema)
+        }
+        (Some(Type::String), _) if format == Some("date-time") => Err(mismatch(value, "string")),
         (Some(Type::String), Value::String(_))
         | (Some(Type::Boolean), Value::Bool(_))
         | (Some(Type::Number), Value::Number(_))
@@ -75,11 +78,14 @@ fn fits(number: &serde_json::Number, format: Option<&str>) -> bool {
     }
 }
 
-fn int_or_string(value: &Value) -> Result<(), DecodeError> {
+fn int_or_string(
+    value: &Value,
+    mismatch: impl Fn(&Value, &str) -> DecodeError,
+) -> Result<(), DecodeError> {
     match value {
         Value::String(_) => Ok(()),
         Value::Number(number) if fits(number, Some("int32")) => Ok(()),
-        other => Err(Mismatch::new(other, "", &[], "int32").into()),
+        other => Err(mismatch(other, "int32")),
     }
 }
 
@@ -152,10 +158,7 @@ fn base64(text: &str) -> Result<(), DecodeError> {
     }
 }
 
-fn time(value: &Value, schema: &Schema) -> Result<(), DecodeError> {
-    let Value::String(written) = value else {
-        return Err(Mismatch::new(value, "", &[], "string").into());
-    };
+fn time(written: &str, schema: &Schema) -> Result<(), DecodeError> {
     let layout = if schema.type_name.as_deref() == Some(MICRO_TIME) {
         "2006-01-02T15:04:05.000000Z07:00"
     } else {

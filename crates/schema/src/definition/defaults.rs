@@ -123,7 +123,7 @@ impl Checker {
         }
         let found = check_embedded(&coerced, schema, self.check_metadata, path);
         if found.is_empty() {
-            errors.extend(Validator::compile(schema).validate(&coerced, path));
+            errors.extend(Validator::compile_for_defaults(schema).validate(&coerced, path));
         } else {
             errors.extend(found);
         }
@@ -163,6 +163,6 @@ impl Checker {
         if !errors.is_empty() {
             return invalid(aggregate(&errors));
         }
-        Validator::compile(schema).validate(default, path)
+        Validator::compile_for_defaults(schema).validate(default, path)
     }
 }
