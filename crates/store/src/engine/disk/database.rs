@@ -1,12 +1,11 @@
 //! Creating, opening and verifying the database file.
 
 use std::fmt;
+use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use redb::{Builder, Database, TableDefinition};
+use redb::{Builder, Database, StorageBackend, TableDefinition};
 
 use super::guarded::GuardedFile;
 use crate::error::OpenError;
@@ -65,7 +64,7 @@ impl fmt::Display for RowId {
 /// Creates a database with empty tables, in place of whatever is there.
 pub(super) fn create(path: &Path) -> Result<(), OpenError> {
     match std::fs::remove_file(path) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+        Err(source) if source.kind() != ErrorKind::NotFound => {
             return Err(OpenError::Io {
                 action: "replace",
                 path: path.to_owned(),
@@ -90,32 +89,53 @@ pub(super) fn open(path: &Path, file: &GuardedFile) -> Result<Database, OpenErro
         path: path.to_owned(),
         reason: reason.to_owned(),
     };
-    catch(path, || {
-        // To the database, an empty file is a new one.
-        if file.is_empty() {
-            return Err(corrupt("the file is empty"));
+    // To the database, an empty file is a new one.
+    if file.is_empty() {
+        return Err(corrupt("the file is empty"));
+    }
+    let last_is_whole = demand_verification(file).map_err(|source| OpenError::Io {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })?;
+    let mut builder = builder();
+    builder.set_repair_callback(move |session| {
+        // The database is about to verify the latest commit if nothing has been done yet, and to
+        // take it back if only that has been done.
+        let takes_back = session.progress() > 0.0 && session.progress() < VERIFIED;
+        if takes_back && last_is_whole {
+            session.abort();
         }
-        let verified = Arc::new(AtomicBool::new(false));
-        let mut builder = builder();
-        let flag = Arc::clone(&verified);
-        // After a crash the database verifies itself; it takes back an incomplete last commit,
-        // which nobody has been told of.
-        builder.set_repair_callback(move |_| flag.store(true, Ordering::Relaxed));
-        let mut database = builder
-            .create_with_backend(file.clone())
-            .map_err(|error| unreadable(path, error.into()))?;
-        if !verified.load(Ordering::Relaxed) {
-            let sound = database
-                .check_integrity()
-                .map_err(|error| unreadable(path, error.into()))?;
-            // Not sound means that it could take back the last commit. After a clean end there is
-            // no incomplete one, so that would lose data.
-            if !sound {
-                return Err(corrupt("its checksums do not match"));
-            }
-        }
-        Ok(database)
+    });
+    catch(path, || match builder.create_with_backend(file.clone()) {
+        Ok(database) => Ok(database),
+        Err(redb::DatabaseError::RepairAborted) => Err(corrupt("its checksums do not match")),
+        Err(error) => Err(unreadable(path, error.into())),
     })
+}
+
+/// The progress that the database reports when the commit it opens has been verified.
+const VERIFIED: f64 = 0.6;
+
+/// Makes the database verify all checksums when it is opened, and tells whether its latest commit
+/// is known to have been written completely.
+///
+/// The database trusts a file that was closed, and asserts what it then finds; a file left by a
+/// crash it verifies first. It tells them apart by a flag in its header (redb: docs/design.md, "god
+/// byte"): the latest commit was written in two phases, as the one at closing is. Without the flag
+/// that commit may be incomplete, and is taken back if it is: nobody has been told of it.
+fn demand_verification(file: &GuardedFile) -> io::Result<bool> {
+    const FLAGS_OFFSET: u64 = 9;
+    const TWO_PHASE_COMMIT: u8 = 4;
+    let mut flags = [0];
+    match file.read(FLAGS_OFFSET, &mut flags) {
+        Ok(()) => {}
+        // The database says better what is wrong with such a file.
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(true),
+        Err(error) => return Err(error),
+    }
+    file.write(FLAGS_OFFSET, &[flags[0] & !TWO_PHASE_COMMIT])?;
+    Ok(flags[0] & TWO_PHASE_COMMIT != 0)
 }
 
 fn builder() -> Builder {
@@ -128,14 +148,18 @@ fn builder() -> Builder {
 pub(super) fn unreadable(path: &Path, error: redb::Error) -> OpenError {
     let path = path.to_owned();
     match error {
-        // A file that ends too early is no trouble with the disk.
-        redb::Error::Io(source) if source.kind() != std::io::ErrorKind::UnexpectedEof => {
-            OpenError::Io {
+        redb::Error::Io(source) => match source.kind() {
+            // The database's own words for a file that is none, and for one that ends too early.
+            ErrorKind::InvalidData | ErrorKind::UnexpectedEof => OpenError::Corrupt {
+                path,
+                reason: source.to_string(),
+            },
+            _ => OpenError::Io {
                 action: "read",
                 path,
                 source,
-            }
-        }
+            },
+        },
         error => OpenError::Corrupt {
             path,
             reason: error.to_string(),

@@ -7,7 +7,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::OpenError;
@@ -98,6 +98,7 @@ impl DataDirectory {
         let marker_path = self.path.join(MARKER);
         let write = || {
             self.marker.set_len(0)?;
+            (&self.marker).rewind()?;
             (&self.marker).write_all(format!("{MAGIC}{FORMAT}\n").as_bytes())?;
             self.marker.sync_all()?;
             sync_directory(&self.path)
@@ -143,6 +144,14 @@ impl DataDirectory {
             (false, true) => Ok(false),
             (false, false) => Err(corrupt("the database file is missing")),
         }
+    }
+}
+
+impl Drop for DataDirectory {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a process that is being started by another thread has a
+        // copy of it for a moment. If this fails, closing has to do after all.
+        let _ = self.marker.unlock();
     }
 }
 
