@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`yaml`] | reading and writing YAML as kubectl does |
 //! | [`strict`] | reading JSON with duplicate keys reported and Go's error texts |
+//! | [`marshal`] | writing JSON as Go does |
 //! | [`number`] | integers and floats as Kubernetes tells them apart |
 //! | [`path`] | reading, setting and removing what is deep inside a value |
 //! | [`quantity`] | amounts of resources |
@@ -19,6 +20,7 @@ pub mod duration;
 pub mod equality;
 pub mod field;
 pub mod label;
+pub mod marshal;
 pub mod name;
 pub mod number;
 pub mod path;
