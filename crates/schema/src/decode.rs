@@ -35,7 +35,9 @@ impl DecodeError {
     /// `structure` names the struct that holds it.
     #[must_use]
     pub fn within(self, structure: &str, fields: &str) -> Self {
-        let Self::Mismatch(mut mismatch) = self else { return self };
+        let Self::Mismatch(mut mismatch) = self else {
+            return self;
+        };
         mismatch.place = Some(match mismatch.place {
             Some((inner, rest)) => (inner, format!("{fields}.{rest}")),
             None => (structure.to_owned(), fields.to_owned()),

@@ -394,7 +394,11 @@ impl Reader {
     fn rule_mismatch(&mut self, field: &'static str, value: &Value, expected: &str) -> DecodeError {
         self.fields.push(field);
         // What decodes itself, as `items` does, hides the names of its structs.
-        let structure = if self.lenient == 0 { "ValidationRule" } else { "JSONSchemaProps" };
+        let structure = if self.lenient == 0 {
+            "ValidationRule"
+        } else {
+            "JSONSchemaProps"
+        };
         Mismatch::new(value, structure, &self.fields, expected).into()
     }
 

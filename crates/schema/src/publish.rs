@@ -12,7 +12,7 @@ use crate::model::{Limits, ListType, MapType, PatchStrategy, Rule, Schema, Type}
 /// A version of OpenAPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenApi {
-    /// `/openapi/v2`: no logical junctors, no `nullable`.
+    /// `/openapi/v2`: no logical junctors, no `nullable`, no defaults.
     V2,
     /// `/openapi/v3`
     V3,
@@ -152,11 +152,13 @@ impl Publisher<'_> {
         if let Some(format) = &schema.format {
             set("format", format.as_str().into());
         }
-        if let Some(default) = &schema.default {
-            set("default", default.clone());
-        }
-        if schema.nullable && self.version == OpenApi::V3 {
-            set("nullable", true.into());
+        if self.version == OpenApi::V3 {
+            if let Some(default) = &schema.default {
+                set("default", default.clone());
+            }
+            if schema.nullable {
+                set("nullable", true.into());
+            }
         }
     }
 
@@ -215,6 +217,9 @@ impl Publisher<'_> {
             let not = Value::Object(self.node(not));
             node.insert("not".to_owned(), not);
         }
+        if schema.int_or_string && schema.type_name.is_none() {
+            spell_out_int_or_string(node);
+        }
     }
 
     fn add_resource_fields(&self, node: &mut Map<String, Value>) {
@@ -236,6 +241,25 @@ impl Publisher<'_> {
         properties.insert("apiVersion".to_owned(), described(text));
         let text = "Kind of this object, in CamelCase; cannot be changed.";
         properties.insert("kind".to_owned(), described(text));
+    }
+}
+
+/// Readers that do not know the extension find the two types in a junctor.
+fn spell_out_int_or_string(node: &mut Map<String, Value>) {
+    let both = json!([{"type": "integer"}, {"type": "string"}]);
+    let in_all_of = |all_of: &Value| all_of[0].get("anyOf") == Some(&both);
+    if node.get("anyOf") == Some(&both) || node.get("allOf").is_some_and(in_all_of) {
+        return;
+    }
+    if !node.contains_key("anyOf") {
+        node.insert("anyOf".to_owned(), both);
+        return;
+    }
+    let all_of = node
+        .entry("allOf")
+        .or_insert_with(|| Value::Array(Vec::new()));
+    if let Value::Array(all_of) = all_of {
+        all_of.insert(0, json!({"anyOf": both}));
     }
 }
 

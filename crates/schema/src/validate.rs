@@ -81,18 +81,11 @@ impl Validator {
                 .as_ref()
                 .map(|additional| Box::new(build(additional))),
             closed: schema.closed,
-            items: schema
-                .items
-                .as_ref()
-                .map(|items| Box::new(build(items))),
+            items: schema.items.as_ref().map(|items| Box::new(build(items))),
             all_of: all(&schema.logic.all_of),
             any_of: all(&schema.logic.any_of),
             one_of: all(&schema.logic.one_of),
-            not: schema
-                .logic
-                .not
-                .as_ref()
-                .map(|not| Box::new(build(not))),
+            not: schema.logic.not.as_ref().map(|not| Box::new(build(not))),
         }
     }
 

@@ -135,8 +135,14 @@ fn wrong_types_are_refused_as_go_does() {
             json!({"weight": "1"}),
             "string into Go struct field Kettle.weight of type float64",
         ),
-        (json!({"port": true}), "bool into Go struct field Kettle.port of type int32"),
-        (json!({"boiled": 3}), "number into Go struct field Kettle.boiled of type string"),
+        (
+            json!({"port": true}),
+            "bool into Go struct field Kettle.port of type int32",
+        ),
+        (
+            json!({"boiled": 3}),
+            "number into Go struct field Kettle.boiled of type string",
+        ),
         (json!("x"), "string into Go value of type v1.Kettle"),
     ];
     for (body, expected) in cases {

@@ -162,7 +162,7 @@ fn is_host(text: &str) -> bool {
 
 /// What Go's `mail.ParseAddress` accepts: `name@host`, alone or as `Any Name <name@host>`.
 pub(super) fn is_email(text: &str) -> bool {
-    let trimmed = text.trim_matches([' ', '\t']);
+    let trimmed = without_comment(text.trim_matches([' ', '\t']));
     let Some(bracketed) = trimmed.strip_suffix('>') else {
         return is_address(trimmed);
     };
@@ -174,6 +174,25 @@ pub(super) fn is_email(text: &str) -> bool {
         &bracketed[open + 1..],
     );
     is_phrase(name) && is_address(address.trim_matches([' ', '\t']))
+}
+
+/// The text without a comment in parentheses at its end.
+fn without_comment(text: &str) -> &str {
+    if !text.ends_with(')') {
+        return text;
+    }
+    let mut depth = 0_usize;
+    for (index, character) in text.char_indices().rev() {
+        match character {
+            ')' => depth += 1,
+            '(' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return text[..index].trim_end_matches([' ', '\t']);
+        }
+    }
+    text
 }
 
 /// Words and quoted strings in front of an address in brackets.

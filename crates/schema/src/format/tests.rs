@@ -122,6 +122,7 @@ fn networks() {
             "Ann <a@b.example>",
             "\"a b\"@c",
             "a@[1.2.3.4]",
+            "a@b (a (nested) remark)",
         ],
         &["", "a", "a@", "@b", "a b@c", "a..b@c", "Ann <a@b", "a@b@c"],
     );

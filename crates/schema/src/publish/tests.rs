@@ -33,6 +33,33 @@ fn version_3_says_everything() {
 }
 
 #[test]
+fn int_or_string_is_spelled_out() {
+    let both = json!([{"type": "integer"}, {"type": "string"}]);
+    let ours = |extra: Value| {
+        let mut schema = json!({"x-kubernetes-int-or-string": true});
+        schema
+            .as_object_mut()
+            .unwrap()
+            .extend(extra.as_object().unwrap().clone());
+        schema
+    };
+    let cases = [
+        (json!({}), json!({"anyOf": both})),
+        (
+            json!({"allOf": [{"anyOf": both}]}),
+            json!({"allOf": [{"anyOf": both}]}),
+        ),
+        (
+            json!({"anyOf": [{"minimum": 1}], "allOf": [{"maximum": 2}]}),
+            json!({"anyOf": [{"minimum": 1}], "allOf": [{"anyOf": both}, {"maximum": 2}]}),
+        ),
+    ];
+    for (given, expected) in cases {
+        check(ours(given), OpenApi::V3, ours(expected));
+    }
+}
+
+#[test]
 fn version_2_leaves_out_what_it_cannot_say() {
     check(
         json!({
