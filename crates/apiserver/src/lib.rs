@@ -1,1 +1,56 @@
-//! An embedded Kubernetes API server over the store
+//! An embedded Kubernetes API server over the store.
+//!
+//! One [`ApiServer`] serves many clusters: a cluster is a keyspace of the store and a path,
+//! `/clusters/NAME/…`; the hub is also at `/`. A request goes through [`server`](ApiServer::handle)
+//! (whose cluster, who asks, may they), then to one generic handler that is driven by a table of
+//! resources; what differs between kinds is asked of `kinds` or of a definition's schema.
+//!
+//! Nothing here decides by kind name outside `admission`, `services` and `housekeeping`.
+
+mod access;
+mod admission;
+mod answer;
+mod authenticate;
+mod body;
+mod bootstrap;
+mod client;
+mod clock;
+mod cluster;
+mod context;
+mod custom;
+mod discovery;
+mod endpoint;
+mod handler;
+mod housekeeping;
+mod listen;
+mod metadata;
+mod metrics;
+mod negotiate;
+mod object;
+mod openapi;
+mod ownership;
+mod params;
+mod pki;
+mod request;
+mod resource;
+mod resources;
+mod select;
+mod server;
+mod services;
+mod status;
+mod strategy;
+mod stub;
+mod table;
+mod watching;
+
+pub use access::Identity;
+pub use answer::Body;
+pub use authenticate::Caller;
+pub use client::ClusterService;
+pub use clock::Clock;
+pub use cluster::Cluster;
+pub use listen::{TlsError, serve, tls_config};
+pub use object::StoredObject;
+pub use pki::{Authority, Credentials, PkiError};
+pub use server::{ApiServer, HUB};
+pub use status::ApiError;

@@ -1,1 +1,26 @@
-fn main() {}
+//! The binary: arguments, configuration, wiring; no logic of its own.
+
+mod apiserver;
+mod cli;
+mod data;
+mod kubeconfig;
+mod logging;
+mod up;
+
+use clap::Parser as _;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> std::process::ExitCode {
+    let arguments = cli::Arguments::parse();
+    logging::start(arguments.verbose);
+    match cli::run(arguments.command) {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            // The whole chain in one line: what was attempted, and why it failed.
+            cli::print_error(&format!("{error:#}"));
+            std::process::ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What the cluster has to say about a write: rules that look beyond the object itself.
+
+use serde_json::Value;
+
+use crate::context::RequestContext;
+use crate::custom;
+use crate::resource::Part;
+use crate::services;
+use crate::status::{ApiError, Cause, Subject};
+
+/// Namespaces that a cluster cannot do without.
+const LASTING_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+/// Group and name of the resource: what the rules below are chosen by.
+fn resource(cx: &RequestContext) -> (&str, &str) {
+    (&cx.resource.group, &cx.resource.plural)
+}
+
+/// Checks and completes an object that is about to be created.
+pub(crate) fn on_create(cx: &RequestContext, object: &mut Value) -> Result<(), ApiError> {
+    check_namespace(cx, object)?;
+    match resource(cx) {
+        ("", "services") => services::allocate(cx, object, None),
+        ("apiextensions.k8s.io", "customresourcedefinitions") => {
+            custom::accept(cx, object);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks and completes a change.
+pub(crate) fn on_update(
+    cx: &RequestContext,
+    part: Part,
+    object: &mut Value,
+    live: &Value,
+) -> Result<(), ApiError> {
+    match (resource(cx), part) {
+        (("", "services"), Part::Main) => services::allocate(cx, object, Some(live)),
+        (("apiextensions.k8s.io", "customresourcedefinitions"), Part::Main) => {
+            custom::accept(cx, object);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks a deletion.
+pub(crate) fn on_delete(cx: &RequestContext, live: &Value) -> Result<(), ApiError> {
+    let name = crate::metadata::text(live, "name");
+    if resource(cx) == ("", "namespaces") && LASTING_NAMESPACES.contains(&name) {
+        return Err(ApiError::forbidden(
+            cx.resource.subject(),
+            name,
+            "this namespace may not be deleted",
+        ));
+    }
+    Ok(())
+}
+
+/// Shows in the object itself that it is being deleted.
+pub(crate) fn mark_deleted(cx: &RequestContext, object: &mut Value) {
+    match resource(cx) {
+        ("", "namespaces") => object["status"]["phase"] = "Terminating".into(),
+        ("apiextensions.k8s.io", "customresourcedefinitions") => {
+            custom::mark_terminating(object, cx.now);
+        }
+        _ => {}
+    }
+}
+
+/// Whether a deleted object has to wait for something besides its finalizers.
+pub(crate) fn holds_back(cx: &RequestContext, object: &Value) -> bool {
+    resource(cx) == ("", "namespaces")
+        && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty())
+}
+
+/// Makes a durable write take effect before it is answered.
+pub(crate) fn after_write(cx: &RequestContext) {
+    if resource(cx) == ("apiextensions.k8s.io", "customresourcedefinitions") {
+        cx.cluster.refresh_resources();
+    }
+}
+
+/// Objects are created in namespaces that exist and stay.
+fn check_namespace(cx: &RequestContext, object: &Value) -> Result<(), ApiError> {
+    let Some(namespace) = cx.namespace.as_deref().filter(|_| cx.resource.namespaced) else {
+        return Ok(());
+    };
+    let Some(entry) = cx.cluster.keyspace().get(&format!("core/namespaces/{namespace}")) else {
+        return Err(ApiError::not_found(Subject { group: "", resource: "namespaces" }, namespace));
+    };
+    if !entry.value.facts.deleting {
+        return Ok(());
+    }
+    let name = crate::metadata::text(object, "name");
+    let why = format!(
+        "unable to create new content in namespace {namespace} because it is being terminated"
+    );
+    let mut error = ApiError::forbidden(cx.resource.subject(), name, &why);
+    if let Some(details) = &mut error.details {
+        details.causes.push(Cause {
+            reason: "NamespaceTerminating".into(),
+            message: format!("namespace {namespace} is being terminated"),
+            field: "metadata.namespace".into(),
+        });
+    }
+    Err(error)
+}

@@ -1,0 +1,116 @@
+//! From a connection and its headers to an identity.
+
+use http::HeaderMap;
+
+use crate::access::{Attributes, Identity};
+use crate::cluster::Cluster;
+use crate::status::{ApiError, Subject};
+
+/// What is known of a client before its request is read.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// Whom its certificate names, or whom this process acts for.
+    pub identity: Option<Identity>,
+    /// The only cluster for which that holds; `None` for a client without a certificate.
+    pub only_cluster: Option<String>,
+    /// Whether it is in this process, and its paths are within that cluster.
+    pub in_process: bool,
+}
+
+/// Who sends a request to `cluster`: proved by a certificate or a token, or nobody in particular.
+pub(crate) fn authenticate(
+    cluster: &Cluster,
+    caller: &Caller,
+    headers: &HeaderMap,
+) -> Result<Identity, ApiError> {
+    let identity = if let Some(identity) = &caller.identity {
+        // A certificate of one cluster proves nothing in another.
+        if caller.only_cluster.as_deref() != Some(cluster.name()) {
+            return Err(ApiError::unauthorized());
+        }
+        identity.clone()
+    } else if headers.contains_key(http::header::AUTHORIZATION) {
+        return Err(ApiError::unauthorized());
+    } else {
+        Identity::anonymous()
+    };
+    impersonate(cluster, identity, headers)
+}
+
+/// Somebody who may act as somebody else says so in headers.
+fn impersonate(
+    cluster: &Cluster,
+    identity: Identity,
+    headers: &HeaderMap,
+) -> Result<Identity, ApiError> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let groups: Vec<String> = headers
+        .get_all("impersonate-group")
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .map(str::to_owned)
+        .collect();
+    let Some(user) = text("impersonate-user") else {
+        if groups.is_empty() && text("impersonate-uid").is_none() {
+            return Ok(identity);
+        }
+        return Err(ApiError::bad_request(
+            "requested groups or uid without impersonating a user",
+        ));
+    };
+    let uid = text("impersonate-uid");
+    let service_account = user.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
+    let who = match service_account {
+        Some((namespace, name)) => ("serviceaccounts", namespace, name),
+        None => ("users", "", user),
+    };
+    let extra = extra(headers);
+    let mut wanted = vec![("", who.0, "", who.1, who.2)];
+    wanted.extend(groups.iter().map(|group| ("", "groups", "", "", group.as_str())));
+    wanted.extend(uid.iter().map(|uid| ("authentication.k8s.io", "uids", "", "", *uid)));
+    for (key, values) in &extra {
+        wanted.extend(values.iter().map(|value| {
+            ("authentication.k8s.io", "userextras", key.as_str(), "", value.as_str())
+        }));
+    }
+    for (group, resource, subresource, namespace, name) in wanted {
+        let attributes = Attributes {
+            verb: "impersonate",
+            group,
+            resource,
+            subresource,
+            name,
+            namespace,
+            path: "",
+        };
+        if !cluster.authorizer().decide(&identity, &attributes).allowed {
+            let subject = Subject { group, resource };
+            return Err(ApiError::forbidden(subject, name, &attributes.refusal(&identity.user)));
+        }
+    }
+    let mut groups = groups;
+    if let (Some((namespace, _)), true) = (service_account, groups.is_empty()) {
+        groups = vec!["system:serviceaccounts".into(), format!("system:serviceaccounts:{namespace}")];
+    }
+    let mut impersonated = if user == "system:anonymous" {
+        Identity::anonymous()
+    } else {
+        Identity::authenticated(user, groups)
+    };
+    impersonated.uid = uid.unwrap_or_default().to_owned();
+    impersonated.extra = extra;
+    Ok(impersonated)
+}
+
+fn extra(headers: &HeaderMap) -> std::collections::BTreeMap<String, Vec<String>> {
+    let mut extra: std::collections::BTreeMap<String, Vec<String>> = Default::default();
+    for (name, value) in headers {
+        if let Some(key) = name.as_str().strip_prefix("impersonate-extra-")
+            && let Ok(value) = value.to_str()
+        {
+            let key = crate::request::percent_decode(key, false).unwrap_or_else(|| key.to_owned());
+            extra.entry(key).or_default().push(value.to_owned());
+        }
+    }
+    extra
+}

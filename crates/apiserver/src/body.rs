@@ -1,0 +1,214 @@
+//! Request bodies: read with limits, parsed from JSON or YAML, and checked to be what the path asks for.
+
+use bellwether_json::strict;
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde_json::Value;
+
+use crate::params::FieldValidation;
+use crate::resource::{Resource, Source};
+use crate::status::ApiError;
+
+/// The largest body that is read, as in Kubernetes.
+pub const LIMIT: usize = 3 * 1024 * 1024;
+
+const ACCEPTED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
+/// What a body says it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MediaType {
+    /// `application/json`, or nothing said.
+    Json,
+    /// `application/yaml`
+    Yaml,
+}
+
+/// A body and its content type.
+#[derive(Debug, Clone)]
+pub struct RequestBody {
+    /// The bytes.
+    pub bytes: Bytes,
+    /// The `Content-Type` without parameters; empty if there is none.
+    pub content_type: String,
+}
+
+impl RequestBody {
+    /// Reads a body up to [`LIMIT`].
+    pub async fn read<B>(headers: &HeaderMap, body: B) -> Result<Self, ApiError>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let content_type = headers
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.split(';').next())
+            .unwrap_or("")
+            .trim()
+            .to_ascii_lowercase();
+        let bytes = Limited::new(body, LIMIT)
+            .collect()
+            .await
+            .map_err(|error| {
+                if error.is::<LengthLimitError>() {
+                    ApiError::too_large(format!("Request entity too large: limit is {LIMIT}"))
+                } else {
+                    ApiError::bad_request(format!("cannot read the request body: {error}"))
+                }
+            })?
+            .to_bytes();
+        Ok(Self { bytes, content_type })
+    }
+
+    fn media_type(&self) -> Result<MediaType, ApiError> {
+        match self.content_type.as_str() {
+            "" | "application/json" | "*/*" => Ok(MediaType::Json),
+            "application/yaml" => Ok(MediaType::Yaml),
+            _ => Err(ApiError::unsupported_media_type(ACCEPTED)),
+        }
+    }
+
+    /// The body of a create or update as an object of `resource`, and warnings about it.
+    pub fn decode(
+        &self,
+        resource: &Resource,
+        validation: FieldValidation,
+    ) -> Result<(Value, Vec<String>), ApiError> {
+        let (value, duplicates) = self.parse(&resource.kind)?;
+        decode_value(resource, value, duplicates, validation)
+    }
+
+    /// The body as plain JSON, whatever it is; empty is `null`.
+    pub fn parse(&self, expected: &str) -> Result<(Value, Vec<String>), ApiError> {
+        let unrecognized = |why: &dyn std::fmt::Display| {
+            ApiError::bad_request(format!(
+                "the object provided is unrecognized (must be of type {expected}): couldn't get version/kind; json parse error: {why} ({})",
+                summary(&self.bytes)
+            ))
+        };
+        if self.media_type()? == MediaType::Yaml {
+            let text = std::str::from_utf8(&self.bytes).map_err(|error| unrecognized(&error))?;
+            let value = bellwether_json::yaml::value_from_yaml(text).map_err(|error| unrecognized(&error))?;
+            return Ok((value, Vec::new()));
+        }
+        let parsed = strict::parse(&self.bytes).map_err(|error| unrecognized(&error))?;
+        Ok((parsed.value, parsed.duplicates))
+    }
+
+    /// The options in the body of a delete; `null` if there is none.
+    pub fn delete_options(&self) -> Result<Value, ApiError> {
+        if self.bytes.is_empty() {
+            return Ok(Value::Null);
+        }
+        Ok(self.parse("DeleteOptions")?.0)
+    }
+}
+
+/// Checks the type of an object and drops or refuses fields that its schema does not know.
+pub fn decode_value(
+    resource: &Resource,
+    mut value: Value,
+    duplicates: Vec<String>,
+    validation: FieldValidation,
+) -> Result<(Value, Vec<String>), ApiError> {
+    check_type(resource, &mut value)?;
+    let mut problems: Vec<String> =
+        duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+    let unknown = resource.drop_unknown(&mut value).map_err(|why| cannot_handle(resource, &why))?;
+    problems.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+    if validation == FieldValidation::Strict && !problems.is_empty() {
+        let why = format!("strict decoding error: {}", problems.join(", "));
+        return Err(cannot_handle(resource, &why));
+    }
+    if validation == FieldValidation::Ignore {
+        problems.clear();
+    }
+    resource.default(&mut value);
+    Ok((value, problems))
+}
+
+fn cannot_handle(resource: &Resource, why: &str) -> ApiError {
+    let kind = &resource.kind;
+    let version = &resource.version;
+    ApiError::bad_request(format!(
+        "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
+    ))
+}
+
+/// An object may leave out its type; a wrong one is refused in Kubernetes' words.
+fn check_type(resource: &Resource, value: &mut Value) -> Result<(), ApiError> {
+    let Value::Object(fields) = value else {
+        return Err(ApiError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }} ({})",
+            resource.kind,
+            go_type(value),
+            summary(value.to_string().as_bytes()),
+        )));
+    };
+    let text = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    if !kind.is_empty() && kind != *resource.kind {
+        return Err(wrong_kind(resource, &api_version, &kind));
+    }
+    if !api_version.is_empty() && api_version != *resource.api_version {
+        return Err(ApiError::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({})",
+            resource.api_version
+        )));
+    }
+    fields.insert("apiVersion".into(), (*resource.api_version).into());
+    fields.insert("kind".into(), (*resource.kind).into());
+    Ok(())
+}
+
+fn wrong_kind(resource: &Resource, api_version: &str, kind: &str) -> ApiError {
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    let expected = &resource.kind;
+    if let Source::Custom(_) = resource.source {
+        return ApiError::bad_request(format!(
+            "the kind in the data ({kind}) does not match the expected kind ({expected})"
+        ));
+    }
+    let why = if bellwether_kinds::resources()
+        .iter()
+        .any(|known| known.group == group && known.version == version && known.kind == kind)
+    {
+        let package = match &*resource.group {
+            "" | "events.k8s.io" => "core",
+            group => group.split('.').next().unwrap_or(group),
+        };
+        format!("converting ({version}.{kind}) to ({package}.{expected}): unknown conversion")
+    } else {
+        format!(
+            "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+        )
+    };
+    ApiError::bad_request(format!(
+        "{kind} in version \"{version}\" cannot be handled as a {expected}: {why}"
+    ))
+}
+
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The beginning of a body, as Kubernetes shows it in errors.
+fn summary(data: &[u8]) -> String {
+    const LENGTH: usize = 30;
+    let shown = &data[..data.len().min(LENGTH)];
+    let more = if data.len() > LENGTH { " ..." } else { "" };
+    match data.first() {
+        None => "<empty>".into(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(shown)),
+        Some(_) => shown.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + more,
+    }
+}

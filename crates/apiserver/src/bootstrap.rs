@@ -1,0 +1,55 @@
+//! What every cluster begins with: its namespaces, its roles, and the service of its API.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::access::bootstrap_objects;
+use crate::cluster::Cluster;
+use crate::context::RequestContext;
+use crate::handler::create::create_object;
+use crate::ownership::Ownership;
+use crate::params::WriteOptions;
+use crate::status::ApiError;
+
+const CONTROLLER: &str = "kube-apiserver";
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// Creates what is missing; what people have changed stays as it is.
+pub(crate) async fn prepare(cluster: &Arc<Cluster>) -> Result<(), ApiError> {
+    let namespaces = NAMESPACES.iter().map(|name| {
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    });
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {
+            "name": "kubernetes", "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "clusterIP": "10.96.0.1",
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
+        },
+    });
+    for object in namespaces.chain(bootstrap_objects()).chain([service]) {
+        create_if_absent(cluster, object).await?;
+    }
+    Ok(())
+}
+
+async fn create_if_absent(cluster: &Arc<Cluster>, mut object: Value) -> Result<(), ApiError> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let resources = cluster.resources();
+    let resource = resources
+        .find_kind(&text(&object["apiVersion"]), &text(&object["kind"]))
+        .ok_or_else(ApiError::no_such_resource)?;
+    let namespace = object["metadata"]["namespace"].as_str();
+    let key = resource.key(namespace, &text(&object["metadata"]["name"]));
+    if cluster.keyspace().get(&key).is_some() {
+        return Ok(());
+    }
+    resource.default(&mut object);
+    let cx = RequestContext::internal(cluster, resource, &key, CONTROLLER);
+    let ownership = Ownership::Update(CONTROLLER.into());
+    create_object(&cx, object, &WriteOptions::default(), &ownership).await.map(drop)
+}

@@ -1,0 +1,80 @@
+//! One cluster of many: its objects, its resources, and who may do what in it.
+
+use std::sync::Arc;
+
+use bellwether_store::Keyspace;
+use parking_lot::RwLock;
+
+use crate::access::Authorizer;
+use crate::clock::Clock;
+use crate::custom::DefinitionCache;
+use crate::object::StoredObject;
+use crate::resources::Resources;
+
+/// A cluster in the store. An idle one costs a few kilobytes: schemas and tables are shared.
+pub struct Cluster {
+    name: String,
+    keyspace: Keyspace<StoredObject>,
+    resources: RwLock<Resources>,
+    authorizer: Authorizer,
+    /// Compiled definitions, shared with the other clusters.
+    definitions: Arc<DefinitionCache>,
+    clock: Clock,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// A cluster over its part of the store, with the resources that its definitions give it.
+    pub(crate) fn new(
+        name: &str,
+        keyspace: Keyspace<StoredObject>,
+        definitions: Arc<DefinitionCache>,
+        clock: Clock,
+    ) -> Arc<Self> {
+        let cluster = Self {
+            name: name.to_owned(),
+            authorizer: Authorizer::new(keyspace.clone()),
+            resources: RwLock::new(Resources::with_custom(Vec::new())),
+            keyspace,
+            definitions,
+            clock,
+        };
+        cluster.refresh_resources();
+        Arc::new(cluster)
+    }
+
+    /// Name in paths and kubeconfigs.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The objects.
+    pub(crate) fn keyspace(&self) -> &Keyspace<StoredObject> {
+        &self.keyspace
+    }
+
+    /// The resources of this moment; a snapshot that is cheap to take.
+    pub(crate) fn resources(&self) -> Resources {
+        self.resources.read().clone()
+    }
+
+    pub(crate) fn authorizer(&self) -> &Authorizer {
+        &self.authorizer
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Reads the definitions anew. Called after each write of one, before it is answered, so that
+    /// a client that has created a definition can use it at once.
+    pub(crate) fn refresh_resources(&self) {
+        let custom = crate::custom::served_resources(&self.keyspace, &self.definitions);
+        *self.resources.write() = Resources::with_custom(custom);
+    }
+}

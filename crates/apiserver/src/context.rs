@@ -1,0 +1,91 @@
+//! Everything that a handler may look at: the request, who sent it, and where it goes.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::access::Identity;
+use crate::answer::Writer;
+use crate::cluster::Cluster;
+use crate::params::Query;
+use crate::request::Verb;
+use crate::resource::Resource;
+use crate::status::ApiError;
+
+/// A request for a resource that exists, by somebody who may.
+#[derive(Debug)]
+pub struct RequestContext {
+    /// The cluster that is asked.
+    pub cluster: Arc<Cluster>,
+    /// The resource that the path names.
+    pub resource: Arc<Resource>,
+    /// What is to be done.
+    pub verb: Verb,
+    /// The namespace in the path.
+    pub namespace: Option<String>,
+    /// The name in the path.
+    pub name: Option<String>,
+    /// The subresource in the path.
+    pub subresource: Option<String>,
+    /// Query parameters.
+    pub query: Query,
+    /// Who asks.
+    pub identity: Identity,
+    /// The program that asks, for `managedFields`.
+    pub user_agent: String,
+    /// How the answer is to be written.
+    pub writer: Writer,
+    /// When the request came in.
+    pub now: Timestamp,
+}
+
+impl RequestContext {
+    /// A request of our own, on behalf of one of the controllers in this process.
+    pub(crate) fn internal(
+        cluster: &Arc<Cluster>,
+        resource: &Arc<Resource>,
+        key: &str,
+        controller: &str,
+    ) -> Self {
+        let (namespace, name) = resource.split_key(key);
+        let now = cluster.clock().now();
+        Self {
+            cluster: cluster.clone(),
+            resource: resource.clone(),
+            verb: Verb::Update,
+            namespace: namespace.map(str::to_owned),
+            name: Some(name.to_owned()),
+            subresource: None,
+            query: Query::default(),
+            identity: Identity::administrator(controller),
+            user_agent: controller.to_owned(),
+            writer: Writer {
+                representation: crate::negotiate::Representation::default(),
+                include_object: crate::table::IncludeObject::default(),
+                now,
+            },
+            now,
+        }
+    }
+
+    /// The name in the path; handlers of single objects are only called with one.
+    pub fn name(&self) -> Result<&str, ApiError> {
+        self.name.as_deref().ok_or_else(ApiError::method_not_allowed)
+    }
+
+    /// The key of the object in the path.
+    pub fn key(&self) -> Result<String, ApiError> {
+        Ok(self.resource.key(self.namespace.as_deref(), self.name()?))
+    }
+
+    /// The manager of written fields: named by the client, or the first part of its user agent.
+    pub fn manager(&self, field_manager: &str) -> String {
+        if !field_manager.is_empty() {
+            return field_manager.to_owned();
+        }
+        let program = self.user_agent.split('/').next().unwrap_or_default();
+        let printable = program.chars().filter(|letter| !letter.is_control());
+        let name: String = printable.take(128).collect();
+        if name.is_empty() { "unknown".into() } else { name }
+    }
+}

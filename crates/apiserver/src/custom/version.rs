@@ -1,0 +1,143 @@
+//! One served version of a definition, ready for use.
+
+use std::sync::Arc;
+
+use crate::stub::JsonPath;
+use bellwether_kinds::NameRule;
+use bellwether_kinds::meta::{self, MetaRules};
+use bellwether_schema::{CompiledSchema, FieldError, FieldPath, Schema};
+use serde_json::{Map, Value};
+
+/// What a version of a CustomResourceDefinition says, parsed once and shared by all clusters.
+#[derive(Debug)]
+pub struct CustomVersion {
+    /// The schema tree, for merging and publishing.
+    pub schema: Arc<Schema>,
+    /// The schema with its patterns and rules compiled, for checking objects.
+    pub compiled: CompiledSchema,
+    /// Whether `status` is a subresource.
+    pub has_status: bool,
+    /// Where the scale subresource finds its numbers.
+    pub scale: Option<ScalePaths>,
+    /// Columns of `kubectl get` after the name.
+    pub columns: Vec<PrinterColumn>,
+    /// Fields that selectors may name, without the leading dot.
+    pub selectable: Vec<(String, JsonPath)>,
+    /// Shown as a warning to everybody who uses the version.
+    pub deprecation: Option<String>,
+}
+
+/// Paths of the scale subresource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// `specReplicasPath` as field names.
+    pub spec_replicas: Vec<String>,
+    /// `statusReplicasPath` as field names.
+    pub status_replicas: Vec<String>,
+    /// `labelSelectorPath` as field names.
+    pub label_selector: Option<Vec<String>>,
+}
+
+/// One of `additionalPrinterColumns`.
+#[derive(Debug)]
+pub struct PrinterColumn {
+    /// Heading.
+    pub name: String,
+    /// `integer`, `number`, `string`, `boolean` or `date`.
+    pub kind: String,
+    /// OpenAPI format.
+    pub format: String,
+    /// What it shows.
+    pub description: String,
+    /// 0 is always shown, others with `-o wide`.
+    pub priority: i32,
+    /// Where the cell is found.
+    pub path: JsonPath,
+}
+
+impl CustomVersion {
+    /// Reads an entry of `spec.versions`; `kind` completes the deprecation warning.
+    pub fn new(version: &Value, api_version: &str, kind: &str) -> Result<Self, String> {
+        let document = &version["schema"]["openAPIV3Schema"];
+        let schema = bellwether_schema::parse(document).map_err(|error| error.to_string())?;
+        let schema = Arc::new(schema);
+        let compiled = CompiledSchema::compile(schema.clone(), check_metadata);
+        let columns = version["additionalPrinterColumns"].as_array();
+        Ok(Self {
+            has_status: version["subresources"].get("status").is_some(),
+            scale: ScalePaths::new(&version["subresources"]["scale"]),
+            columns: match columns {
+                Some(columns) => columns.iter().filter_map(PrinterColumn::new).collect(),
+                None => PrinterColumn::new(&age()).into_iter().collect(),
+            },
+            selectable: version["selectableFields"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|field| {
+                    let path = field["jsonPath"].as_str()?;
+                    let parsed = JsonPath::parse(&format!("{{{path}}}")).ok()?;
+                    Some((path.trim_start_matches('.').to_owned(), parsed))
+                })
+                .collect(),
+            deprecation: (version["deprecated"] == true).then(|| {
+                version["deprecationWarning"]
+                    .as_str()
+                    .map_or_else(|| format!("{api_version} {kind} is deprecated"), str::to_owned)
+            }),
+            schema,
+            compiled,
+        })
+    }
+}
+
+/// How metadata of embedded resources is checked: as that of any object.
+fn check_metadata(metadata: &Map<String, Value>, path: &FieldPath<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut metadata = metadata.clone();
+    // What is embedded may be a template, which has no name and namespace yet.
+    metadata.entry("name").or_insert_with(|| "template".into());
+    let rules = MetaRules {
+        namespaced: metadata.contains_key("namespace"),
+        names: NameRule::PathSegment,
+        known_finalizers: false,
+    };
+    meta::validate(&Value::Object(metadata), rules, path, &mut errors);
+    errors
+}
+
+/// The column that a version has if it does not say.
+fn age() -> Value {
+    serde_json::json!({
+        "name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp",
+        "description": "Time since the object was created.",
+    })
+}
+
+impl ScalePaths {
+    fn new(scale: &Value) -> Option<Self> {
+        let path = |field: &str| -> Option<Vec<String>> {
+            let path = scale[field].as_str()?;
+            Some(path.trim_start_matches('.').split('.').map(str::to_owned).collect())
+        };
+        Some(Self {
+            spec_replicas: path("specReplicasPath")?,
+            status_replicas: path("statusReplicasPath")?,
+            label_selector: path("labelSelectorPath"),
+        })
+    }
+}
+
+impl PrinterColumn {
+    fn new(column: &Value) -> Option<Self> {
+        let text = |field: &str| column[field].as_str().unwrap_or_default().to_owned();
+        Some(Self {
+            name: text("name"),
+            kind: text("type"),
+            format: text("format"),
+            description: text("description"),
+            priority: i32::try_from(column["priority"].as_i64().unwrap_or(0)).unwrap_or(0),
+            path: JsonPath::parse(&format!("{{{}}}", column["jsonPath"].as_str()?)).ok()?,
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! Paths that are not resources: health, version, metrics, discovery, schemas.
+
+use http::{Response, StatusCode};
+use serde_json::json;
+
+use crate::answer::{Body, json_response, to_bytes};
+use crate::cluster::Cluster;
+use crate::metrics::Metrics;
+use crate::params::Query;
+use crate::server::text;
+use crate::status::ApiError;
+use crate::{discovery, openapi};
+
+/// A request for a plain path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PathRequest<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) path: &'a str,
+    pub(crate) accept: Option<&'a str>,
+    pub(crate) query: &'a Query,
+}
+
+/// The release of Kubernetes whose behaviour we show; clients choose features by it.
+pub const KUBERNETES_VERSION: (&str, &str, &str) = ("1", "35", "v1.35.0");
+
+/// Answers a plain path.
+pub(crate) fn handle(
+    request: &PathRequest<'_>,
+    metrics: &Metrics,
+) -> Result<Response<Body>, ApiError> {
+    let path = request.path.trim_end_matches('/');
+    match path {
+        "/healthz" | "/livez" | "/readyz" => {
+            let verbose = request.query.flag("verbose")?.unwrap_or(false);
+            let check = path.trim_start_matches('/');
+            Ok(text(
+                "text/plain; charset=utf-8",
+                if verbose { format!("[+]ping ok\n[+]store ok\n{check} check passed\n") } else { "ok".into() },
+            ))
+        }
+        _ if ["/healthz/", "/livez/", "/readyz/"].iter().any(|prefix| {
+            matches!(path.strip_prefix(prefix), Some("ping" | "store" | "etcd"))
+        }) =>
+        {
+            Ok(text("text/plain; charset=utf-8", "ok".into()))
+        }
+        "/version" => Ok(version()),
+        "/metrics" => Ok(text("text/plain; version=0.0.4; charset=utf-8", metrics.render())),
+        "" => Ok(root(request.cluster)),
+        _ if path.starts_with("/openapi") => openapi::handle(request),
+        _ => discovery::handle(request),
+    }
+}
+
+fn version() -> Response<Body> {
+    let (major, minor, git_version) = KUBERNETES_VERSION;
+    let version = json!({
+        "major": major, "minor": minor,
+        "gitVersion": format!("{git_version}+bellwether.{}", env!("CARGO_PKG_VERSION")),
+        "gitCommit": "", "gitTreeState": "clean", "buildDate": "",
+        "goVersion": "", "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+    });
+    json_response(StatusCode::OK, to_bytes(&version))
+}
+
+fn root(cluster: &Cluster) -> Response<Body> {
+    let mut paths: Vec<String> = vec!["/api".into(), "/api/v1".into(), "/apis".into()];
+    for (group, versions) in cluster.resources().groups() {
+        if group.is_empty() {
+            continue;
+        }
+        paths.push(format!("/apis/{group}"));
+        paths.extend(versions.iter().map(|version| format!("/apis/{group}/{version}")));
+    }
+    let others = ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"];
+    paths.extend(others.map(str::to_owned));
+    json_response(StatusCode::OK, to_bytes(&json!({"paths": paths})))
+}

@@ -1,0 +1,42 @@
+//! One handler for all resources: what is asked, done the same way for every kind.
+
+pub(crate) mod create;
+pub(crate) mod delete;
+mod get;
+mod list;
+mod patch;
+mod revision;
+mod scale;
+mod subresource;
+pub(crate) mod update;
+mod watch;
+
+use crate::answer::Reply;
+use crate::body::RequestBody;
+use crate::context::RequestContext;
+use crate::request::Verb;
+use crate::resource::Part;
+use crate::status::ApiError;
+
+/// Does what the request asks for.
+pub(crate) async fn handle(mut cx: RequestContext, body: RequestBody) -> Result<Reply, ApiError> {
+    let part = match cx.subresource.as_deref() {
+        None => Part::Main,
+        Some("status") if cx.resource.has_status() => Part::Status,
+        Some("scale") => return scale::handle(cx, &body).await,
+        Some(_) => return subresource::handle(cx, &body).await,
+    };
+    match cx.verb {
+        Verb::Get => get::get(&cx).await.map(Into::into),
+        Verb::List => list::list(&cx).await.map(Into::into),
+        Verb::Watch => watch::watch(&cx).await.map(Into::into),
+        Verb::Create => create::create(&cx, &body).await,
+        Verb::Update => update::update(&cx, part, &body).await,
+        Verb::Patch => patch::patch(&cx, part, &body).await,
+        Verb::Delete => delete::delete(&cx, &body).await,
+        Verb::DeleteCollection => {
+            cx.name = None;
+            delete::delete_collection(cx, &body).await
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Creating an object.
+
+use std::sync::Arc;
+
+use bellwether_kinds::Creation;
+use bellwether_store::{Expected, WriteError};
+use http::StatusCode;
+use serde_json::Value;
+
+use crate::access;
+use crate::admission;
+use crate::answer::{Answer, Reply};
+use crate::body::RequestBody;
+use crate::context::RequestContext;
+use crate::metadata;
+use crate::object::{Draft, StoredObject};
+use crate::ownership::{Ownership, record_update};
+use crate::params::WriteOptions;
+use crate::resource::Part;
+use crate::status::ApiError;
+
+/// How often another name is tried when a generated one is taken.
+const NAME_ATTEMPTS: usize = 8;
+
+/// Answers `POST` to a collection.
+pub(crate) async fn create(cx: &RequestContext, body: &RequestBody) -> Result<Reply, ApiError> {
+    let options = WriteOptions::parse(&cx.query, "CreateOptions")?;
+    let (object, warnings) = body.decode(&cx.resource, options.field_validation)?;
+    if cx.resource.is_virtual() {
+        let answer = Answer::Value(StatusCode::CREATED, access::review(cx, object)?);
+        return Ok(Reply { answer, warnings });
+    }
+    let ownership = Ownership::Update(cx.manager(&options.field_manager));
+    let created = create_object(cx, object, &options, &ownership).await?;
+    Ok(Reply { answer: created.answer(StatusCode::CREATED), warnings })
+}
+
+/// An object that was written, or would have been.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// It is in the store.
+    Stored(Arc<StoredObject>),
+    /// It was a dry run.
+    DryRun(Value),
+}
+
+impl Written {
+    pub(crate) fn answer(self, code: StatusCode) -> Answer {
+        match self {
+            Self::Stored(object) => Answer::Stored(code, object),
+            Self::DryRun(object) => Answer::Value(code, object),
+        }
+    }
+}
+
+/// Creates a decoded object, as `POST` and as an apply to nothing do.
+pub(crate) async fn create_object(
+    cx: &RequestContext,
+    mut object: Value,
+    options: &WriteOptions,
+    ownership: &Ownership,
+) -> Result<Written, ApiError> {
+    metadata::match_path(cx, &mut object)?;
+    if !metadata::text(&object, "resourceVersion").is_empty() {
+        return Err(ApiError::unexplained(
+            "resourceVersion should not be set on objects to be created",
+        ));
+    }
+    let prefix = metadata::text(&object, "generateName").to_owned();
+    let generated = metadata::text(&object, "name").is_empty() && !prefix.is_empty();
+    let mut attempts = if generated { NAME_ATTEMPTS } else { 1 };
+    loop {
+        let mut candidate = object.clone();
+        if generated {
+            candidate["metadata"]["name"] = metadata::generate_name(&prefix).into();
+        }
+        attempts -= 1;
+        match create_named(cx, candidate, options, ownership).await {
+            Err(error) if error.reason == "AlreadyExists" && attempts > 0 => {}
+            done => return done,
+        }
+    }
+}
+
+async fn create_named(
+    cx: &RequestContext,
+    mut object: Value,
+    options: &WriteOptions,
+    ownership: &Ownership,
+) -> Result<Written, ApiError> {
+    let resource = &cx.resource;
+    let uid = metadata::new_uid();
+    metadata::initialize(&mut object, &uid, cx.now);
+    let user = cx.identity.to_json();
+    let creation = Creation { uid: &uid, now: cx.now, user: &user };
+    resource.prepare_create(&mut object, &creation);
+    admission::on_create(cx, &mut object)?;
+    let mut object = record_update(cx, Part::Main, object, None, ownership);
+    let name = metadata::text(&object, "name").to_owned();
+    let errors = resource.validate(Part::Main, &object, None);
+    if !errors.is_empty() {
+        return Err(ApiError::invalid(resource.kind_subject(), &name, &errors));
+    }
+    let key = resource.key(cx.namespace.as_deref(), &name);
+    if options.dry_run {
+        return match cx.cluster.keyspace().get(&key) {
+            Some(_) => Err(ApiError::already_exists(resource.subject(), &name)),
+            None => Ok(Written::DryRun(object)),
+        };
+    }
+    resource.to_storage(&mut object);
+    let draft = Draft::new(&object);
+    let written =
+        cx.cluster.keyspace().put(&key, Expected::Absent, move |revision| draft.finish(revision)).await;
+    match written {
+        Ok(entry) => {
+            admission::after_write(cx);
+            Ok(Written::Stored(entry.value))
+        }
+        Err(WriteError::Conflict { .. }) => {
+            Err(ApiError::already_exists(resource.subject(), &name))
+        }
+        Err(error) => Err(ApiError::internal(error.to_string())),
+    }
+}

@@ -1,0 +1,107 @@
+//! Subresources of single built-in kinds that are neither status nor scale.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, Reply};
+use crate::body::RequestBody;
+use crate::context::RequestContext;
+use crate::handler::delete::{Outcome, delete_object};
+use crate::handler::update::{Proposal, change, update};
+use crate::handler::{get, patch};
+use crate::ownership::Ownership;
+use crate::params::{DeleteOptions, WriteOptions};
+use crate::request::Verb;
+use crate::resource::{Part, Source};
+use crate::status::ApiError;
+
+/// Answers requests to a subresource that the kind has; 404 for others.
+pub(crate) async fn handle(cx: RequestContext, body: &RequestBody) -> Result<Reply, ApiError> {
+    let subresource = cx.subresource.as_deref().unwrap_or_default();
+    let known = match &cx.resource.source {
+        Source::BuiltIn(kind) => kind.subresource(subresource),
+        Source::Custom(_) => None,
+    };
+    let known = known.ok_or_else(ApiError::no_such_resource)?;
+    match (&*cx.resource.plural, known.name) {
+        ("pods", "binding") => bind(&cx, body).await,
+        ("pods", "eviction") => evict(&cx, body).await,
+        ("namespaces", "finalize") => object(&cx, Part::Other("finalize"), body).await,
+        ("certificatesigningrequests", "approval") => object(&cx, Part::Other("approval"), body).await,
+        ("pods", "ephemeralcontainers") => object(&cx, Part::Other("ephemeralcontainers"), body).await,
+        (plural, name) => Err(ApiError::bad_request(format!(
+            "{plural}/{name} needs a node: embedded clusters run no containers"
+        ))),
+    }
+}
+
+/// The object itself, of which the subresource may change one part.
+async fn object(cx: &RequestContext, part: Part, body: &RequestBody) -> Result<Reply, ApiError> {
+    match cx.verb {
+        Verb::Get => get::get(cx).await.map(Into::into),
+        Verb::Update => update(cx, part, body).await,
+        Verb::Patch => patch::patch(cx, part, body).await,
+        _ => Err(ApiError::method_not_allowed()),
+    }
+}
+
+/// A scheduler says on which node a pod goes.
+async fn bind(cx: &RequestContext, body: &RequestBody) -> Result<Reply, ApiError> {
+    require(cx, Verb::Create)?;
+    let options = WriteOptions::parse(&cx.query, "CreateOptions")?;
+    let (binding, _) = body.parse("Binding")?;
+    let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
+    if node.is_empty() {
+        return Err(ApiError::bad_request("target.name: Required value"));
+    }
+    change(cx, Part::Whole, &options, |live| {
+        let current = live["spec"]["nodeName"].as_str().unwrap_or("");
+        if !current.is_empty() && current != node {
+            return Err(ApiError::conflict(
+                crate::status::Subject { group: "", resource: "pods/binding" },
+                cx.name()?,
+                &format!("pod {} is already assigned to node \"{current}\"", cx.name()?),
+            ));
+        }
+        let mut object = live.clone();
+        object["spec"]["nodeName"] = node.as_str().into();
+        set_scheduled(&mut object, cx);
+        let ownership = Ownership::Update(cx.manager(&options.field_manager));
+        Ok(Proposal { object, ownership })
+    })
+    .await?;
+    Ok(Answer::Value(StatusCode::CREATED, success()).into())
+}
+
+fn set_scheduled(pod: &mut Value, cx: &RequestContext) {
+    let scheduled = json!({
+        "type": "PodScheduled", "status": "True",
+        "lastProbeTime": null, "lastTransitionTime": bellwether_json::time::format_time(cx.now),
+    });
+    if !pod["status"]["conditions"].is_array() {
+        pod["status"]["conditions"] = json!([]);
+    }
+    if let Some(conditions) = pod["status"]["conditions"].as_array_mut() {
+        conditions.retain(|found| found["type"] != "PodScheduled");
+        conditions.push(scheduled);
+    }
+}
+
+/// A pod is deleted, in the words of those who drain nodes.
+async fn evict(cx: &RequestContext, body: &RequestBody) -> Result<Reply, ApiError> {
+    require(cx, Verb::Create)?;
+    let (eviction, _) = body.parse("Eviction")?;
+    let options = DeleteOptions::parse(&cx.query, &eviction["deleteOptions"])?;
+    match delete_object(cx, &options).await? {
+        Outcome::Gone(_) | Outcome::Marked(_) => {}
+    }
+    Ok(Answer::Value(StatusCode::CREATED, success()).into())
+}
+
+fn require(cx: &RequestContext, verb: Verb) -> Result<(), ApiError> {
+    if cx.verb == verb { Ok(()) } else { Err(ApiError::method_not_allowed()) }
+}
+
+fn success() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
+}

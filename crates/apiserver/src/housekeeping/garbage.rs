@@ -1,0 +1,292 @@
+//! Owner references: what is owned goes with its last owner, or is left behind on request.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::context::RequestContext;
+use crate::handler::delete::delete_object;
+use crate::handler::update::{Proposal, change};
+use crate::metadata;
+use crate::object::{Facts, Owner, StoredObject};
+use crate::ownership::Ownership;
+use crate::params::{DeleteOptions, Propagation, WriteOptions};
+use crate::resource::{Part, Resource};
+use crate::status::ApiError;
+
+/// Keeps a deleted object until its dependents have forgotten it.
+pub(crate) const ORPHAN: &str = "orphan";
+/// Keeps a deleted object until the dependents that block it are gone.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+
+const CONTROLLER: &str = "generic-garbage-collector";
+
+/// Who depends on whom, by the owner's uid.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    dependents: HashMap<Box<str>, BTreeSet<Arc<str>>>,
+}
+
+impl Graph {
+    /// Takes in a change and adds to `todo` what it concerns.
+    pub(super) fn notice(
+        &mut self,
+        key: &Arc<str>,
+        before: Option<&Facts>,
+        now: Option<&Facts>,
+        todo: &mut BTreeSet<Arc<str>>,
+    ) {
+        let owners = |facts: Option<&Facts>| -> Vec<Owner> {
+            facts.map(|facts| facts.owners.to_vec()).unwrap_or_default()
+        };
+        let (old, new) = (owners(before), owners(now));
+        if old != new {
+            for owner in &old {
+                self.forget(&owner.uid, key);
+            }
+            for owner in &new {
+                self.dependents.entry(owner.uid.clone()).or_default().insert(key.clone());
+            }
+            if !new.is_empty() {
+                todo.insert(key.clone());
+            }
+        }
+        match (before, now) {
+            // Dependents have to find out that their owner is gone.
+            (Some(gone), None) => todo.extend(self.of(&gone.uid)),
+            (_, Some(now)) if now.deleting => {
+                todo.insert(key.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// The keys of the objects that `uid` owns.
+    fn of(&self, uid: &str) -> Vec<Arc<str>> {
+        self.dependents.get(uid).into_iter().flatten().cloned().collect()
+    }
+
+    fn forget(&mut self, uid: &str, key: &Arc<str>) {
+        if let Some(keys) = self.dependents.get_mut(uid) {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.dependents.remove(uid);
+            }
+        }
+    }
+}
+
+/// How an owner stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It is there and stays.
+    Solid,
+    /// It is gone, or somebody else bears its name.
+    Absent,
+    /// It is there, but is being deleted and waits for its dependents.
+    Waiting,
+    /// Its kind is not known here, so nothing can be said.
+    Unknown,
+}
+
+/// Looks at one object: does it go with its owners, and may it leave its dependents?
+pub(super) async fn collect(
+    cluster: &Arc<Cluster>,
+    graph: &Graph,
+    key: &Arc<str>,
+    todo: &mut BTreeSet<Arc<str>>,
+) {
+    let Some(entry) = cluster.keyspace().get(key) else { return };
+    let Some(resource) = resource_of(cluster, key) else { return };
+    let object = entry.value;
+    let result = if object.facts.deleting {
+        let value = object.to_untyped_value();
+        let finalizers = metadata::finalizers(&value);
+        if finalizers.contains(&ORPHAN) {
+            release_dependents(cluster, graph, &resource, key, &object).await
+        } else if finalizers.contains(&FOREGROUND) {
+            wait_for_dependents(cluster, graph, &resource, key, &object, todo).await
+        } else {
+            Ok(())
+        }
+    } else if object.facts.owners.is_empty() {
+        Ok(())
+    } else {
+        follow_owners(cluster, graph, &resource, key, &object, todo).await
+    };
+    if let Err(error) = result
+        && error.reason != "NotFound"
+        && error.reason != "Conflict"
+    {
+        tracing::warn!(cluster = cluster.name(), name = &**key, %error, "cannot collect an object");
+    }
+}
+
+fn resource_of(cluster: &Cluster, key: &str) -> Option<Arc<Resource>> {
+    cluster.resources().of_key(key).cloned()
+}
+
+/// Deletes an object whose owners are gone; removes references to those that are if others remain.
+async fn follow_owners(
+    cluster: &Arc<Cluster>,
+    graph: &Graph,
+    resource: &Arc<Resource>,
+    key: &Arc<str>,
+    object: &StoredObject,
+    todo: &mut BTreeSet<Arc<str>>,
+) -> Result<(), ApiError> {
+    let (namespace, _) = resource.split_key(key);
+    let standings: Vec<(&Owner, Standing)> = object
+        .facts
+        .owners
+        .iter()
+        .map(|owner| (owner, standing(cluster, owner, namespace)))
+        .collect();
+    let any = |wanted: Standing| standings.iter().any(|(_, standing)| *standing == wanted);
+    if any(Standing::Unknown) {
+        return Ok(());
+    }
+    let cx = RequestContext::internal(cluster, resource, key, CONTROLLER);
+    if any(Standing::Solid) {
+        let gone: Vec<&str> = standings
+            .iter()
+            .filter(|(_, standing)| *standing != Standing::Solid)
+            .map(|(owner, _)| &*owner.uid)
+            .collect();
+        return if gone.is_empty() { Ok(()) } else { remove_owners(&cx, &gone).await };
+    }
+    let has_dependents = !graph.of(&object.facts.uid).is_empty();
+    let propagation = if any(Standing::Waiting) && has_dependents {
+        Some(Propagation::Foreground)
+    } else {
+        None
+    };
+    let options = DeleteOptions {
+        uid: Some(object.facts.uid.to_string()),
+        propagation,
+        ..DeleteOptions::default()
+    };
+    delete_object(&cx, &options).await?;
+    // An owner that waits may go on.
+    todo.extend(standings.iter().filter_map(|(owner, standing)| {
+        let waits = *standing == Standing::Waiting;
+        waits.then(|| owner_key(cluster, owner, namespace)).flatten()
+    }));
+    Ok(())
+}
+
+/// The keys of the owners of an object, some of which may wait for it to go.
+pub(super) fn owner_keys(cluster: &Cluster, key: &str, facts: &Facts) -> Vec<Arc<str>> {
+    let Some(resource) = resource_of(cluster, key) else { return Vec::new() };
+    let (namespace, _) = resource.split_key(key);
+    facts.owners.iter().filter_map(|owner| owner_key(cluster, owner, namespace)).collect()
+}
+
+fn owner_key(cluster: &Cluster, owner: &Owner, namespace: Option<&str>) -> Option<Arc<str>> {
+    let resources = cluster.resources();
+    let resource = resources.find_kind(&owner.api_version, &owner.kind)?;
+    let namespace = namespace.filter(|_| resource.namespaced);
+    if resource.namespaced && namespace.is_none() {
+        return None;
+    }
+    Some(resource.key(namespace, &owner.name).into())
+}
+
+fn standing(cluster: &Cluster, owner: &Owner, namespace: Option<&str>) -> Standing {
+    let Some(key) = owner_key(cluster, owner, namespace) else { return Standing::Unknown };
+    match cluster.keyspace().get(&key) {
+        Some(entry) if entry.value.facts.uid == owner.uid => {
+            let waiting = entry.value.facts.deleting
+                && metadata::finalizers(&entry.value.to_untyped_value()).contains(&FOREGROUND);
+            if waiting { Standing::Waiting } else { Standing::Solid }
+        }
+        _ => Standing::Absent,
+    }
+}
+
+/// Removes references to owners.
+async fn remove_owners(cx: &RequestContext, uids: &[&str]) -> Result<(), ApiError> {
+    change(cx, Part::Whole, &WriteOptions::default(), |live| {
+        let mut object = live.clone();
+        let owners = live["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+        let kept: Vec<&Value> = owners
+            .filter(|owner| !owner["uid"].as_str().is_some_and(|uid| uids.contains(&uid)))
+            .collect();
+        if kept.is_empty() {
+            metadata::of(&mut object).remove("ownerReferences");
+        } else {
+            object["metadata"]["ownerReferences"] = json!(kept);
+        }
+        Ok(Proposal { object, ownership: Ownership::Update(CONTROLLER.into()) })
+    })
+    .await
+    .map(drop)
+}
+
+/// Makes all dependents forget the object, then lets it go.
+async fn release_dependents(
+    cluster: &Arc<Cluster>,
+    graph: &Graph,
+    resource: &Arc<Resource>,
+    key: &Arc<str>,
+    object: &StoredObject,
+) -> Result<(), ApiError> {
+    for dependent in graph.of(&object.facts.uid) {
+        let Some(resource) = resource_of(cluster, &dependent) else { continue };
+        let cx = RequestContext::internal(cluster, &resource, &dependent, CONTROLLER);
+        match remove_owners(&cx, &[&object.facts.uid]).await {
+            Err(error) if error.reason != "NotFound" => return Err(error),
+            _ => {}
+        }
+    }
+    remove_finalizer(cluster, resource, key, ORPHAN).await
+}
+
+/// Deletes the dependents; lets the object go when none that blocks it is left.
+async fn wait_for_dependents(
+    cluster: &Arc<Cluster>,
+    graph: &Graph,
+    resource: &Arc<Resource>,
+    key: &Arc<str>,
+    object: &StoredObject,
+    todo: &mut BTreeSet<Arc<str>>,
+) -> Result<(), ApiError> {
+    let mut blocked = false;
+    for dependent in graph.of(&object.facts.uid) {
+        let Some(entry) = cluster.keyspace().get(&dependent) else { continue };
+        blocked |= entry
+            .value
+            .facts
+            .owners
+            .iter()
+            .any(|owner| owner.uid == object.facts.uid && owner.block_owner_deletion);
+        if !entry.value.facts.deleting {
+            todo.insert(dependent);
+        }
+    }
+    if blocked { Ok(()) } else { remove_finalizer(cluster, resource, key, FOREGROUND).await }
+}
+
+async fn remove_finalizer(
+    cluster: &Arc<Cluster>,
+    resource: &Arc<Resource>,
+    key: &str,
+    finalizer: &str,
+) -> Result<(), ApiError> {
+    let cx = RequestContext::internal(cluster, resource, key, CONTROLLER);
+    change(&cx, Part::Whole, &WriteOptions::default(), |live| {
+        let mut object = live.clone();
+        let kept: Vec<&str> =
+            metadata::finalizers(live).into_iter().filter(|name| *name != finalizer).collect();
+        if kept.is_empty() {
+            metadata::of(&mut object).remove("finalizers");
+        } else {
+            object["metadata"]["finalizers"] = json!(kept);
+        }
+        Ok(Proposal { object, ownership: Ownership::Update(CONTROLLER.into()) })
+    })
+    .await
+    .map(drop)
+}

@@ -1,0 +1,128 @@
+//! Serving over TLS: every connection is encrypted, and a client may prove who it is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig, crypto::ring};
+
+use crate::authenticate::Caller;
+use crate::pki::{Authority, Credentials, identify};
+use crate::server::ApiServer;
+
+/// A client that has not finished its handshake, or its request headers, by then is cut off.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Open requests get this long to end when the server stops.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Why the server cannot serve.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot set up TLS: {0}")]
+pub struct TlsError(String);
+
+/// The TLS side of the server: its certificate, and whose client certificates it believes.
+pub fn tls_config(
+    authority: &Authority,
+    server: &Credentials,
+) -> Result<Arc<ServerConfig>, TlsError> {
+    let wrong = |error: &dyn std::fmt::Display| TlsError(error.to_string());
+    let certificate = |pem: &str| {
+        CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| wrong(&error))
+    };
+    let root = certificate(&authority.credentials().certificate)?;
+    let mut roots = RootCertStore::empty();
+    roots.add(root.clone()).map_err(|error| wrong(&error))?;
+    let provider = Arc::new(ring::default_provider());
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+        .allow_unauthenticated()
+        .build()
+        .map_err(|error| wrong(&error))?;
+    let key = PrivateKeyDer::from_pem_slice(server.key.as_bytes()).map_err(|error| wrong(&error))?;
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| wrong(&error))?
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(vec![certificate(&server.certificate)?, root], key)
+        .map_err(|error| wrong(&error))?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// Serves until `stop` is done, then lets open requests end.
+pub async fn serve(
+    server: ApiServer,
+    listener: TcpListener,
+    config: Arc<ServerConfig>,
+    stop: impl Future<Output = ()>,
+) {
+    let acceptor = TlsAcceptor::from(config);
+    let graceful = GracefulShutdown::new();
+    tokio::pin!(stop);
+    loop {
+        let stream = tokio::select! {
+            () = &mut stop => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Usually too many open files: others may close theirs soon.
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            },
+        };
+        let (server, acceptor, watcher) = (server.clone(), acceptor.clone(), graceful.watcher());
+        tokio::spawn(async move {
+            if let Err(error) = converse(server, acceptor, stream, watcher).await {
+                tracing::debug!(%error, "a connection ended");
+            }
+        });
+    }
+    drop(listener);
+    if tokio::time::timeout(FAREWELL, graceful.shutdown()).await.is_err() {
+        tracing::debug!("some connections did not end in time");
+    }
+}
+
+async fn converse(
+    server: ApiServer,
+    acceptor: TlsAcceptor,
+    stream: TcpStream,
+    watcher: hyper_util::server::graceful::Watcher,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    stream.set_nodelay(true)?;
+    let stream = tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await??;
+    let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+    let caller = match certificate.map(|certificate| identify(certificate)) {
+        Some(Some((identity, cluster))) => Caller {
+            identity: Some(identity),
+            only_cluster: Some(cluster),
+            in_process: false,
+        },
+        // Signed by our authority, but for nobody: believing it anonymous would hide a mistake.
+        Some(None) => return Err("a client certificate without an identity".into()),
+        None => Caller::default(),
+    };
+    let service = hyper::service::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
+        let server = server.clone();
+        request.extensions_mut().insert(caller.clone());
+        async move { Ok::<_, std::convert::Infallible>(server.handle(request).await) }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(1_000)
+        .keep_alive_interval(Some(Duration::from_secs(30)));
+    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+    watcher.watch(connection).await
+}

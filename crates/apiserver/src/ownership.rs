@@ -1,0 +1,108 @@
+//! Who owns which field: `metadata.managedFields`, kept for every manager and every write.
+
+use std::sync::LazyLock;
+
+use bellwether_json::time;
+use bellwether_patch::fieldset::FieldSet;
+use bellwether_patch::managed::{self, ApplyError, Write};
+use serde_json::{Value, json};
+
+use crate::context::RequestContext;
+use crate::resource::Part;
+use crate::status::{ApiError, Cause};
+
+/// How a write is entered in `managedFields`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ownership {
+    /// This manager owns what it changed.
+    Update(String),
+    /// An apply has entered it already.
+    Recorded,
+}
+
+/// What the main part of an object with a status subresource cannot own.
+static STATUS: LazyLock<FieldSet> = LazyLock::new(|| fields(&json!({"f:status": {}})));
+/// What a status write cannot own.
+static ALL_BUT_STATUS: LazyLock<FieldSet> =
+    LazyLock::new(|| fields(&json!({"f:spec": {}, "f:metadata": {}})));
+
+fn fields(json: &Value) -> FieldSet {
+    FieldSet::from_json(json).unwrap_or_default()
+}
+
+fn reset_fields(cx: &RequestContext, part: Part) -> Option<&'static FieldSet> {
+    match part {
+        Part::Main if cx.resource.has_status() => Some(&STATUS),
+        Part::Status => Some(&ALL_BUT_STATUS),
+        _ => None,
+    }
+}
+
+/// Enters a change in the `managedFields` of `object`.
+pub(crate) fn record_update(
+    cx: &RequestContext,
+    part: Part,
+    object: Value,
+    live: Option<&Value>,
+    ownership: &Ownership,
+) -> Value {
+    let mut object = match ownership {
+        Ownership::Update(manager) => {
+            let schema = cx.resource.schema();
+            let now = time::format_time(cx.now);
+            let write = Write {
+                schema: &schema,
+                api_version: &cx.resource.api_version,
+                kind: &cx.resource.kind,
+                subresource: part.subresource(),
+                manager,
+                reset_fields: reset_fields(cx, part),
+                now: &now,
+                versions: None,
+            };
+            managed::update(live.unwrap_or_else(|| cx.resource.blank()), object, &write)
+        }
+        Ownership::Recorded => object,
+    };
+    if let Some(live) = live {
+        managed::keep_timestamps_of_unchanged(live, &mut object);
+    }
+    object
+}
+
+/// What the live object becomes when `manager` applies `wanted`.
+pub(crate) fn apply(
+    cx: &RequestContext,
+    part: Part,
+    live: Option<&Value>,
+    wanted: &Value,
+    manager: &str,
+    force: bool,
+) -> Result<Value, ApiError> {
+    let schema = cx.resource.schema();
+    let now = time::format_time(cx.now);
+    let write = Write {
+        schema: &schema,
+        api_version: &cx.resource.api_version,
+        kind: &cx.resource.kind,
+        subresource: part.subresource(),
+        manager,
+        reset_fields: reset_fields(cx, part),
+        now: &now,
+        versions: None,
+    };
+    let live = live.unwrap_or_else(|| cx.resource.blank());
+    match managed::apply(live, wanted, &write, force) {
+        Ok(applied) => Ok(applied.object),
+        Err(ApplyError::Conflict(conflicts)) => {
+            let causes = conflicts.causes().into_iter().map(|cause| Cause {
+                reason: bellwether_patch::managed::Cause::REASON.into(),
+                message: cause.message,
+                field: cause.field,
+            });
+            Err(ApiError::apply_conflict(conflicts.to_string(), causes.collect()))
+        }
+        Err(ApplyError::BadRequest(message)) => Err(ApiError::bad_request(message)),
+        Err(ApplyError::Typed(message)) => Err(ApiError::unexplained(message)),
+    }
+}

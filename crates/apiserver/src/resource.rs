@@ -1,0 +1,200 @@
+//! A resource that a cluster serves: built in, or defined by a CustomResourceDefinition.
+//!
+//! Handlers know only this type. What differs between kinds is asked of it, and answered by the
+//! `kinds` crate for built-in kinds and by the definition's schema for the others.
+
+use std::sync::{Arc, OnceLock};
+
+use bellwether_kinds as kinds;
+use bellwether_schema::Schema;
+use serde_json::{Value, json};
+
+use crate::custom::CustomVersion;
+use crate::params::Propagation;
+use crate::request::Verb;
+use crate::status::Subject;
+
+/// One version of one resource.
+#[derive(Debug, Clone)]
+pub struct Resource {
+    /// API group, empty for core.
+    pub group: Arc<str>,
+    /// Version under which it is served.
+    pub version: Arc<str>,
+    /// `v1`, `apps/v1`.
+    pub api_version: Arc<str>,
+    /// Kind of an object.
+    pub kind: Arc<str>,
+    /// Kind of a list.
+    pub list_kind: Arc<str>,
+    /// Name in paths.
+    pub plural: Arc<str>,
+    /// Name for one, in discovery.
+    pub singular: Arc<str>,
+    /// What people type instead.
+    pub short_names: Vec<String>,
+    /// Groups such as `all`.
+    pub categories: Vec<String>,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// What can be done.
+    pub verbs: Vec<Verb>,
+    /// Keys of objects begin with this; versions of one resource share it.
+    pub prefix: Arc<str>,
+    /// Where the differences between kinds come from.
+    pub source: Source,
+    /// What an object is before anybody has written to it; computed on first use.
+    pub(crate) blank: Arc<OnceLock<Value>>,
+}
+
+/// Who defines a resource.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// We do.
+    BuiltIn(&'static kinds::Resource),
+    /// A CustomResourceDefinition.
+    Custom(Arc<CustomVersion>),
+}
+
+/// Parts of an object that are read and written on their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The object without its status, where that is a subresource.
+    Main,
+    /// `status`
+    Status,
+    /// `scale`: the object, by way of its number of replicas.
+    Scale,
+    /// A subresource that writes one more field of its own, such as `approval` or `finalize`.
+    Other(&'static str),
+    /// Everything, for our own controllers: nothing is taken back and nothing refused.
+    Whole,
+}
+
+impl Part {
+    /// The word in `managedFields[].subresource`; empty for the main part.
+    pub fn subresource(self) -> &'static str {
+        match self {
+            Self::Main | Self::Whole => "",
+            Self::Status => "status",
+            Self::Scale => "scale",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+impl Resource {
+    /// The resource in error messages: `widgets.example.com`.
+    pub fn subject(&self) -> Subject<'_> {
+        Subject { group: &self.group, resource: &self.plural }
+    }
+
+    /// The kind in error messages: `Widget.example.com`.
+    pub fn kind_subject(&self) -> Subject<'_> {
+        Subject { group: &self.group, resource: &self.kind }
+    }
+
+    /// The key of an object.
+    pub fn key(&self, namespace: Option<&str>, name: &str) -> String {
+        match namespace {
+            Some(namespace) => format!("{}{namespace}/{name}", self.prefix),
+            None => format!("{}{name}", self.prefix),
+        }
+    }
+
+    /// The common beginning of the keys of a collection.
+    pub fn collection_prefix(&self, namespace: Option<&str>) -> String {
+        match namespace {
+            Some(namespace) => format!("{}{namespace}/", self.prefix),
+            None => self.prefix.to_string(),
+        }
+    }
+
+    /// Namespace and name from a key.
+    pub fn split_key<'a>(&self, key: &'a str) -> (Option<&'a str>, &'a str) {
+        let rest = key.strip_prefix(&*self.prefix).unwrap_or(key);
+        match rest.split_once('/') {
+            Some((namespace, name)) if self.namespaced => (Some(namespace), name),
+            _ => (None, rest),
+        }
+    }
+
+    /// The schema of an object, for merging, pruning and publishing.
+    pub fn schema(&self) -> Arc<Schema> {
+        match &self.source {
+            Source::BuiltIn(kind) => kind.schema(),
+            Source::Custom(version) => version.schema.clone(),
+        }
+    }
+
+    /// What an object is before anybody has written to it, for telling who wrote what.
+    pub(crate) fn blank(&self) -> &Value {
+        self.blank.get_or_init(|| match &self.source {
+            Source::BuiltIn(_) => bellwether_patch::managed::blank(&self.schema()),
+            Source::Custom(_) => json!({}),
+        })
+    }
+
+    /// A warning for everybody who uses this version.
+    pub fn deprecation(&self) -> Option<&str> {
+        match &self.source {
+            Source::BuiltIn(_) => None,
+            Source::Custom(version) => version.deprecation.as_deref(),
+        }
+    }
+
+    /// Whether objects are only answered, never stored.
+    pub fn is_virtual(&self) -> bool {
+        matches!(&self.source, Source::BuiltIn(kind) if kind.is_virtual())
+    }
+
+    /// What becomes of dependents if a delete does not say.
+    pub fn default_propagation(&self) -> Propagation {
+        match (&*self.group, &*self.plural) {
+            ("", "replicationcontrollers") => Propagation::Orphan,
+            _ => Propagation::Background,
+        }
+    }
+
+    /// Whether a delete answers with the object instead of a status.
+    pub fn returns_deleted(&self) -> bool {
+        self.group.is_empty()
+            && matches!(
+                &*self.plural,
+                "pods" | "podtemplates" | "persistentvolumeclaims" | "persistentvolumes" | "resourcequotas" | "serviceaccounts" | "services"
+            )
+    }
+
+    /// How long an object may take to end: only pods may, and only while a node has them.
+    pub fn grace_period(&self, wanted: Option<i64>, live: &Value) -> i64 {
+        if !self.group.is_empty() || &*self.plural != "pods" {
+            return 0;
+        }
+        let unscheduled = live["spec"]["nodeName"].as_str().unwrap_or("").is_empty();
+        let ended = matches!(live["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+        if unscheduled || ended {
+            return 0;
+        }
+        let own = live["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
+        wanted.unwrap_or(own).max(0)
+    }
+
+    /// Whether `status` is read and written on its own.
+    pub fn has_status(&self) -> bool {
+        match &self.source {
+            Source::BuiltIn(kind) => kind.has_status(),
+            Source::Custom(version) => version.has_status,
+        }
+    }
+
+    /// Whether this is a custom resource.
+    pub fn is_custom(&self) -> bool {
+        matches!(self.source, Source::Custom(_))
+    }
+}
+
+/// The beginning of all keys of a resource.
+pub fn key_prefix(group: &str, plural: &str) -> Arc<str> {
+    let group = if group.is_empty() { "core" } else { group };
+    format!("{group}/{plural}/").into()
+}

@@ -1,0 +1,266 @@
+//! The server: all clusters over one store, and the way of a request through it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bellwether_store::Store;
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, header};
+use parking_lot::RwLock;
+
+use crate::access::{Attributes, Identity};
+use crate::answer::{Answer, Body, Reply, Writer, failure};
+use crate::authenticate::{Caller, authenticate};
+use crate::body::RequestBody;
+use crate::clock::Clock;
+use crate::cluster::Cluster;
+use crate::context::RequestContext;
+use crate::custom::DefinitionCache;
+use crate::metrics::Metrics;
+use crate::negotiate::{Representation, negotiate};
+use crate::object::StoredObject;
+use crate::params::Query;
+use crate::request::{ResourcePath, Target, Verb};
+use crate::status::{ApiError, Subject};
+use crate::table::IncludeObject;
+use crate::{bootstrap, endpoint, handler, housekeeping};
+
+/// The cluster that is also served at the root path.
+pub const HUB: &str = "hub";
+
+/// Kubernetes API servers of many clusters in one. Cheap to clone; all clones are the same server.
+#[derive(Clone)]
+pub struct ApiServer {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Store<StoredObject>,
+    clusters: RwLock<BTreeMap<String, Arc<Cluster>>>,
+    definitions: Arc<DefinitionCache>,
+    clock: Clock,
+    metrics: Metrics,
+}
+
+impl std::fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiServer").field("clusters", &self.clusters()).finish_non_exhaustive()
+    }
+}
+
+impl ApiServer {
+    /// A server without clusters.
+    pub fn new(store: Store<StoredObject>, clock: Clock) -> Self {
+        let inner = Inner {
+            store,
+            clusters: RwLock::default(),
+            definitions: Arc::default(),
+            clock,
+            metrics: Metrics::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Makes a cluster available, with what every cluster begins with. Again is no harm.
+    pub async fn add_cluster(&self, name: &str) -> Result<Arc<Cluster>, ApiError> {
+        if let Some(cluster) = self.cluster(name) {
+            return Ok(cluster);
+        }
+        let keyspace = self.inner.store.keyspace(name);
+        let cluster =
+            Cluster::new(name, keyspace, self.inner.definitions.clone(), self.inner.clock.clone());
+        bootstrap::prepare(&cluster).await?;
+        self.inner.clusters.write().insert(name.to_owned(), cluster.clone());
+        tokio::spawn(housekeeping::keep_house(cluster.clone()));
+        Ok(cluster)
+    }
+
+    /// The cluster of that name.
+    pub fn cluster(&self, name: &str) -> Option<Arc<Cluster>> {
+        self.inner.clusters.read().get(name).cloned()
+    }
+
+    /// The names of all clusters.
+    pub fn clusters(&self) -> Vec<String> {
+        self.inner.clusters.read().keys().cloned().collect()
+    }
+
+    /// Answers a request. Who sent it is in its [`Caller`] extension.
+    pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let head = request.method() == http::Method::HEAD;
+        let started = self.inner.clock.now();
+        let (label, mut response) = match self.answer(request).await {
+            Ok(answered) => answered,
+            Err(error) => ("", failure(&error)),
+        };
+        self.inner.metrics.count(label, response.status(), self.inner.clock.now().duration_since(started));
+        if head {
+            *response.body_mut() = Body::Full(None);
+        }
+        response
+    }
+
+    async fn answer<B>(&self, request: Request<B>) -> Result<(&'static str, Response<Body>), ApiError>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        let caller = parts.extensions.get::<Caller>().cloned().unwrap_or_default();
+        let (cluster, path) = self.route(&caller, parts.uri.path())?;
+        let identity = authenticate(&cluster, &caller, &parts.headers)?;
+        let query = Query::parse(parts.uri.query())?;
+        let accept = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+        let target = match Target::parse(path) {
+            Target::Resource(target) => target,
+            Target::Path(path) => {
+                let verb = parts.method.as_str().to_ascii_lowercase();
+                authorize_path(&cluster, &identity, &verb, &path)?;
+                let request = endpoint::PathRequest { cluster: &cluster, path: &path, accept, query: &query };
+                return endpoint::handle(&request, &self.inner.metrics).map(|response| ("path", response));
+            }
+        };
+        let text = |name| {
+            let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
+            value.unwrap_or_default().to_owned()
+        };
+        let watch = target.name.is_none() && query.flag("watch")?.unwrap_or(false);
+        let verb = verb_of(&parts.method, &target, watch)?;
+        authorize(&cluster, &identity, verb, &target)?;
+        let resource = find_resource(&cluster, &target)?;
+        check_target(&resource, verb, &target)?;
+        let representation = negotiate(accept)?;
+        let writer = Writer {
+            representation,
+            include_object: IncludeObject::parse(query.get("includeObject")),
+            now: self.inner.clock.now(),
+        };
+        let body = RequestBody::read(&parts.headers, body).await?;
+        let cx = RequestContext {
+            cluster,
+            resource: resource.clone(),
+            verb,
+            namespace: target.namespace,
+            name: target.name,
+            subresource: target.subresource,
+            query,
+            identity,
+            user_agent: text(header::USER_AGENT),
+            writer: writer.clone(),
+            now: writer.now,
+        };
+        let mut reply = handler::handle(cx, body).await?;
+        reply.warnings.extend(resource.deprecation().map(str::to_owned));
+        Ok((verb.as_str(), writer.respond(Some(&resource), reply)))
+    }
+
+    /// Finds the cluster that is meant, and the path within it.
+    fn route<'a>(&self, caller: &Caller, path: &'a str) -> Result<(Arc<Cluster>, &'a str), ApiError> {
+        let (name, path) = match (&caller.only_cluster, path.strip_prefix("/clusters/")) {
+            // A client in this process talks to one cluster and knows no others.
+            (Some(name), _) if caller.in_process => (name.as_str(), path),
+            (_, Some(rest)) => match rest.find('/') {
+                Some(end) => (&rest[..end], &rest[end..]),
+                None => (rest, "/"),
+            },
+            (_, None) => (HUB, path),
+        };
+        let cluster = self.cluster(name).ok_or_else(ApiError::no_such_path)?;
+        Ok((cluster, path))
+    }
+}
+
+fn verb_of(method: &http::Method, target: &ResourcePath, watch: bool) -> Result<Verb, ApiError> {
+    let on_item = target.name.is_some();
+    // Some subresources are created: bindings, evictions, tokens.
+    if target.subresource.is_some() && method == http::Method::POST {
+        return Ok(Verb::Create);
+    }
+    Verb::of(method, on_item, watch).ok_or_else(ApiError::method_not_allowed)
+}
+
+fn authorize(
+    cluster: &Cluster,
+    identity: &Identity,
+    verb: Verb,
+    target: &ResourcePath,
+) -> Result<(), ApiError> {
+    let namespace = match &*target.resource {
+        "namespaces" if target.group.is_empty() => target.name.as_deref(),
+        _ => target.namespace.as_deref(),
+    };
+    let wanted = Attributes {
+        verb: verb.as_str(),
+        group: &target.group,
+        resource: &target.resource,
+        subresource: target.subresource.as_deref().unwrap_or(""),
+        name: target.name.as_deref().unwrap_or(""),
+        namespace: namespace.unwrap_or(""),
+        path: "",
+    };
+    if cluster.authorizer().decide(identity, &wanted).allowed {
+        return Ok(());
+    }
+    let subject = Subject { group: &target.group, resource: &target.resource };
+    Err(ApiError::forbidden(subject, wanted.name, &wanted.refusal(&identity.user)))
+}
+
+fn authorize_path(
+    cluster: &Cluster,
+    identity: &Identity,
+    verb: &str,
+    path: &str,
+) -> Result<(), ApiError> {
+    let wanted = Attributes { verb, path, ..Attributes::default() };
+    if cluster.authorizer().decide(identity, &wanted).allowed {
+        return Ok(());
+    }
+    Err(ApiError::forbidden_path(format!("forbidden: {}", wanted.refusal(&identity.user))))
+}
+
+fn find_resource(
+    cluster: &Cluster,
+    target: &ResourcePath,
+) -> Result<Arc<crate::resource::Resource>, ApiError> {
+    let resources = cluster.resources();
+    if let Some(found) = resources.find(&target.group, &target.version, &target.resource) {
+        return Ok(found.clone());
+    }
+    let version_exists = resources
+        .iter()
+        .any(|known| *known.group == *target.group && *known.version == *target.version);
+    Err(if version_exists { ApiError::no_such_resource() } else { ApiError::no_such_path() })
+}
+
+/// Whether the resource can be addressed and treated like that.
+fn check_target(
+    resource: &crate::resource::Resource,
+    verb: Verb,
+    target: &ResourcePath,
+) -> Result<(), ApiError> {
+    let needs_namespace = resource.namespaced && (target.name.is_some() || verb == Verb::Create);
+    if needs_namespace && target.namespace.is_none() && !resource.is_virtual() {
+        return Err(ApiError::no_such_resource());
+    }
+    if !resource.namespaced && target.namespace.is_some() {
+        return Err(ApiError::no_such_resource());
+    }
+    if target.subresource.is_none() && !resource.verbs.contains(&verb) {
+        return Err(ApiError::method_not_allowed());
+    }
+    Ok(())
+}
+
+/// A response of 200 with this text.
+pub(crate) fn text(content_type: &'static str, text: String) -> Response<Body> {
+    let writer = Writer {
+        representation: Representation::default(),
+        include_object: IncludeObject::default(),
+        now: jiff::Timestamp::UNIX_EPOCH,
+    };
+    writer.respond(None, Reply::from(Answer::Text(StatusCode::OK, content_type, text)))
+}

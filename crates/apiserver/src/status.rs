@@ -1,0 +1,365 @@
+//! Errors as Kubernetes words them: the one place that knows HTTP status codes and reasons.
+//!
+//! Handlers return [`ApiError`]; the response writer turns it into a `Status` object.
+
+use bellwether_schema::FieldError;
+use serde_json::{Map, Value, json};
+
+/// Why a request failed, ready to be sent as a `Status`.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiError {
+    /// HTTP status code.
+    pub code: u16,
+    /// Machine-readable reason; empty where Kubernetes gives none.
+    pub reason: &'static str,
+    /// What to tell a person.
+    pub message: String,
+    /// `details` of the status, without the empty ones.
+    pub details: Option<Details>,
+    /// `metadata.continue` of an expired list, with which a client may go on inconsistently.
+    pub continue_token: Option<String>,
+    /// Sent as plain text instead of a `Status`.
+    pub plain: bool,
+}
+
+/// What a failure is about.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Details {
+    /// API group of the resource.
+    pub group: String,
+    /// Kind or resource name, as Kubernetes happens to give it.
+    pub kind: String,
+    /// Name of the object.
+    pub name: String,
+    /// Uid of the object.
+    pub uid: String,
+    /// One entry per field or reason.
+    pub causes: Vec<Cause>,
+    /// When to try again, in seconds; 0 for no advice.
+    pub retry_after_seconds: u32,
+}
+
+/// A single thing that is wrong.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Cause {
+    /// Machine-readable reason such as `FieldValueInvalid`.
+    pub reason: String,
+    /// Text for people.
+    pub message: String,
+    /// Path of the field, if one is to blame.
+    pub field: String,
+}
+
+/// Names a resource in messages: `configmaps`, `widgets.example.com`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subject<'a> {
+    /// API group, empty for core.
+    pub group: &'a str,
+    /// Plural resource name, or kind.
+    pub resource: &'a str,
+}
+
+impl std::fmt::Display for Subject<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.resource)?;
+        if !self.group.is_empty() {
+            write!(f, ".{}", self.group)?;
+        }
+        Ok(())
+    }
+}
+
+impl Subject<'_> {
+    fn details(&self, name: &str) -> Details {
+        Details {
+            group: self.group.to_owned(),
+            kind: self.resource.to_owned(),
+            name: name.to_owned(),
+            ..Details::default()
+        }
+    }
+}
+
+impl ApiError {
+    fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+            continue_token: None,
+            plain: false,
+        }
+    }
+
+    fn with_details(mut self, details: Details) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    /// 400: the request cannot be understood.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// 401: nobody we know.
+    pub fn unauthorized() -> Self {
+        Self::new(401, "Unauthorized", "Unauthorized")
+    }
+
+    /// 403: somebody who may not.
+    pub fn forbidden(subject: Subject<'_>, name: &str, why: &str) -> Self {
+        let message = if name.is_empty() {
+            format!("{subject} is forbidden: {why}")
+        } else {
+            format!("{subject} \"{name}\" is forbidden: {why}")
+        };
+        Self::new(403, "Forbidden", message).with_details(subject.details(name))
+    }
+
+    /// 403 for a path that is not a resource.
+    pub fn forbidden_path(message: impl Into<String>) -> Self {
+        Self::new(403, "Forbidden", message).with_details(Details::default())
+    }
+
+    /// 404: no such object.
+    pub fn not_found(subject: Subject<'_>, name: &str) -> Self {
+        Self::new(404, "NotFound", format!("{subject} \"{name}\" not found"))
+            .with_details(subject.details(name))
+    }
+
+    /// 404: no such resource or subresource.
+    pub fn no_such_resource() -> Self {
+        Self::new(404, "NotFound", "the server could not find the requested resource")
+            .with_details(Details::default())
+    }
+
+    /// 404 in plain text: nothing is served under this path.
+    pub fn no_such_path() -> Self {
+        let mut error = Self::new(404, "NotFound", "404 page not found\n");
+        error.plain = true;
+        error
+    }
+
+    /// 405: this resource does not do that.
+    pub fn method_not_allowed() -> Self {
+        Self::new(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        )
+        .with_details(Details::default())
+    }
+
+    /// 405 for a resource whose verbs lack the requested one.
+    pub fn verb_not_supported(subject: Subject<'_>, verb: &str) -> Self {
+        Self::new(
+            405,
+            "MethodNotAllowed",
+            format!("{verb} is not supported on resources of kind \"{subject}\""),
+        )
+        .with_details(subject.details(""))
+    }
+
+    /// 406: no representation that the client accepts.
+    pub fn not_acceptable(available: &str) -> Self {
+        Self::new(
+            406,
+            "NotAcceptable",
+            format!("406: Not Acceptable\n\nAvailable representations: {available}"),
+        )
+        .with_details(Details::default())
+    }
+
+    /// 409: the name is taken.
+    pub fn already_exists(subject: Subject<'_>, name: &str) -> Self {
+        Self::new(409, "AlreadyExists", format!("{subject} \"{name}\" already exists"))
+            .with_details(subject.details(name))
+    }
+
+    /// 409: somebody else was faster, or a precondition does not hold.
+    pub fn conflict(subject: Subject<'_>, name: &str, why: &str) -> Self {
+        Self::new(
+            409,
+            "Conflict",
+            format!("Operation cannot be fulfilled on {subject} \"{name}\": {why}"),
+        )
+        .with_details(subject.details(name))
+    }
+
+    /// 409: the object has moved on since it was read.
+    pub fn stale(subject: Subject<'_>, name: &str) -> Self {
+        Self::conflict(
+            subject,
+            name,
+            "the object has been modified; please apply your changes to the latest version and try again",
+        )
+    }
+
+    /// 409: server-side apply would take fields from other managers.
+    pub fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
+        Self::new(409, "Conflict", message).with_details(Details { causes, ..Details::default() })
+    }
+
+    /// 410: the revision is gone from the history.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+
+    /// 413: more than we take.
+    pub fn too_large(message: impl Into<String>) -> Self {
+        Self::new(413, "RequestEntityTooLarge", message)
+    }
+
+    /// 415 for a body that is in none of the formats we read.
+    pub fn unsupported_media_type(accepted: &str) -> Self {
+        Self::new(
+            415,
+            "UnsupportedMediaType",
+            format!(
+                "the body of the request was in an unknown format - accepted media types include: {accepted}"
+            ),
+        )
+    }
+
+    /// 415 for a patch whose content type is no patch type at all.
+    pub fn unsupported_patch() -> Self {
+        Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+            .with_details(Details::default())
+    }
+
+    /// 422: the object or the options are understood, but wrong.
+    pub fn invalid(subject: Subject<'_>, name: &str, errors: &[FieldError]) -> Self {
+        let message = format!(
+            "{subject} \"{name}\" is invalid: {}",
+            bellwether_schema::aggregate(&unique(errors))
+        );
+        let causes = errors.iter().map(Cause::from).collect();
+        Self::new(422, "Invalid", message)
+            .with_details(Details { causes, ..subject.details(name) })
+    }
+
+    /// 422: a patch that cannot be applied to this object.
+    pub fn patch_rejected() -> Self {
+        Self::new(422, "Invalid", "the server rejected our request due to an error in our request")
+            .with_details(Details::default())
+    }
+
+    /// 429: ask again later.
+    pub fn too_many_requests(message: impl Into<String>, retry_after_seconds: u32) -> Self {
+        Self::new(429, "TooManyRequests", message)
+            .with_details(Details { retry_after_seconds, ..Details::default() })
+    }
+
+    /// 500: our fault, or one that Kubernetes reports as its own.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(500, "InternalError", format!("Internal error occurred: {}", message.into()))
+    }
+
+    /// 500 without a reason, as Kubernetes answers a create that carries a resourceVersion.
+    pub fn unexplained(message: impl Into<String>) -> Self {
+        Self::new(500, "", message)
+    }
+
+    /// 504: the requested revision is ahead of what we have.
+    pub fn revision_too_large(requested: u64, current: u64) -> Self {
+        let cause = Cause {
+            reason: "ResourceVersionTooLarge".into(),
+            message: "Too large resource version".into(),
+            ..Cause::default()
+        };
+        Self::new(
+            504,
+            "Timeout",
+            format!("Timeout: Too large resource version: {requested}, current: {current}"),
+        )
+        .with_details(Details {
+            causes: vec![cause],
+            retry_after_seconds: 1,
+            ..Details::default()
+        })
+    }
+
+    /// The `Status` object to send.
+    pub fn to_status(&self) -> Value {
+        let mut metadata = Map::new();
+        if let Some(token) = &self.continue_token {
+            metadata.insert("continue".into(), token.clone().into());
+        }
+        let mut status = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": metadata,
+            "status": "Failure",
+            "message": self.message,
+            "code": self.code,
+        });
+        if !self.reason.is_empty() {
+            status["reason"] = self.reason.into();
+        }
+        if let Some(details) = &self.details {
+            status["details"] = details.to_json();
+        }
+        status
+    }
+}
+
+/// The message names an error once, even if two checks found it.
+fn unique(errors: &[FieldError]) -> Vec<FieldError> {
+    let mut kept: Vec<FieldError> = Vec::with_capacity(errors.len());
+    for error in errors {
+        if !kept.contains(error) {
+            kept.push(error.clone());
+        }
+    }
+    kept
+}
+
+impl Details {
+    /// Without empty fields, as `omitempty` leaves them out.
+    pub fn to_json(&self) -> Value {
+        let mut out = Map::new();
+        let mut put = |key: &str, text: &str| {
+            if !text.is_empty() {
+                out.insert(key.into(), text.into());
+            }
+        };
+        put("name", &self.name);
+        put("group", &self.group);
+        put("kind", &self.kind);
+        put("uid", &self.uid);
+        if !self.causes.is_empty() {
+            let causes = self.causes.iter().map(Cause::to_json).collect();
+            out.insert("causes".into(), Value::Array(causes));
+        }
+        if self.retry_after_seconds > 0 {
+            out.insert("retryAfterSeconds".into(), self.retry_after_seconds.into());
+        }
+        Value::Object(out)
+    }
+}
+
+impl Cause {
+    fn to_json(&self) -> Value {
+        let mut out = Map::new();
+        for (key, text) in
+            [("reason", &self.reason), ("message", &self.message), ("field", &self.field)]
+        {
+            if !text.is_empty() {
+                out.insert(key.into(), text.as_str().into());
+            }
+        }
+        Value::Object(out)
+    }
+}
+
+impl From<&FieldError> for Cause {
+    fn from(error: &FieldError) -> Self {
+        Self {
+            reason: error.kind.reason().into(),
+            message: error.body(),
+            field: error.path.clone(),
+        }
+    }
+}

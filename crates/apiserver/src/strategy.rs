@@ -1,0 +1,217 @@
+//! What a resource does to its objects on the way in and out.
+//!
+//! Built-in kinds answer through the `kinds` crate, custom ones through their schema; the handlers
+//! see no difference.
+
+use bellwether_kinds::meta::{self, MetaRules};
+use bellwether_kinds::{self as kinds, Creation, NameRule};
+use bellwether_schema::meta::Malformed;
+use bellwether_schema::{Change, FieldError, FieldPath, decode};
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::custom::CustomVersion;
+use crate::object::StoredObject;
+use crate::resource::{Part, Resource, Source};
+
+impl Resource {
+    /// The object in this version.
+    pub fn read(&self, stored: &StoredObject) -> Value {
+        let mut value = stored.to_value(&self.api_version, &self.kind);
+        if let Source::BuiltIn(kind) = &self.source {
+            kinds::from_storage(kind, &mut value);
+        }
+        value
+    }
+
+    /// Whether objects look different in this version than at rest.
+    pub fn converts(&self) -> bool {
+        match &self.source {
+            Source::BuiltIn(kind) => {
+                (kind.group, kind.version) != (kind.storage.group, kind.storage.version)
+            }
+            Source::Custom(_) => false,
+        }
+    }
+
+    /// The object as it is stored.
+    pub fn to_storage(&self, value: &mut Value) {
+        if let Source::BuiltIn(kind) = &self.source {
+            kinds::to_storage(kind, value);
+        }
+    }
+
+    /// Removes fields that nobody knows, and returns their paths.
+    ///
+    /// The error is what Go's decoder says of a value of the wrong type; in custom resources that
+    /// is found later, by validation.
+    pub fn drop_unknown(&self, value: &mut Value) -> Result<Vec<String>, String> {
+        match &self.source {
+            Source::BuiltIn(kind) => {
+                let schema = kind.schema();
+                decode::decode(value, &schema, kind.kind).map_err(|error| error.to_string())
+            }
+            Source::Custom(version) => {
+                version.compiled.coerce(value, Malformed::Refuse).map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    /// Fills in what was left out.
+    pub fn default(&self, value: &mut Value) {
+        match &self.source {
+            Source::BuiltIn(kind) => kinds::default(kind, value),
+            Source::Custom(version) => version.compiled.default(value),
+        }
+    }
+
+    /// Sets what a client may not set at creation.
+    pub fn prepare_create(&self, value: &mut Value, creation: &Creation<'_>) {
+        match &self.source {
+            Source::BuiltIn(kind) => kinds::prepare_for_create(kind, value, creation),
+            Source::Custom(version) => {
+                if version.has_status {
+                    remove(value, "status");
+                }
+                value["metadata"]["generation"] = 1.into();
+            }
+        }
+    }
+
+    /// Takes over from the live object what this part of it may not change, and counts generations.
+    pub fn prepare_update(&self, part: Part, value: &mut Value, live: &Value, now: Timestamp) {
+        match (&self.source, part) {
+            (Source::BuiltIn(kind), Part::Main | Part::Scale) => {
+                kinds::prepare_for_update(kind, value, live);
+            }
+            (Source::BuiltIn(kind), Part::Other(_) | Part::Status) => {
+                kinds::prepare_for_part_update(kind, part.subresource(), value, live, now);
+            }
+            // Our own controllers change what they have to.
+            (_, Part::Whole) => {}
+            (Source::Custom(version), Part::Main | Part::Scale) => {
+                if version.has_status {
+                    copy_field(value, live, "status");
+                }
+                let generation = live["metadata"]["generation"].as_i64().unwrap_or(0);
+                let changed = content(version, value) != content(version, live);
+                value["metadata"]["generation"] = (generation + i64::from(changed)).into();
+            }
+            (Source::Custom(_), Part::Status | Part::Other(_)) => keep_only_status(value, live),
+        }
+    }
+
+    /// Everything that is wrong with an object, or with a change.
+    pub fn validate(&self, part: Part, value: &Value, live: Option<&Value>) -> Vec<FieldError> {
+        match (&self.source, part, live) {
+            (_, Part::Whole, _) => Vec::new(),
+            (Source::BuiltIn(kind), Part::Status | Part::Other(_), Some(live)) => {
+                kinds::validate_part(kind, part.subresource(), value, live)
+            }
+            (Source::BuiltIn(kind), _, live) => kinds::validate(kind, value, live),
+            (Source::Custom(version), part, live) => {
+                let change = match (live, part) {
+                    (None, _) => Change::Create(value),
+                    (Some(old), Part::Status) => Change::UpdateStatus { new: value, old },
+                    (Some(old), _) => Change::Update { new: value, old },
+                };
+                let mut errors = self.validate_custom_metadata(value, live);
+                errors.extend(version.compiled.validate_values(change));
+                version.compiled.validate_rules(change, &mut errors);
+                errors
+            }
+        }
+    }
+
+    fn validate_custom_metadata(&self, value: &Value, live: Option<&Value>) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let path = FieldPath::new("metadata");
+        let rules = MetaRules {
+            namespaced: self.namespaced,
+            names: NameRule::Subdomain,
+            known_finalizers: false,
+        };
+        meta::validate(&value["metadata"], rules, &path, &mut errors);
+        if let Some(live) = live {
+            meta::validate_update(&value["metadata"], &live["metadata"], &path, &mut errors);
+        }
+        errors
+    }
+
+    /// Whether an update may leave out `resourceVersion`.
+    pub fn allows_unconditional_update(&self) -> bool {
+        match &self.source {
+            Source::BuiltIn(kind) => kind.unconditional_update,
+            Source::Custom(_) => false,
+        }
+    }
+
+    /// Whether an update of an absent object creates it.
+    pub fn allows_create_on_update(&self) -> bool {
+        match &self.source {
+            Source::BuiltIn(kind) => kind.create_on_update,
+            Source::Custom(_) => false,
+        }
+    }
+
+    /// Whether a field selector may name this field.
+    pub fn knows_field(&self, label: &str) -> bool {
+        match &self.source {
+            Source::BuiltIn(kind) => kind.field_selector(label).is_some(),
+            Source::Custom(version) => version.selectable.iter().any(|(known, _)| known == label),
+        }
+    }
+
+    /// The value that a field selector compares.
+    pub fn field(&self, label: &str, object: &Value) -> String {
+        match &self.source {
+            Source::BuiltIn(kind) => {
+                kind.field_selector(label).map(|field| field.value(object)).unwrap_or_default()
+            }
+            Source::Custom(version) => version
+                .selectable
+                .iter()
+                .find(|(known, _)| known == label)
+                .and_then(|(_, path)| path.find(object).ok())
+                .and_then(|found| found.into_iter().flatten().next().map(plain))
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// What a generation counts the changes of: everything but metadata and status.
+fn content(version: &CustomVersion, object: &Value) -> Map<String, Value> {
+    let mut fields = object.as_object().cloned().unwrap_or_default();
+    fields.remove("metadata");
+    if version.has_status {
+        fields.remove("status");
+    }
+    fields
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn remove(value: &mut Value, field: &str) {
+    if let Value::Object(fields) = value {
+        fields.remove(field);
+    }
+}
+
+fn copy_field(value: &mut Value, live: &Value, field: &str) {
+    match live.get(field) {
+        Some(found) => value[field] = found.clone(),
+        None => remove(value, field),
+    }
+}
+
+/// A status write of a custom resource changes its status and nothing else.
+fn keep_only_status(value: &mut Value, live: &Value) {
+    let mut result = live.clone();
+    copy_field(&mut result, value, "status");
+    *value = result;
+}

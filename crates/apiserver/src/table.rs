@@ -1,0 +1,134 @@
+//! Tables and metadata-only forms: what `kubectl get` asks for instead of whole objects.
+
+use bellwether_json::time;
+use bellwether_kinds as kinds;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::answer::Writer;
+use crate::custom::PrinterColumn;
+use crate::resource::{Resource, Source};
+
+/// What each row of a table carries besides its cells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum IncludeObject {
+    /// Only metadata: what kubectl needs to sort and to filter.
+    #[default]
+    Metadata,
+    /// The whole object.
+    Object,
+    /// Nothing.
+    None,
+}
+
+impl IncludeObject {
+    /// Reads `?includeObject=`.
+    pub fn parse(text: Option<&str>) -> Self {
+        match text {
+            Some("Object") => Self::Object,
+            Some("None") => Self::None,
+            _ => Self::Metadata,
+        }
+    }
+}
+
+/// A table of objects; `list_metadata` gives revision and continue token.
+pub fn of_objects(
+    resource: &Resource,
+    objects: &[Value],
+    list_metadata: &Value,
+    writer: &Writer,
+) -> Value {
+    let mut metadata = Map::new();
+    for key in ["resourceVersion", "continue", "remainingItemCount"] {
+        if let Some(found) = list_metadata.get(key).filter(|found| !found.is_null()) {
+            metadata.insert(key.into(), found.clone());
+        }
+    }
+    json!({
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata,
+        "columnDefinitions": columns(resource),
+        "rows": objects.iter().map(|object| row(resource, object, writer)).collect::<Vec<_>>(),
+    })
+}
+
+/// Type and metadata of an object, and nothing else.
+pub fn partial_metadata(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": object["metadata"],
+    })
+}
+
+/// The column definitions of a resource.
+pub fn columns(resource: &Resource) -> Value {
+    let column = |name: &str, kind: &str, format: &str, description: &str, priority: i32| {
+        json!({
+            "name": name, "type": kind, "format": format,
+            "description": description, "priority": priority,
+        })
+    };
+    match &resource.source {
+        Source::BuiltIn(kind) => kind
+            .columns
+            .iter()
+            .map(|c| column(c.name, c.kind, c.format, c.description, c.priority))
+            .collect(),
+        Source::Custom(version) => std::iter::once(column(
+            "Name",
+            "string",
+            "name",
+            "The name, unique among objects of the kind in a namespace.",
+            0,
+        ))
+        .chain(
+            version
+                .columns
+                .iter()
+                .map(|c| column(&c.name, &c.kind, &c.format, &c.description, c.priority)),
+        )
+        .collect(),
+    }
+}
+
+fn row(resource: &Resource, object: &Value, writer: &Writer) -> Value {
+    let cells = match &resource.source {
+        Source::BuiltIn(kind) => kinds::row(kind, object, writer.now),
+        Source::Custom(version) => std::iter::once(object["metadata"]["name"].clone())
+            .chain(version.columns.iter().map(|column| cell(column, object, writer.now)))
+            .collect(),
+    };
+    let shown = match writer.include_object {
+        IncludeObject::Metadata => partial_metadata(object),
+        IncludeObject::Object => object.clone(),
+        IncludeObject::None => Value::Null,
+    };
+    json!({"cells": cells, "object": shown})
+}
+
+/// The cell of a printer column: what its path finds, in the column's type.
+fn cell(column: &PrinterColumn, object: &Value, now: Timestamp) -> Value {
+    let Ok(found) = column.path.find(object) else { return Value::Null };
+    let values: Vec<&Value> = found.into_iter().flatten().collect();
+    let Some(first) = values.first().copied() else { return Value::Null };
+    match (column.kind.as_str(), first) {
+        ("integer", Value::Number(number)) => {
+            number.as_i64().or_else(|| number.as_f64().map(truncate)).map_or(Value::Null, Into::into)
+        }
+        ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) => first.clone(),
+        ("date", Value::String(text)) => match time::parse_time(text.as_str()) {
+            Ok(then) => kinds::human(now.duration_since(then).as_secs()).into(),
+            Err(_) => "<unknown>".into(),
+        },
+        ("string", _) => crate::stub::print(&values).into(),
+        _ => Value::Null,
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a column of integers shows the integral part")]
+fn truncate(number: f64) -> i64 {
+    number as i64
+}

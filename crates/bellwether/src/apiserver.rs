@@ -1,0 +1,144 @@
+//! `bellwether apiserver`: the embedded API server alone.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bellwether_apiserver::{ApiServer, Authority, Clock, HUB, StoredObject, serve, tls_config};
+use bellwether_store::Store;
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::cli::say;
+use crate::data::{DataDir, write_private};
+use crate::kubeconfig::kubeconfig;
+
+/// Run only the embedded API server: one cluster that kubectl and controllers take for a real one.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  bellwether apiserver --in-memory --listen 127.0.0.1:7443\n  kubectl --kubeconfig .bellwether/kubeconfig get namespaces"
+)]
+pub(crate) struct ApiserverArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+}
+
+/// Where a server listens and keeps its data.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
+    /// Where data, certificates and the kubeconfig are kept.
+    #[arg(long, value_name = "DIR", default_value = ".bellwether")]
+    pub(crate) data_dir: PathBuf,
+    /// Address to listen on; port 0 takes any free one.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:6443")]
+    pub(crate) listen: SocketAddr,
+    /// Keep everything in memory; only the kubeconfig is written.
+    #[arg(long)]
+    pub(crate) in_memory: bool,
+}
+
+pub(crate) async fn run(arguments: ApiserverArgs) -> anyhow::Result<()> {
+    let running = Running::start(&arguments.server).await?;
+    running.server.add_cluster(HUB).await?;
+    let path = running.publish()?;
+    say(&format!("API server ready at {}; kubeconfig in {}", running.address, path.display()));
+    running.until_stopped().await
+}
+
+/// A server that accepts connections.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) server: ApiServer,
+    /// `https://…`
+    pub(crate) address: String,
+    store: Store<StoredObject>,
+    authority: Authority,
+    clock: Clock,
+    data: DataDir,
+    listener: JoinHandle<()>,
+    stop: tokio::sync::oneshot::Sender<()>,
+}
+
+impl Running {
+    /// Binds the address first, so that a port in use is found before anything is touched.
+    pub(crate) async fn start(arguments: &ServerArgs) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind(arguments.listen).await.with_context(|| {
+            format!("cannot listen on {}: choose another address with --listen", arguments.listen)
+        })?;
+        let bound = listener.local_addr()?;
+        let clock = Clock::system();
+        let data = DataDir::create(&arguments.data_dir)?;
+        let store = data.open_store(arguments.in_memory, &clock)?;
+        let authority = data.authority(arguments.in_memory, &clock)?;
+        let certificate = authority.issue_server(
+            &["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"],
+            &server_addresses(bound.ip()),
+            clock.now(),
+        )?;
+        let config = tls_config(&authority, &certificate)?;
+        let server = ApiServer::new(store.clone(), clock.clone());
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let stopped = async move {
+            let _ = stopped.await;
+        };
+        let listener = tokio::spawn(serve(server.clone(), listener, config, stopped));
+        let address = format!("https://{}", reachable(bound));
+        Ok(Self { server, address, store, authority, clock, data, listener, stop })
+    }
+
+    /// Writes the kubeconfig for all clusters; what waits for it finds everything ready.
+    pub(crate) fn publish(&self) -> anyhow::Result<PathBuf> {
+        let path = self.data.kubeconfig();
+        let clusters = self.server.clusters();
+        let text = kubeconfig(&self.address, &self.authority, &clusters, self.clock.now())?;
+        write_private(&path, &text)?;
+        Ok(path)
+    }
+
+    /// Serves until Ctrl-C or SIGTERM, then ends cleanly.
+    pub(crate) async fn until_stopped(self) -> anyhow::Result<()> {
+        stop_signal().await?;
+        let _ = self.stop.send(());
+        let _ = self.listener.await;
+        drop(self.server);
+        let _ = tokio::time::timeout(Duration::from_secs(5), self.store.close()).await;
+        Ok(())
+    }
+}
+
+/// The addresses under which a server that listens on `ip` is reached.
+fn server_addresses(ip: IpAddr) -> Vec<IpAddr> {
+    let mut addresses = vec![IpAddr::from([127, 0, 0, 1]), "::1".parse().unwrap_or(ip)];
+    if !ip.is_unspecified() && !addresses.contains(&ip) {
+        addresses.push(ip);
+    }
+    addresses
+}
+
+/// The address to put in a kubeconfig.
+fn reachable(bound: SocketAddr) -> SocketAddr {
+    match bound.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::from(([127, 0, 0, 1], bound.port())),
+        IpAddr::V6(ip) if ip.is_unspecified() => {
+            SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, bound.port()))
+        }
+        _ => bound,
+    }
+}
+
+async fn stop_signal() -> anyhow::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate())?;
+        tokio::select! {
+            interrupt = tokio::signal::ctrl_c() => interrupt?,
+            _ = terminate.recv() => {}
+        }
+        Ok(())
+    }
+    #[cfg(not(unix))]
+    Ok(tokio::signal::ctrl_c().await?)
+}

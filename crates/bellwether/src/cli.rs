@@ -1,0 +1,55 @@
+//! The command line.
+
+use std::io::Write as _;
+
+use clap::{ArgAction, Parser, Subcommand};
+
+use crate::{apiserver, up};
+
+/// Delivers applications to fleets of Kubernetes clusters.
+///
+/// One binary is the hub, the agents, the command line and, where no cluster is at hand, the
+/// clusters themselves.
+#[derive(Debug, Parser)]
+#[command(
+    name = "bellwether",
+    version,
+    after_help = "Try it:\n  bellwether up\n  export KUBECONFIG=.bellwether/kubeconfig\n  kubectl get namespaces"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Say more; twice for every decision.
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a hub and member clusters in one process, in the foreground.
+    Up(up::UpArgs),
+    /// Run only the embedded API server.
+    Apiserver(apiserver::ApiserverArgs),
+}
+
+/// Does what the arguments say.
+pub(crate) fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Up(arguments) => runtime()?.block_on(up::run(arguments)),
+        Command::Apiserver(arguments) => runtime()?.block_on(apiserver::run(arguments)),
+    }
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+}
+
+/// Prints a line for people. A closed pipe is no reason to fail.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Prints why a command failed.
+pub(crate) fn print_error(message: &str) {
+    let _ = writeln!(std::io::stderr(), "bellwether: {message}");
+}

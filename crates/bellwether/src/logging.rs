@@ -1,0 +1,17 @@
+//! Logs: quiet unless asked for, on standard error.
+
+use tracing_subscriber::EnvFilter;
+
+/// Starts logging; `verbosity` counts `-v`.
+pub(crate) fn start(verbosity: u8) {
+    let level = match verbosity {
+        0 => "warn",
+        1 => "info,hyper=warn,kube=warn,tower=warn,rustls=warn",
+        2 => "debug,hyper=info,h2=info,rustls=info",
+        _ => "trace",
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::new(level))
+        .with_writer(std::io::stderr)
+        .init();
+}
