@@ -22,9 +22,14 @@ mod strconv;
 mod strings;
 mod structure;
 mod tabwriter;
+mod template;
 mod time;
+mod toml;
 mod uuid;
 mod yaml;
+
+#[cfg(test)]
+mod tests;
 
 use crate::value::{Builtin, Function, Kind, Package, Param};
 
@@ -44,6 +49,7 @@ static PACKAGES: &[&Package] = &[
     &csv::PACKAGE,
     &hex::PACKAGE,
     &json::PACKAGE,
+    &toml::PACKAGE,
     &yaml::PACKAGE,
     &html::PACKAGE,
     &list::PACKAGE,
@@ -56,6 +62,7 @@ static PACKAGES: &[&Package] = &[
     &strings::PACKAGE,
     &structure::PACKAGE,
     &tabwriter::PACKAGE,
+    &template::PACKAGE,
     &time::PACKAGE,
     &uuid::PACKAGE,
 ];

@@ -196,11 +196,7 @@ impl Number {
         {
             return Ok(Number(Repr::Small(sum)));
         }
-        self.combine(
-            other,
-            |left, right| left + right,
-            |cx, left, right| cx.add(left, right),
-        )
+        self.combine(other, |left, right| left + right, Context::add)
     }
 
     /// Difference.
@@ -210,11 +206,7 @@ impl Number {
         {
             return Ok(Number(Repr::Small(difference)));
         }
-        self.combine(
-            other,
-            |left, right| left - right,
-            |cx, left, right| cx.sub(left, right),
-        )
+        self.combine(other, |left, right| left - right, Context::sub)
     }
 
     /// Product.
@@ -224,11 +216,7 @@ impl Number {
         {
             return Ok(Number(Repr::Small(product)));
         }
-        self.combine(
-            other,
-            |left, right| left * right,
-            |cx, left, right| cx.mul(left, right),
-        )
+        self.combine(other, |left, right| left * right, Context::mul)
     }
 
     /// Quotient of the operator `/`: always of kind float, trailing zeros removed.

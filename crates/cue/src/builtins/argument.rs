@@ -171,6 +171,7 @@ pub(super) fn string_list<T: Into<Arc<str>>>(items: impl IntoIterator<Item = T>)
 }
 
 /// An integer result.
+#[expect(clippy::unnecessary_wraps, reason = "the last expression of a builtin")]
 pub(super) fn integer(value: impl Into<Number>) -> Outcome {
     Ok(Value::Number(value.into()))
 }
@@ -203,11 +204,13 @@ pub(super) fn arithmetic(error: NumberError) -> Failure {
 }
 
 /// A string result.
+#[expect(clippy::unnecessary_wraps, reason = "the last expression of a builtin")]
 pub(super) fn text_result(text: impl Into<Arc<str>>) -> Outcome {
     Ok(Value::String(text.into()))
 }
 
 /// A bytes result.
+#[expect(clippy::unnecessary_wraps, reason = "the last expression of a builtin")]
 pub(super) fn bytes_result(bytes: impl Into<Arc<[u8]>>) -> Outcome {
     Ok(Value::Bytes(bytes.into()))
 }

@@ -38,6 +38,7 @@ fn position(arguments: &[Value], index: usize) -> Result<u64, Failure> {
         })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the last expression of a builtin")]
 fn result(value: BigInt) -> Outcome {
     Ok(Value::Number(Number::from_big(value)))
 }

@@ -124,11 +124,9 @@ fn read_field<'a>(rest: &'a str, line: &mut usize) -> Result<(String, &'a str, b
 }
 
 fn finish<'a>(field: String, tail: &'a str, line: &mut usize) -> (String, &'a str, bool) {
-    match tail.strip_prefix(',') {
-        Some(after) => (field, after, true),
-        None => {
-            *line += 1;
-            (field, tail.strip_prefix('\n').unwrap_or(tail), false)
-        }
+    if let Some(after) = tail.strip_prefix(',') {
+        return (field, after, true);
     }
+    *line += 1;
+    (field, tail.strip_prefix('\n').unwrap_or(tail), false)
 }

@@ -47,15 +47,13 @@ fn decode(_: &mut dyn Host, arguments: &[Value]) -> Outcome {
     let source = string(arguments, 0)?;
     let mut digits = Vec::with_capacity(source.len());
     for character in source.chars() {
-        match character.to_digit(16) {
-            Some(digit) => digits.push(u8::try_from(digit).unwrap_or(0)),
-            None => {
-                let code = u32::from(character);
-                return Err(Failure::error(format!(
-                    "encoding/hex: invalid byte: U+{code:04X} {character:?}"
-                )));
-            }
-        }
+        let Some(digit) = character.to_digit(16) else {
+            let code = u32::from(character);
+            return Err(Failure::error(format!(
+                "encoding/hex: invalid byte: U+{code:04X} {character:?}"
+            )));
+        };
+        digits.push(u8::try_from(digit).unwrap_or(0));
     }
     if digits.len() % 2 == 1 {
         return Err(Failure::error("encoding/hex: odd length hex string"));

@@ -39,16 +39,9 @@ fn unescape(_: &mut dyn Host, arguments: &[Value]) -> Outcome {
     while let Some(start) = rest.find('&') {
         text.push_str(&rest[..start]);
         rest = &rest[start..];
-        match entity(rest) {
-            Some((character, length)) => {
-                text.push(character);
-                rest = &rest[length..];
-            }
-            None => {
-                text.push('&');
-                rest = &rest[1..];
-            }
-        }
+        let (character, length) = entity(rest).unwrap_or(('&', 1));
+        text.push(character);
+        rest = &rest[length..];
     }
     text.push_str(rest);
     text_result(text)

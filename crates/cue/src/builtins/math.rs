@@ -71,7 +71,12 @@ pub(super) static PACKAGE: Package = Package {
         }),
         unary("Log", |_, a| decimal(number(a, 0)?.ln())),
         unary("Log10", |_, a| decimal(number(a, 0)?.log(10))),
-        unary("Log2", |_, a| decimal(number(a, 0)?.log(2))),
+        unary("Log2", |_, a| {
+            let logarithm = number(a, 0)?.log(2).map_err(arithmetic)?;
+            decimal(Ok(Number::from_decimal(
+                logarithm.to_decimal().reduced_keeping_point(),
+            )))
+        }),
         unary("Log1p", |_, a| from_float(libm::log1p(float(a, 0)?))),
         unary("Logb", |_, a| {
             from_float(f64::from(libm::ilogb(float(a, 0)?)))

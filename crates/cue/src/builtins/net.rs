@@ -15,12 +15,8 @@ pub(super) static PACKAGE: Package = Package {
         function("JoinHostPort", &[ANY, ANY], Kind::STRING, join_host_port),
         function("FQDN", &[STRING], Kind::BOOL, fqdn),
         function("ParseIP", &[STRING], Kind::LIST, parse_ip),
-        function("IPv4", &[ANY], Kind::BOOL, |_, a| {
-            check(a, |ip| ip.is_ipv4())
-        }),
-        function("IPv6", &[ANY], Kind::BOOL, |_, a| {
-            check(a, |ip| ip.is_ipv6())
-        }),
+        function("IPv4", &[ANY], Kind::BOOL, |_, a| check(a, IpAddr::is_ipv4)),
+        function("IPv6", &[ANY], Kind::BOOL, |_, a| check(a, IpAddr::is_ipv6)),
         function("IP", &[ANY], Kind::BOOL, |_, a| check(a, |_| true)),
         function("IPCIDR", &[ANY], Kind::BOOL, is_cidr),
         function("LoopbackIP", &[ANY], Kind::BOOL, |_, a| {
@@ -45,7 +41,7 @@ pub(super) static PACKAGE: Package = Package {
             check(a, is_global_unicast)
         }),
         function("UnspecifiedIP", &[ANY], Kind::BOOL, |_, a| {
-            check(a, |ip| ip.is_unspecified())
+            check(a, IpAddr::is_unspecified)
         }),
         function("ToIP4", &[ANY], Kind::LIST, to_ip4),
         function("ToIP16", &[ANY], Kind::LIST, to_ip16),

@@ -78,7 +78,7 @@ fn to_slash(_: &mut dyn Host, arguments: &[Value]) -> Outcome {
 }
 
 fn from_slash(_: &mut dyn Host, arguments: &[Value]) -> Outcome {
-    text_result(system(arguments, 1)?.from_slash(string(arguments, 0)?))
+    text_result(system(arguments, 1)?.slashes_replaced(string(arguments, 0)?))
 }
 
 fn extension(_: &mut dyn Host, arguments: &[Value]) -> Outcome {

@@ -244,9 +244,7 @@ fn wide_base(value: &BigInt, base: u32) -> String {
 fn format_float(host: &mut dyn Host, arguments: &[Value]) -> Outcome {
     let value = number(arguments, 0)?.to_f64();
     let precision = int(arguments, 2)?;
-    let verb = u8::try_from(int(arguments, 1)?)
-        .map(char::from)
-        .unwrap_or('?');
+    let verb = u8::try_from(int(arguments, 1)?).map_or('?', char::from);
     super::argument::check_size(host, usize::try_from(precision.max(0)).ok())?;
     let narrow = int(arguments, 3)? == 32;
     match float::format(value, verb, precision, narrow) {

@@ -47,7 +47,7 @@ type Uuid = [u8; 16];
 /// Reads the plain form, `urn:uuid:…`, `{…}` or bare digits.
 fn parse(text: &str) -> Result<Uuid, String> {
     let body = match text.len() {
-        36 => text,
+        36 | 32 => text,
         45 if text
             .get(..9)
             .is_some_and(|prefix| prefix.eq_ignore_ascii_case("urn:uuid:")) =>
@@ -64,7 +64,6 @@ fn parse(text: &str) -> Result<Uuid, String> {
             .strip_prefix('{')
             .and_then(|inner| inner.strip_suffix('}'))
             .ok_or("invalid UUID format")?,
-        32 => text,
         length => return Err(format!("invalid UUID length: {length}")),
     };
     let digits: String = if body.len() == 36 {
@@ -117,13 +116,11 @@ fn urn(_: &mut dyn Host, arguments: &[Value]) -> Outcome {
 
 fn from_int(_: &mut dyn Host, arguments: &[Value]) -> Outcome {
     let value = big(arguments, 0)?;
-    match u128::try_from(value.magnitude()) {
-        Ok(number) => text_result(show(number.to_be_bytes())),
-        Err(_) => {
-            let length = value.magnitude().to_bytes_be().len();
-            Err(Failure::error(format!("invalid UUID (got {length} bytes)")))
-        }
-    }
+    let Ok(number) = u128::try_from(value.magnitude()) else {
+        let length = value.magnitude().to_bytes_be().len();
+        return Err(Failure::error(format!("invalid UUID (got {length} bytes)")));
+    };
+    text_result(show(number.to_be_bytes()))
 }
 
 /// The text itself read as a big-endian number, which is what the reference does.

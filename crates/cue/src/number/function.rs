@@ -88,8 +88,7 @@ impl Number {
         let numerator = natural_logarithm(&self.to_decimal(), precision)?;
         let denominator = natural_logarithm(&Decimal::from(base), precision)?;
         let quotient = Context::working(precision).quo(&numerator, &denominator)?;
-        let rounded = Context::BASE.round(quotient)?;
-        Ok(Number::from_decimal(rounded.reduced_keeping_point()))
+        Context::BASE.round(quotient).map(Number::from_decimal)
     }
 
     /// Cube root, exact when it is exact.

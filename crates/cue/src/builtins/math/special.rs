@@ -1,5 +1,8 @@
 //! Special functions that no library at hand provides.
 
+/// The constant of Winitzki's approximation, which is good to about three digits.
+const SHAPE: f64 = 0.147;
+
 /// The inverse of the error function: a rational first guess refined by Newton's method on the
 /// function itself. Outside (-1, 1) the result is infinite or not a number.
 pub(super) fn erf_inverse(y: f64) -> f64 {
@@ -9,8 +12,6 @@ pub(super) fn erf_inverse(y: f64) -> f64 {
     if y.abs() >= 1.0 {
         return f64::INFINITY.copysign(y);
     }
-    // Winitzki's approximation, good to about three digits.
-    const SHAPE: f64 = 0.147;
     let logarithm = libm::log1p(-y * y);
     let first = 2.0 / (std::f64::consts::PI * SHAPE) + logarithm / 2.0;
     let square = libm::sqrt(first * first - logarithm / SHAPE) - first;

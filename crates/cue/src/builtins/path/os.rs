@@ -90,7 +90,7 @@ impl Os {
     }
 
     /// Writes slashes as the system's separator.
-    pub(super) fn from_slash(self, path: &str) -> String {
+    pub(super) fn slashes_replaced(self, path: &str) -> String {
         match self {
             Self::Windows => path.replace('/', "\\"),
             Self::Unix | Self::Plan9 => path.to_owned(),
@@ -123,7 +123,7 @@ impl Os {
         if rest.is_empty() {
             let is_share = volume.len() > 1 && !volume[1..].starts_with(':');
             return if is_share {
-                self.from_slash(volume)
+                self.slashes_replaced(volume)
             } else {
                 format!("{volume}.")
             };
@@ -151,7 +151,7 @@ impl Os {
         } else {
             body.as_str()
         };
-        self.from_slash(&format!("{volume}{root}{body}"))
+        self.slashes_replaced(&format!("{volume}{root}{body}"))
     }
 
     /// Joins elements and cleans the result; empty elements are left out.

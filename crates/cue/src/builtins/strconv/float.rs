@@ -58,16 +58,16 @@ fn general(value: f64, precision: Option<usize>, narrow: bool, verb: char) -> St
     let (mantissa, exponent) = parts(value, wanted, narrow);
     let significant = mantissa.chars().filter(char::is_ascii_digit).count();
     let digits = i32::try_from(significant).unwrap_or(i32::MAX);
-    // The exponent form is used below 1e-4 and from the precision on; the shortest form has at
-    // least the precision of plain integers below 1e21.
-    let limit = if shortest { digits.max(21) } else { digits };
+    // The exponent form is used below 1e-4 and from the precision on; the shortest form decides
+    // as if the precision were six.
+    let limit = if shortest { 6 } else { digits };
     let letter = if verb == 'g' { 'e' } else { 'E' };
     if exponent < -4 || exponent >= limit {
         let mantissa = trim_fraction(&mantissa, shortest);
         return format!("{mantissa}{}", exponent_text(letter, exponent));
     }
     let decimals = usize::try_from(digits - 1 - exponent).unwrap_or(0);
-    trim_fraction(&format!("{value:.decimals$}"), false).to_owned()
+    trim_fraction(&format!("{value:.decimals$}"), shortest).to_owned()
 }
 
 /// Removes trailing zeros of a fraction and a point that is left alone.

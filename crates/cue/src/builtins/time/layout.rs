@@ -146,6 +146,10 @@ const ELEMENTS: &[(&str, Element<'static>)] = &[
     ("Z07", offset(true, false, false, true)),
 ];
 
+#[expect(
+    clippy::fn_params_excessive_bools,
+    reason = "a row of a table, read against its text"
+)]
 const fn offset(
     utc_letter: bool,
     colon: bool,
@@ -236,10 +240,9 @@ pub(super) fn format(layout: &str, instant: &Instant) -> String {
 fn write_element(output: &mut String, element: Element<'_>, instant: &Instant) {
     let month = MONTHS[(instant.month as usize + 11) % 12];
     let weekday = WEEKDAYS[instant.weekday() % 7];
-    let hour12 = if instant.hour % 12 == 0 {
-        12
-    } else {
-        instant.hour % 12
+    let hour12 = match instant.hour % 12 {
+        0 => 12,
+        hour => hour,
     };
     let _ = match element {
         Element::Literal(text) => write!(output, "{text}"),
@@ -271,13 +274,9 @@ fn write_element(output: &mut String, element: Element<'_>, instant: &Instant) {
             };
             write!(output, "{text}")
         }
-        Element::Zone if instant.zone.is_empty() => write_offset(
-            output,
-            instant.offset,
-            false,
-            false,
-            instant.offset % 3600 == 0,
-        ),
+        Element::Zone if instant.zone.is_empty() => {
+            write_offset(output, instant.offset, false, false, false)
+        }
         Element::Zone => write!(output, "{}", instant.zone),
         Element::Offset {
             utc_letter: true, ..

@@ -194,6 +194,8 @@ fn is_block(text: &str) -> bool {
             .all(|character| character == '\t' || is_printable(character))
 }
 
+/// A literal block. The reference drops one of several leading line breaks; here they all stay,
+/// so that the text reads back as it was.
 fn write_block(output: &mut String, text: &str, level: usize, place: Place) {
     if place == Place::Field {
         output.push(' ');
@@ -220,9 +222,6 @@ fn write_block(output: &mut String, text: &str, level: usize, place: Place) {
     } else {
         level + 1
     };
-    if body.is_empty() {
-        return;
-    }
     for line in body.split('\n') {
         if !line.is_empty() {
             output.extend(std::iter::repeat_n("  ", level));
