@@ -196,7 +196,11 @@ fn validate_metadata(
     let rules = MetaRules {
         namespaced: resource.namespaced,
         names: resource.names,
-        known_finalizers: true,
+        // Definitions and API services come from servers of their own, which do not ask for it.
+        known_finalizers: !matches!(
+            resource.group,
+            "apiextensions.k8s.io" | "apiregistration.k8s.io"
+        ),
     };
     let metadata = at(new, &["metadata"]);
     let Some(old) = old else {
