@@ -105,7 +105,11 @@ impl Comments {
 
     /// The groups that document a field: the one directly above and those on its line.
     pub fn docs(&self) -> impl Iterator<Item = &CommentGroup> {
-        let above = if self.leading_attached { self.leading.last() } else { None };
+        let above = if self.leading_attached {
+            self.leading.last()
+        } else {
+            None
+        };
         above.into_iter().chain(&self.trailing)
     }
 }

@@ -1,7 +1,16 @@
 //! CUE: parse, compile once, evaluate fast, never crash
 
 pub mod ast;
+pub mod builtins;
+pub mod compile;
+pub mod diagnostic;
+mod eval;
+pub mod host;
+pub mod ir;
+pub mod label;
+mod lexer;
 pub mod number;
+pub mod parser;
 pub mod regex;
 pub mod token;
 pub mod value;

@@ -18,18 +18,26 @@ impl Span {
     /// A span from `start` up to, but without, `end`.
     pub fn new(start: usize, end: usize) -> Self {
         let clamp = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
-        Self { start: clamp(start), end: clamp(end) }
+        Self {
+            start: clamp(start),
+            end: clamp(end),
+        }
     }
 
     /// The smallest span that covers both.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
-        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+        Self {
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
     }
 
     /// The text the span covers, or the empty string when it lies outside `source`.
     pub fn text(self, source: &str) -> &str {
-        source.get(self.start as usize..self.end as usize).unwrap_or("")
+        source
+            .get(self.start as usize..self.end as usize)
+            .unwrap_or("")
     }
 }
 
@@ -48,7 +56,10 @@ pub struct Pos {
 
 impl Pos {
     /// The position of values that came from no source, such as injected data.
-    pub const NONE: Self = Self { file: FileId(0), offset: u32::MAX };
+    pub const NONE: Self = Self {
+        file: FileId(0),
+        offset: u32::MAX,
+    };
 
     /// Whether the position points into a source file.
     pub fn is_known(self) -> bool {
@@ -74,17 +85,25 @@ pub struct LineIndex {
 impl LineIndex {
     /// Finds the line starts of `source`.
     pub fn new(source: &str) -> Self {
-        let newlines = source.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let newlines = source
+            .bytes()
+            .enumerate()
+            .filter(|(_, byte)| *byte == b'\n');
         let starts: Vec<u32> = std::iter::once(0)
             .chain(newlines.map(|(offset, _)| u32::try_from(offset + 1).unwrap_or(u32::MAX)))
             .collect();
-        Self { starts: starts.into() }
+        Self {
+            starts: starts.into(),
+        }
     }
 
     /// The line and column of a byte offset.
     pub fn locate(&self, offset: u32) -> LineColumn {
         let line = self.starts.partition_point(|start| *start <= offset);
-        let start = line.checked_sub(1).and_then(|index| self.starts.get(index)).copied();
+        let start = line
+            .checked_sub(1)
+            .and_then(|index| self.starts.get(index))
+            .copied();
         LineColumn {
             line: u32::try_from(line.max(1)).unwrap_or(u32::MAX),
             column: offset - start.unwrap_or(0) + 1,

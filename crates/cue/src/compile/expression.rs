@@ -1,0 +1,237 @@
+//! Expressions.
+
+use super::Compiler;
+use crate::ast::{self, BinaryOp, ElementKind, ExprKind, UnaryOp};
+use crate::ir::{BoundOp, Callee, Disjunct, Element, Expr, ExprId};
+use crate::number::Number;
+use crate::token::Span;
+use crate::value::Value;
+
+impl<'a> Compiler<'a> {
+    /// Compiles an expression. The parser bounds the nesting, the stack grows as needed.
+    pub(super) fn expr(&mut self, expr: &'a ast::Expr) -> ExprId {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.expr_inner(expr))
+    }
+
+    fn expr_inner(&mut self, expr: &'a ast::Expr) -> ExprId {
+        let span = expr.span;
+        match &expr.kind {
+            ExprKind::Bottom | ExprKind::Bad => self.add(Expr::Bottom, span),
+            ExprKind::Null => self.add(Expr::Value(Value::Null), span),
+            ExprKind::Bool(value) => self.add(Expr::Value(Value::Bool(*value)), span),
+            ExprKind::Number => self.number(span),
+            ExprKind::String(text) => self.add(Expr::Value(Value::String(text.clone())), span),
+            ExprKind::Bytes(bytes) => self.add(Expr::Value(Value::Bytes(bytes.clone())), span),
+            ExprKind::Interpolation(literal) => self.interpolation(literal, span),
+            ExprKind::Ident(name) => self.identifier(name, span),
+            ExprKind::Struct(literal) => {
+                let id = self.struct_literal(literal, span);
+                self.add(Expr::Struct(id), span)
+            }
+            ExprKind::List(list) => self.list(list, span),
+            ExprKind::Unary { op, operand } => self.unary(*op, operand, span),
+            ExprKind::Binary { op, left, right, .. } => self.binary(*op, left, right, expr),
+            ExprKind::Selector { base, label, quoted, .. } => {
+                self.selector(base, label, *quoted, span)
+            }
+            ExprKind::Index { base, index } => {
+                let (base, index) = (self.expr(base), self.expr(index));
+                self.add(Expr::Index { base, index }, span)
+            }
+            ExprKind::Slice { base, low, high } => {
+                let base = self.expr(base);
+                let low = low.as_ref().map(|low| self.expr(low));
+                let high = high.as_ref().map(|high| self.expr(high));
+                self.add(Expr::Slice { base, low, high }, span)
+            }
+            ExprKind::Call { function, arguments } => {
+                let function = self.expr(function);
+                let arguments = arguments.iter().map(|argument| self.expr(argument)).collect();
+                self.add(Expr::Call { function, arguments }, span)
+            }
+            ExprKind::Paren(inner) => self.expr(inner),
+            ExprKind::Alias { .. } => {
+                self.bottom(span, "alias values not allowed in this position")
+            }
+        }
+    }
+
+    fn number(&mut self, span: Span) -> ExprId {
+        let source = self.program.sources.get(usize::from(self.file));
+        let text = source.map_or("", |source| span.text(&source.text));
+        match Number::parse_literal(text) {
+            Ok(number) => self.add(Expr::Value(Value::Number(number)), span),
+            Err(error) => {
+                let message = format!("parse error: {error}");
+                self.bottom(span, message)
+            }
+        }
+    }
+
+    fn list(&mut self, list: &'a ast::ListLit, span: Span) -> ExprId {
+        let mut elements = Vec::with_capacity(list.elements.len());
+        let last = list.elements.len().saturating_sub(1);
+        for (index, element) in list.elements.iter().enumerate() {
+            match &element.kind {
+                ElementKind::Value(value) => elements.push(Element::Value(self.field_value(value))),
+                ElementKind::Comprehension(comprehension) => {
+                    if let Some(id) = self.comprehension(comprehension, element.span) {
+                        elements.push(Element::Comprehension(id));
+                    }
+                }
+                ElementKind::Ellipsis(value) => {
+                    if index != last {
+                        self.error(element.span, "ellipsis must be last element in list");
+                    }
+                    let value = value.as_ref().map(|value| self.expr(value));
+                    elements.push(Element::Ellipsis(value));
+                }
+            }
+        }
+        self.add(Expr::List(elements), span)
+    }
+
+    fn unary(&mut self, op: UnaryOp, operand: &'a ast::Expr, span: Span) -> ExprId {
+        let bound = match op {
+            UnaryOp::NotEqual => BoundOp::NotEqual,
+            UnaryOp::Less => BoundOp::Less,
+            UnaryOp::LessEqual => BoundOp::LessEqual,
+            UnaryOp::Greater => BoundOp::Greater,
+            UnaryOp::GreaterEqual => BoundOp::GreaterEqual,
+            UnaryOp::Match => BoundOp::Match,
+            UnaryOp::NotMatch => BoundOp::NotMatch,
+            UnaryOp::Default => {
+                return self.bottom(span, "preference mark not allowed at this position");
+            }
+            UnaryOp::Plus | UnaryOp::Minus | UnaryOp::Not => {
+                return self.sign(op, operand, span);
+            }
+        };
+        let operand = self.expr(operand);
+        self.add(Expr::Bound(bound, operand), span)
+    }
+
+    /// `-1` is a literal; `-x` is computed.
+    fn sign(&mut self, op: UnaryOp, operand: &'a ast::Expr, span: Span) -> ExprId {
+        let id = self.expr(operand);
+        if matches!(operand.kind, ExprKind::Number) {
+            if let Expr::Value(Value::Number(number)) = self.program.expr(id) {
+                let number = match op {
+                    UnaryOp::Minus => Some(number.negated()),
+                    UnaryOp::Plus => Some(number.clone()),
+                    _ => None,
+                };
+                if let Some(number) = number {
+                    return self.add(Expr::Value(Value::Number(number)), span);
+                }
+            }
+        }
+        self.add(Expr::Unary(op, id), span)
+    }
+
+    fn binary(
+        &mut self,
+        op: BinaryOp,
+        left: &'a ast::Expr,
+        right: &'a ast::Expr,
+        whole: &'a ast::Expr,
+    ) -> ExprId {
+        let span = whole.span;
+        match op {
+            BinaryOp::Or => {
+                let mut terms = Vec::new();
+                let mut marked = false;
+                self.disjuncts(whole, false, &mut terms, &mut marked);
+                self.add(Expr::Disjunction { terms, marked }, span)
+            }
+            BinaryOp::And => {
+                let (left, right) = (self.expr(left), self.expr(right));
+                self.add(Expr::And(left, right), span)
+            }
+            _ => {
+                let (left_id, right_id) = (self.expr(left), self.expr(right));
+                self.must_be_concrete(op, left, left_id);
+                self.must_be_concrete(op, right, right_id);
+                self.add(Expr::Binary { op, left: left_id, right: right_id }, span)
+            }
+        }
+    }
+
+    fn disjuncts(
+        &mut self,
+        expr: &'a ast::Expr,
+        mark: bool,
+        terms: &mut Vec<Disjunct>,
+        marked: &mut bool,
+    ) {
+        match &expr.kind {
+            ExprKind::Binary { op: BinaryOp::Or, left, right, .. } => {
+                stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+                    self.disjuncts(left, mark, terms, marked);
+                    self.disjuncts(right, mark, terms, marked);
+                });
+            }
+            ExprKind::Unary { op: UnaryOp::Default, operand } => {
+                *marked = true;
+                self.disjuncts(operand, true, terms, marked);
+            }
+            _ => {
+                let value = self.expr(expr);
+                terms.push(Disjunct { value, default: mark });
+            }
+        }
+    }
+
+    /// Operands that can never be concrete are rejected at once.
+    fn must_be_concrete(&mut self, op: BinaryOp, source: &ast::Expr, id: ExprId) {
+        let impossible = match self.program.expr(id) {
+            Expr::Top | Expr::Type(_) | Expr::Range(..) | Expr::Bound(..) => true,
+            Expr::Struct(_) | Expr::List(_) => false,
+            Expr::Bottom => !matches!(op, BinaryOp::Equal | BinaryOp::NotEqual),
+            _ => false,
+        };
+        if impossible {
+            let text = self.program.text(id).to_owned();
+            let message = format!("invalid operand {text} ('{}' requires concrete value)", op.text());
+            self.error(source.span, message);
+        }
+    }
+
+    fn selector(&mut self, base: &'a ast::Expr, name: &str, quoted: bool, span: Span) -> ExprId {
+        if let ExprKind::Ident(package) = &base.kind {
+            if let Some(expr) = self.package_member(package, name, span) {
+                return expr;
+            }
+        }
+        let base = self.expr(base);
+        let label = if quoted {
+            self.labels.string(name)
+        } else {
+            self.labels.identifier(name, self.package)
+        };
+        self.add(Expr::Selector { base, label }, span)
+    }
+
+    /// `strings.Join`: a member of an imported builtin package.
+    fn package_member(&mut self, package: &str, name: &str, span: Span) -> Option<ExprId> {
+        let shadowed = self.scopes.iter().any(|scope| {
+            scope.names.iter().any(|(known, _)| &**known == package)
+        });
+        if shadowed {
+            return None;
+        }
+        let import = self.imports.iter_mut().find(|import| &*import.name == package)?;
+        import.used = true;
+        let target = import.target?;
+        let builtin = target.builtin?;
+        if let Some(function) = builtin.functions.iter().find(|f| f.name == name) {
+            let callee = Callee::Builtin(builtin.path, function);
+            return Some(self.add(Expr::Function(callee), span));
+        }
+        if target.source.is_none() {
+            return Some(self.bottom(span, format!("undefined field: {name}")));
+        }
+        None
+    }
+}
+

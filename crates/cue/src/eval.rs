@@ -1,0 +1,348 @@
+//! The evaluator: an arena of nodes, conjuncts and environments, filled on demand.
+//!
+//! A node collects conjuncts. Static members of struct literals are inserted at
+//! once; references, comprehensions, computed labels and expressions are tasks
+//! that run until none makes progress ([`settle`](Evaluator::settle)); then the
+//! node's children follow ([`finalize`](Evaluator::finalize)). Every evaluation
+//! owns its arena and runs under a [`Budget`].
+
+mod access;
+mod call;
+mod close;
+mod comprehension;
+mod conjunct;
+mod cycle;
+mod disjunction;
+mod equal;
+mod error;
+mod export;
+mod expression;
+mod list;
+mod node;
+mod operator;
+mod order;
+mod resolve;
+mod scalar;
+mod settle;
+mod show;
+mod syntax;
+mod task;
+mod validate;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::diagnostic::Code;
+use crate::ir::{ExprId, LetId, PackageId, Program};
+use crate::label::{Interner, Label};
+use crate::regex::Regex;
+use crate::token::Pos;
+use crate::value::{Opaque, Value};
+
+pub(crate) use self::error::{ErrId, Error};
+pub(crate) use self::node::{Base, CloseInfo, Conjunct, Node, NodeId, Source, Status};
+pub use self::syntax::SyntaxOptions;
+pub(crate) use self::validate::ValidateOptions;
+
+/// Limits of one evaluation. Exceeding one is an ordinary error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Units of work: conjuncts added, expressions evaluated.
+    pub steps: u64,
+    /// Nodes in the arena, the measure of memory.
+    pub nodes: usize,
+    /// Nesting of evaluation.
+    pub depth: u32,
+    /// Bytes or elements a builtin or repetition may make.
+    pub output: usize,
+    /// Alternatives tried for one value.
+    pub disjuncts: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { steps: 5_000_000, nodes: 1_000_000, depth: 2_000, output: 16 << 20, disjuncts: 10_000 }
+    }
+}
+
+/// Work done by an evaluation; a slow-down shows here first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Nodes made.
+    pub nodes: u64,
+    /// Conjuncts added to nodes.
+    pub conjuncts: u64,
+    /// Alternatives of disjunctions evaluated.
+    pub disjuncts: u64,
+    /// All steps counted against the budget.
+    pub steps: u64,
+}
+
+/// Index of an environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct EnvId(pub(crate) u32);
+
+/// The environment outside every struct.
+pub(crate) const NO_ENV: EnvId = EnvId(0);
+
+/// What a name refers to at run time, innermost first.
+#[derive(Debug, Clone)]
+pub(crate) struct Env {
+    pub(crate) up: EnvId,
+    pub(crate) node: NodeId,
+    pub(crate) binding: Binding,
+}
+
+/// What an environment binds besides the fields of its node.
+#[derive(Debug, Clone)]
+pub(crate) enum Binding {
+    Fields,
+    For { key: Value, value: NodeId },
+    Let(NodeId),
+    Label(Label),
+}
+
+/// The outcome of an expression.
+#[derive(Debug, Clone)]
+pub(crate) enum Val {
+    Atom(Value),
+    Node(NodeId),
+    Function(crate::ir::Callee),
+}
+
+/// One evaluation of one program.
+#[derive(Debug)]
+pub(crate) struct Evaluator {
+    pub(crate) program: Arc<Program>,
+    pub(crate) labels: Interner,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) envs: Vec<Env>,
+    pub(crate) errors: Vec<Error>,
+    pub(crate) values: Vec<Value>,
+    pub(crate) refs: Vec<cycle::Reference>,
+    pub(crate) root: NodeId,
+    pub(crate) budget: Budget,
+    pub(crate) counters: Counters,
+    /// Parents of close identifiers; see [`close`].
+    containments: Vec<u32>,
+    lets: HashMap<(EnvId, LetId), NodeId>,
+    packages: HashMap<u32, NodeId>,
+    regexes: HashMap<Arc<str>, Result<Arc<Regex>, String>>,
+    /// Grows whenever something becomes known; blocked tasks wait for it.
+    progress: u64,
+    /// The node errors are attributed to.
+    current: NodeId,
+    /// Cycle information of the conjunct being evaluated.
+    cycle: CloseInfo,
+    /// Nesting of child evaluation; tells ancestors from peers.
+    eval_depth: u32,
+    /// Nesting of native calls.
+    depth: u32,
+    /// Whether absent fields may be taken as absent for good.
+    forced: bool,
+    /// Set once a limit is exceeded: the message of every further error.
+    exhausted: Option<ErrId>,
+    /// The alternatives of [`Source::Or`].
+    alternatives: Vec<Vec<NodeId>>,
+    /// The members of [`Source::Composite`].
+    composites: Vec<(Vec<Label>, Vec<NodeId>)>,
+    /// Nodes handed to builtins as opaque values.
+    opaque: Vec<NodeId>,
+}
+
+impl Evaluator {
+    /// An evaluation whose root holds the files of the main package.
+    pub(crate) fn new(program: Arc<Program>, budget: Budget) -> Self {
+        let labels = Interner::over(program.labels.clone());
+        let mut evaluator = Self {
+            labels,
+            nodes: Vec::with_capacity(256),
+            envs: vec![Env { up: NO_ENV, node: NodeId(0), binding: Binding::Fields }],
+            errors: Vec::new(),
+            values: Vec::new(),
+            refs: vec![cycle::Reference::default()],
+            root: NodeId(0),
+            budget,
+            counters: Counters::default(),
+            containments: vec![0],
+            lets: HashMap::new(),
+            packages: HashMap::new(),
+            regexes: HashMap::new(),
+            progress: 1,
+            current: NodeId(0),
+            cycle: CloseInfo::default(),
+            eval_depth: 1,
+            depth: 0,
+            forced: false,
+            exhausted: None,
+            alternatives: Vec::new(),
+            composites: Vec::new(),
+            opaque: Vec::new(),
+            program,
+        };
+        evaluator.root = evaluator.package_node(PackageId(0));
+        evaluator
+    }
+
+    /// The root node of a package, made on first use.
+    pub(crate) fn package_node(&mut self, package: PackageId) -> NodeId {
+        if let Some(node) = self.packages.get(&package.0) {
+            return *node;
+        }
+        let node = self.new_node(NodeId::NONE, Label::index(0));
+        self.packages.insert(package.0, node);
+        let program = self.program.clone();
+        if let Some(ir) = program.packages.get(package.0 as usize) {
+            for file in &ir.files {
+                let conjunct = Conjunct {
+                    source: Source::Struct(*file),
+                    env: NO_ENV,
+                    info: CloseInfo { key: u64::from(file.0), ..CloseInfo::default() },
+                };
+                self.nodes[node.index()].conjuncts.push(conjunct);
+            }
+        }
+        node
+    }
+
+    pub(crate) fn new_node(&mut self, parent: NodeId, label: Label) -> NodeId {
+        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX - 1));
+        let depth = if parent.is_none() { 0 } else { self.node(parent).depth + 1 };
+        self.nodes.push(Node::new(parent, label, depth));
+        self.counters.nodes += 1;
+        if self.nodes.len() > self.budget.nodes {
+            self.exhaust("memory");
+        }
+        id
+    }
+
+    /// A node outside the tree, for the value of an expression.
+    pub(crate) fn anonymous(&mut self, expr: ExprId, env: EnvId) -> NodeId {
+        let parent = self.current;
+        let label = Label::index(0);
+        let node = self.new_node(parent, label);
+        let info = CloseInfo {
+            refs: self.cycle.refs,
+            cycle: self.cycle.cycle,
+            is_cyclic: self.cycle.is_cyclic,
+            key: u64::from(expr.0),
+            ..CloseInfo::default()
+        };
+        let slot = &mut self.nodes[node.index()];
+        slot.anonymous = true;
+        slot.drop_parent_requirements = true;
+        slot.conjuncts.push(Conjunct { source: Source::Expr(expr), env, info });
+        node
+    }
+
+    /// An anonymous node that holds a plain value.
+    pub(crate) fn data_node(&mut self, value: Value) -> NodeId {
+        let node = self.new_node(self.current, Label::index(0));
+        let source = self.data(value);
+        let slot = &mut self.nodes[node.index()];
+        slot.anonymous = true;
+        slot.drop_parent_requirements = true;
+        slot.conjuncts.push(Conjunct { source, env: NO_ENV, info: CloseInfo::default() });
+        node
+    }
+
+    pub(crate) fn data(&mut self, value: Value) -> Source {
+        self.values.push(value);
+        Source::Data(u32::try_from(self.values.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    pub(crate) fn new_env(&mut self, up: EnvId, node: NodeId, binding: Binding) -> EnvId {
+        let id = EnvId(u32::try_from(self.envs.len()).unwrap_or(u32::MAX));
+        self.envs.push(Env { up, node, binding });
+        id
+    }
+
+    pub(crate) fn up(&self, env: EnvId, count: u32) -> EnvId {
+        let mut env = env;
+        for _ in 0..count {
+            env = self.envs[env.0 as usize].up;
+        }
+        env
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        &mut self.nodes[id.index()]
+    }
+
+    /// Follows structure sharing and resolved disjunctions.
+    pub(crate) fn deref(&self, id: NodeId) -> NodeId {
+        let mut id = id;
+        loop {
+            let node = self.node(id);
+            let next = if node.shared.is_none() { node.disjunct } else { node.shared };
+            if next.is_none() || next == id {
+                return id;
+            }
+            id = next;
+        }
+    }
+
+    /// Follows resolved disjunctions only.
+    pub(crate) fn deref_disjunct(&self, id: NodeId) -> NodeId {
+        let mut id = id;
+        while !self.node(id).disjunct.is_none() {
+            id = self.node(id).disjunct;
+        }
+        id
+    }
+
+    /// Counts a unit of work; false once the budget is used up.
+    pub(crate) fn step(&mut self) -> bool {
+        self.counters.steps += 1;
+        if self.counters.steps > self.budget.steps {
+            self.exhaust("steps");
+        }
+        self.exhausted.is_none()
+    }
+
+    pub(crate) fn exhaust(&mut self, which: &str) -> ErrId {
+        if let Some(error) = self.exhausted {
+            return error;
+        }
+        let message = format!("evaluation limit exceeded: {which}");
+        let error = self.error_at(Code::Eval, Pos::NONE, message);
+        self.exhausted = Some(error);
+        error
+    }
+
+    /// Runs `body` one native level deeper, or fails when the limit is reached.
+    pub(crate) fn deeper<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> Result<T, ErrId> {
+        if let Some(error) = self.exhausted {
+            return Err(error);
+        }
+        if self.depth >= self.budget.depth {
+            return Err(self.exhaust("depth"));
+        }
+        self.depth += 1;
+        let result = stacker::maybe_grow(128 * 1024, 4 * 1024 * 1024, || body(self));
+        self.depth -= 1;
+        Ok(result)
+    }
+
+    pub(crate) fn opaque(&mut self, node: NodeId) -> Value {
+        self.opaque.push(node);
+        Value::Opaque(Opaque(u32::try_from(self.opaque.len() - 1).unwrap_or(u32::MAX)))
+    }
+
+    pub(crate) fn path(&self, id: NodeId) -> Vec<String> {
+        let mut path = Vec::new();
+        let mut id = id;
+        while !id.is_none() && !self.node(id).parent.is_none() && path.len() < 256 {
+            if !self.node(id).anonymous {
+                path.push(self.labels.show(self.node(id).label));
+            }
+            id = self.node(id).parent;
+        }
+        path.reverse();
+        path
+    }
+}

@@ -1,0 +1,480 @@
+//! Closedness: which fields a node may have.
+//!
+//! Every use of a definition or of `close()` opens a group with an identifier; the
+//! conjuncts that come from it carry the identifier as evidence. Once a node is
+//! complete, each of its fields must have evidence for every closed group. Embedding
+//! widens a group, `...` lifts it for one level, a reference to a definition inside
+//! another one narrows it. The bookkeeping follows the reference implementation
+//! (cue: internal/core/adt/typocheck.go), because its corner cases are observable.
+
+use smallvec::SmallVec;
+
+use super::{CloseInfo, Evaluator, NodeId};
+use crate::diagnostic::Code;
+use crate::ir::{ArcKind, Expr, ExprId};
+use crate::label::Label;
+use crate::value::Kind;
+
+/// What a group stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GroupKind {
+    Embedding,
+    Reference,
+    Struct,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    target: NodeId,
+    id: u32,
+    parent: u32,
+    embed: u32,
+    ignore: bool,
+    kind: GroupKind,
+    recursive: bool,
+}
+
+/// Evidence left on a node by the conjuncts of one group.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Evidence {
+    id: u32,
+    embed: u32,
+    flags: u8,
+}
+
+const HAS_ELLIPSIS: u8 = 1;
+const HAS_TOP: u8 = 1 << 1;
+const HAS_STRUCT: u8 = 1 << 2;
+const HAS_OPEN_VALIDATOR: u8 = 1 << 3;
+
+/// A conjunct's mark in the evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    None,
+    Ellipsis,
+    Top,
+    Struct,
+    OpenValidator,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Requirement {
+    id: u32,
+    parent: u32,
+    embed: u32,
+    kind: GroupKind,
+    /// Closes one level only.
+    once: bool,
+    ignored: bool,
+    removed: bool,
+}
+
+type Requirements = Vec<Requirement>;
+
+/// The closedness part of a node.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    groups: SmallVec<[Group; 1]>,
+    evidence: SmallVec<[Evidence; 2]>,
+    /// Pairs (from, to): evidence for `to` also counts for `from`.
+    replacements: SmallVec<[(u32, u32); 1]>,
+    requirements: Option<Requirements>,
+}
+
+impl Evaluator {
+    fn next_group(&mut self) -> u32 {
+        self.containments.push(0);
+        u32::try_from(self.containments.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    fn add_replacement(&mut self, node: NodeId, from: u32, to: u32) {
+        if from == to {
+            return;
+        }
+        if from < to && self.containments[to as usize] == 0 {
+            self.containments[to as usize] = from;
+            return;
+        }
+        let close = &mut self.node_mut(node).close;
+        close.requirements = None;
+        close.replacements.push((from, to));
+    }
+
+    /// Leaves evidence of a conjunct.
+    pub(crate) fn evidence(&mut self, node: NodeId, info: CloseInfo, mark: Mark) {
+        let flags = match mark {
+            Mark::None => 0,
+            Mark::Ellipsis => HAS_ELLIPSIS,
+            Mark::Top => HAS_TOP,
+            Mark::Struct => HAS_STRUCT,
+            Mark::OpenValidator => HAS_OPEN_VALIDATOR | HAS_TOP,
+        };
+        let evidence = &mut self.node_mut(node).close.evidence;
+        if let Some(known) = evidence.iter_mut().find(|known| known.id == info.def) {
+            known.flags |= flags;
+            return;
+        }
+        evidence.push(Evidence { id: info.def, embed: info.embed, flags });
+    }
+
+    /// Registers the reference of `node` to `target`; `ignore` when the target is no definition.
+    pub(crate) fn enter_reference(
+        &mut self,
+        node: NodeId,
+        target: NodeId,
+        mut info: CloseInfo,
+        force_ignore: bool,
+    ) -> CloseInfo {
+        let (closed_once, closed_recursive) = {
+            let slot = self.node(target);
+            (slot.closed_once, slot.closed_recursive)
+        };
+        let close_outer = (info.from_def && info.from_embed) || closed_once;
+        if close_outer && !force_ignore {
+            let mut outer = info.outer;
+            for group in self.node_mut(node).close.groups.iter_mut().rev() {
+                if group.id == outer && outer != 0 {
+                    group.ignore = false;
+                    group.recursive |= closed_recursive;
+                    outer = group.parent;
+                }
+            }
+        }
+        let ignore = if force_ignore {
+            true
+        } else if info.embed != 0 || info.outer == 0 {
+            !(info.from_def || closed_once)
+        } else {
+            info.from_embed
+        };
+        let known = self.node(node).close.groups.iter().find(|group| group.target == target);
+        let mut id = known.map_or(0, |group| group.id);
+        if id == 0 || info.embed != 0 {
+            let next = self.next_group();
+            if id != 0 {
+                self.add_replacement(node, next, id);
+            }
+            id = next;
+            self.node_mut(node).close.groups.push(Group {
+                target,
+                id,
+                parent: info.outer,
+                embed: info.embed,
+                ignore,
+                kind: GroupKind::Reference,
+                recursive: closed_recursive,
+            });
+        }
+        let from = info.def;
+        info.def = id;
+        self.add_replacement(node, from, id);
+        info
+    }
+
+    fn new_group(&mut self, node: NodeId, mut info: CloseInfo, kind: GroupKind) -> CloseInfo {
+        let id = self.next_group();
+        self.add_replacement(node, info.def, id);
+        let parent = info.def;
+        info.def = id;
+        match kind {
+            GroupKind::Embedding => info.embed = id,
+            GroupKind::Struct | GroupKind::Reference => info.outer = id,
+        }
+        self.node_mut(node).close.groups.push(Group {
+            target: NodeId::NONE,
+            id,
+            parent,
+            embed: info.embed,
+            ignore: true,
+            kind,
+            recursive: info.from_def,
+        });
+        info
+    }
+
+    /// The info of an embedded expression.
+    pub(crate) fn embed_info(
+        &mut self,
+        node: NodeId,
+        embedded: Option<ExprId>,
+        mut info: CloseInfo,
+    ) -> CloseInfo {
+        info.from_embed = true;
+        let binary = embedded.is_some_and(|id| {
+            matches!(self.program.expr(id), Expr::Binary { .. })
+        });
+        if binary {
+            return info;
+        }
+        self.new_group(node, info, GroupKind::Embedding)
+    }
+
+    /// The info of a struct literal that has embeddings.
+    pub(crate) fn struct_info(&mut self, node: NodeId, is_file: bool, info: CloseInfo) -> CloseInfo {
+        if info.outer != 0 || info.from_embed || is_file {
+            return info;
+        }
+        self.new_group(node, info, GroupKind::Struct)
+    }
+
+    /// Reports the fields of a complete node that some closed group does not allow.
+    pub(crate) fn check_closed(&mut self, node: NodeId) {
+        let node = self.deref(node);
+        if self.node(node).arcs.is_empty() {
+            return;
+        }
+        if self.node(node).error.is_some_and(|error| !self.error(error).not_allowed) {
+            return;
+        }
+        let base = self.requirements(node);
+        if base.is_empty() {
+            return;
+        }
+        for index in 0..self.node(node).arcs.len() {
+            let (label, arc) = self.node(node).arcs[index];
+            if !label.is_regular() {
+                continue;
+            }
+            let arc_node = self.deref_disjunct(arc);
+            if self.node(arc_node).arc == ArcKind::Optional {
+                continue;
+            }
+            let mut required = base.clone();
+            for requirement in &mut required {
+                if self.parent_ellipsis(node, requirement.id, node) != 0 {
+                    requirement.removed = true;
+                }
+            }
+            let failed = self.node(arc_node).error;
+            if failed.is_some_and(|error| !self.error(error).not_allowed) {
+                continue;
+            }
+            if !self.has_evidence_for_all(arc_node, &required) {
+                self.report_not_allowed(node, arc_node, label);
+            }
+        }
+    }
+
+    fn report_not_allowed(&mut self, parent: NodeId, arc: NodeId, label: Label) {
+        let saved = std::mem::replace(&mut self.current, arc);
+        let pos = self.node_pos(arc);
+        let error = self.error_at(Code::Eval, pos, "field not allowed");
+        self.current = saved;
+        let related: Vec<_> =
+            self.node(arc).conjuncts.iter().map(|c| self.source_pos(c.source)).collect();
+        let slot = self.error_mut(error);
+        slot.related = related;
+        slot.not_allowed = true;
+        let _ = label;
+        self.add_error(arc, error);
+        let child = self.node(parent).child_error;
+        let combined = self.combine(child, error);
+        self.node_mut(parent).child_error = Some(combined);
+    }
+
+    fn has_evidence_for_all(&self, arc: NodeId, required: &[Requirement]) -> bool {
+        (0..required.len()).all(|index| {
+            let requirement = &required[index];
+            requirement.ignored || requirement.removed || self.has_evidence(arc, required, index)
+        })
+    }
+
+    fn has_evidence(&self, arc: NodeId, all: &[Requirement], index: usize) -> bool {
+        let wanted = all[index];
+        let evidence = &self.node(arc).close.evidence;
+        if evidence.iter().any(|known| self.contains(arc, wanted.id, known.id)) {
+            return true;
+        }
+        let find = |id: u32| all.iter().find(|set| id != 0 && set.id == id).copied();
+        let Some(embed_scope) = find(wanted.embed) else { return false };
+        let outer_scope = find(wanted.parent);
+        if outer_scope.is_some_and(|outer| outer.removed) {
+            return true;
+        }
+        for known in evidence {
+            if self.contains(arc, embed_scope.id, known.embed) {
+                continue;
+            }
+            let Some(outer) = outer_scope.filter(|_| wanted.parent != 0) else { return true };
+            if self.contains(arc, outer.id, known.id) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether evidence for `child` counts for `group` at `node`.
+    fn contains(&self, node: NodeId, group: u32, child: u32) -> bool {
+        let mut redirects: SmallVec<[(u32, u32); 8]> = SmallVec::new();
+        let mut cursor = node;
+        while !cursor.is_none() {
+            let slot = self.node(cursor);
+            redirects.extend(slot.close.replacements.iter().copied());
+            cursor = slot.parent;
+        }
+        self.contains_in(&redirects, group, child, child, 0)
+    }
+
+    fn contains_in(
+        &self,
+        redirects: &[(u32, u32)],
+        group: u32,
+        child: u32,
+        start: u32,
+        depth: u32,
+    ) -> bool {
+        if depth > 64 {
+            return false;
+        }
+        let mut cursor = child;
+        while cursor != 0 {
+            if cursor == group {
+                return true;
+            }
+            for (from, to) in redirects {
+                if *to == cursor
+                    && *from != child
+                    && self.contains_in(redirects, group, *from, start, depth + 1)
+                {
+                    return true;
+                }
+            }
+            cursor = self.containments[cursor as usize];
+            if cursor == start {
+                return false;
+            }
+        }
+        child == group
+    }
+
+    fn parent_ellipsis(&self, node: NodeId, group: u32, evidence_of: NodeId) -> u32 {
+        let evidence = &self.node(evidence_of).close.evidence;
+        evidence
+            .iter()
+            .find(|known| known.flags & HAS_ELLIPSIS != 0 && self.contains(node, group, known.id))
+            .map_or(0, |known| known.id)
+    }
+
+    /// The closed groups that apply to the fields of a node.
+    fn requirements(&mut self, node: NodeId) -> Requirements {
+        if let Some(known) = &self.node(node).close.requirements {
+            return known.clone();
+        }
+        let parent = self.node(node).parent;
+        let mut sets = Requirements::new();
+        if !parent.is_none() && !self.node(node).drop_parent_requirements {
+            sets = self.requirements(parent);
+            for set in &mut sets {
+                set.ignored |= set.once;
+            }
+        }
+        self.add_own_groups(node, &mut sets);
+        if !self.node(node).label.is_regular() && !self.node(node).label.is_index() {
+            let evidence = self.node(node).close.evidence.clone();
+            sets.retain(|set| evidence.iter().any(|known| self.contains(node, set.id, known.id)));
+        }
+        self.filter_top(node, &mut sets);
+        self.node_mut(node).close.requirements = Some(sets.clone());
+        sets
+    }
+
+    fn add_own_groups(&mut self, node: NodeId, sets: &mut Requirements) {
+        let inherited = sets.len();
+        for group in self.node(node).close.groups.clone() {
+            if group.ignore && group.kind == GroupKind::Reference {
+                continue;
+            }
+            if sets.iter().any(|set| set.id == group.id) {
+                continue;
+            }
+            let mut once = false;
+            if group.kind != GroupKind::Embedding {
+                once = !group.target.is_none() && self.node(group.target).closed_once;
+                if !group.ignore && !group.recursive {
+                    once = true;
+                }
+            }
+            sets.push(Requirement {
+                id: group.id,
+                parent: group.parent,
+                embed: group.embed,
+                kind: group.kind,
+                once,
+                ignored: group.ignore,
+                removed: false,
+            });
+            if group.parent == 0 || group.ignore {
+                continue;
+            }
+            let mut outer = group.parent;
+            for set in sets[..inherited].iter_mut().rev() {
+                if outer != 0 && set.id == outer {
+                    set.once =
+                        if set.ignored { !group.recursive } else { set.once && !group.recursive };
+                    set.ignored = false;
+                    outer = set.parent;
+                }
+            }
+        }
+    }
+
+    /// Drops groups that a bare `_` or a validator opens, and marks those lifted by `...` above.
+    fn filter_top(&mut self, node: NodeId, sets: &mut Requirements) {
+        let evidence = self.node(node).close.evidence.clone();
+        let parent = self.node(node).parent;
+        let mut kept = Requirements::with_capacity(sets.len());
+        for mut set in sets.drain(..) {
+            let mut flags = 0;
+            let mut any = false;
+            for known in &evidence {
+                if self.contains(node, set.id, known.id) {
+                    any = true;
+                    let own = if known.id < set.id { known.flags & !HAS_STRUCT } else { known.flags };
+                    flags |= own;
+                }
+            }
+            let top = flags & HAS_TOP != 0 && flags & HAS_STRUCT == 0;
+            if top || flags & HAS_OPEN_VALIDATOR != 0 {
+                continue;
+            }
+            if any && set.kind != GroupKind::Struct {
+                kept.push(set);
+                continue;
+            }
+            let lifted =
+                if parent.is_none() { 0 } else { self.parent_ellipsis(node, set.id, parent) };
+            if lifted != 0 {
+                if !any {
+                    set.removed = true;
+                } else if set.kind == GroupKind::Struct
+                    && !evidence.iter().any(|known| self.contains(node, lifted, known.id))
+                {
+                    set.removed = true;
+                }
+            }
+            kept.push(set);
+        }
+        *sets = kept;
+    }
+
+    /// Whether a field could be added to the node without an error.
+    pub(crate) fn is_open_struct(&mut self, node: NodeId) -> bool {
+        let node = self.deref(node);
+        if self.node(node).has_ellipsis {
+            return true;
+        }
+        !(self.node(node).closed_recursive || self.node(node).closed_once)
+    }
+
+    /// Whether a regular field with this label is allowed by the closed groups of the node.
+    pub(crate) fn allows_field(&mut self, node: NodeId) -> bool {
+        let node = self.deref(node);
+        let sets = self.requirements(node);
+        sets.iter().all(|set| {
+            set.ignored || set.removed || self.parent_ellipsis(node, set.id, node) != 0
+        })
+    }
+}
+
+/// Kept beside the marks it belongs to: the kinds for which a validator may open a struct.
+pub(crate) const OPENING_KINDS: Kind = Kind(Kind::LIST.0 | Kind::STRUCT.0);

@@ -1,0 +1,178 @@
+//! Comprehensions: clauses yield environments, each adds the value struct once.
+
+use super::{Base, Binding, CloseInfo, Conjunct, EnvId, ErrId, Evaluator, NodeId, Source, Status};
+use crate::diagnostic::Code;
+use crate::ir::{ArcKind, Clause, ComprehensionId, ExprId};
+use crate::number::Number;
+use crate::value::{Kind, Value};
+
+impl Evaluator {
+    /// Runs a comprehension that stands in a struct.
+    pub(crate) fn run_comprehension(
+        &mut self,
+        node: NodeId,
+        id: ComprehensionId,
+        env: EnvId,
+        info: CloseInfo,
+    ) -> Result<(), ErrId> {
+        let envs = self.yields(id, env)?;
+        let program = self.program.clone();
+        let value = program.comprehension(id).value;
+        for (index, env) in envs.into_iter().enumerate() {
+            let info = info.keyed(index as u64);
+            self.schedule(node, Conjunct { source: Source::Struct(value), env, info });
+            self.progress += 1;
+        }
+        Ok(())
+    }
+
+    /// The environments a comprehension yields.
+    pub(crate) fn yields(&mut self, id: ComprehensionId, env: EnvId) -> Result<Vec<EnvId>, ErrId> {
+        let program = self.program.clone();
+        let mut envs = Vec::new();
+        self.clauses(&program.comprehension(id).clauses, env, &mut envs)?;
+        Ok(envs)
+    }
+
+    fn clauses(
+        &mut self,
+        clauses: &[Clause],
+        env: EnvId,
+        envs: &mut Vec<EnvId>,
+    ) -> Result<(), ErrId> {
+        if !self.step() {
+            return Err(self.exhaust("steps"));
+        }
+        let Some((first, rest)) = clauses.split_first() else {
+            envs.push(env);
+            return Ok(());
+        };
+        match first {
+            Clause::If { condition } => {
+                if self.condition(*condition, env)? {
+                    self.clauses(rest, env, envs)?;
+                }
+                Ok(())
+            }
+            Clause::Let { value } => {
+                let node = self.anonymous(*value, env);
+                let owner = self.envs[env.0 as usize].node;
+                let env = self.new_env(env, owner, Binding::Let(node));
+                self.clauses(rest, env, envs)
+            }
+            Clause::For { source } => {
+                let owner = self.envs[env.0 as usize].node;
+                for (key, value) in self.range(*source, env)? {
+                    let env = self.new_env(env, owner, Binding::For { key, value });
+                    self.clauses(rest, env, envs)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn condition(&mut self, condition: ExprId, env: EnvId) -> Result<bool, ErrId> {
+        let value = self.eval_default(condition, env)?;
+        let pos = self.program.pos(condition);
+        match self.atom(&value) {
+            Some(Value::Bool(answer)) => Ok(answer),
+            _ => {
+                let kind = self.kind_of(&value);
+                let text = self.show(&value);
+                if kind.intersects(Kind::BOOL) {
+                    let message = format!("incomplete bool: {text}");
+                    return Err(self.error_at(Code::Incomplete, pos, message));
+                }
+                let message = format!("cannot use {text} (type {kind}) as type bool");
+                Err(self.error_at(Code::Eval, pos, message))
+            }
+        }
+    }
+
+    /// Keys and values of what a `for` ranges over.
+    fn range(&mut self, source: ExprId, env: EnvId) -> Result<Vec<(Value, NodeId)>, ErrId> {
+        let pos = self.program.pos(source);
+        let value = self.eval(source, env)?;
+        let node = match value {
+            super::Val::Node(node) => self.default_node(node, pos)?,
+            super::Val::Atom(value @ (Value::List(_) | Value::Struct(_))) => {
+                let node = self.data_node(value);
+                self.settle(node, false);
+                node
+            }
+            value => {
+                let kind = self.kind_of(&value);
+                let text = self.program.text(source).to_owned();
+                let message =
+                    format!("cannot range over {text} (found {kind}, want list or struct)");
+                return Err(self.error_at(Code::Eval, pos, message));
+            }
+        };
+        self.settle(node, false);
+        let slot = self.node(node);
+        let unfinished = slot.status < Status::Settled && self.is_growing(node);
+        if unfinished && !self.forced {
+            let text = self.program.text(source).to_owned();
+            let message = format!("cannot range over {text} (incomplete)");
+            return Err(self.pending_error(Code::Incomplete, pos, message));
+        }
+        if let Some(error) = self.node(node).error {
+            return Err(error);
+        }
+        let slot = self.node(node);
+        let composite = matches!(slot.base, Base::Struct | Base::List)
+            || slot.has_struct
+            || slot.list.is_some();
+        if !composite {
+            let text = self.program.text(source).to_owned();
+            let kind = slot.scalar.kind;
+            let (code, message) = if kind.intersects(Kind(Kind::STRUCT.0 | Kind::LIST.0)) {
+                let message = format!("cannot range over {text} (incomplete type {kind})");
+                (Code::Incomplete, message)
+            } else {
+                let message =
+                    format!("cannot range over {text} (found {kind}, want list or struct)");
+                (Code::Eval, message)
+            };
+            return Err(self.error_at(code, pos, message));
+        }
+        if slot.status < Status::Settled {
+            if let Some(error) = self.blocking_error(node) {
+                return Err(error);
+            }
+        }
+        self.members(node, source)
+    }
+
+    fn members(&mut self, node: NodeId, source: ExprId) -> Result<Vec<(Value, NodeId)>, ErrId> {
+        let mut members = Vec::new();
+        for (label, arc) in self.ordered_arcs(node) {
+            if let Some(index) = label.as_index() {
+                let number = Number::from(i64::try_from(index).unwrap_or(i64::MAX));
+                members.push((Value::Number(number), arc));
+                continue;
+            }
+            if !label.is_regular() {
+                continue;
+            }
+            match self.node(arc).arc {
+                ArcKind::Member => members.push((Value::String(self.labels.text(label)), arc)),
+                ArcKind::Required => {
+                    let pos = self.program.pos(source);
+                    let text = self.labels.show(label);
+                    let message = format!("missing required field in for comprehension: {text}");
+                    return Err(self.error_at(Code::Incomplete, pos, message));
+                }
+                ArcKind::Optional => {}
+            }
+        }
+        Ok(members)
+    }
+
+    /// Whether some task of the node, or of one above it, may still add fields to it.
+    fn is_growing(&self, node: NodeId) -> bool {
+        self.node(node).tasks.iter().any(|task| {
+            !task.done && (task.running || task.error.is_none_or(|e| self.error(e).pending))
+        })
+    }
+}

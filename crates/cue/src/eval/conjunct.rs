@@ -1,0 +1,569 @@
+//! Adding conjuncts to nodes: what is static is inserted, the rest becomes a task.
+
+use super::close::Mark;
+use super::node::{CycleKind, Matcher, Pattern, Pending, Receiver};
+use super::scalar::{Bound, Conflict, Described};
+use super::task::{Task, TaskKind};
+use super::{Binding, CloseInfo, Conjunct, EnvId, ErrId, Evaluator, NodeId, Source, Status};
+use crate::diagnostic::Code;
+use crate::ir::{ArcKind, Decl, Expr, ExprId, MetaId, StructId};
+use crate::label::Label;
+use crate::token::Pos;
+use crate::value::{Kind, Value};
+
+impl Evaluator {
+    /// Adds a conjunct to a node that may already be under evaluation.
+    pub(crate) fn add_conjunct(&mut self, node: NodeId, conjunct: Conjunct) {
+        self.node_mut(node).conjuncts.push(conjunct);
+        self.progress += 1;
+        if self.node(node).status != Status::New {
+            self.reopen(node);
+            self.schedule(node, conjunct);
+        }
+        for index in 0..self.node(node).notify.len() {
+            let Receiver { node: receiver, info } = self.node(node).notify[index];
+            if self.node(receiver).status == Status::Final {
+                continue;
+            }
+            let info = CloseInfo { key: super::node::mix(info.key, conjunct.info.key), ..info };
+            self.reopen(receiver);
+            self.schedule(receiver, Conjunct { info, ..conjunct });
+        }
+    }
+
+    /// A settled node that learns something new is no longer settled.
+    fn reopen(&mut self, node: NodeId) {
+        if !self.node(node).shared.is_none() {
+            self.unshare(node);
+        }
+        let slot = self.node_mut(node);
+        if matches!(slot.status, Status::Settled | Status::Final) {
+            slot.status = Status::Started;
+            slot.base = super::Base::Unset;
+            slot.disjunct = NodeId::NONE;
+        }
+    }
+
+    /// Starts the evaluation of a node: adds the conjuncts listed so far.
+    pub(crate) fn start(&mut self, node: NodeId) {
+        if self.node(node).status != Status::New {
+            return;
+        }
+        let parent = self.node(node).parent;
+        let inherited = !parent.is_none()
+            && !self.node(node).anonymous
+            && self.node(parent).closed_recursive;
+        let slot = self.node_mut(node);
+        slot.status = Status::Started;
+        if slot.label.is_definition() || inherited {
+            slot.closed_recursive = true;
+        }
+        let mut index = 0;
+        while let Some(conjunct) = self.node(node).conjuncts.get(index).copied() {
+            self.schedule(node, conjunct);
+            index += 1;
+        }
+    }
+
+    /// Takes a conjunct apart.
+    pub(crate) fn schedule(&mut self, node: NodeId, conjunct: Conjunct) {
+        if !self.step() {
+            return;
+        }
+        self.counters.conjuncts += 1;
+        if conjunct.info.from_def {
+            self.node_mut(node).closed_recursive = true;
+        }
+        self.mark_non_cyclic(node, conjunct.info);
+        match conjunct.source {
+            Source::Expr(expr) => {
+                let scheduled = self.deeper(|this| this.schedule_expr(node, expr, conjunct));
+                if let Err(error) = scheduled {
+                    self.add_error(node, error);
+                }
+            }
+            Source::Struct(literal) => self.schedule_struct(node, literal, conjunct),
+            Source::Data(value) => {
+                self.unshare(node);
+                let value = self.values[value as usize].clone();
+                self.insert_value(node, &value, Pos::NONE, conjunct.info);
+            }
+            Source::Node(target) => self.add_target(node, target, conjunct),
+            Source::Composite(index) => {
+                self.unshare(node);
+                self.insert_composite(node, index, conjunct.info);
+            }
+            Source::Or(_) => {
+                self.unshare(node);
+                self.schedule_disjunction(node, conjunct.source, conjunct.env, conjunct.info);
+            }
+        }
+    }
+
+    fn schedule_expr(&mut self, node: NodeId, id: ExprId, conjunct: Conjunct) {
+        let program = self.program.clone();
+        let Conjunct { env, info, .. } = conjunct;
+        match program.expr(id) {
+            Expr::And(left, right) => {
+                for (part, expr) in [*left, *right].into_iter().enumerate() {
+                    let info = info.keyed(part as u64);
+                    self.schedule(node, Conjunct { source: Source::Expr(expr), env, info });
+                }
+            }
+            Expr::WithSelf(inner) => {
+                let env = self.new_env(env, node, Binding::Fields);
+                self.schedule(node, Conjunct { source: Source::Expr(*inner), env, info });
+            }
+            Expr::Struct(literal) => self.schedule_struct(node, *literal, conjunct),
+            Expr::List(_) => {
+                self.unshare(node);
+                self.update_cyclic_status(node, info);
+                self.update_kind(node, Kind::LIST, Described::Expr(id), program.pos(id), info);
+                self.push_task(node, TaskKind::List(id), env, info);
+            }
+            Expr::Disjunction { .. } => {
+                self.unshare(node);
+                self.schedule_disjunction(node, Source::Expr(id), env, info);
+            }
+            Expr::Value(value) => {
+                self.unshare(node);
+                self.insert_value(node, value, program.pos(id), info);
+            }
+            Expr::Top => {
+                self.unshare(node);
+                self.update_cyclic_status(node, info);
+                self.node_mut(node).has_top = true;
+                self.evidence(node, info, Mark::Top);
+            }
+            Expr::Type(kind) => {
+                self.unshare(node);
+                self.update_cyclic_status(node, info);
+                self.update_kind(node, *kind, Described::Kind(*kind), program.pos(id), info);
+                self.evidence(node, info, Mark::Top);
+            }
+            Expr::Range(kind, bounds) => {
+                self.unshare(node);
+                self.update_cyclic_status(node, info);
+                let pos = program.pos(id);
+                self.update_kind(node, *kind, Described::Kind(*kind), pos, info);
+                for (op, value) in bounds {
+                    self.insert_bound(node, Bound { op: *op, value: value.clone(), pos }, info);
+                }
+            }
+            Expr::Bottom => {
+                self.unshare(node);
+                let saved = std::mem::replace(&mut self.current, node);
+                let error = self.error_at(
+                    Code::User,
+                    program.pos(id),
+                    "explicit error (_|_ literal) in source",
+                );
+                self.current = saved;
+                self.add_error(node, error);
+            }
+            expr if expr.is_reference() => {
+                self.push_task(node, TaskKind::Reference(id), env, info);
+            }
+            _ => {
+                self.unshare(node);
+                let slot = self.node(node);
+                if info.cycle == CycleKind::Cyclic && !slot.has_non_cycle && !slot.has_non_cyclic {
+                    let slot = self.node_mut(node);
+                    slot.has_ancestor_cycle = true;
+                    slot.postponed.push((conjunct, NodeId::NONE));
+                    return;
+                }
+                self.push_task(node, TaskKind::Expr(id), env, info);
+            }
+        }
+    }
+
+    pub(crate) fn push_task(&mut self, node: NodeId, kind: TaskKind, env: EnvId, info: CloseInfo) {
+        self.node_mut(node).tasks.push(Task::new(kind, env, info));
+    }
+
+    /// Queues a disjunction, or takes the alternative already chosen for it.
+    pub(crate) fn schedule_disjunction(
+        &mut self,
+        node: NodeId,
+        source: Source,
+        env: EnvId,
+        info: CloseInfo,
+    ) {
+        let part = if let Source::Expr(expr) = source { u64::from(expr.0) } else { u64::MAX };
+        let info = info.keyed(part).optional();
+        let pending = Pending { source, env, info };
+        let chosen = self.node(node).choices.iter().find(|(key, _)| *key == info.key).copied();
+        let Some((_, choice)) = chosen else {
+            self.node_mut(node).disjunctions.push(pending);
+            self.evidence(node, info, Mark::None);
+            return;
+        };
+        if let Some((source, _)) = self.term(pending, choice) {
+            let info = info.keyed(u64::from(choice) + 1);
+            self.schedule(node, Conjunct { source, env, info });
+        }
+    }
+
+    fn schedule_struct(&mut self, node: NodeId, id: StructId, conjunct: Conjunct) {
+        self.unshare(node);
+        let Conjunct { env, mut info, .. } = conjunct;
+        self.update_cyclic_status(node, info);
+        self.evidence(node, info, Mark::Struct);
+        let env = self.new_env(env, node, Binding::Fields);
+        let program = self.program.clone();
+        let literal = program.structure(id);
+        let slot = self.node_mut(node);
+        slot.has_struct = true;
+        slot.literals.push(id);
+        if literal.has_embedding {
+            info = self.struct_info(node, literal.is_file, info);
+        } else {
+            self.must_be_struct(node, id, info);
+        }
+        let field_info = CloseInfo { from_embed: false, ..info };
+        for (index, decl) in literal.decls.iter().enumerate() {
+            match decl {
+                Decl::Field { label, kind, value, meta } => {
+                    if label.is_regular() && *kind == ArcKind::Member {
+                        self.must_be_struct(node, id, info);
+                    }
+                    let mut info = field_info.keyed(u64::from(value.0));
+                    if *kind == ArcKind::Optional {
+                        info = info.optional();
+                    }
+                    let source = Source::Expr(*value);
+                    let conjunct = Conjunct { source, env, info };
+                    self.insert_arc(node, *label, *kind, conjunct, *meta);
+                }
+                Decl::Dynamic { kind, .. } => {
+                    if *kind == ArcKind::Member {
+                        self.must_be_struct(node, id, info);
+                    }
+                    let task = TaskKind::Dynamic(id, u32::try_from(index).unwrap_or(0));
+                    let info = field_info.keyed(index as u64);
+                    self.push_task(node, task, env, info);
+                }
+                Decl::Pattern { pattern, value, alias, meta } => {
+                    let info = field_info.keyed(index as u64).optional();
+                    let source = Source::Expr(*value);
+                    let conjunct = Conjunct { source, env, info };
+                    self.schedule_pattern(node, *pattern, conjunct, *alias, *meta, (id, index));
+                }
+                Decl::Comprehension(comprehension) => {
+                    let info = self.embed_info(node, None, info).keyed(index as u64).optional();
+                    let task = TaskKind::Comprehension(*comprehension);
+                    self.push_task(node, task, env, info);
+                }
+                Decl::Embed(expr) => {
+                    let info = self.embed_info(node, Some(*expr), info).keyed(index as u64);
+                    self.schedule(node, Conjunct { source: Source::Expr(*expr), env, info });
+                }
+                Decl::Ellipsis => {}
+            }
+        }
+        if literal.has_ellipsis {
+            self.node_mut(node).has_ellipsis = true;
+            self.evidence(node, info, Mark::Ellipsis);
+        }
+    }
+
+    fn must_be_struct(&mut self, node: NodeId, literal: StructId, info: CloseInfo) {
+        if self.node(node).is_struct {
+            return;
+        }
+        self.node_mut(node).is_struct = true;
+        let pos = self.program.structure(literal).pos;
+        // Restricting the kind waits until embedded scalars had their say; see `settle`.
+        let slot = self.node_mut(node);
+        if slot.scalar.kind_text.is_none() && slot.scalar.kind == Kind::TOP {
+            slot.scalar.kind_text = Some(Described::Literal(literal));
+            slot.scalar.atom_pos = pos;
+        }
+        let _ = info;
+    }
+
+    fn schedule_pattern(
+        &mut self,
+        node: NodeId,
+        pattern: ExprId,
+        conjunct: Conjunct,
+        alias: bool,
+        meta: MetaId,
+        decl: (StructId, usize),
+    ) {
+        let any = matches!(self.program.expr(pattern), Expr::Type(Kind::STRING) | Expr::Top);
+        if any {
+            let pattern = Pattern { matcher: Matcher::AnyString, conjunct, alias, meta };
+            self.insert_pattern(node, pattern);
+        } else {
+            let task = TaskKind::Pattern(decl.0, u32::try_from(decl.1).unwrap_or(0));
+            self.push_task(node, task, conjunct.env, conjunct.info);
+        }
+    }
+
+    /// Adds a pattern and applies it to the fields already there.
+    pub(crate) fn insert_pattern(&mut self, node: NodeId, pattern: Pattern) {
+        self.node_mut(node).patterns.push(pattern);
+        for index in 0..self.node(node).arcs.len() {
+            let (label, arc) = self.node(node).arcs[index];
+            self.apply_pattern(arc, label, pattern);
+        }
+    }
+
+    fn apply_pattern(&mut self, arc: NodeId, label: Label, pattern: Pattern) {
+        let matched = match pattern.matcher {
+            Matcher::AnyString => label.is_regular(),
+            Matcher::From(first) => label.as_index().is_some_and(|index| index >= first),
+            Matcher::Value(value) => label.is_regular() && self.label_matches(label, value),
+        };
+        if !matched {
+            return;
+        }
+        let mut conjunct = pattern.conjunct;
+        if pattern.alias {
+            let node = self.envs[conjunct.env.0 as usize].node;
+            conjunct.env = self.new_env(conjunct.env, node, Binding::Label(label));
+        }
+        if pattern.meta != MetaId(0) {
+            self.node_mut(arc).metas.push(pattern.meta);
+        }
+        self.add_conjunct(arc, conjunct);
+    }
+
+    /// Adds a conjunct to the field `label`, making the field if needed.
+    pub(crate) fn insert_arc(
+        &mut self,
+        node: NodeId,
+        label: Label,
+        kind: ArcKind,
+        conjunct: Conjunct,
+        meta: MetaId,
+    ) -> NodeId {
+        let (arc, new) = match self.node(node).find(label) {
+            Some(arc) => (arc, false),
+            None => {
+                let arc = self.new_node(node, label);
+                self.node_mut(arc).arc = kind;
+                self.node_mut(node).arcs.push((label, arc));
+                (arc, true)
+            }
+        };
+        let slot = self.node_mut(arc);
+        slot.arc = slot.arc.min(kind);
+        if meta != MetaId(0) && !slot.metas.contains(&meta) {
+            slot.metas.push(meta);
+        }
+        self.add_conjunct(arc, conjunct);
+        if new {
+            for index in 0..self.node(node).patterns.len() {
+                let pattern = self.node(node).patterns[index];
+                self.apply_pattern(arc, label, pattern);
+            }
+        }
+        arc
+    }
+
+    /// Adds a finished value.
+    pub(crate) fn insert_value(&mut self, node: NodeId, value: &Value, pos: Pos, info: CloseInfo) {
+        self.evidence(node, info, Mark::None);
+        self.update_cyclic_status(node, info);
+        match value {
+            Value::List(items) => {
+                self.update_kind(node, Kind::LIST, Described::Value(value.clone()), pos, info);
+                self.insert_list(node, items, info);
+            }
+            Value::Struct(fields) => {
+                self.update_kind(node, Kind::STRUCT, Described::Value(value.clone()), pos, info);
+                self.evidence(node, info, Mark::Struct);
+                let slot = self.node_mut(node);
+                slot.has_struct = true;
+                slot.is_struct = true;
+                for (index, (label, field)) in fields.iter().enumerate() {
+                    let label = self.labels.string(label);
+                    let source = self.data(field.clone());
+                    let info = CloseInfo { from_embed: false, ..info }.keyed(index as u64);
+                    let conjunct = Conjunct { source, env: super::NO_ENV, info };
+                    self.insert_arc(node, label, ArcKind::Member, conjunct, MetaId(0));
+                }
+            }
+            Value::Opaque(_) => {}
+            atom => {
+                let mut scalar = std::mem::take(&mut self.node_mut(node).scalar);
+                let result = self.add_atom(&mut scalar, atom, pos);
+                self.node_mut(node).scalar = scalar;
+                self.report(node, result, pos);
+            }
+        }
+        self.progress += 1;
+    }
+
+    pub(crate) fn insert_bound(&mut self, node: NodeId, bound: Bound, info: CloseInfo) {
+        self.evidence(node, info, Mark::None);
+        self.update_cyclic_status(node, info);
+        let pos = bound.pos;
+        let mut scalar = std::mem::take(&mut self.node_mut(node).scalar);
+        let result = self.add_bound(&mut scalar, bound);
+        self.node_mut(node).scalar = scalar;
+        self.report(node, result, pos);
+    }
+
+    pub(crate) fn update_kind(
+        &mut self,
+        node: NodeId,
+        kind: Kind,
+        by: Described,
+        pos: Pos,
+        info: CloseInfo,
+    ) {
+        self.evidence(node, info, Mark::None);
+        let mut scalar = std::mem::take(&mut self.node_mut(node).scalar);
+        let result = self.restrict_kind(&mut scalar, kind, by, pos);
+        self.node_mut(node).scalar = scalar;
+        self.report(node, result, pos);
+    }
+
+    fn report(&mut self, node: NodeId, result: Result<(), Conflict>, pos: Pos) {
+        if let Err(conflict) = result {
+            let error = self.conflict(node, conflict, pos);
+            self.add_error(node, error);
+        }
+    }
+
+    pub(crate) fn conflict(&mut self, node: NodeId, conflict: Conflict, pos: Pos) -> ErrId {
+        let saved = std::mem::replace(&mut self.current, node);
+        let error = self.error_at(Code::Eval, pos, conflict.message);
+        self.current = saved;
+        self.error_mut(error).related = conflict.related;
+        error
+    }
+
+    /// A place in the source for a conjunct.
+    pub(crate) fn source_pos(&self, source: Source) -> Pos {
+        match source {
+            Source::Expr(expr) => self.program.pos(expr),
+            Source::Struct(literal) => self.program.structure(literal).pos,
+            Source::Data(_) | Source::Node(_) | Source::Or(_) | Source::Composite(_) => Pos::NONE,
+        }
+    }
+
+    /// Adds all conjuncts of `target`, now and in future, to `node`; or shares it.
+    pub(crate) fn add_target(&mut self, node: NodeId, target: NodeId, conjunct: Conjunct) {
+        let mut info = conjunct.info;
+        {
+            let slot = self.node(target);
+            if !slot.closed_recursive && !slot.closed_once && info.embed != 0 {
+                info.from_def = false;
+            }
+        }
+        if self.deref(node) == self.deref(target) && self.node(node).shared.is_none() {
+            return;
+        }
+        if self.share(node, target, conjunct) {
+            return;
+        }
+        self.unshare(node);
+        let definition = self.refers_to_definition(conjunct.source)
+            || self.node(target).label.is_definition() && !self.node(target).anonymous;
+        if definition {
+            self.node_mut(node).is_definition = true;
+            info.from_def = true;
+        }
+        info = self.enter_reference(node, target, info, !definition);
+        if self.node(node).followed.contains(&target) {
+            return;
+        }
+        self.node_mut(node).followed.push(target);
+        self.subscribe(node, target, info);
+        let mut index = 0;
+        while let Some(part) = self.node(target).conjuncts.get(index).copied() {
+            let info = CloseInfo { key: super::node::mix(info.key, part.info.key), ..info };
+            self.schedule(node, Conjunct { info, ..part });
+            index += 1;
+        }
+        if self.node(target).closed_once {
+            self.node_mut(node).closed_once = true;
+        }
+    }
+
+    /// Asks for conjuncts added to `target` later, if there may be any.
+    fn subscribe(&mut self, node: NodeId, target: NodeId, info: CloseInfo) {
+        let parent = self.node(target).parent;
+        if parent.is_none() || self.is_complete(parent) {
+            return;
+        }
+        self.node_mut(target).notify.push(Receiver { node, info });
+    }
+
+    /// Whether no further conjuncts can reach the children of a node.
+    pub(crate) fn is_complete(&self, node: NodeId) -> bool {
+        let mut node = node;
+        while !node.is_none() {
+            let slot = self.node(node);
+            if slot.status < Status::Settled && !slot.tasks.is_empty() || slot.status == Status::New {
+                return false;
+            }
+            if slot.anonymous {
+                return true;
+            }
+            node = slot.parent;
+        }
+        true
+    }
+
+    /// Whether a conjunct names a definition or something inside one.
+    fn refers_to_definition(&self, source: Source) -> bool {
+        let Source::Expr(mut expr) = source else { return false };
+        loop {
+            match self.program.expr(expr) {
+                Expr::Field { label, .. } => return label.is_definition(),
+                Expr::Selector { label, .. } if label.is_definition() => return true,
+                Expr::Selector { base, .. } | Expr::Index { base, .. } => expr = *base,
+                _ => return false,
+            }
+        }
+    }
+
+    /// Makes `node` an alias of `target` if the reference is all there is to it.
+    fn share(&mut self, node: NodeId, target: NodeId, conjunct: Conjunct) -> bool {
+        let (slot, other) = (self.node(node), self.node(target));
+        let possible = slot.arcs.is_empty()
+            && slot.conjuncts.len() == 1
+            && slot.tasks.len() <= 1
+            && slot.patterns.is_empty()
+            && slot.disjunctions.is_empty()
+            && !slot.no_sharing
+            && slot.shared.is_none()
+            && !slot.is_disjunct
+            && !slot.has_struct
+            && slot.error.is_none()
+            && !other.anonymous
+            && !other.is_disjunct
+            && conjunct.info.cycle != CycleKind::Cyclic
+            && !(slot.closed_recursive && !other.closed_recursive);
+        if !possible || self.is_ancestor(node, target) {
+            return false;
+        }
+        let slot = self.node_mut(node);
+        slot.shared = target;
+        slot.shared_by = Some(conjunct);
+        self.evidence(node, conjunct.info, Mark::None);
+        true
+    }
+
+    /// Undoes sharing, because something else is added to the node.
+    pub(crate) fn unshare(&mut self, node: NodeId) {
+        let slot = self.node_mut(node);
+        slot.no_sharing = true;
+        if slot.shared.is_none() {
+            return;
+        }
+        let target = std::mem::replace(&mut slot.shared, NodeId::NONE);
+        if slot.status >= Status::Settled {
+            slot.status = Status::Started;
+        }
+        if let Some(conjunct) = slot.shared_by.take() {
+            self.add_target(node, target, conjunct);
+        }
+    }
+}

@@ -1,0 +1,541 @@
+//! Disjunctions: trying alternatives and keeping the defaults.
+//!
+//! Alternatives that are plain scalars are resolved on copies of the node's scalar
+//! state. Anything else is evaluated in a node of its own, which gets the conjuncts of
+//! the original and the alternative chosen; conjuncts carry an identity, so that a
+//! disjunction nested anywhere in them finds its choice again.
+
+use std::rc::Rc;
+
+use super::node::{Disjunction, Pending};
+use super::scalar::{Bound, Check, Scalar};
+use super::{Base, EnvId, ErrId, Error, Evaluator, NodeId, Source, Status, Val};
+use crate::diagnostic::Code;
+use crate::ir::{Expr, ExprId};
+use crate::token::Pos;
+use crate::value::{Kind, Value};
+
+/// Whether an alternative is a default. The order is that of combination: the later wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Mode {
+    Maybe,
+    Default,
+    Not,
+}
+
+fn mode(marked: bool, default: bool) -> Mode {
+    match (marked, default) {
+        (false, _) => Mode::Maybe,
+        (true, true) => Mode::Default,
+        (true, false) => Mode::Not,
+    }
+}
+
+/// A scalar constraint of an alternative.
+#[derive(Debug, Clone)]
+enum Constraint {
+    Kind(Kind, Pos),
+    Atom(Value, Pos),
+    Bound(Bound),
+    Fails(ErrId),
+}
+
+type Term = (Vec<Constraint>, Mode);
+
+/// An alternative that survived, with the mode of each disjunction it passed.
+struct Leaf {
+    node: NodeId,
+    modes: Vec<(u64, Mode)>,
+}
+
+impl Evaluator {
+    /// The source and the default mark of one alternative.
+    pub(crate) fn term(&self, pending: Pending, index: u32) -> Option<(Source, Mode)> {
+        match pending.source {
+            Source::Expr(expr) => {
+                let Expr::Disjunction { terms, marked } = self.program.expr(expr) else {
+                    return None;
+                };
+                let term = terms.get(index as usize)?;
+                Some((Source::Expr(term.value), mode(*marked, term.default)))
+            }
+            Source::Or(list) => {
+                let node = *self.alternatives.get(list as usize)?.get(index as usize)?;
+                Some((Source::Node(node), Mode::Maybe))
+            }
+            _ => None,
+        }
+    }
+
+    /// Resolves the disjunctions of a node all of whose other tasks are done.
+    pub(crate) fn resolve_disjunctions(&mut self, node: NodeId) {
+        if self.node(node).disjunctions.is_empty() {
+            return;
+        }
+        let failed = self.node(node).error.is_some_and(|e| !self.error(e).code.is_temporary());
+        if failed {
+            return;
+        }
+        let pending = self.node(node).disjunctions.clone();
+        if self.resolve_scalars(node, &pending) {
+            self.node_mut(node).disjunctions.clear();
+            return;
+        }
+        if self.node(node).is_disjunct {
+            // The alternative being tried branches further; its owner collects the leaves.
+            return;
+        }
+        self.resolve_general(node, &pending);
+    }
+
+    /// Resolves disjunctions whose alternatives are all scalars; false if they are not.
+    fn resolve_scalars(&mut self, node: NodeId, pending: &[Pending]) -> bool {
+        let slot = self.node(node);
+        let calls = slot.scalar.checks.iter().any(|check| matches!(check, Check::Call { .. }));
+        if slot.has_struct || slot.list.is_some() || calls || !slot.arcs.is_empty() {
+            return false;
+        }
+        let current = std::mem::replace(&mut self.current, node);
+        let mut disjunctions = Vec::with_capacity(pending.len());
+        for disjunction in pending {
+            let Source::Expr(expr) = disjunction.source else { break };
+            match self.scalar_terms(expr, disjunction.env, 0) {
+                Some(terms) => disjunctions.push(terms),
+                None => break,
+            }
+        }
+        let complete = disjunctions.len() == pending.len();
+        if complete {
+            self.cross_scalars(node, &disjunctions);
+        }
+        self.current = current;
+        complete
+    }
+
+    /// The alternatives of a disjunction expression as scalar constraints.
+    fn scalar_terms(&mut self, expr: ExprId, env: EnvId, depth: u32) -> Option<Vec<Term>> {
+        let program = self.program.clone();
+        let Expr::Disjunction { terms, marked } = program.expr(expr) else { return None };
+        let mut all: Vec<Term> = Vec::with_capacity(terms.len());
+        let mut nested_marks = false;
+        for term in terms {
+            let own = mode(*marked, term.default);
+            let inner = self.scalar_term(term.value, env, depth)?;
+            for (constraints, nested) in inner {
+                let combined = own.max(nested);
+                nested_marks |= nested != Mode::Maybe;
+                all.push((constraints, combined));
+            }
+        }
+        if nested_marks {
+            for (_, mode) in &mut all {
+                if *mode == Mode::Maybe {
+                    *mode = Mode::Not;
+                }
+            }
+        }
+        Some(all)
+    }
+
+    fn scalar_term(&mut self, expr: ExprId, env: EnvId, depth: u32) -> Option<Vec<Term>> {
+        let program = self.program.clone();
+        let pos = program.pos(expr);
+        let one = |constraint| Some(vec![(vec![constraint], Mode::Maybe)]);
+        match program.expr(expr) {
+            Expr::Value(value) => one(Constraint::Atom(value.clone(), pos)),
+            Expr::Type(kind) => one(Constraint::Kind(*kind, pos)),
+            Expr::Top => Some(vec![(Vec::new(), Mode::Maybe)]),
+            Expr::Range(kind, bounds) => {
+                let mut all = vec![Constraint::Kind(*kind, pos)];
+                for (op, value) in bounds {
+                    all.push(Constraint::Bound(Bound { op: *op, value: value.clone(), pos }));
+                }
+                Some(vec![(all, Mode::Maybe)])
+            }
+            Expr::Bound(op, operand) => {
+                let value = self.bound_operand(expr, *op, *operand, env).ok()?;
+                one(Constraint::Bound(Bound { op: *op, value, pos }))
+            }
+            Expr::Bottom => {
+                let message = "explicit error (_|_ literal) in source";
+                let error = self.error_at(Code::User, pos, message);
+                one(Constraint::Fails(error))
+            }
+            Expr::Disjunction { .. } if depth < 32 => self.scalar_terms(expr, env, depth + 1),
+            reference if reference.is_reference() => self.referenced_terms(expr, env),
+            _ => None,
+        }
+    }
+
+    /// A referenced alternative, if its value is scalar.
+    fn referenced_terms(&mut self, expr: ExprId, env: EnvId) -> Option<Vec<Term>> {
+        let node = match self.eval(expr, env).ok()? {
+            Val::Atom(value) if !matches!(value, Value::List(_) | Value::Struct(_)) => {
+                let pos = self.program.pos(expr);
+                return Some(vec![(vec![Constraint::Atom(value, pos)], Mode::Maybe)]);
+            }
+            Val::Node(node) => self.deref(node),
+            _ => return None,
+        };
+        if self.node(node).status < Status::Settled {
+            return None;
+        }
+        match self.node(node).base.clone() {
+            Base::Scalar => Some(vec![(self.node_constraints(node)?, Mode::Maybe)]),
+            Base::Disjunction(disjunction) => {
+                let mut all = Vec::new();
+                for (index, value) in disjunction.values.iter().enumerate() {
+                    let value = self.deref(*value);
+                    if !matches!(self.node(value).base, Base::Scalar) {
+                        return None;
+                    }
+                    let default = mode(disjunction.defaults > 0, index < disjunction.defaults);
+                    all.push((self.node_constraints(value)?, default));
+                }
+                Some(all)
+            }
+            _ => None,
+        }
+    }
+
+    fn node_constraints(&self, node: NodeId) -> Option<Vec<Constraint>> {
+        let scalar = &self.node(node).scalar;
+        let pos = scalar.atom_pos;
+        if let Some(atom) = &scalar.atom {
+            return Some(vec![Constraint::Atom(atom.clone(), pos)]);
+        }
+        let mut all = vec![Constraint::Kind(scalar.kind, pos)];
+        if scalar.kind.intersects(Kind(Kind::STRUCT.0 | Kind::LIST.0)) && scalar.kind != Kind::TOP {
+            return None;
+        }
+        for bound in scalar.lower.iter().chain(&scalar.upper) {
+            all.push(Constraint::Bound(bound.clone()));
+        }
+        for check in &scalar.checks {
+            match check {
+                Check::Bound(bound) => all.push(Constraint::Bound(bound.clone())),
+                Check::Call { .. } => return None,
+            }
+        }
+        Some(all)
+    }
+
+    fn cross_scalars(&mut self, node: NodeId, disjunctions: &[Vec<Term>]) {
+        let start = self.node(node).scalar.clone();
+        let mut cross: Vec<(Scalar, Mode)> = vec![(start, Mode::Maybe)];
+        for terms in disjunctions {
+            let mut survivors: Vec<(Scalar, Mode, Mode)> = Vec::new();
+            let mut errors = Vec::new();
+            for (scalar, left) in &cross {
+                for (constraints, right) in terms {
+                    self.counters.disjuncts += 1;
+                    if !self.step() || survivors.len() > self.budget.disjuncts {
+                        let error = self.exhaust("disjunction");
+                        self.add_error(node, error);
+                        return;
+                    }
+                    match self.apply_constraints(node, scalar, constraints) {
+                        Ok(result) => survivors.push((result, *left, *right)),
+                        Err(error) => errors.push(error),
+                    }
+                }
+            }
+            if survivors.is_empty() {
+                self.empty_disjunction(node, errors);
+                return;
+            }
+            cross = combine_modes(survivors);
+            cross = self.dedupe_scalars(cross);
+        }
+        self.store_scalars(node, cross);
+    }
+
+    fn apply_constraints(
+        &mut self,
+        node: NodeId,
+        scalar: &Scalar,
+        constraints: &[Constraint],
+    ) -> Result<Scalar, ErrId> {
+        let mut scalar = scalar.clone();
+        for constraint in constraints {
+            let (result, pos) = match constraint {
+                Constraint::Kind(kind, pos) => {
+                    let by = super::scalar::Described::Kind(*kind);
+                    (self.restrict_kind(&mut scalar, *kind, by, *pos), *pos)
+                }
+                Constraint::Atom(value, pos) => (self.add_atom(&mut scalar, value, *pos), *pos),
+                Constraint::Bound(bound) => {
+                    (self.add_bound(&mut scalar, bound.clone()), bound.pos)
+                }
+                Constraint::Fails(error) => return Err(*error),
+            };
+            if let Err(conflict) = result {
+                return Err(self.conflict(node, conflict, pos));
+            }
+        }
+        if let Some(atom) = scalar.atom.clone() {
+            let checks = scalar.checks.iter().filter_map(|check| match check {
+                Check::Bound(bound) => Some(bound),
+                Check::Call { .. } => None,
+            });
+            let bounds: Vec<Bound> =
+                scalar.lower.iter().chain(&scalar.upper).chain(checks).cloned().collect();
+            for bound in bounds {
+                if let Some(error) = self.bound_error(&atom, &bound) {
+                    return Err(error);
+                }
+            }
+        }
+        Ok(scalar)
+    }
+
+    fn dedupe_scalars(&self, cross: Vec<(Scalar, Mode)>) -> Vec<(Scalar, Mode)> {
+        let mut unique: Vec<(Scalar, Mode)> = Vec::with_capacity(cross.len());
+        for (scalar, mode) in cross {
+            let known = unique.iter_mut().find(|(other, _)| self.scalars_equal(other, &scalar));
+            match known {
+                Some((_, known)) => {
+                    if mode == Mode::Default {
+                        *known = Mode::Default;
+                    }
+                }
+                None => unique.push((scalar, mode)),
+            }
+        }
+        unique
+    }
+
+    fn store_scalars(&mut self, node: NodeId, mut cross: Vec<(Scalar, Mode)>) {
+        if cross.len() == 1 {
+            if let Some((scalar, _)) = cross.pop() {
+                self.node_mut(node).scalar = scalar;
+            }
+            return;
+        }
+        let (parent, label) = (self.node(node).parent, self.node(node).label);
+        let mut values = Vec::with_capacity(cross.len());
+        for (scalar, mode) in cross {
+            let value = self.new_node(parent, label);
+            let slot = self.node_mut(value);
+            slot.scalar = scalar;
+            slot.base = Base::Scalar;
+            slot.status = Status::Final;
+            slot.is_disjunct = true;
+            values.push((value, mode));
+        }
+        self.store_values(node, values);
+    }
+
+    fn store_values(&mut self, node: NodeId, values: Vec<(NodeId, Mode)>) {
+        let (mut ordered, rest): (Vec<_>, Vec<_>) =
+            values.into_iter().partition(|(_, mode)| *mode == Mode::Default);
+        let defaults = ordered.len();
+        ordered.extend(rest);
+        let values = ordered.into_iter().map(|(node, _)| node).collect();
+        self.node_mut(node).base = Base::Disjunction(Rc::new(Disjunction { values, defaults }));
+        self.progress += 1;
+    }
+
+    /// Records that no alternative is left.
+    fn empty_disjunction(&mut self, node: NodeId, mut errors: Vec<ErrId>) {
+        let user = errors.iter().any(|error| self.error(*error).code == Code::User);
+        if user {
+            errors.retain(|error| self.error(*error).code == Code::User);
+        }
+        let mut distinct: Vec<ErrId> = Vec::new();
+        for error in errors {
+            for leaf in self.leaves(error) {
+                let duplicate = distinct.iter().any(|known| {
+                    let (a, b) = (self.error(*known), self.error(leaf));
+                    a.message == b.message && a.node == b.node
+                });
+                if !duplicate {
+                    distinct.push(leaf);
+                }
+            }
+        }
+        // The mildest code wins: more data may turn one alternative into a value.
+        let code = distinct.iter().map(|error| self.error(*error).code).max().unwrap_or(Code::Eval);
+        if let [only] = distinct.as_slice() {
+            self.add_error(node, *only);
+            return;
+        }
+        let current = std::mem::replace(&mut self.current, node);
+        let message = format!("{} errors in empty disjunction:", distinct.len());
+        let pos = self.node_pos(node);
+        let head = self.error_at(code, pos, message);
+        self.current = current;
+        let mut parts = vec![head];
+        parts.extend(distinct);
+        let error = self.push_error(Error {
+            code,
+            message: String::new(),
+            pos,
+            related: Vec::new(),
+            node,
+            parts,
+            pending: false,
+            not_allowed: false,
+        });
+        self.add_error(node, error);
+    }
+
+    fn resolve_general(&mut self, node: NodeId, pending: &[Pending]) {
+        let mut leaves = Vec::new();
+        let mut errors = Vec::new();
+        let saved = self.node(node).disjunct;
+        let first = pending[0];
+        let choices = self.node(node).choices.clone();
+        self.branch(node, first, &choices, &[], &mut leaves, &mut errors);
+        self.node_mut(node).disjunct = saved;
+        if self.exhausted.is_some() {
+            let error = self.exhaust("disjunction");
+            self.add_error(node, error);
+            return;
+        }
+        if leaves.is_empty() {
+            self.empty_disjunction(node, errors);
+            return;
+        }
+        let order: Vec<u64> = pending.iter().map(|pending| pending.info.key).collect();
+        let values = self.combine_leaves(leaves, &order);
+        if let [(only, _)] = values.as_slice() {
+            let only = *only;
+            let slot = self.node_mut(node);
+            slot.disjunct = only;
+            self.progress += 1;
+            return;
+        }
+        self.store_values(node, values);
+    }
+
+    /// Tries every alternative of one disjunction on top of the choices already made.
+    fn branch(
+        &mut self,
+        owner: NodeId,
+        pending: Pending,
+        choices: &[(u64, u32)],
+        modes: &[(u64, Mode)],
+        leaves: &mut Vec<Leaf>,
+        errors: &mut Vec<ErrId>,
+    ) {
+        let mut index = 0;
+        while let Some((_, mode)) = self.term(pending, index) {
+            let choice = index;
+            index += 1;
+            if leaves.len() >= self.budget.disjuncts || !self.step() {
+                self.exhaust("disjunction");
+                return;
+            }
+            let mut chosen = choices.to_vec();
+            chosen.push((pending.info.key, choice));
+            let mut marks = modes.to_vec();
+            marks.push((pending.info.key, mode));
+            let outcome =
+                self.deeper(|this| this.try_alternative(owner, chosen, &marks, leaves, errors));
+            if let Err(error) = outcome {
+                errors.push(error);
+                return;
+            }
+        }
+    }
+
+    fn try_alternative(
+        &mut self,
+        owner: NodeId,
+        choices: Vec<(u64, u32)>,
+        modes: &[(u64, Mode)],
+        leaves: &mut Vec<Leaf>,
+        errors: &mut Vec<ErrId>,
+    ) {
+        self.counters.disjuncts += 1;
+        let (parent, label) = (self.node(owner).parent, self.node(owner).label);
+        let node = self.new_node(parent, label);
+        let original = self.node(owner);
+        let (conjuncts, arc, metas) =
+            (original.conjuncts.clone(), original.arc, original.metas.clone());
+        let (anonymous, drop_parent) = (original.anonymous, original.drop_parent_requirements);
+        let closed_once = original.closed_once;
+        let slot = self.node_mut(node);
+        slot.conjuncts = conjuncts;
+        slot.arc = arc;
+        slot.metas = metas;
+        slot.choices.clone_from(&choices);
+        slot.is_disjunct = true;
+        slot.no_sharing = true;
+        slot.anonymous = anonymous;
+        slot.drop_parent_requirements = drop_parent;
+        slot.closed_once = closed_once;
+        let saved = std::mem::replace(&mut self.node_mut(owner).disjunct, node);
+        self.settle(node, true);
+        let branching = self.node(node).disjunctions.first().copied();
+        let failed = self.node(node).error.is_some_and(|e| !self.error(e).code.is_temporary());
+        match branching {
+            Some(next) if !failed => {
+                self.branch(owner, next, &choices, modes, leaves, errors);
+            }
+            _ => {
+                self.finalize(node);
+                let slot = self.node(node);
+                match slot.error.or(slot.child_error) {
+                    Some(error) => errors.push(error),
+                    None => leaves.push(Leaf { node, modes: modes.to_vec() }),
+                }
+            }
+        }
+        self.node_mut(owner).disjunct = saved;
+    }
+
+    /// Works out which of the surviving alternatives are defaults, and merges equal ones.
+    fn combine_leaves(&mut self, leaves: Vec<Leaf>, order: &[u64]) -> Vec<(NodeId, Mode)> {
+        // A nested disjunction counts for the one it stands in: fold by position on the path.
+        let mut modes: Vec<Mode> = vec![Mode::Maybe; leaves.len()];
+        let depth = leaves.iter().map(|leaf| leaf.modes.len()).max().unwrap_or(0);
+        for level in 0..depth {
+            let at = |leaf: &Leaf| leaf.modes.get(level).map_or(Mode::Maybe, |(_, mode)| *mode);
+            let left_drops = !modes.contains(&Mode::Default);
+            let right_drops = !leaves.iter().any(|leaf| at(leaf) == Mode::Default);
+            let nested = leaves.iter().any(|leaf| {
+                leaf.modes.get(level).is_some_and(|(key, mode)| {
+                    !order.contains(key) && *mode != Mode::Maybe
+                })
+            });
+            for (mode, leaf) in modes.iter_mut().zip(&leaves) {
+                let left = if left_drops && !nested { Mode::Maybe } else { *mode };
+                let right = if right_drops && !nested { Mode::Maybe } else { at(leaf) };
+                *mode = left.max(right);
+            }
+            if nested {
+                for mode in &mut modes {
+                    if *mode == Mode::Maybe {
+                        *mode = Mode::Not;
+                    }
+                }
+            }
+        }
+        let mut unique: Vec<(NodeId, Mode)> = Vec::new();
+        for (leaf, mode) in leaves.into_iter().zip(modes) {
+            let known = unique.iter().position(|(other, _)| self.nodes_equal(*other, leaf.node));
+            match known {
+                Some(index) if mode == Mode::Default => unique[index].1 = Mode::Default,
+                Some(_) => {}
+                None => unique.push((leaf.node, mode)),
+            }
+        }
+        unique
+    }
+}
+
+/// Combines the marks of two disjunctions; a side that lost all its defaults has none.
+fn combine_modes(survivors: Vec<(Scalar, Mode, Mode)>) -> Vec<(Scalar, Mode)> {
+    let left_drops = !survivors.iter().any(|(_, left, _)| *left == Mode::Default);
+    let right_drops = !survivors.iter().any(|(_, _, right)| *right == Mode::Default);
+    survivors
+        .into_iter()
+        .map(|(scalar, left, right)| {
+            let left = if left_drops { Mode::Maybe } else { left };
+            let right = if right_drops { Mode::Maybe } else { right };
+            (scalar, left.max(right))
+        })
+        .collect()
+}

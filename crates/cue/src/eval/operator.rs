@@ -1,0 +1,216 @@
+//! Binary operators on concrete operands.
+
+use std::cmp::Ordering;
+
+use super::scalar::{compare, equal_values};
+use super::{ErrId, Evaluator, Val};
+use crate::ast::BinaryOp;
+use crate::diagnostic::Code;
+use crate::number::{Number, NumberError};
+use crate::token::Pos;
+use crate::value::{Kind, Value};
+
+impl Evaluator {
+    /// Applies an operator.
+    pub(crate) fn operate(
+        &mut self,
+        op: BinaryOp,
+        left: Val,
+        right: Val,
+        pos: Pos,
+    ) -> Result<Val, ErrId> {
+        let (left_kind, right_kind) = (self.kind_of(&left), self.kind_of(&right));
+        let truth = |value: bool| Ok(Val::Atom(Value::Bool(value)));
+        let atoms = (self.atom(&left), self.atom(&right));
+        match (op, &atoms.0, &atoms.1) {
+            (BinaryOp::Equal | BinaryOp::NotEqual, _, _) => {
+                let equal = self.equality(&left, &right, left_kind, right_kind, op, pos)?;
+                return truth(equal == (op == BinaryOp::Equal));
+            }
+            (
+                BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Greater | BinaryOp::GreaterEqual,
+                Some(a),
+                Some(b),
+            ) if a.kind() != Kind::BOOL && a.kind() != Kind::NULL => {
+                if let Some(order) = compare(a, b) {
+                    return truth(match op {
+                        BinaryOp::Less => order == Ordering::Less,
+                        BinaryOp::LessEqual => order != Ordering::Greater,
+                        BinaryOp::Greater => order == Ordering::Greater,
+                        _ => order != Ordering::Less,
+                    });
+                }
+            }
+            (BinaryOp::LogicalAnd | BinaryOp::LogicalOr, a, b) => {
+                let (Some(Value::Bool(a)), Some(Value::Bool(b))) = (a, b) else {
+                    let (bad, kind) = if matches!(a, Some(Value::Bool(_))) {
+                        (&right, right_kind)
+                    } else {
+                        (&left, left_kind)
+                    };
+                    let text = self.show(bad);
+                    let message =
+                        format!("cannot use {text} (type {kind}) as type bool in {}", op.text());
+                    return Err(self.error_at(Code::Eval, pos, message));
+                };
+                return truth(if op == BinaryOp::LogicalAnd { *a && *b } else { *a || *b });
+            }
+            (BinaryOp::Match | BinaryOp::NotMatch, Some(a), Some(b))
+                if matches!(a, Value::String(_) | Value::Bytes(_))
+                    && matches!(b, Value::String(_) | Value::Bytes(_)) =>
+            {
+                return match self.matches_regex(a, b) {
+                    Ok(found) => truth(found == (op == BinaryOp::Match)),
+                    Err(message) => Err(self.error_at(Code::Eval, pos, message)),
+                };
+            }
+            (BinaryOp::Add, Some(Value::String(a)), Some(Value::String(b))) => {
+                self.check_output(a.len() + b.len())?;
+                return Ok(Val::Atom(Value::string(format!("{a}{b}"))));
+            }
+            (BinaryOp::Add, Some(Value::Bytes(a)), Some(Value::Bytes(b))) => {
+                self.check_output(a.len() + b.len())?;
+                return Ok(Val::Atom(Value::Bytes([&**a, &**b].concat().into())));
+            }
+            (_, Some(Value::Number(a)), Some(Value::Number(b))) => {
+                if let Some(result) = arithmetic(op, a, b) {
+                    return match result {
+                        Ok(number) => Ok(Val::Atom(Value::Number(number))),
+                        Err(error) => Err(self.error_at(Code::Eval, pos, error.to_string())),
+                    };
+                }
+            }
+            (BinaryOp::Multiply, Some(Value::Number(count)), Some(other))
+            | (BinaryOp::Multiply, Some(other), Some(Value::Number(count)))
+                if count.is_int() && matches!(other, Value::String(_) | Value::Bytes(_)) =>
+            {
+                return self.repeat(other, count, pos);
+            }
+            _ => {}
+        }
+        if let Some(result) = self.list_arithmetic(op, &left, &right, pos) {
+            return result;
+        }
+        let (a, b) = (self.show(&left), self.show(&right));
+        let message = format!(
+            "invalid operands {a} and {b} to '{}' (type {left_kind} and {right_kind})",
+            op.text()
+        );
+        Err(self.error_at(Code::Eval, pos, message))
+    }
+
+    fn check_output(&mut self, length: usize) -> Result<(), ErrId> {
+        if length > self.budget.output { Err(self.exhaust("output")) } else { Ok(()) }
+    }
+
+    fn equality(
+        &mut self,
+        left: &Val,
+        right: &Val,
+        left_kind: Kind,
+        right_kind: Kind,
+        op: BinaryOp,
+        pos: Pos,
+    ) -> Result<bool, ErrId> {
+        if let (Some(a), Some(b)) = (self.atom(left), self.atom(right)) {
+            let comparable = left_kind == right_kind
+                || Kind::NUMBER.contains(left_kind) && Kind::NUMBER.contains(right_kind)
+                || left_kind == Kind::NULL
+                || right_kind == Kind::NULL;
+            if comparable {
+                return Ok(equal_values(&a, &b));
+            }
+        } else if left_kind == Kind::NULL || right_kind == Kind::NULL {
+            return Ok(false);
+        } else if left_kind == right_kind && left_kind == Kind::LIST {
+            let (a, b) = (self.plain_value(left)?, self.plain_value(right)?);
+            return Ok(equal_values(&a, &b));
+        }
+        let (a, b) = (self.show(left), self.show(right));
+        let message = format!(
+            "invalid operands {a} and {b} to '{}' (type {left_kind} and {right_kind})",
+            op.text()
+        );
+        Err(self.error_at(Code::Eval, pos, message))
+    }
+
+    fn repeat(&mut self, value: &Value, count: &Number, pos: Pos) -> Result<Val, ErrId> {
+        let Some(count) = count.to_usize() else {
+            let message = format!("cannot convert negative number to uint64: {count}");
+            return Err(self.error_at(Code::Eval, pos, message));
+        };
+        match value {
+            Value::String(text) => {
+                self.check_output(text.len().saturating_mul(count))?;
+                Ok(Val::Atom(Value::string(text.repeat(count))))
+            }
+            Value::Bytes(bytes) => {
+                self.check_output(bytes.len().saturating_mul(count))?;
+                Ok(Val::Atom(Value::Bytes(bytes.repeat(count).into())))
+            }
+            other => Ok(Val::Atom(other.clone())),
+        }
+    }
+
+    /// `+` and `*` on lists: dropped from the language, still used by templates in the field, so
+    /// they mean concatenation and repetition here.
+    fn list_arithmetic(
+        &mut self,
+        op: BinaryOp,
+        left: &Val,
+        right: &Val,
+        pos: Pos,
+    ) -> Option<Result<Val, ErrId>> {
+        let (left_items, right_items) = (self.list_items(left), self.list_items(right));
+        let items = match (op, left_items, right_items) {
+            (BinaryOp::Add, Some(mut items), Some(more)) => {
+                items.extend(more);
+                items
+            }
+            (BinaryOp::Multiply, Some(items), None) => self.repeated(items, right)?,
+            (BinaryOp::Multiply, None, Some(items)) => self.repeated(items, left)?,
+            _ => return None,
+        };
+        if items.len() > self.budget.output {
+            return Some(Err(self.exhaust("output")));
+        }
+        let _ = pos;
+        Some(Ok(self.returned(Value::List(items.into()))))
+    }
+
+    fn repeated(&mut self, items: Vec<Value>, count: &Val) -> Option<Vec<Value>> {
+        let Some(Value::Number(count)) = self.atom(count) else { return None };
+        let count = count.to_usize()?;
+        if items.len().saturating_mul(count) > self.budget.output {
+            self.exhaust("output");
+            return Some(Vec::new());
+        }
+        Some(items.iter().cloned().cycle().take(items.len() * count).collect())
+    }
+
+    /// The elements of a list value, each by handle.
+    pub(crate) fn list_items(&mut self, value: &Val) -> Option<Vec<Value>> {
+        match value {
+            Val::Atom(Value::List(items)) => Some(items.to_vec()),
+            Val::Node(node) => {
+                let node = self.deref(*node);
+                let length = self.node(node).list?.length;
+                let elements: Vec<_> = (0..length)
+                    .filter_map(|index| self.node(node).find(crate::label::Label::index(index)))
+                    .collect();
+                Some(elements.into_iter().map(|element| self.opaque(element)).collect())
+            }
+            _ => None,
+        }
+    }
+}
+
+fn arithmetic(op: BinaryOp, left: &Number, right: &Number) -> Option<Result<Number, NumberError>> {
+    Some(match op {
+        BinaryOp::Add => left.add(right),
+        BinaryOp::Subtract => left.sub(right),
+        BinaryOp::Multiply => left.mul(right),
+        BinaryOp::Divide => left.quo(right),
+        _ => return None,
+    })
+}

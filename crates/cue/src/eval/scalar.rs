@@ -1,0 +1,294 @@
+//! What is known of a value that is no struct or list: its kinds, an atom, bounds.
+
+use std::cmp::Ordering;
+
+use super::{Evaluator, Val};
+use crate::ir::{BoundOp, Callee};
+use crate::number::Number;
+use crate::token::Pos;
+use crate::value::{Kind, Value};
+
+/// A comparison with a concrete value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bound {
+    pub(crate) op: BoundOp,
+    pub(crate) value: Value,
+    pub(crate) pos: Pos,
+}
+
+/// A check that runs once the value is known.
+#[derive(Debug, Clone)]
+pub(crate) enum Check {
+    Bound(Bound),
+    Call { callee: Callee, arguments: Vec<Val>, pos: Pos },
+}
+
+/// The scalar side of a node.
+#[derive(Debug, Clone)]
+pub(crate) struct Scalar {
+    pub(crate) kind: Kind,
+    /// What last narrowed the kind, printed in conflicts.
+    pub(crate) kind_text: Option<Described>,
+    pub(crate) atom: Option<Value>,
+    pub(crate) atom_pos: Pos,
+    pub(crate) lower: Option<Bound>,
+    pub(crate) upper: Option<Bound>,
+    pub(crate) checks: Vec<Check>,
+}
+
+/// How a conjunct is named in messages.
+#[derive(Debug, Clone)]
+pub(crate) enum Described {
+    Value(Value),
+    Expr(crate::ir::ExprId),
+    Literal(crate::ir::StructId),
+    Kind(Kind),
+    Bound(Bound),
+    Text(&'static str),
+}
+
+impl Default for Scalar {
+    fn default() -> Self {
+        Self {
+            kind: Kind::TOP,
+            kind_text: None,
+            atom: None,
+            atom_pos: Pos::NONE,
+            lower: None,
+            upper: None,
+            checks: Vec::new(),
+        }
+    }
+}
+
+/// A contradiction between two constraints.
+#[derive(Debug)]
+pub(crate) struct Conflict {
+    pub(crate) message: String,
+    pub(crate) related: Vec<Pos>,
+}
+
+impl Scalar {
+    /// Whether nothing but the kind is known.
+    pub(crate) fn is_plain_kind(&self) -> bool {
+        self.atom.is_none() && self.lower.is_none() && self.upper.is_none() && self.checks.is_empty()
+    }
+
+    /// Whether nothing at all is known.
+    pub(crate) fn is_top(&self) -> bool {
+        self.kind == Kind::TOP && self.is_plain_kind()
+    }
+}
+
+impl Evaluator {
+    /// Restricts the kinds.
+    pub(crate) fn restrict_kind(
+        &mut self,
+        scalar: &mut Scalar,
+        kind: Kind,
+        by: Described,
+        pos: Pos,
+    ) -> Result<(), Conflict> {
+        let met = scalar.kind & kind;
+        if met.is_empty() {
+            if scalar.kind.is_empty() {
+                return Ok(());
+            }
+            let other = match (&scalar.atom, &scalar.kind_text) {
+                (Some(atom), _) => Described::Value(atom.clone()),
+                (None, Some(text)) => text.clone(),
+                (None, None) => Described::Kind(scalar.kind),
+            };
+            let (left, right) = (self.describe(&other), self.describe(&by));
+            let message = format!(
+                "conflicting values {left} and {right} (mismatched types {} and {kind})",
+                scalar.kind
+            );
+            scalar.kind = Kind::BOTTOM;
+            return Err(Conflict { message, related: vec![scalar.atom_pos, pos] });
+        }
+        if met != scalar.kind || scalar.kind_text.is_none() {
+            scalar.kind_text = Some(by);
+            if scalar.atom.is_none() {
+                scalar.atom_pos = pos;
+            }
+        }
+        scalar.kind = met;
+        Ok(())
+    }
+
+    /// Adds an atom.
+    pub(crate) fn add_atom(
+        &mut self,
+        scalar: &mut Scalar,
+        value: &Value,
+        pos: Pos,
+    ) -> Result<(), Conflict> {
+        if let Some(known) = &scalar.atom {
+            if atoms_equal(known, value) {
+                return Ok(());
+            }
+            if known.kind() == value.kind() {
+                let message = format!(
+                    "conflicting values {} and {}",
+                    self.show_value(value),
+                    self.show_value(known)
+                );
+                scalar.kind = Kind::BOTTOM;
+                return Err(Conflict { message, related: vec![scalar.atom_pos, pos] });
+            }
+        }
+        self.restrict_kind(scalar, value.kind(), Described::Value(value.clone()), pos)?;
+        scalar.atom = Some(value.clone());
+        scalar.atom_pos = pos;
+        Ok(())
+    }
+
+    /// Adds a comparison, simplifying it with those already there.
+    pub(crate) fn add_bound(&mut self, scalar: &mut Scalar, bound: Bound) -> Result<(), Conflict> {
+        let kind = bound_kind(&bound);
+        self.restrict_kind(scalar, kind, Described::Bound(bound.clone()), bound.pos)?;
+        match bound.op {
+            BoundOp::Less | BoundOp::LessEqual => {
+                scalar.upper = Some(tighter(scalar.upper.take(), bound, Ordering::Less));
+            }
+            BoundOp::Greater | BoundOp::GreaterEqual => {
+                scalar.lower = Some(tighter(scalar.lower.take(), bound, Ordering::Greater));
+            }
+            BoundOp::NotEqual | BoundOp::Match | BoundOp::NotMatch => {
+                let same = |check: &Check| {
+                    matches!(check, Check::Bound(known)
+                        if known.op == bound.op && atoms_equal(&known.value, &bound.value))
+                };
+                if !scalar.checks.iter().any(same) {
+                    scalar.checks.push(Check::Bound(bound));
+                }
+            }
+        }
+        self.check_range(scalar)
+    }
+
+    /// Rejects `>5 & <3`; keeps everything that leaves room for a value.
+    fn check_range(&mut self, scalar: &mut Scalar) -> Result<(), Conflict> {
+        let (Some(lower), Some(upper)) = (&scalar.lower, &scalar.upper) else { return Ok(()) };
+        let strict = lower.op == BoundOp::Greater || upper.op == BoundOp::Less;
+        let empty = match compare(&lower.value, &upper.value) {
+            Some(Ordering::Greater) => true,
+            Some(Ordering::Equal) => strict,
+            Some(Ordering::Less) => integer_gap_is_empty(scalar.kind, lower, upper),
+            None => false,
+        };
+        if !empty {
+            return Ok(());
+        }
+        let what = match &lower.value {
+            Value::Number(_) if scalar.kind == Kind::INT => "integer bounds",
+            Value::Number(_) => "number bounds",
+            Value::Bytes(_) => "bytes bounds",
+            _ => "string bounds",
+        };
+        let message = format!(
+            "incompatible {what} {}{} and {}{}",
+            upper.op.text(),
+            self.show_value(&upper.value),
+            lower.op.text(),
+            self.show_value(&lower.value)
+        );
+        let related = vec![lower.pos, upper.pos];
+        scalar.kind = Kind::BOTTOM;
+        Err(Conflict { message, related })
+    }
+
+    /// Checks a concrete value against one comparison.
+    pub(crate) fn satisfies(&mut self, value: &Value, bound: &Bound) -> Result<bool, String> {
+        let order = || compare(value, &bound.value);
+        Ok(match bound.op {
+            BoundOp::Less => order() == Some(Ordering::Less),
+            BoundOp::LessEqual => matches!(order(), Some(Ordering::Less | Ordering::Equal)),
+            BoundOp::Greater => order() == Some(Ordering::Greater),
+            BoundOp::GreaterEqual => matches!(order(), Some(Ordering::Greater | Ordering::Equal)),
+            BoundOp::NotEqual => !equal_values(value, &bound.value),
+            BoundOp::Match => self.matches_regex(value, &bound.value)?,
+            BoundOp::NotMatch => !self.matches_regex(value, &bound.value)?,
+        })
+    }
+}
+
+/// The kinds a comparison admits.
+pub(crate) fn bound_kind(bound: &Bound) -> Kind {
+    match (bound.op, &bound.value) {
+        (BoundOp::NotEqual, Value::Null) => Kind(Kind::TOP.0 & !Kind::NULL.0),
+        (BoundOp::NotEqual, value) if value.kind() != Kind::LIST && value.kind() != Kind::STRUCT => {
+            // The reference leaves the kind open for `!=` with any other value.
+            same_family(value.kind())
+        }
+        (BoundOp::NotEqual, _) => Kind::TOP,
+        (BoundOp::Match | BoundOp::NotMatch, _) => Kind::STRING | Kind::BYTES,
+        (_, value) => same_family(value.kind()),
+    }
+}
+
+fn same_family(kind: Kind) -> Kind {
+    if Kind::NUMBER.intersects(kind) { Kind::NUMBER } else { kind }
+}
+
+/// Of two comparisons in one direction, the one that says more.
+fn tighter(known: Option<Bound>, new: Bound, direction: Ordering) -> Bound {
+    let Some(known) = known else { return new };
+    match compare(&new.value, &known.value) {
+        Some(order) if order == direction => new,
+        Some(Ordering::Equal) => {
+            let strict = |bound: &Bound| matches!(bound.op, BoundOp::Less | BoundOp::Greater);
+            if strict(&known) || !strict(&new) { known } else { new }
+        }
+        _ => known,
+    }
+}
+
+/// Whether no integer lies strictly between two different bounds.
+fn integer_gap_is_empty(kind: Kind, lower: &Bound, upper: &Bound) -> bool {
+    if kind.intersects(Kind::FLOAT) || !kind.intersects(Kind::INT) {
+        return false;
+    }
+    let (Value::Number(low), Value::Number(high)) = (&lower.value, &upper.value) else {
+        return false;
+    };
+    let strict = lower.op == BoundOp::Greater && upper.op == BoundOp::Less;
+    let Ok(difference) = high.sub(low) else { return false };
+    strict && difference.compare(&Number::from(1)) != Ordering::Greater && low.is_int()
+}
+
+/// Whether two atoms are the same value: kinds count.
+pub(crate) fn atoms_equal(left: &Value, right: &Value) -> bool {
+    left == right
+}
+
+/// The `==` of the language: numbers by value, lists by elements.
+pub(crate) fn equal_values(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => left.compare(right) == Ordering::Equal,
+        (Value::List(left), Value::List(right)) => {
+            left.len() == right.len()
+                && left.iter().zip(right.iter()).all(|(left, right)| equal_values(left, right))
+        }
+        (Value::Struct(left), Value::Struct(right)) => {
+            left.len() == right.len()
+                && left.iter().all(|(label, value)| {
+                    right.iter().any(|(other, known)| other == label && equal_values(value, known))
+                })
+        }
+        _ => left == right,
+    }
+}
+
+/// The order of two atoms of one family.
+pub(crate) fn compare(left: &Value, right: &Value) -> Option<Ordering> {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => Some(left.compare(right)),
+        (Value::String(left), Value::String(right)) => Some(left.as_bytes().cmp(right.as_bytes())),
+        (Value::Bytes(left), Value::Bytes(right)) => Some(left.cmp(right)),
+        (Value::Bool(left), Value::Bool(right)) => Some(left.cmp(right)),
+        (Value::Null, Value::Null) => Some(Ordering::Equal),
+        _ => None,
+    }
+}

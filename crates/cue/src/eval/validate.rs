@@ -1,0 +1,107 @@
+//! Collecting the problems of a value.
+
+use super::{Base, ErrId, Evaluator, NodeId};
+use crate::diagnostic::Diagnostic;
+use crate::ir::ArcKind;
+use crate::token::Pos;
+
+/// What counts as a problem.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ValidateOptions {
+    /// Whether regular fields must be concrete.
+    pub(crate) concrete: bool,
+}
+
+/// More problems than this are not collected.
+const MAX_PROBLEMS: usize = 100;
+
+impl Evaluator {
+    /// The problems of a node and everything below it.
+    pub(crate) fn validate(&mut self, node: NodeId, options: ValidateOptions) -> Vec<Diagnostic> {
+        self.finalize(node);
+        let mut found: Vec<ErrId> = Vec::new();
+        self.collect(node, options, 0, &mut found);
+        let mut diagnostics: Vec<Diagnostic> = Vec::new();
+        for error in found {
+            let diagnostic = self.diagnostic(error);
+            if !diagnostics.contains(&diagnostic) {
+                diagnostics.push(diagnostic);
+            }
+        }
+        // A final problem makes what merely is not known yet uninteresting.
+        if diagnostics.iter().any(|diagnostic| !diagnostic.code.is_temporary()) {
+            diagnostics.retain(|diagnostic| !diagnostic.code.is_temporary());
+        }
+        diagnostics
+    }
+
+    fn collect(
+        &mut self,
+        node: NodeId,
+        options: ValidateOptions,
+        depth: u32,
+        found: &mut Vec<ErrId>,
+    ) {
+        if found.len() > MAX_PROBLEMS || depth > 1_000 {
+            return;
+        }
+        stacker::maybe_grow(64 * 1024, 1 << 20, || {
+            self.collect_inner(node, options, depth, found);
+        });
+    }
+
+    fn collect_inner(
+        &mut self,
+        node: NodeId,
+        options: ValidateOptions,
+        depth: u32,
+        found: &mut Vec<ErrId>,
+    ) {
+        let original = node;
+        let mut node = self.deref(node);
+        if let Base::Disjunction(_) = self.node(node).base {
+            if !options.concrete {
+                return;
+            }
+            match self.default_node(node, Pos::NONE) {
+                Ok(default) => node = default,
+                Err(_) => {
+                    let error = self.incomplete_value(original);
+                    found.push(error);
+                    return;
+                }
+            }
+        }
+        if let Some(error) = self.node(node).error {
+            let temporary = self.error(error).code.is_temporary();
+            if !temporary || options.concrete {
+                found.extend(self.leaves(error));
+            }
+            if !temporary {
+                return;
+            }
+        } else if options.concrete && matches!(self.node(node).base, Base::Scalar | Base::Unset) {
+            if self.node(node).scalar.atom.is_none() {
+                let error = self.incomplete_value(original);
+                found.push(error);
+            }
+        }
+        for (label, arc) in self.ordered_arcs(node) {
+            let below = ValidateOptions {
+                concrete: options.concrete && (label.is_regular() || label.is_index()),
+            };
+            match self.node(arc).arc {
+                ArcKind::Optional => continue,
+                ArcKind::Required => {
+                    if below.concrete {
+                        let error = self.required(arc);
+                        found.push(error);
+                        continue;
+                    }
+                }
+                ArcKind::Member => {}
+            }
+            self.collect(arc, below, depth + 1, found);
+        }
+    }
+}

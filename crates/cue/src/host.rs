@@ -1,0 +1,254 @@
+//! What a program using this crate calls: compile, evaluate, look up, fill, export.
+//!
+//! ```
+//! use bellwether_cue::host::{Budget, Template};
+//!
+//! let template = Template::compile("port: *80 | int\nurl: \"http://host:\\(port)\"")?;
+//! let mut evaluation = template.evaluate(Budget::default());
+//! let root = evaluation.root();
+//! let json = evaluation.json(root).map_err(|problem| vec![problem])?;
+//! assert_eq!(json, r#"{"port":80,"url":"http://host:80"}"#);
+//! # Ok::<(), Vec<bellwether_cue::diagnostic::Diagnostic>>(())
+//! ```
+
+use std::sync::Arc;
+
+use crate::compile::{Packages, compile};
+use crate::diagnostic::Diagnostic;
+pub use crate::eval::{Budget, Counters};
+use crate::eval::{Base, Evaluator, NodeId, ValidateOptions};
+pub use crate::eval::SyntaxOptions;
+pub use crate::ir::ArcKind;
+use crate::ir::{Meta, Program};
+use crate::label::Label;
+use crate::parser::parse_file;
+use crate::token::Pos;
+use crate::value::{Kind, Value};
+
+/// A compiled program, cheap to clone and to share between threads.
+#[derive(Debug, Clone)]
+pub struct Template {
+    program: Arc<Program>,
+}
+
+impl Template {
+    /// Compiles one source text without imports other than builtin packages.
+    pub fn compile(source: &str) -> Result<Self, Vec<Diagnostic>> {
+        Self::compile_files(&[("-", source)], &[])
+    }
+
+    /// Compiles the files of one package. `packages` are the packages it may import besides the
+    /// builtin ones: import path and source text, one file each.
+    pub fn compile_files(
+        files: &[(&str, &str)],
+        packages: &[(&str, &str)],
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let mut parsed = Vec::with_capacity(files.len());
+        let mut problems = Vec::new();
+        for (name, source) in files {
+            let (file, found) = parse_file(name, source);
+            problems.extend(found);
+            parsed.push(file);
+        }
+        let mut imports = Packages::new();
+        for (path, source) in packages {
+            let (file, found) = parse_file(path, source);
+            problems.extend(found);
+            imports.entry(Arc::from(*path)).or_default().push(file);
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok(Self { program: Arc::new(compile(&parsed, &imports)?) })
+    }
+
+    /// Wraps an already compiled program.
+    pub fn new(program: Program) -> Self {
+        Self { program: Arc::new(program) }
+    }
+
+    /// Starts an evaluation; nothing is computed until it is asked for.
+    pub fn evaluate(&self, budget: Budget) -> Evaluation {
+        Evaluation { evaluator: Evaluator::new(self.program.clone(), budget) }
+    }
+}
+
+/// A value inside an evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handle(NodeId);
+
+/// A field of a struct, as iteration returns it.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// The name without quotes; `#` and `_` are part of it.
+    pub name: Arc<str>,
+    /// Whether it is a member, required, or optional.
+    pub kind: ArcKind,
+    /// Whether it is a definition.
+    pub definition: bool,
+    /// Whether it is hidden.
+    pub hidden: bool,
+    /// Its value.
+    pub value: Handle,
+}
+
+/// Which fields iteration returns besides regular members.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FieldOptions {
+    /// Definitions too.
+    pub definitions: bool,
+    /// Hidden fields too.
+    pub hidden: bool,
+    /// Optional fields too.
+    pub optional: bool,
+}
+
+/// One evaluation of a template. Values are computed when asked for and kept.
+#[derive(Debug)]
+pub struct Evaluation {
+    evaluator: Evaluator,
+}
+
+impl Evaluation {
+    /// The value of the whole package.
+    pub fn root(&self) -> Handle {
+        Handle(self.evaluator.root)
+    }
+
+    /// Adds plain data at the root: the same as one more file with this content.
+    pub fn fill_root(&mut self, data: Value) {
+        self.evaluator.fill(&[], data);
+    }
+
+    /// Adds plain data at a path of field names; whatever depends on it is evaluated again.
+    pub fn fill(&mut self, path: &[&str], data: Value) {
+        self.evaluator.fill(path, data);
+    }
+
+    /// A field of a value by its name; `#x` and `_x` select definitions and hidden fields. An
+    /// optional field that no one gave is absent.
+    pub fn lookup(&mut self, value: Handle, name: &str) -> Option<Handle> {
+        self.evaluator.find_field(value.0, name).map(Handle)
+    }
+
+    /// Follows a path of field names and list indexes from a value.
+    pub fn lookup_path(&mut self, value: Handle, path: &[&str]) -> Option<Handle> {
+        path.iter().try_fold(value, |value, name| self.lookup(value, name))
+    }
+
+    /// Whether the value is free of problems that no further data can resolve.
+    pub fn exists(&mut self, value: Handle) -> bool {
+        self.validate(value).is_empty()
+    }
+
+    /// The problems at and below a value that no further data can resolve.
+    pub fn validate(&mut self, value: Handle) -> Vec<Diagnostic> {
+        self.evaluator.validate(value.0, ValidateOptions { concrete: false })
+    }
+
+    /// All problems that keep the value from being exported.
+    pub fn validate_concrete(&mut self, value: Handle) -> Vec<Diagnostic> {
+        self.evaluator.validate(value.0, ValidateOptions { concrete: true })
+    }
+
+    /// The finished value with defaults taken.
+    pub fn export(&mut self, value: Handle) -> Result<Value, Diagnostic> {
+        match self.evaluator.plain(value.0) {
+            Ok(value) => Ok(value),
+            Err(error) => {
+                let leaf = self.evaluator.leaves(error).first().copied().unwrap_or(error);
+                Err(self.evaluator.diagnostic(leaf))
+            }
+        }
+    }
+
+    /// The finished value as JSON text on one line.
+    pub fn json(&mut self, value: Handle) -> Result<String, Diagnostic> {
+        let value = self.export(value)?;
+        Ok(crate::builtins::write_json(&value))
+    }
+
+    /// The value as CUE text, defaults and documentation kept as the options say.
+    pub fn source(&mut self, value: Handle, options: SyntaxOptions) -> String {
+        self.evaluator.source(value.0, options)
+    }
+
+    /// The kinds the value may still have.
+    pub fn kind(&mut self, value: Handle) -> Kind {
+        self.evaluator.finalize(value.0);
+        self.evaluator.node_kind(value.0)
+    }
+
+    /// The kind of the concrete value, defaults taken; empty when it is not concrete.
+    pub fn concrete_kind(&mut self, value: Handle) -> Kind {
+        self.evaluator.finalize(value.0);
+        let Ok(node) = self.evaluator.default_node(value.0, Pos::NONE) else { return Kind::BOTTOM };
+        let slot = self.evaluator.node(node);
+        match slot.base {
+            Base::Struct => Kind::STRUCT,
+            Base::List => Kind::LIST,
+            _ => slot.scalar.atom.as_ref().map_or(Kind::BOTTOM, Value::kind),
+        }
+    }
+
+    /// The value with its default taken, or the value itself when it has none.
+    pub fn default(&mut self, value: Handle) -> Handle {
+        self.evaluator.finalize(value.0);
+        self.evaluator.default_node(value.0, Pos::NONE).map_or(value, Handle)
+    }
+
+    /// The fields of a struct in order.
+    pub fn fields(&mut self, value: Handle, options: FieldOptions) -> Vec<Field> {
+        self.evaluator.finalize(value.0);
+        let Ok(node) = self.evaluator.default_node(value.0, Pos::NONE) else { return Vec::new() };
+        let mut fields = Vec::new();
+        for (label, arc) in self.evaluator.ordered_arcs(node) {
+            let kind = self.evaluator.node(arc).arc;
+            let wanted = !label.is_index()
+                && (options.definitions || !label.is_definition())
+                && (options.hidden || !label.is_hidden())
+                && (options.optional || kind != ArcKind::Optional);
+            if wanted {
+                fields.push(Field {
+                    name: self.evaluator.labels.text(label),
+                    kind,
+                    definition: label.is_definition(),
+                    hidden: label.is_hidden(),
+                    value: Handle(arc),
+                });
+            }
+        }
+        fields
+    }
+
+    /// The elements of a list.
+    pub fn elements(&mut self, value: Handle) -> Vec<Handle> {
+        self.evaluator.finalize(value.0);
+        let Ok(node) = self.evaluator.default_node(value.0, Pos::NONE) else { return Vec::new() };
+        let arcs = self.evaluator.ordered_arcs(node);
+        let is_element = |label: &Label| label.is_index();
+        arcs.into_iter().filter(|(label, _)| is_element(label)).map(|(_, arc)| Handle(arc)).collect()
+    }
+
+    /// Documentation and attributes of the field a value belongs to, one entry per declaration.
+    pub fn metas(&mut self, value: Handle) -> Vec<Meta> {
+        let metas = self.evaluator.node(value.0).metas.clone();
+        let all = &self.evaluator.program.metas;
+        metas.iter().filter_map(|id| all.get(id.0 as usize)).cloned().collect()
+    }
+
+    /// The path of a value, elements as they are printed.
+    pub fn path(&self, value: Handle) -> Vec<String> {
+        self.evaluator.path(value.0)
+    }
+
+    /// Where the value is declared first.
+    pub fn position(&self, value: Handle) -> Option<crate::diagnostic::Location> {
+        self.evaluator.location(self.evaluator.node_pos(value.0))
+    }
+
+    /// Work done so far.
+    pub fn counters(&self) -> Counters {
+        self.evaluator.counters
+    }
+}

@@ -1,0 +1,313 @@
+//! The compiled form: immutable, shareable, addressed by small numbers.
+//!
+//! Names are resolved: a reference says how many environments to go up and which
+//! label to take there. Struct literals are split into their kinds of member.
+
+use std::sync::Arc;
+
+use crate::ast::{BinaryOp, UnaryOp};
+use crate::label::{Interner, Label};
+use crate::token::{LineIndex, Pos, Span};
+use crate::value::{Builtin, Kind, Value};
+
+/// Index of an expression in [`Program::exprs`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExprId(pub u32);
+
+/// Index of a struct literal in [`Program::structs`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StructId(pub u32);
+
+/// Index of a comprehension in [`Program::comprehensions`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ComprehensionId(pub u32);
+
+/// Index of a package in [`Program::packages`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PackageId(pub u32);
+
+/// Index of documentation and attributes in [`Program::metas`]; zero means none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct MetaId(pub u32);
+
+/// Index of a `let` in [`Program::lets`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LetId(pub u32);
+
+/// A compiled package with everything it imports.
+#[derive(Debug)]
+pub struct Program {
+    /// All expressions.
+    pub(crate) exprs: Vec<Expr>,
+    /// Where each expression stands.
+    pub(crate) origins: Vec<Origin>,
+    /// All struct literals.
+    pub(crate) structs: Vec<StructLit>,
+    /// All comprehensions.
+    pub(crate) comprehensions: Vec<Comprehension>,
+    /// The values bound by `let`.
+    pub(crate) lets: Vec<ExprId>,
+    /// Documentation and attributes of fields; the first entry is empty.
+    pub(crate) metas: Vec<Meta>,
+    /// The packages; the first is the main one.
+    pub(crate) packages: Vec<PackageIr>,
+    /// The labels known at compile time.
+    pub(crate) labels: Arc<Interner>,
+    /// The sources, for positions and excerpts.
+    pub(crate) sources: Vec<Source>,
+}
+
+impl Program {
+    pub(crate) fn expr(&self, id: ExprId) -> &Expr {
+        &self.exprs[id.0 as usize]
+    }
+
+    pub(crate) fn structure(&self, id: StructId) -> &StructLit {
+        &self.structs[id.0 as usize]
+    }
+
+    pub(crate) fn comprehension(&self, id: ComprehensionId) -> &Comprehension {
+        &self.comprehensions[id.0 as usize]
+    }
+
+    pub(crate) fn pos(&self, id: ExprId) -> Pos {
+        self.origins[id.0 as usize].pos()
+    }
+
+    /// The text of an expression as it was written.
+    pub(crate) fn text(&self, id: ExprId) -> &str {
+        let origin = self.origins[id.0 as usize];
+        let source = self.sources.get(usize::from(origin.file));
+        source.map_or("", |source| origin.span.text(&source.text))
+    }
+}
+
+/// A source file, kept for positions and excerpts.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The file name.
+    pub name: Arc<str>,
+    /// The text.
+    pub text: Arc<str>,
+    /// The line starts.
+    pub lines: LineIndex,
+}
+
+/// Where an expression stands.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Origin {
+    pub(crate) file: u16,
+    pub(crate) span: Span,
+}
+
+impl Origin {
+    pub(crate) fn pos(self) -> Pos {
+        Pos { file: crate::token::FileId(self.file), offset: self.span.start }
+    }
+}
+
+/// A compiled package.
+#[derive(Debug, Clone)]
+pub(crate) struct PackageIr {
+    /// The import path; empty for the main package.
+    pub(crate) path: Arc<str>,
+    /// One struct literal per file.
+    pub(crate) files: Vec<StructId>,
+}
+
+/// What is written around a field besides its value.
+#[derive(Debug, Clone, Default)]
+pub struct Meta {
+    /// The comment lines that document the field, `//` included.
+    pub docs: Vec<Arc<str>>,
+    /// The attributes as written.
+    pub attributes: Vec<crate::ast::Attribute>,
+}
+
+/// Whether a field exists, must be given, or only constrains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ArcKind {
+    /// `a:`
+    Member,
+    /// `a!:`
+    Required,
+    /// `a?:`
+    Optional,
+}
+
+/// A struct literal.
+#[derive(Debug, Clone)]
+pub(crate) struct StructLit {
+    pub(crate) decls: Vec<Decl>,
+    /// Whether this is the body of a file, which is no boundary of closedness.
+    pub(crate) is_file: bool,
+    pub(crate) has_embedding: bool,
+    pub(crate) has_ellipsis: bool,
+    pub(crate) pos: Pos,
+}
+
+/// A member of a struct literal. `let` declarations are not members: references
+/// to them carry their [`LetId`].
+#[derive(Debug, Clone)]
+pub(crate) enum Decl {
+    Field { label: Label, kind: ArcKind, value: ExprId, meta: MetaId },
+    Dynamic { key: ExprId, kind: ArcKind, value: ExprId, meta: MetaId },
+    Pattern { pattern: ExprId, value: ExprId, alias: bool, meta: MetaId },
+    Embed(ExprId),
+    Comprehension(ComprehensionId),
+    Ellipsis,
+}
+
+/// `for`/`if`/`let` clauses and the struct they yield.
+#[derive(Debug, Clone)]
+pub(crate) struct Comprehension {
+    pub(crate) clauses: Vec<Clause>,
+    pub(crate) value: StructId,
+    /// The value as an expression, for list elements.
+    pub(crate) value_expr: ExprId,
+    pub(crate) pos: Pos,
+}
+
+/// A clause; `For` and `Let` open an environment.
+#[derive(Debug, Clone)]
+pub(crate) enum Clause {
+    For { source: ExprId },
+    If { condition: ExprId },
+    Let { value: ExprId },
+}
+
+/// The functions known without an import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Predeclared {
+    Len,
+    Close,
+    And,
+    Or,
+    Div,
+    Mod,
+    Quo,
+    Rem,
+    Error,
+    MatchN,
+    MatchIf,
+}
+
+impl Predeclared {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Len => "len",
+            Self::Close => "close",
+            Self::And => "and",
+            Self::Or => "or",
+            Self::Div => "div",
+            Self::Mod => "mod",
+            Self::Quo => "quo",
+            Self::Rem => "rem",
+            Self::Error => "error",
+            Self::MatchN => "matchN",
+            Self::MatchIf => "matchIf",
+        }
+    }
+}
+
+/// A callable.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Callee {
+    Predeclared(Predeclared),
+    Builtin(&'static str, &'static Builtin),
+}
+
+/// A comparison used as a constraint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum BoundOp {
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    Match,
+    NotMatch,
+}
+
+impl BoundOp {
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::LessEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterEqual => ">=",
+            Self::Match => "=~",
+            Self::NotMatch => "!~",
+        }
+    }
+}
+
+/// A list element.
+#[derive(Debug, Clone)]
+pub(crate) enum Element {
+    Value(ExprId),
+    Comprehension(ComprehensionId),
+    Ellipsis(Option<ExprId>),
+}
+
+/// One alternative of a disjunction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Disjunct {
+    pub(crate) value: ExprId,
+    pub(crate) default: bool,
+}
+
+/// A resolved expression. `up` counts the environments between the expression and
+/// the one that binds the name.
+#[derive(Debug, Clone)]
+pub(crate) enum Expr {
+    Bottom,
+    Top,
+    Type(Kind),
+    Value(Value),
+    /// A predeclared range such as `uint8`: kind and bounds.
+    Range(Kind, Vec<(BoundOp, Value)>),
+    Bound(BoundOp, ExprId),
+    Field { up: u32, label: Label },
+    DynamicField { up: u32, key: ExprId },
+    Let { up: u32, id: LetId },
+    ForKey { up: u32 },
+    ForValue { up: u32 },
+    ClauseLet { up: u32 },
+    PatternLabel { up: u32 },
+    SelfValue { up: u32 },
+    Import(PackageId),
+    Function(Callee),
+    Selector { base: ExprId, label: Label },
+    Index { base: ExprId, index: ExprId },
+    Slice { base: ExprId, low: Option<ExprId>, high: Option<ExprId> },
+    Unary(UnaryOp, ExprId),
+    Binary { op: BinaryOp, left: ExprId, right: ExprId },
+    Call { function: ExprId, arguments: Vec<ExprId> },
+    Interpolation { bytes: bool, parts: Vec<ExprId> },
+    Struct(StructId),
+    List(Vec<Element>),
+    Disjunction { terms: Vec<Disjunct>, marked: bool },
+    And(ExprId, ExprId),
+    /// Opens an environment that knows the node the expression is a conjunct of.
+    WithSelf(ExprId),
+}
+
+impl Expr {
+    /// Whether the expression denotes a node somewhere else.
+    pub(crate) fn is_reference(&self) -> bool {
+        matches!(
+            self,
+            Self::Field { .. }
+                | Self::DynamicField { .. }
+                | Self::Let { .. }
+                | Self::ForValue { .. }
+                | Self::ClauseLet { .. }
+                | Self::SelfValue { .. }
+                | Self::Import(_)
+                | Self::Selector { .. }
+                | Self::Index { .. }
+        )
+    }
+}
