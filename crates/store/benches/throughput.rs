@@ -6,6 +6,7 @@
     clippy::print_stdout,
     clippy::disallowed_methods,
     clippy::unwrap_used,
+    clippy::cast_precision_loss,
     reason = "a benchmark measures time, prints it, and may fail"
 )]
 
@@ -84,7 +85,7 @@ fn measure(store: Store<Bytes>, clients: usize, writes: usize) -> Measured {
     let elapsed = start.elapsed();
     let processor = processor_time()
         .zip(before)
-        .map(|(after, before)| after - before);
+        .map(|(after, before)| after.saturating_sub(before));
     runtime.block_on(store.close());
     Measured { elapsed, processor }
 }

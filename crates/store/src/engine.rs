@@ -12,8 +12,8 @@ use crate::space::{Content, Garbage};
 
 /// Keeps the records of keyspaces.
 pub(crate) trait Engine<V>: Send + 'static {
-    /// Everything that has been committed, by keyspace.
-    fn load_all(&mut self) -> Result<Vec<(Arc<str>, Content<V>)>, OpenError>;
+    /// Everything that has been committed.
+    fn load_all(&mut self) -> Result<Vec<Content<V>>, OpenError>;
 
     /// Makes the changes durable, all or none of them.
     ///

@@ -61,8 +61,9 @@ impl<V: Value> Keyspace<V> {
     /// Gives a key a value, and returns when that is durable.
     ///
     /// `value` is called once, and only if the write happens, with the revision that the write
-    /// gets, so that a value can carry its own revision. It must be quick: on disk, all writes of
-    /// the store wait for it. If it panics nothing is written, and the panic goes on in the caller.
+    /// gets, so that a value can carry its own revision. It must be quick, since other writes wait
+    /// for it, and must not use the store. If it panics nothing is written, and the panic goes on in
+    /// the caller.
     ///
     /// A write happens even if the future is dropped once it has been polled.
     pub async fn put(

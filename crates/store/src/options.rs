@@ -28,7 +28,7 @@ impl Options {
     pub fn new(clock: Clock) -> Self {
         Self {
             history_events: 10_000,
-            history_age: Duration::from_secs(300),
+            history_age: Duration::from_mins(5),
             clock,
         }
     }

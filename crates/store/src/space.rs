@@ -40,17 +40,18 @@ pub(crate) struct State<V> {
 
 /// What an engine has stored of a keyspace.
 pub(crate) struct Content<V> {
+    pub(crate) name: Arc<str>,
     /// The history up to here is gone.
     pub(crate) compacted: Revision,
     /// In order of their revisions: the latest write to each key, and all after `compacted`.
     pub(crate) records: Vec<Record<V>>,
 }
 
-impl<V> Default for Content<V> {
-    /// Nothing has been stored yet.
-    fn default() -> Self {
+impl<V> Content<V> {
+    pub(crate) fn new(name: Arc<str>, compacted: Revision) -> Self {
         Self {
-            compacted: FIRST_REVISION,
+            name,
+            compacted,
             records: Vec::new(),
         }
     }
@@ -72,8 +73,12 @@ impl<V> Space<V> {
     }
 
     /// The keyspace that results from what an engine has stored.
-    pub(crate) fn stored(name: Arc<str>, options: Arc<Options>, content: Content<V>) -> Self {
-        let Content { compacted, records } = content;
+    pub(crate) fn stored(content: Content<V>, options: Arc<Options>) -> Self {
+        let Content {
+            name,
+            compacted,
+            records,
+        } = content;
         let mut state = State::new(compacted, Some(Vec::new()));
         for record in records {
             state.set(&record);
@@ -175,6 +180,7 @@ impl<V> Space<V> {
         let mut state = self.state.write();
         state.compact(keep);
         state.history.shrink();
+        state.subscriptions.shrink();
     }
 
     /// Takes what the engine may remove, if it is so much.

@@ -14,7 +14,7 @@ use crate::error::{OpenError, WriteError};
 use crate::keyspace::Keyspace;
 use crate::options::Options;
 use crate::space::{Content, Space};
-use crate::value::Value;
+use crate::value::{FIRST_REVISION, Value};
 use crate::writer::Writer;
 
 /// Many keyspaces over one engine. Cheap to clone; all clones are the same store.
@@ -62,9 +62,9 @@ impl<V: Value> Store<V> {
     ) -> Result<std::io::Result<Self>, OpenError> {
         let options = Arc::new(options);
         let mut spaces = BTreeMap::new();
-        for (name, content) in engine.load_all()? {
-            let space = Space::stored(Arc::clone(&name), Arc::clone(&options), content);
-            spaces.insert(name, Arc::new(space));
+        for content in engine.load_all()? {
+            let space = Space::stored(content, Arc::clone(&options));
+            spaces.insert(Arc::clone(&space.name), Arc::new(space));
         }
         let writer = Writer::start(engine);
         Ok(writer.map(|writer| Self::new(options, Committer::Durable(writer), spaces)))
@@ -90,19 +90,7 @@ impl<V: Value> Store<V> {
         if let Some(keyspace) = self.existing_keyspace(name) {
             return keyspace;
         }
-        let mut spaces = self.shared.spaces.write();
-        let space = match spaces.live(name) {
-            Some(space) => Arc::clone(space),
-            None => {
-                let name: Arc<str> = name.into();
-                let space = Arc::new(self.shared.new_space(&name));
-                if spaces.closed {
-                    space.close();
-                }
-                spaces.by_name.insert(name, Arc::clone(&space));
-                space
-            }
-        };
+        let space = self.shared.add_space(name);
         Keyspace::new(space, Arc::clone(&self.shared))
     }
 
@@ -174,12 +162,24 @@ impl<V: Value> Store<V> {
 }
 
 impl<V> Shared<V> {
-    fn new_space(&self, name: &Arc<str>) -> Space<V> {
-        let (name, options) = (Arc::clone(name), Arc::clone(&self.options));
-        match self.committer {
-            Committer::Memory => Space::in_memory(name, options),
-            Committer::Durable(_) => Space::stored(name, options, Content::default()),
+    /// Adds a keyspace, unless somebody else just did.
+    fn add_space(&self, name: &str) -> Arc<Space<V>> {
+        let mut spaces = self.spaces.write();
+        if let Some(space) = spaces.live(name) {
+            return Arc::clone(space);
         }
+        let (name, options): (Arc<str>, _) = (name.into(), Arc::clone(&self.options));
+        let space = Arc::new(match self.committer {
+            Committer::Memory => Space::in_memory(name, options),
+            Committer::Durable(_) => Space::stored(Content::new(name, FIRST_REVISION), options),
+        });
+        if spaces.closed {
+            space.close();
+        }
+        spaces
+            .by_name
+            .insert(Arc::clone(&space.name), Arc::clone(&space));
+        space
     }
 
     fn close(&self) {
@@ -223,3 +223,6 @@ impl<V> fmt::Debug for Store<V> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

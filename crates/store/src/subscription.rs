@@ -93,6 +93,15 @@ impl<V> Subscriptions<V> {
         });
     }
 
+    /// Gives memory back after many events have been forgotten.
+    pub(crate) fn shrink(&mut self) {
+        for subscription in self.by_prefix.values_mut() {
+            if subscription.events.len() < subscription.events.capacity() / 4 {
+                subscription.events.shrink_to_fit();
+            }
+        }
+    }
+
     /// The bells of all subscriptions.
     pub(crate) fn bells(&self) -> Vec<Arc<Notify>> {
         let bells = self.by_prefix.values();
@@ -130,4 +139,80 @@ impl<V> Subscriptions<V> {
 fn shared_length(left: &[u8], right: &[u8]) -> usize {
     let pairs = left.iter().zip(right);
     pairs.take_while(|(left, right)| left == right).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::event::EventKind;
+
+    fn event(revision: Revision, key: &str) -> Arc<Event<()>> {
+        let (value, previous) = (Arc::new(()), None);
+        Arc::new(Event {
+            revision,
+            key: key.into(),
+            kind: EventKind::Put { value, previous },
+        })
+    }
+
+    fn revisions(subscriptions: &Subscriptions<()>, prefix: &str) -> Vec<Revision> {
+        let events = subscriptions.get(prefix).unwrap().events.iter();
+        events.map(|event| event.revision).collect()
+    }
+
+    proptest! {
+        // Few letters, one of them of two bytes, so that prefixes are often shared in part.
+        #[test]
+        fn an_event_reaches_the_prefixes_of_its_key_and_no_others(
+            prefixes in prop::collection::btree_set("[aàáb/]{0,5}", 0..20),
+            keys in prop::collection::vec("[aàáb/]{0,7}", 1..20),
+        ) {
+            let mut subscriptions = Subscriptions::new();
+            for prefix in &prefixes {
+                subscriptions.join(prefix, || (VecDeque::new(), 0));
+            }
+            let events: Vec<_> = (1..).zip(&keys).map(|(revision, key)| event(revision, key)).collect();
+            for event in &events {
+                let mut bells = Vec::new();
+                subscriptions.publish(event, &mut bells);
+                let matching = prefixes.iter().filter(|prefix| event.key.starts_with(*prefix));
+                prop_assert_eq!(bells.len(), matching.count());
+            }
+            for prefix in &prefixes {
+                let matching = events.iter().filter(|event| event.key.starts_with(prefix));
+                let expected: Vec<_> = matching.map(|event| event.revision).collect();
+                prop_assert_eq!(revisions(&subscriptions, prefix), expected);
+            }
+            for event in &events {
+                subscriptions.forget(event);
+            }
+            for prefix in &prefixes {
+                prop_assert!(revisions(&subscriptions, prefix).is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_subscription_lasts_as_long_as_its_last_watch() {
+        let mut subscriptions: Subscriptions<()> = Subscriptions::new();
+        subscriptions.join("a", || (VecDeque::new(), 7));
+        subscriptions.join("a", || unreachable!("the subscription exists"));
+        subscriptions.leave("a");
+        assert_eq!(subscriptions.get("a").unwrap().forgotten, 7);
+        subscriptions.leave("a");
+        assert!(subscriptions.get("a").is_none());
+    }
+
+    #[test]
+    fn only_matching_events_count_as_forgotten() {
+        let mut subscriptions = Subscriptions::new();
+        subscriptions.join("a", || (VecDeque::new(), 1));
+        subscriptions.publish(&event(2, "a"), &mut Vec::new());
+        subscriptions.publish(&event(3, "b"), &mut Vec::new());
+        subscriptions.forget(&event(2, "a"));
+        subscriptions.forget(&event(3, "b"));
+        assert_eq!(subscriptions.get("a").unwrap().forgotten, 2);
+    }
 }

@@ -7,6 +7,7 @@
 //! sees exactly what followed, or is told that it cannot.
 //!
 //! `STORE_KILLS` sets the number of kills, `STORE_KILL_SEED` the seed, which is printed on failure.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
@@ -262,7 +263,7 @@ fn wait_for_moment(
         _ => random.below(3000),
     };
     for _ in 0..count {
-        match lines.recv_timeout(Duration::from_secs(60)) {
+        match lines.recv_timeout(Duration::from_mins(1)) {
             Ok(line) => reports.extend(parse(&line)),
             Err(error) => {
                 child.kill().unwrap();
@@ -491,7 +492,7 @@ async fn drain(keyspace: &Keyspace<String>, from: Revision) -> Vec<Arc<Event<Str
 
 fn apply(state: &mut State, event: &Event<String>) {
     let before = state.remove(&*event.key);
-    let previous = event.previous().map(|value| value.to_string());
+    let previous = event.previous().map(ToString::to_string);
     assert_eq!(before.as_ref().map(|stored| stored.2.clone()), previous);
     if !event.is_delete() {
         let created = before.map_or(event.revision, |stored| stored.0);

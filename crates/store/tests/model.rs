@@ -1,4 +1,5 @@
 //! Random operations, compared with a model that keeps every state there ever was.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -115,7 +115,7 @@ impl Disk {
                 Row::decode(bytes.value()).ok_or_else(|| corrupt(format!("{id} is malformed")))?;
             let value = row.value().map_err(|source| OpenError::Value {
                 path: path.clone(),
-                keyspace: replay.name.to_string(),
+                keyspace: replay.name().to_owned(),
                 key: row.key.to_owned(),
                 source,
             })?;
@@ -187,7 +187,7 @@ impl Disk {
 }
 
 impl<V: Value> Engine<V> for Disk {
-    fn load_all(&mut self) -> Result<Vec<(Arc<str>, Content<V>)>, OpenError> {
+    fn load_all(&mut self) -> Result<Vec<Content<V>>, OpenError> {
         let path = self.directory.database();
         let replays = database::catch(&path, || {
             let mut replays = self.load_keyspaces()?;

@@ -30,6 +30,7 @@ struct Held {
     length: u64,
 }
 
+#[derive(Debug, Clone)]
 enum Change {
     Write(u64, Vec<u8>),
     Length(u64),
@@ -169,5 +170,73 @@ fn overlay(buffer: &mut [u8], offset: u64, data: &[u8], start: u64) {
 impl fmt::Debug for GuardedFile {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("GuardedFile")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Does to a plain vector what the changes do to a file.
+    fn apply(bytes: &mut Vec<u8>, file: &GuardedFile, change: Change) {
+        match change {
+            Change::Write(offset, data) => {
+                let start = usize::try_from(offset).unwrap();
+                bytes.resize(bytes.len().max(start + data.len()), 0);
+                bytes[start..start + data.len()].copy_from_slice(&data);
+                // As the database does, make room before writing.
+                if file.len().unwrap() < bytes.len() as u64 {
+                    file.set_len(bytes.len() as u64).unwrap();
+                }
+                file.write(offset, &data).unwrap();
+            }
+            Change::Length(length) => {
+                bytes.resize(usize::try_from(length).unwrap(), 0);
+                file.set_len(length).unwrap();
+            }
+            Change::Sync => file.sync_data().unwrap(),
+        }
+    }
+
+    fn change() -> impl Strategy<Value = Change> {
+        let data = prop::collection::vec(1..=255u8, 0..20);
+        prop_oneof![
+            4 => (0..50u64, data).prop_map(|(offset, data)| Change::Write(offset, data)),
+            1 => (0..60u64).prop_map(Change::Length),
+            1 => Just(Change::Sync),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        #[test]
+        fn changes_are_seen_at_once_and_made_later(
+            original in prop::collection::vec(1..=255u8, 1..40),
+            changes in prop::collection::vec(change(), 0..12),
+            (offset, count) in (0..60usize, 1..30usize),
+        ) {
+            let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+            std::fs::write(&path, &original).unwrap();
+            let file = GuardedFile::open(&path).unwrap();
+            let mut expected = original.clone();
+            for change in changes {
+                apply(&mut expected, &file, change);
+            }
+
+            prop_assert_eq!(file.len().unwrap(), expected.len() as u64);
+            let mut read = vec![0; count];
+            let result = file.read(offset as u64, &mut read);
+            match expected.get(offset..offset + count) {
+                Some(bytes) => prop_assert!(result.is_ok() && read == bytes),
+                None => prop_assert!(result.is_err()),
+            }
+            prop_assert_eq!(&std::fs::read(&path).unwrap(), &original);
+
+            file.release().unwrap();
+            prop_assert_eq!(&std::fs::read(&path).unwrap(), &expected);
+        }
     }
 }

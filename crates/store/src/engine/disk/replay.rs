@@ -10,7 +10,6 @@ use crate::value::Revision;
 
 /// Collects the records of one keyspace, and refuses rows that no store wrote in this order.
 pub(super) struct Replay<V> {
-    pub(super) name: Arc<str>,
     content: Content<V>,
     /// The keys as of the last row, to find what the next one replaced.
     current: HashMap<Arc<str>, Slot<V>>,
@@ -21,14 +20,15 @@ pub(super) struct Replay<V> {
 impl<V> Replay<V> {
     pub(super) fn new(name: Arc<str>, compacted: Revision) -> Self {
         Self {
-            name,
-            content: Content {
-                compacted,
-                records: Vec::new(),
-            },
+            content: Content::new(name, compacted),
             current: HashMap::new(),
             last: compacted,
         }
+    }
+
+    /// The name of the keyspace.
+    pub(super) fn name(&self) -> &str {
+        &self.content.name
     }
 
     /// Adds the next row, or says what is wrong with it.
@@ -64,8 +64,8 @@ impl<V> Replay<V> {
     }
 
     /// What the rows made.
-    pub(super) fn finish(self) -> (Arc<str>, Content<V>) {
-        (self.name, self.content)
+    pub(super) fn finish(self) -> Content<V> {
+        self.content
     }
 }
 
@@ -100,5 +100,62 @@ fn record<V>(
         created: row.created,
         previous_modified,
         time: row.time,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows as (revision, created, key), deletions with a leading minus, after compaction at 10.
+    #[track_caller]
+    fn check(rows: &[(Revision, Revision, &str)], expected: Result<&[&str], &str>) {
+        let mut replay = Replay::new("hub".into(), 10);
+        for (revision, created, key) in rows {
+            let row = Row {
+                is_delete: key.starts_with('-'),
+                created: *created,
+                time: 0,
+                key: key.trim_start_matches('-'),
+                value: &[],
+            };
+            if let Err(error) = replay.add(*revision, &row, ()) {
+                assert_eq!(Err(error), expected.map(|_| ()));
+                return;
+            }
+        }
+        let mut keys: Vec<_> = replay.current.keys().map(|key| &**key).collect();
+        keys.sort_unstable();
+        assert_eq!(Ok(keys.as_slice()), expected);
+    }
+
+    #[test]
+    fn rows_that_follow_each_other_are_accepted() {
+        check(&[], Ok(&[]));
+        check(&[(11, 11, "a"), (12, 12, "b")], Ok(&["a", "b"]));
+        check(
+            &[(11, 11, "a"), (12, 11, "a"), (13, 11, "-a"), (14, 14, "a")],
+            Ok(&["a"]),
+        );
+        check(
+            &[(3, 3, "a"), (7, 5, "b"), (11, 3, "a"), (12, 5, "-b")],
+            Ok(&["a"]),
+        );
+    }
+
+    #[test]
+    fn rows_that_no_store_wrote_are_refused() {
+        let gap = Err("does not follow the one before");
+        check(&[(12, 12, "a")], gap);
+        check(&[(11, 11, "a"), (13, 13, "b")], gap);
+        let twice = Err("creates a key that exists");
+        check(&[(11, 11, "a"), (12, 12, "a")], twice);
+        check(&[(3, 3, "a"), (11, 11, "a")], twice);
+        let other = Err("continues a key that was created by another write");
+        check(&[(11, 11, "a"), (12, 10, "a")], other);
+        let missing = Err("changes a key that does not exist");
+        check(&[(11, 10, "a")], missing);
+        check(&[(11, 11, "-a")], missing);
+        check(&[(11, 11, "a"), (12, 11, "-a"), (13, 11, "a")], missing);
     }
 }

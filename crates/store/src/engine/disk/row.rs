@@ -69,3 +69,45 @@ impl<'a> Row<'a> {
         V::decode(Bytes::copy_from_slice(self.value))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_row_is_read_as_it_was_written(
+            is_delete in any::<bool>(),
+            created in any::<Revision>(),
+            time in any::<i64>(),
+            key in ".{0,20}",
+            value in prop::collection::vec(any::<u8>(), 0..50),
+        ) {
+            let (key, value) = (key.as_str(), value.as_slice());
+            let row = Row { is_delete, created, time, key, value };
+            let mut bytes = vec![0; row.encoded_length()];
+            row.encode(&mut bytes);
+            let read = Row::decode(&bytes).unwrap();
+            prop_assert_eq!(
+                (read.is_delete, read.created, read.time, read.key, read.value),
+                (is_delete, created, time, key, value)
+            );
+            // A row that has lost its end is still one if only the value is shorter.
+            let shortest = HEADER + key.len();
+            for length in 0..shortest {
+                prop_assert!(Row::decode(&bytes[..length]).is_none());
+            }
+        }
+
+        #[test]
+        fn any_bytes_can_be_decoded_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            if let Some(row) = Row::decode(&bytes) {
+                let mut again = vec![0; row.encoded_length()];
+                row.encode(&mut again);
+                prop_assert_eq!(again, bytes);
+            }
+        }
+    }
+}
