@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 const NANOSECOND: u64 = 1;
 const MICROSECOND: u64 = 1000 * NANOSECOND;
 const MILLISECOND: u64 = 1000 * MICROSECOND;
@@ -215,6 +217,19 @@ impl fmt::Display for GoDuration {
     }
 }
 
+impl Serialize for GoDuration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for GoDuration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// A number of parts of a unit, as a decimal without trailing zeros.
 struct Decimal(u64, u64);
 
@@ -269,6 +284,12 @@ mod tests {
             Ok((i64::MIN, "-2562047h47m16.854775808s")),
         );
         check("0.3333333333333333333h", Ok((1_200_000_000_000, "20m0s")));
+    }
+
+    #[test]
+    fn json_holds_the_text() {
+        let duration: GoDuration = serde_json::from_str("\"90s\"").unwrap();
+        assert_eq!(serde_json::to_string(&duration).unwrap(), "\"1m30s\"");
     }
 
     #[test]

@@ -72,22 +72,24 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, JsonError> {
 /// [`parse`] with limits and number treatment of the caller's choice.
 pub fn parse_with(bytes: &[u8], options: ParseOptions) -> Result<Parsed, JsonError> {
     let text = to_text(bytes);
-    let mut parser = Parser {
-        scanner: Scanner::new(&text),
-        options,
-        depth: 0,
-        duplicates: Vec::new(),
-    };
-    parser.scanner.skip_whitespace();
-    let value = parser.value()?;
-    parser.scanner.skip_whitespace();
-    if let Some(byte) = parser.scanner.peek() {
-        return Err(parser.scanner.invalid(byte, "after top-level value"));
+    let mut parser = Parser::new(&text, options);
+    let parsed = parser.document()?;
+    match parser.scanner.peek() {
+        Some(byte) => Err(parser.scanner.invalid(byte, "after top-level value")),
+        None => Ok(parsed),
     }
-    Ok(Parsed {
-        value,
-        duplicates: finish(parser.duplicates),
-    })
+}
+
+/// Parses any number of values, one after the other, as `kubectl` accepts them in a file.
+pub fn parse_stream(bytes: &[u8], options: ParseOptions) -> Result<Vec<Parsed>, JsonError> {
+    let text = to_text(bytes);
+    let mut parser = Parser::new(&text, options);
+    let mut documents = Vec::new();
+    parser.scanner.skip_whitespace();
+    while parser.scanner.peek().is_some() {
+        documents.push(parser.document()?);
+    }
+    Ok(documents)
 }
 
 /// Go replaces each byte that is not UTF-8 by U+FFFD.
@@ -135,7 +137,25 @@ struct Parser<'text> {
     duplicates: Vec<Vec<Segment>>,
 }
 
-impl Parser<'_> {
+impl<'text> Parser<'text> {
+    fn new(text: &'text str, options: ParseOptions) -> Self {
+        Self {
+            scanner: Scanner::new(text),
+            options,
+            depth: 0,
+            duplicates: Vec::new(),
+        }
+    }
+
+    /// One value and the white space around it.
+    fn document(&mut self) -> Result<Parsed, JsonError> {
+        self.scanner.skip_whitespace();
+        let value = self.value()?;
+        self.scanner.skip_whitespace();
+        let duplicates = finish(std::mem::take(&mut self.duplicates));
+        Ok(Parsed { value, duplicates })
+    }
+
     fn value(&mut self) -> Result<Value, JsonError> {
         match self.scanner.peek() {
             Some(b'"') => {

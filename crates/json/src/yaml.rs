@@ -118,15 +118,16 @@ pub fn value_from_yaml_with(text: &str, options: YamlOptions) -> Result<Value, Y
 /// Reads all documents together with what was odd about each, for callers that report duplicate
 /// keys as warnings. With [`DuplicateKeys::Error`] the first duplicate is the error.
 pub fn documents_from_yaml(text: &str, options: YamlOptions) -> Result<Vec<Document>, YamlError> {
-    if let Some(document) = from_json(text, options) {
-        return Ok(vec![document]);
+    if let Some(documents) = from_json(text, options) {
+        return Ok(documents);
     }
     decode::documents(text, options)
 }
 
-/// Most YAML bodies that machines send are JSON, which is read far faster by its own parser. Not
-/// taken when there is something to say about the text, since only the YAML reader knows lines.
-fn from_json(text: &str, options: YamlOptions) -> Option<Document> {
+/// Most YAML bodies that machines send are JSON, which is read far faster by its own parser, and
+/// may be several objects with nothing in between. Not taken when there is something to say about
+/// the text, since only the YAML reader knows lines.
+fn from_json(text: &str, options: YamlOptions) -> Option<Vec<Document>> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
@@ -134,12 +135,13 @@ fn from_json(text: &str, options: YamlOptions) -> Option<Document> {
         max_depth: options.max_depth,
         fold_integral_floats: true,
     };
-    let parsed = strict::parse_with(text.as_bytes(), parse_options).ok()?;
-    let clean = parsed.duplicates.is_empty();
-    clean.then_some(Document {
+    let documents = strict::parse_stream(text.as_bytes(), parse_options).ok()?;
+    let is_clean = documents.iter().all(|parsed| parsed.duplicates.is_empty());
+    let to_document = |parsed: strict::Parsed| Document {
         value: parsed.value,
         duplicates: Vec::new(),
-    })
+    };
+    is_clean.then(|| documents.into_iter().map(to_document).collect())
 }
 
 /// The layout of written YAML.

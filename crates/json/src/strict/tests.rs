@@ -168,6 +168,23 @@ fn nesting_beyond_the_limit_is_refused() {
 }
 
 #[test]
+fn a_stream_holds_any_number_of_values() {
+    let stream = |text: &str| parse_stream(text.as_bytes(), ParseOptions::default());
+    let values: Vec<Value> = stream(" {\"a\":1,\"a\":2}\n[1] 2 ")
+        .unwrap()
+        .into_iter()
+        .map(|p| p.value)
+        .collect();
+    assert_eq!(values, [json!({"a": 2}), json!([1]), json!(2)]);
+    assert_eq!(
+        stream("{\"a\":1,\"a\":2}{}").unwrap()[1].duplicates,
+        [""; 0]
+    );
+    assert!(stream("  ").unwrap().is_empty());
+    assert_eq!(stream("{}x").unwrap_err().offset, 2);
+}
+
+#[test]
 fn errors_know_their_offset() {
     assert_eq!(parse(b"{\"a\": tru}").unwrap_err().offset, 9);
 }

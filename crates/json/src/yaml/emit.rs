@@ -89,12 +89,9 @@ impl Emitter {
 
     fn mapping(&mut self, map: &Map<String, Value>, indent: Option<usize>) {
         let indent = indent.map_or(0, |indent| indent + INDENT);
-        let mut keys: Vec<(&str, Vec<char>)> = map
-            .keys()
-            .map(|key| (key.as_str(), key.chars().collect()))
-            .collect();
+        let mut keys: Vec<&str> = map.keys().map(String::as_str).collect();
         sort_keys(&mut keys);
-        for (key, _) in keys {
+        for key in keys {
             self.indent_to(indent);
             if key.len() <= SIMPLE_KEY_BYTES && !key.contains(is_break) {
                 self.scalar(key, Some(indent), true);

@@ -179,6 +179,18 @@ fn duplicate_keys_are_the_callers_choice() {
 fn json_is_yaml() {
     reads("{\"a\": [1.0, \"y\", null]}", json!({"a": [1, "y", null]}));
     reads("{\"a\": y}", json!({"a": true}));
+    assert_eq!(
+        from_yaml("{\"a\": 1}\n{\"b\": 2}").unwrap(),
+        [json!({"a": 1}), json!({"b": 2})]
+    );
+}
+
+#[test]
+fn byte_order_marks_and_carriage_returns_are_no_content() {
+    reads(
+        "\u{feff}a: 1\r\nb: |\r\n  x\r\n  y\r\n",
+        json!({"a": 1, "b": "x\ny\n"}),
+    );
 }
 
 #[test]
