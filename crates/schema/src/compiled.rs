@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bellwether_cel::Budget;
 use serde_json::Value;
 
 use crate::correlate::Correlated;
@@ -13,6 +14,7 @@ use crate::lists::check_list_types;
 use crate::meta::{Malformed, coerce_metadata};
 use crate::model::Schema;
 use crate::prune::prune;
+use crate::rules::{self, RuleTree};
 use crate::validate::Validator;
 
 /// The schema of one version of a custom resource, with what it takes to apply it.
@@ -20,6 +22,7 @@ use crate::validate::Validator;
 pub struct CompiledSchema {
     schema: Arc<Schema>,
     validator: Validator,
+    rules: Option<RuleTree>,
     check_metadata: MetadataCheck,
 }
 
@@ -59,9 +62,11 @@ impl CompiledSchema {
     /// Prepares a schema; `check_metadata` is how metadata of embedded resources is validated.
     pub fn compile(schema: Arc<Schema>, check_metadata: MetadataCheck) -> Self {
         let validator = Validator::compile(&schema);
+        let rules = RuleTree::compile(&schema, true);
         Self {
             schema,
             validator,
+            rules,
             check_metadata,
         }
     }
@@ -130,8 +135,13 @@ impl CompiledSchema {
     /// What is wrong beyond single values: embedded resources, list types and rules.
     ///
     /// Errors are added to those that were found before, because rules are not run on objects whose
-    /// values are of wrong types or missing.
-    pub fn validate_rules(&self, change: Change<'_>, errors: &mut Vec<FieldError>) {
+    /// values are of wrong types or missing. Returns what is wrong but tolerated, because it was so
+    /// before: the server warns of it.
+    pub fn validate_rules(
+        &self,
+        change: Change<'_>,
+        errors: &mut Vec<FieldError>,
+    ) -> Vec<FieldError> {
         let root = FieldPath::NIL;
         let (new, old) = match change {
             Change::Create(object) => (object, None),
@@ -151,6 +161,31 @@ impl CompiledSchema {
         if !found.is_empty() && old.is_none_or(was_fine) {
             errors.extend(found);
         }
+        let Some(tree) = &self.rules else {
+            return Vec::new();
+        };
+        if errors.iter().any(is_blocking) {
+            let detail = "some validation rules were not checked because the object was invalid; \
+                correct the existing errors to complete validation";
+            errors.push(FieldError::invalid(&root, Value::Null, detail));
+            return Vec::new();
+        }
+        let correlated = old.map(|old| Correlated {
+            new,
+            old,
+            schema: &self.schema,
+        });
+        let mut budget = Budget::kubernetes();
+        let outcome = rules::run(
+            tree,
+            &self.schema,
+            &root,
+            (new, old),
+            correlated,
+            &mut budget,
+        );
+        errors.extend(outcome.errors);
+        outcome.tolerated
     }
 }
 

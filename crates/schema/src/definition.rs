@@ -9,8 +9,9 @@ use crate::document::{Additional, Document, Items};
 use crate::embedded::MetadataCheck;
 use crate::field::{FieldError, FieldPath};
 use crate::field_path::{self, Brackets};
-use crate::model::Rule;
-use crate::{printed, structural};
+use crate::model::{Rule, Schema};
+use crate::rules::cost::{self, Total, Typed};
+use crate::{printed, rules, structural};
 
 /// What is wrong with a schema.
 ///
@@ -35,25 +36,46 @@ pub fn check(
     }
     let path = path.child("openAPIV3Schema");
     let unsupported = structural::unsupported(document);
-    if unsupported.is_none() {
-        let structural = structural::check(document, &path);
-        if structural.is_empty() {
-            errors.extend(defaults::check(
-                &document.to_schema(),
-                check_metadata,
-                &path,
-            ));
-        } else {
-            errors.extend(structural);
-        }
-    }
-    let mut walk = Walk { errors: Vec::new() };
-    walk.document(document, &path, &Surroundings::default(), true);
+    let schema = document.to_schema();
+    let structure = match unsupported {
+        Some(_) => None,
+        None => Some(check_structure(document, &schema, check_metadata, &path)),
+    };
+    let is_sound = structure.as_ref().is_some_and(Vec::is_empty);
+    errors.extend(structure.unwrap_or_default());
+    // Rules are looked at only where their types are known for sure.
+    let decl = if is_sound {
+        rules::declare(&schema, true)
+    } else {
+        None
+    };
+    let around = Surroundings {
+        typed: is_sound.then(|| Typed::root(decl.as_ref())),
+        ..Surroundings::default()
+    };
+    let mut walk = Walk::default();
+    walk.document(document, &path, &around, true);
     errors.append(&mut walk.errors);
+    errors.append(&mut walk.rule_errors);
     if let (true, Some(problem)) = (errors.is_empty(), unsupported) {
         errors.push(FieldError::invalid(&path, "", problem));
     }
+    errors.extend(walk.total.errors(&path));
     errors
+}
+
+fn check_structure(
+    document: &Document,
+    schema: &Schema,
+    check_metadata: MetadataCheck,
+    path: &FieldPath<'_>,
+) -> Vec<FieldError> {
+    let errors = structural::check(document, path);
+    if errors.is_empty() {
+        defaults::check(schema, check_metadata, path)
+    } else {
+        errors
+    }
 }
 
 /// With a status subresource, the schema of the status is used on its own; so that nothing is lost,
@@ -105,15 +127,23 @@ fn check_root_keywords(document: &Document, path: &FieldPath<'_>, errors: &mut V
 
 /// What a schema inherits from those around it.
 #[derive(Debug, Clone, Default)]
-struct Surroundings {
+struct Surroundings<'a> {
     /// Why there may be no default, if so.
     no_defaults: Option<String>,
     /// Whether the schema is about `apiVersion`, `kind` or `metadata` of a resource.
     inside_meta: bool,
+    /// The path of the outermost list around whose items have no counterpart in an old object.
+    uncorrelatable: Option<String>,
+    /// What rules can know; `None` where they are not looked at.
+    typed: Option<Typed<'a>>,
 }
 
+#[derive(Default)]
 struct Walk {
     errors: Vec<FieldError>,
+    /// Errors of compiling rules come after all others.
+    rule_errors: Vec<FieldError>,
+    total: Total,
 }
 
 // Recursion is as deep as the document, whose parser has bounded it.
@@ -122,9 +152,10 @@ impl Walk {
         &mut self,
         document: &Document,
         path: &FieldPath<'_>,
-        around: &Surroundings,
+        around: &Surroundings<'_>,
         is_root: bool,
     ) {
+        let errors_before = self.errors.len();
         self.keywords(document, path, around);
         if document.unique_items {
             let detail =
@@ -151,13 +182,20 @@ impl Walk {
             let path = path.child("x-kubernetes-validations");
             self.rule(rule, document, &path.index(index));
         }
+        // Compiling rules against a schema that is wrong gives errors that nobody understands.
+        let is_sound = self.errors.len() == errors_before;
+        if let (true, false, Some(typed)) = (is_sound, document.rules.is_empty(), around.typed) {
+            let list = around.uncorrelatable.as_deref();
+            let errors = cost::check(document, typed, list, path, &mut self.total);
+            self.rule_errors.extend(errors);
+        }
     }
 
     fn forbid(&mut self, path: &FieldPath<'_>, detail: &str) {
         self.errors.push(FieldError::forbidden(path, detail));
     }
 
-    fn keywords(&mut self, document: &Document, path: &FieldPath<'_>, around: &Surroundings) {
+    fn keywords(&mut self, document: &Document, path: &FieldPath<'_>, around: &Surroundings<'_>) {
         const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
         let kind = document.kind.as_str();
         if !kind.is_empty() && !TYPES.contains(&kind) {
@@ -194,7 +232,7 @@ impl Walk {
         }
     }
 
-    fn additional(&mut self, document: &Document, path: &FieldPath<'_>, around: &Surroundings) {
+    fn additional(&mut self, document: &Document, path: &FieldPath<'_>, around: &Surroundings<'_>) {
         let Some(additional) = &document.additional_properties else {
             return;
         };
@@ -208,29 +246,27 @@ impl Walk {
         let Additional::Schema(schema) = additional else {
             return;
         };
+        let mut inside = around.clone();
+        inside.typed = around.typed.map(|typed| typed.element(document));
         if around.inside_meta {
-            let reason = "inside additionalProperties applying to object metadata".to_owned();
-            let around = Surroundings {
-                no_defaults: Some(reason),
-                ..around.clone()
-            };
-            self.document(schema, &path, &around, false);
-        } else {
-            self.document(schema, &path, around, false);
+            let reason = "inside additionalProperties applying to object metadata";
+            inside.no_defaults = Some(reason.to_owned());
         }
+        self.document(schema, &path, &inside, false);
     }
 
     fn properties(
         &mut self,
         document: &Document,
         path: &FieldPath<'_>,
-        around: &Surroundings,
+        around: &Surroundings<'_>,
         is_root: bool,
     ) {
         let path = path.child("properties");
         for (name, property) in &document.properties {
             let is_meta = matches!(name.as_str(), "metadata" | "kind" | "apiVersion");
             let mut inside = around.clone();
+            inside.typed = around.typed.map(|typed| typed.property(document, name));
             if is_meta && (is_root || document.embedded_resource) {
                 inside.inside_meta = true;
                 if is_root {
@@ -241,7 +277,11 @@ impl Walk {
         }
     }
 
-    fn junctors(&mut self, document: &Document, path: &FieldPath<'_>, around: &Surroundings) {
+    fn junctors(&mut self, document: &Document, path: &FieldPath<'_>, around: &Surroundings<'_>) {
+        let around = &Surroundings {
+            typed: None,
+            ..around.clone()
+        };
         if let Some(not) = &document.not {
             self.document(not, &path.child("not"), around, false);
         }
@@ -262,13 +302,20 @@ impl Walk {
         }
     }
 
-    fn items(&mut self, document: &Document, path: &FieldPath<'_>, around: &Surroundings) {
+    fn items(&mut self, document: &Document, path: &FieldPath<'_>, around: &Surroundings<'_>) {
+        let mut around = around.clone();
+        around.typed = around.typed.map(|typed| typed.element(document));
+        if document.list_type.as_deref() != Some("map") {
+            around
+                .uncorrelatable
+                .get_or_insert_with(|| path.to_string());
+        }
         let path = path.child("items");
         match &document.items {
-            Some(Items::Schema(items)) => self.document(items, &path, around, false),
+            Some(Items::Schema(items)) => self.document(items, &path, &around, false),
             Some(Items::Positions(positions)) => {
                 for (index, position) in positions.iter().enumerate() {
-                    self.document(position, &path.index(index), around, false);
+                    self.document(position, &path.index(index), &around, false);
                 }
             }
             None => {}

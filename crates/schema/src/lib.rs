@@ -27,6 +27,7 @@ mod pattern;
 mod printed;
 pub mod prune;
 pub mod publish;
+mod rules;
 mod structural;
 pub mod text;
 mod validate;

@@ -40,9 +40,21 @@ pub fn publish(schema: &Schema, version: OpenApi, definitions: &mut Definitions)
         Publisher {
             version,
             definitions,
+            implied: true,
         }
         .node(schema),
     )
+}
+
+/// The schema in JSON as it was written: without what is implied, and without references.
+pub(crate) fn as_written(schema: &Schema) -> Value {
+    let mut definitions = Definitions::new();
+    let mut publisher = Publisher {
+        version: OpenApi::V3,
+        definitions: &mut definitions,
+        implied: false,
+    };
+    Value::Object(publisher.node(schema))
 }
 
 /// The schema of a resource that is not built in: with `apiVersion`, `kind` and `metadata`.
@@ -59,6 +71,7 @@ pub fn publish_resource(
         let mut publisher = Publisher {
             version,
             definitions,
+            implied: true,
         };
         let mut node = publisher.node(schema);
         publisher.add_resource_fields(&mut node);
@@ -75,13 +88,16 @@ pub fn publish_resource(
 struct Publisher<'a> {
     version: OpenApi,
     definitions: &'a mut Definitions,
+    /// Whether to add what is implied: the fields of embedded resources, the types of
+    /// int-or-string.
+    implied: bool,
 }
 
 // Recursion is as deep as the schema.
 impl Publisher<'_> {
     /// A schema inside another: in place, or as a reference to its definition.
     fn child(&mut self, schema: &Schema) -> Value {
-        let Some(name) = schema.type_name.as_deref() else {
+        let Some(name) = schema.type_name.as_deref().filter(|_| self.implied) else {
             return Value::Object(self.node(schema));
         };
         if !self.definitions.contains_key(name) {
@@ -116,7 +132,8 @@ impl Publisher<'_> {
             self.logic(schema, &mut node);
         }
         extensions(schema, &mut node);
-        if schema.embedded_resource && !(untyped && schema.preserve_unknown_fields) {
+        if self.implied && schema.embedded_resource && !(untyped && schema.preserve_unknown_fields)
+        {
             self.add_resource_fields(&mut node);
             require(&mut node, "kind");
             require(&mut node, "apiVersion");
@@ -217,7 +234,7 @@ impl Publisher<'_> {
             let not = Value::Object(self.node(not));
             node.insert("not".to_owned(), not);
         }
-        if schema.int_or_string && schema.type_name.is_none() {
+        if self.implied && schema.int_or_string && schema.type_name.is_none() {
             spell_out_int_or_string(node);
         }
     }

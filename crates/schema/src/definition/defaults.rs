@@ -1,5 +1,6 @@
 //! Defaults have to be values that the server would accept and keep.
 
+use bellwether_cel::Budget;
 use serde_json::{Map, Value};
 
 use crate::embedded::{MetadataCheck, check_embedded, coerce_embedded_at};
@@ -7,6 +8,7 @@ use crate::field::{FieldError, FieldPath, aggregate};
 use crate::meta::Malformed;
 use crate::model::Schema;
 use crate::prune::{prune, prune_value};
+use crate::rules::{self, RuleTree};
 use crate::validate::Validator;
 
 /// What is wrong with the defaults in the schema of a resource.
@@ -22,6 +24,7 @@ pub(super) fn check(
     let mut checker = Checker {
         check_metadata,
         errors: Vec::new(),
+        budget: Budget::kubernetes(),
     };
     checker.schema(
         &root,
@@ -51,6 +54,8 @@ enum Step<'a> {
 struct Checker {
     check_metadata: MetadataCheck,
     errors: Vec<FieldError>,
+    /// Shared by the rules on all defaults.
+    budget: Budget,
 }
 
 impl Checker {
@@ -72,7 +77,11 @@ impl Checker {
             } else {
                 self.plain_default(default, schema, &path)
             };
+            let is_valid = errors.is_empty();
             self.errors.extend(errors);
+            if is_valid {
+                self.rules(default, schema, &path);
+            }
         }
         // There are no defaults in maps: what would have them is named by the request.
         if let Some(items) = &schema.items {
@@ -97,6 +106,22 @@ impl Checker {
             };
             self.schema(property, &path.key(name), &resource);
         }
+    }
+
+    /// The rules hold on the default, as a new value and as one that stays.
+    fn rules(&mut self, default: &Value, schema: &Schema, path: &FieldPath<'_>) {
+        let Some(tree) = RuleTree::compile(schema, schema.embedded_resource) else {
+            return;
+        };
+        let mut run = |old: Option<&Value>| {
+            let subject = (default, old);
+            rules::run(&tree, schema, path, subject, None, &mut self.budget).errors
+        };
+        let mut errors = run(Some(default));
+        if errors.is_empty() {
+            errors = run(None);
+        }
+        self.errors.extend(errors);
     }
 
     fn plain_default(
