@@ -5,3 +5,4 @@ pub(crate) mod daemon_set;
 pub(crate) mod deployment;
 pub(crate) mod replica_set;
 pub(crate) mod stateful_set;
+pub(crate) mod workload;

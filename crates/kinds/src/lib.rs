@@ -17,6 +17,7 @@ mod batch;
 mod behaviour;
 mod catalog;
 mod certificates;
+mod check;
 mod columns;
 mod coordination;
 mod core;

@@ -14,6 +14,7 @@ const GENERATED_SUFFIX_LENGTH: usize = 5;
 
 const LABEL_1123: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const SUBDOMAIN_1123: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const UNDERSCORES_1123: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
 const WILDCARD_1123: &str = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const LABEL_KEY: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
@@ -96,6 +97,22 @@ pub fn subdomain(value: &str) -> Vec<String> {
     }
     if !is_subdomain(value) {
         messages.push(SUBDOMAIN_1123.to_owned());
+    }
+    messages
+}
+
+/// A DNS subdomain whose labels may have underscores, as search paths do.
+pub fn subdomain_with_underscores(value: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    if value.len() > SUBDOMAIN_LENGTH {
+        messages.push(too_long(SUBDOMAIN_LENGTH));
+    }
+    let is_valid = |label: &str| {
+        let plain = label.strip_prefix('_').unwrap_or(label);
+        is_label(&plain.replace('_', "-")) && !plain.starts_with('_') && !plain.ends_with('_')
+    };
+    if !value.split('.').all(is_valid) {
+        messages.push(UNDERSCORES_1123.to_owned());
     }
     messages
 }

@@ -42,6 +42,9 @@ pub(crate) fn format(selector: &Value) -> String {
 /// Whether a `LabelSelector` selects objects with these labels; one with unknown operators selects
 /// nothing.
 pub(crate) fn matches(selector: &Value, labels: &Value) -> bool {
+    if selector.is_null() {
+        return false;
+    }
     let label = |key: &str| labels.get(key).and_then(Value::as_str);
     let exact = entries(selector, &["matchLabels"])
         .all(|(key, value)| label(key) == Some(value.as_str().unwrap_or_default()));
@@ -59,6 +62,13 @@ pub(crate) fn matches(selector: &Value, labels: &Value) -> bool {
                     _ => false,
                 }
             })
+}
+
+/// Whether a `LabelSelector` can be used; one that is not there selects nothing.
+pub(crate) fn is_valid(selector: &Value) -> bool {
+    let mut errors = Vec::new();
+    validate(selector, &FieldPath::NIL, &mut errors);
+    errors.is_empty()
 }
 
 /// Whether a `LabelSelector` selects everything.

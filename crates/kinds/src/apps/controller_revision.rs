@@ -1,14 +1,17 @@
 //! ControllerRevisions: past templates of DaemonSets and StatefulSets.
 
+use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use serde_json::Value;
 
+use crate::check::{self, Errors};
 use crate::columns::{AGE, NAME, age, name, number, words};
-use crate::value::{flag, list, text};
+use crate::value::{at, flag, list, text};
 use crate::{Column, Resource};
 
 pub(crate) const RESOURCE: Resource = Resource {
+    validate,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<ControllerRevision>(
@@ -18,6 +21,24 @@ pub(crate) const RESOURCE: Resource = Resource {
         "controllerrevisions",
     )
 };
+
+fn validate(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let path = FieldPath::new("data");
+    check::not_negative(errors, new, &FieldPath::NIL, "revision");
+    match old {
+        Some(old) => check::immutable(errors, new, old, &["data"], &path),
+        None if at(new, &["data"]).is_null() => {
+            errors.push(FieldError::required(&path, "data is mandatory"));
+        }
+        None if !at(new, &["data"]).is_object() => {
+            errors.push(FieldError::required(
+                &path,
+                "data must be a valid JSON object",
+            ));
+        }
+        None => {}
+    }
+}
 
 const COLUMNS: &[Column] = &[
     NAME,

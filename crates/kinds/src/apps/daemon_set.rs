@@ -1,16 +1,19 @@
 //! DaemonSets.
 
+use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use serde_json::Value;
 
+use crate::apps::workload;
+use crate::check::{self, Errors};
 use crate::columns::{
     AGE, CONTAINERS, IMAGES, NAME, SELECTOR, age, column, containers, label_selector, labels, name,
     number, words,
 };
 use crate::core::pod;
 use crate::resource::{ALL, STATUS};
-use crate::value::{Fill, at, empty, existing, object, same, text};
+use crate::value::{Fill, at, empty, existing, list, object, same, text};
 use crate::{Column, Creation, Generation, Resource};
 
 /// The strategy that replaces pods node by node.
@@ -24,6 +27,8 @@ pub(crate) const RESOURCE: Resource = Resource {
     default,
     prepare_create,
     prepare_update,
+    validate,
+    validate_part,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<DaemonSet>("apps", "v1", "DaemonSet", "daemonsets")
@@ -78,6 +83,83 @@ fn set_template_generation(object: &mut Value, generation: i64) {
             generation.to_string().into(),
         );
     }
+}
+
+fn validate(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let path = FieldPath::new("spec");
+    let spec = at(new, &["spec"]);
+    if let Some(old) = old {
+        check::immutable(
+            errors,
+            new,
+            old,
+            &["spec", "selector"],
+            &path.child("selector"),
+        );
+    }
+    if at(spec, &["selector"]).is_object() {
+        workload::selector(spec, "daemonset", &path, errors);
+    }
+    workload::template(spec, workload::Complaint::None, &path, errors);
+    if !list(spec, &["template", "spec", "containers"]).is_empty() {
+        workload::keeps_running(spec, "DaemonSet", &path, errors);
+    }
+    check::not_negative(errors, spec, &path, "minReadySeconds");
+    validate_strategy(
+        at(spec, &["updateStrategy"]),
+        &path.child("updateStrategy"),
+        errors,
+    );
+    check::not_negative(errors, spec, &path, "revisionHistoryLimit");
+}
+
+fn validate_strategy(strategy: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
+    match text(strategy, &["type"]) {
+        "OnDelete" => {}
+        ROLLING => {
+            let update = at(strategy, &["rollingUpdate"]);
+            let path = path.child("rollingUpdate");
+            let fields = ["maxUnavailable", "maxSurge"];
+            for field in fields {
+                check::count_or_percentage(errors, &path.child(field), at(update, &[field]));
+            }
+            for field in fields {
+                check::at_most_all(errors, &path.child(field), at(update, &[field]));
+            }
+            let [unavailable, surge] = fields.map(|field| workload::amount(at(update, &[field])));
+            if unavailable != 0 && surge != 0 {
+                let detail = "may not be set when maxUnavailable is non-zero";
+                let value = at(update, &["maxSurge"]).clone();
+                errors.push(FieldError::invalid(&path.child("maxSurge"), value, detail));
+            } else if unavailable == 0 && surge == 0 {
+                let detail = "cannot be 0 when maxSurge is 0";
+                errors.push(FieldError::required(&path.child("maxUnavailable"), detail));
+            }
+        }
+        _ => {
+            let allowed = [ROLLING, "OnDelete"];
+            errors.push(FieldError::not_supported(path, strategy.clone(), &allowed));
+        }
+    }
+}
+
+fn validate_part(part: &str, new: &Value, old: &Value, errors: &mut Errors) {
+    if part != "status" {
+        return;
+    }
+    let counts = [
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+        "observedGeneration",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "numberUnavailable",
+        "collisionCount",
+    ];
+    workload::counts(new, &counts, &[], errors);
+    workload::collisions(new, old, errors);
 }
 
 const COLUMNS: &[Column] = &[

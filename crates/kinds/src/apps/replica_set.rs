@@ -1,9 +1,12 @@
 //! ReplicaSets.
 
+use bellwether_schema::FieldPath;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use serde_json::Value;
 
+use crate::apps::workload;
+use crate::check::{self, Errors};
 use crate::columns::{
     AGE, CONTAINERS, IMAGES, NAME, SELECTOR, age, column, containers, label_selector, name, number,
 };
@@ -18,6 +21,8 @@ pub(crate) const RESOURCE: Resource = Resource {
     subresources: &[SCALE, STATUS],
     generation: Generation::Spec,
     default,
+    validate,
+    validate_part,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<ReplicaSet>("apps", "v1", "ReplicaSet", "replicasets")
@@ -28,6 +33,48 @@ fn default(object: &mut Value) {
         spec.fill("replicas", 1);
     }
     pod::template(object, &["spec", "template"]);
+}
+
+fn validate(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let path = FieldPath::new("spec");
+    let spec = at(new, &["spec"]);
+    check::not_negative(errors, spec, &path, "replicas");
+    check::not_negative(errors, spec, &path, "minReadySeconds");
+    workload::selector(spec, "deployment", &path, errors);
+    let complaint = workload::Complaint::Says("invalid label selector");
+    workload::template(spec, complaint, &path, errors);
+    workload::keeps_running(spec, "ReplicaSet", &path, errors);
+    if let Some(old) = old {
+        check::immutable(
+            errors,
+            new,
+            old,
+            &["spec", "selector"],
+            &path.child("selector"),
+        );
+    }
+}
+
+/// Checks the status; ReplicationControllers have the same.
+pub(crate) fn validate_part(part: &str, new: &Value, _old: &Value, errors: &mut Errors) {
+    if part != "status" {
+        return;
+    }
+    let counts = [
+        "replicas",
+        "fullyLabeledReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "terminatingReplicas",
+    ];
+    let parts = [
+        ("fullyLabeledReplicas", "replicas", "status.replicas"),
+        ("readyReplicas", "replicas", "status.replicas"),
+        ("availableReplicas", "replicas", "status.replicas"),
+        ("availableReplicas", "readyReplicas", "readyReplicas"),
+    ];
+    workload::counts(new, &counts, &parts, errors);
 }
 
 /// Columns that ReplicationControllers share.

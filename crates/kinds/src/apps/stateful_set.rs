@@ -1,14 +1,19 @@
 //! StatefulSets.
 
+use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::apps::workload;
+use crate::check::{self, Errors};
 use crate::columns::{AGE, CONTAINERS, IMAGES, NAME, age, containers, fraction, name, words};
 use crate::core::{pod, volume};
 use crate::resource::{ALL, SCALE, STATUS};
-use crate::value::{Fill, at, empty, existing, int, is_zero, items, text};
-use crate::{Column, Generation, Resource};
+use crate::value::{
+    Fill, at, empty, existing, has, int, is_zero, items, list, restore_at, same, text,
+};
+use crate::{Column, Generation, NameRule, Resource};
 
 /// The strategy that replaces pods one by one.
 const ROLLING: &str = "RollingUpdate";
@@ -18,7 +23,10 @@ pub(crate) const RESOURCE: Resource = Resource {
     categories: ALL,
     subresources: &[SCALE, STATUS],
     generation: Generation::Spec,
+    names: NameRule::Label,
     default,
+    validate,
+    validate_part,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<StatefulSet>("apps", "v1", "StatefulSet", "statefulsets")
@@ -56,6 +64,166 @@ fn default(object: &mut Value) {
         }
     }
     pod::template(object, &["spec", "template"]);
+}
+
+fn validate(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let path = FieldPath::new("spec");
+    let spec = at(new, &["spec"]);
+    let policy = text(spec, &["podManagementPolicy"]);
+    if !matches!(policy, "OrderedReady" | "Parallel") {
+        let detail = "must be 'OrderedReady' or 'Parallel'";
+        errors.push(FieldError::invalid(
+            &path.child("podManagementPolicy"),
+            policy,
+            detail,
+        ));
+    }
+    validate_strategy(
+        at(spec, &["updateStrategy"]),
+        &path.child("updateStrategy"),
+        errors,
+    );
+    let retention = path.child("persistentVolumeClaimRetentionPolicy");
+    for field in ["whenDeleted", "whenScaled"] {
+        let policy = text(spec, &["persistentVolumeClaimRetentionPolicy", field]);
+        check::supported(
+            errors,
+            &retention.child(field),
+            policy,
+            &["Retain", "Delete"],
+        );
+    }
+    if old.is_none() {
+        let claims = path.child("volumeClaimTemplates");
+        for (index, claim) in list(spec, &["volumeClaimTemplates"]).iter().enumerate() {
+            let path = claims.index(index);
+            volume::validate_spec(at(claim, &["spec"]), &path.child("spec"), errors);
+        }
+    }
+    check::not_negative(errors, spec, &path, "replicas");
+    check::not_negative(errors, spec, &path, "minReadySeconds");
+    let start = int(spec, &["ordinals", "start"]);
+    if start < 0 {
+        errors.push(crate::meta::not_negative(
+            &path.child("ordinals.start"),
+            start,
+        ));
+    }
+    let service = text(spec, &["serviceName"]);
+    if old.is_none() && !service.is_empty() {
+        check::label(errors, &path.child("serviceName"), service);
+    }
+    workload::selector(spec, "statefulset", &path, errors);
+    workload::template(
+        &with_claims(spec),
+        workload::Complaint::Says(""),
+        &path,
+        errors,
+    );
+    workload::keeps_running(spec, "StatefulSet", &path, errors);
+    if let Some(old) = old {
+        validate_update(new, old, errors);
+    }
+}
+
+/// The spec as its pods will have it: every claim is a volume, and the set gives the host names.
+fn with_claims(spec: &Value) -> Value {
+    let claims = list(spec, &["volumeClaimTemplates"]);
+    let mut spec = spec.clone();
+    let Some(pod) = existing(&mut spec, &["template", "spec"]) else {
+        return spec;
+    };
+    pod.remove("hostname");
+    pod.remove("subdomain");
+    if claims.is_empty() {
+        return spec;
+    }
+    let names: Vec<_> = claims
+        .iter()
+        .map(|claim| text(claim, &["metadata", "name"]))
+        .collect();
+    let mut volumes: Vec<_> = names
+        .iter()
+        .map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}))
+        .collect();
+    if let Some(Value::Array(others)) = pod.get("volumes") {
+        let others = others.iter();
+        let others = others.filter(|volume| !names.contains(&text(volume, &["name"])));
+        volumes.extend(others.cloned());
+    }
+    pod.insert("volumes".to_owned(), volumes.into());
+    spec
+}
+
+fn validate_strategy(strategy: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
+    let update = at(strategy, &["rollingUpdate"]);
+    let update_path = path.child("rollingUpdate");
+    match text(strategy, &["type"]) {
+        "OnDelete" if !update.is_null() => {
+            let detail = "only allowed for updateStrategy 'RollingUpdate'";
+            errors.push(FieldError::invalid(&update_path, update.clone(), detail));
+        }
+        "OnDelete" => {}
+        ROLLING => {
+            check::not_negative(errors, update, &update_path, "partition");
+            let most = at(update, &["maxUnavailable"]);
+            if has(update, &["maxUnavailable"]) {
+                let path = update_path.child("maxUnavailable");
+                check::count_or_percentage(errors, &path, most);
+                if workload::amount(most) == 0 {
+                    errors.push(FieldError::invalid(&path, most.clone(), "cannot be 0"));
+                }
+                check::at_most_all(errors, &path, most);
+            }
+        }
+        _ => {
+            let detail = "must be 'RollingUpdate' or 'OnDelete'";
+            errors.push(FieldError::invalid(path, strategy.clone(), detail));
+        }
+    }
+}
+
+fn validate_update(new: &Value, old: &Value, errors: &mut Errors) {
+    let mut unchanged = new.clone();
+    for field in [
+        "replicas",
+        "template",
+        "updateStrategy",
+        "minReadySeconds",
+        "ordinals",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+    ] {
+        restore_at(&mut unchanged, old, &["spec"], field);
+    }
+    if !same(at(&unchanged, &["spec"]), at(old, &["spec"])) {
+        let detail = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+        errors.push(FieldError::forbidden(&FieldPath::new("spec"), detail));
+    }
+}
+
+fn validate_part(part: &str, new: &Value, old: &Value, errors: &mut Errors) {
+    if part != "status" {
+        return;
+    }
+    let counts = [
+        "replicas",
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "collisionCount",
+    ];
+    let parts = [
+        ("readyReplicas", "replicas", "status.replicas"),
+        ("currentReplicas", "replicas", "status.replicas"),
+        ("updatedReplicas", "replicas", "status.replicas"),
+        ("availableReplicas", "replicas", "status.replicas"),
+        ("availableReplicas", "readyReplicas", "status.readyReplicas"),
+    ];
+    workload::counts(new, &counts, &parts, errors);
+    workload::collisions(new, old, errors);
 }
 
 const COLUMNS: &[Column] = &[

@@ -1,16 +1,19 @@
 //! CronJobs.
 
+use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::CronJob;
 use serde_json::Value;
 
+use crate::batch::{job, schedule};
+use crate::check::{self, Errors};
 use crate::columns::{
     AGE, CONTAINERS, IMAGES, NAME, SELECTOR, age, cell, cell_or, column, containers,
     label_selector, name, since, words,
 };
 use crate::core::pod;
 use crate::resource::{ALL, STATUS};
-use crate::value::{Fill, at, existing, has, list};
+use crate::value::{Fill, at, existing, has, list, text};
 use crate::{Column, Generation, Resource};
 
 pub(crate) const RESOURCE: Resource = Resource {
@@ -19,6 +22,7 @@ pub(crate) const RESOURCE: Resource = Resource {
     subresources: &[STATUS],
     generation: Generation::Spec,
     default,
+    validate,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<CronJob>("batch", "v1", "CronJob", "cronjobs")
@@ -33,6 +37,63 @@ fn default(object: &mut Value) {
     }
     // Of the job, only the pod is filled in now: the rest follows when it is created.
     pod::template(object, &["spec", "jobTemplate", "spec", "template"]);
+}
+
+/// Jobs are named after the CronJob and a time, which takes eleven characters of 63.
+const NAME_LENGTH: usize = 52;
+
+fn validate(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let path = FieldPath::new("spec");
+    let spec = at(new, &["spec"]);
+    let zoned = old.is_some_and(|old| text(old, &["spec", "schedule"]).contains("TZ"));
+    validate_schedule(spec, zoned, &path.child("schedule"), errors);
+    check::not_negative(errors, spec, &path, "startingDeadlineSeconds");
+    let same_zone =
+        old.is_some_and(|old| at(old, &["spec", "timeZone"]) == at(spec, &["timeZone"]));
+    if has(spec, &["timeZone"]) && !same_zone {
+        let zone = text(spec, &["timeZone"]);
+        if let Some(problem) = schedule::zone_problem(zone) {
+            errors.push(FieldError::invalid(&path.child("timeZone"), zone, problem));
+        }
+    }
+    check::required_choice(
+        errors,
+        &path.child("concurrencyPolicy"),
+        text(spec, &["concurrencyPolicy"]),
+        &["Allow", "Forbid", "Replace"],
+    );
+    job::validate_template(
+        at(spec, &["jobTemplate"]),
+        &path.child("jobTemplate"),
+        errors,
+    );
+    check::not_negative(errors, spec, &path, "successfulJobsHistoryLimit");
+    check::not_negative(errors, spec, &path, "failedJobsHistoryLimit");
+    let name = text(new, &["metadata", "name"]);
+    if old.is_none() && name.len() > NAME_LENGTH {
+        let detail = format!("must be no more than {NAME_LENGTH} characters");
+        let path = FieldPath::new("metadata");
+        errors.push(FieldError::invalid(&path.child("name"), name, detail));
+    }
+}
+
+fn validate_schedule(spec: &Value, zoned: bool, path: &FieldPath<'_>, errors: &mut Errors) {
+    let schedule = text(spec, &["schedule"]);
+    if schedule.is_empty() {
+        errors.push(FieldError::required(path, ""));
+        return;
+    }
+    if let Err(problem) = schedule::check(schedule) {
+        errors.push(FieldError::invalid(path, schedule, problem));
+    }
+    if schedule.contains("TZ") {
+        let detail = match (zoned, has(spec, &["timeZone"])) {
+            (false, _) => "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
+            (true, true) => "cannot use both timeZone field and TZ or CRON_TZ in schedule",
+            (true, false) => return,
+        };
+        errors.push(FieldError::invalid(path, schedule, detail));
+    }
 }
 
 const COLUMNS: &[Column] = &[

@@ -1,5 +1,7 @@
 //! Jobs.
 
+mod validate;
+
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use serde_json::{Map, Value};
@@ -25,6 +27,8 @@ pub(crate) const RESOURCE: Resource = Resource {
     default,
     prepare_create,
     prepare_update: |new, _| inherit_labels(new),
+    validate: validate::job,
+    validate_part: validate::part,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<Job>("batch", "v1", "Job", "jobs")
@@ -108,6 +112,8 @@ fn generate_selector(object: &mut Value, uid: &str) {
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 /// The label of a job's pods that tells them from those of any other job.
 const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
+
+pub(crate) use validate::template as validate_template;
 
 const COLUMNS: &[Column] = &[
     NAME,

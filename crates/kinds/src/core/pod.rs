@@ -5,9 +5,14 @@ mod defaults;
 mod image;
 mod prepare;
 mod qos;
+mod validate;
 
 pub(crate) use defaults::{legacy_volume, template};
 pub use prepare::set_priority;
+pub(crate) use validate::{
+    node_selector, resource_amount, resource_name, taint_effect, template as validate_template,
+    tolerations,
+};
 
 use k8s_openapi::api::core::v1::{Binding, Pod};
 
@@ -50,6 +55,8 @@ pub(crate) const RESOURCE: Resource = Resource {
     default: defaults::pod,
     prepare_create: prepare::create,
     prepare_part: prepare::part,
+    validate: validate::pod,
+    validate_part: validate::part,
     columns: columns::COLUMNS,
     row: columns::row,
     ..Resource::namespaced::<Pod>("", "v1", "Pod", "pods")

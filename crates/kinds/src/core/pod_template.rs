@@ -1,5 +1,6 @@
 //! PodTemplates.
 
+use bellwether_schema::FieldPath;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PodTemplate;
 use serde_json::Value;
@@ -11,6 +12,10 @@ use crate::{Column, Generation, Resource};
 
 pub(crate) const RESOURCE: Resource = Resource {
     generation: Generation::Spec,
+    validate: |new, _, errors| {
+        let path = FieldPath::new("template");
+        pod::validate_template(at(new, &["template"]), &path, errors);
+    },
     default: |object| pod::template(object, &["template"]),
     columns: COLUMNS,
     row,

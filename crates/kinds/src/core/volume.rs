@@ -1,15 +1,17 @@
 //! PersistentVolumes and PersistentVolumeClaims.
 
 use bellwether_json::time;
+use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use serde_json::Value;
 
+use crate::check::{self, Errors};
 use crate::columns::{AGE, NAME, age, cell, cell_or, name, wide, words};
 use crate::core::pod;
 use crate::resource::STATUS;
 use crate::value::{Fill, at, existing, has, restore_at, text, texts};
-use crate::{Column, Creation, Resource};
+use crate::{Column, Creation, Resource, selector};
 
 pub(crate) const VOLUME: Resource = Resource {
     short_names: &["pv"],
@@ -139,6 +141,83 @@ fn align_data_sources(object: &mut Value) {
         spec.insert("dataSource".to_owned(), reference);
     }
 }
+
+/// Checks the spec of a claim, or of the template of one.
+pub(crate) fn validate_spec(spec: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
+    let modes_path = path.child("accessModes");
+    let modes: Vec<_> = texts(spec, &["accessModes"]).collect();
+    if modes.is_empty() {
+        let detail = "at least 1 access mode is required";
+        errors.push(FieldError::required(&modes_path, detail));
+    }
+    let selector = at(spec, &["selector"]);
+    selector::validate(selector, &path.child("selector"), errors);
+    validate_modes(&modes, &modes_path, errors);
+    validate_size(spec, path, errors);
+    for field in ["storageClassName", "volumeAttributesClassName"] {
+        let class = text(spec, &[field]);
+        if !class.is_empty() {
+            check::subdomain(errors, &path.child(field), class);
+        }
+    }
+    if has(spec, &["volumeMode"]) {
+        let mode = text(spec, &["volumeMode"]);
+        check::supported(errors, &path.child("volumeMode"), mode, VOLUME_MODES);
+    }
+    for field in ["dataSource", "dataSourceRef"] {
+        let source = at(spec, &[field]);
+        if source.is_object() {
+            validate_source(source, &path.child(field), errors);
+        }
+    }
+}
+
+fn validate_modes(modes: &[&str], path: &FieldPath<'_>, errors: &mut Errors) {
+    for mode in modes {
+        check::supported(errors, path, mode, ACCESS_MODES);
+    }
+    let exclusive = modes.contains(&"ReadWriteOncePod");
+    let others = |mode: &&str| *mode != "ReadWriteOncePod" && ACCESS_MODES.contains(mode);
+    if exclusive && modes.iter().any(others) {
+        let detail = "may not use ReadWriteOncePod with other access modes";
+        errors.push(FieldError::forbidden(path, detail));
+    }
+}
+
+fn validate_size(spec: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
+    let size = at(spec, &["resources", "requests", "storage"]);
+    let path = path.child("resources");
+    let path = path.key("storage");
+    match check::quantity(size) {
+        None => errors.push(FieldError::required(&path, "")),
+        Some(amount) if amount.signum() <= 0 => {
+            let detail = "must be greater than zero";
+            errors.push(FieldError::invalid(&path, size.clone(), detail));
+        }
+        Some(_) => {}
+    }
+}
+
+fn validate_source(source: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
+    check::required(errors, source, path, "name");
+    let kind = check::required(errors, source, path, "kind");
+    let group = text(source, &["apiGroup"]);
+    if group.is_empty() && kind != "PersistentVolumeClaim" {
+        let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+        errors.push(FieldError::invalid(path, kind, detail));
+    }
+    if !group.is_empty() {
+        check::subdomain(errors, &path.child("apiGroup"), group);
+    }
+}
+
+const ACCESS_MODES: &[&str] = &[
+    "ReadOnlyMany",
+    "ReadWriteMany",
+    "ReadWriteOnce",
+    "ReadWriteOncePod",
+];
+const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
 
 /// The phase of what has not been bound yet.
 const PENDING: &str = "Pending";

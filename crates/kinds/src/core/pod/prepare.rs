@@ -8,6 +8,7 @@ use super::qos;
 use crate::Creation;
 use crate::value::{Fill, at, existing, int, is_zero, items, list, restore, restore_at, text};
 
+const GRACE: &str = "terminationGracePeriodSeconds";
 /// How long pods stay on a node that is lost.
 const EVICTION_SECONDS: i64 = 300;
 
@@ -15,6 +16,11 @@ const EVICTION_SECONDS: i64 = 300;
 pub(super) fn create(pod: &mut Value, creation: &Creation<'_>) {
     set_priority(pod, None);
     tolerate_lost_nodes(pod);
+    if int(pod, &["spec", GRACE]) < 0
+        && let Some(spec) = existing(pod, &["spec"])
+    {
+        spec.insert(GRACE.to_owned(), 1.into());
+    }
     let class = qos::class(at(pod, &["spec"]));
     let gated = !list(pod, &["spec", "schedulingGates"]).is_empty();
     let Some(status) = existing(pod, &["status"]) else {
