@@ -24,7 +24,7 @@ use crate::path;
 pub const DEFAULT_MAX_DEPTH: usize = 256;
 
 /// Kubernetes lists at most this many duplicate or unknown fields of one body.
-const MAX_REPORTED_DUPLICATES: usize = 100;
+pub(crate) const MAX_REPORTED_DUPLICATES: usize = 100;
 
 /// What [`parse_with`] accepts and how it treats numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,22 @@
 //! the values that each piece selects, [`JsonPath::render`] the text that kubectl would print.
 //!
 //! The dialect is that of client-go: util/jsonpath, including its limits (one comparison in a
-//! filter, no arithmetic) and its messages. Two things are better here: results of `*` and `..` on
-//! objects come in key order rather than in random order, and a budget bounds the work.
+//! filter, no arithmetic) and its messages; `testdata/` tells the whole story. Two things are
+//! better here: results of `*` and `..` on objects come in key order rather than in random order,
+//! and a budget bounds the work.
+//!
+//! ```
+//! use bellwether_jsonpath::JsonPath;
+//! use serde_json::json;
+//!
+//! # fn main() -> Result<(), bellwether_jsonpath::Error> {
+//! let object = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+//! let path = JsonPath::parse("{.status.conditions[?(@.type==\"Ready\")].status}")?;
+//! assert_eq!(path.find(&object)?, [[&json!("True")]]);
+//! assert_eq!(path.render(&object)?, "True");
+//! # Ok(())
+//! # }
+//! ```
 
 mod compare;
 mod error;

@@ -8,6 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use super::resolve::{Resolved, resolve};
 use super::{Document, DuplicateKey, DuplicateKeys, YamlError, YamlOptions};
+use crate::strict::MAX_REPORTED_DUPLICATES;
 use crate::{number, path};
 
 const CORE_NAMESPACE: &str = "tag:yaml.org,2002:";
@@ -211,18 +212,17 @@ impl Decoder {
     }
 
     fn duplicate(&mut self, key: &str, at: Marker) -> Result<(), YamlError> {
-        let duplicate = DuplicateKey {
-            key: key.to_owned(),
-            path: self.path_of(key),
-            line: at.line(),
-        };
+        let path = self.path_of(key);
         if self.options.duplicate_keys == DuplicateKeys::Error {
             return Err(error_at(
                 at,
-                format!("key {key:?} already set in map ({})", duplicate.path),
+                format!("key {key:?} already set in map ({path})"),
             ));
         }
-        self.duplicates.push(duplicate);
+        if self.duplicates.len() < MAX_REPORTED_DUPLICATES {
+            let (key, line) = (key.to_owned(), at.line());
+            self.duplicates.push(DuplicateKey { key, path, line });
+        }
         Ok(())
     }
 
@@ -285,7 +285,7 @@ fn merge(
             let message = "map merge requires map or sequence of maps as the value";
             return Err(error_at(at, message));
         };
-        merged.extend(source.keys().cloned());
+        merged.extend(source.keys().filter(|key| !map.contains_key(*key)).cloned());
         map.extend(source);
     }
     Ok(())
