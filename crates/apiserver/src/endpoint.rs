@@ -15,6 +15,8 @@ use crate::{discovery, openapi};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PathRequest<'a> {
     pub(crate) cluster: &'a Cluster,
+    /// What stands before `path` in the client's eyes: empty, or `/clusters/NAME`.
+    pub(crate) base: &'a str,
     pub(crate) path: &'a str,
     pub(crate) accept: Option<&'a str>,
     pub(crate) query: &'a Query,

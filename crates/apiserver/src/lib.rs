@@ -39,7 +39,6 @@ mod server;
 mod services;
 mod status;
 mod strategy;
-mod stub;
 mod table;
 mod watching;
 

@@ -64,10 +64,24 @@ pub(crate) fn record_update(
         }
         Ownership::Recorded => object,
     };
+    if part == Part::Scale {
+        forget_times_of_scale(&mut object);
+    }
     if let Some(live) = live {
         managed::keep_timestamps_of_unchanged(live, &mut object);
     }
     object
+}
+
+/// Entries of the scale subresource carry no time, because in Kubernetes they are computed on a
+/// `Scale`, which has none.
+fn forget_times_of_scale(object: &mut Value) {
+    let entries = object["metadata"]["managedFields"].as_array_mut().into_iter().flatten();
+    for entry in entries.filter(|entry| entry["subresource"] == "scale") {
+        if let Value::Object(fields) = entry {
+            fields.remove("time");
+        }
+    }
 }
 
 /// What the live object becomes when `manager` applies `wanted`.

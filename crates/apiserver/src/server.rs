@@ -111,7 +111,9 @@ impl ApiServer {
     {
         let (parts, body) = request.into_parts();
         let caller = parts.extensions.get::<Caller>().cloned().unwrap_or_default();
-        let (cluster, path) = self.route(&caller, parts.uri.path())?;
+        let whole_path = parts.uri.path();
+        let (cluster, path) = self.route(&caller, whole_path)?;
+        let base = &whole_path[..whole_path.len() - path.len()];
         let identity = authenticate(&cluster, &caller, &parts.headers)?;
         let query = Query::parse(parts.uri.query())?;
         let accept = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
@@ -120,7 +122,13 @@ impl ApiServer {
             Target::Path(path) => {
                 let verb = parts.method.as_str().to_ascii_lowercase();
                 authorize_path(&cluster, &identity, &verb, &path)?;
-                let request = endpoint::PathRequest { cluster: &cluster, path: &path, accept, query: &query };
+                let request = endpoint::PathRequest {
+                    cluster: &cluster,
+                    base,
+                    path: &path,
+                    accept,
+                    query: &query,
+                };
                 return endpoint::handle(&request, &self.inner.metrics).map(|response| ("path", response));
             }
         };
@@ -165,7 +173,7 @@ impl ApiServer {
             (Some(name), _) if caller.in_process => (name.as_str(), path),
             (_, Some(rest)) => match rest.find('/') {
                 Some(end) => (&rest[..end], &rest[end..]),
-                None => (rest, "/"),
+                None => (rest, ""),
             },
             (_, None) => (HUB, path),
         };

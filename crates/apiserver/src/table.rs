@@ -112,8 +112,8 @@ fn row(resource: &Resource, object: &Value, writer: &Writer) -> Value {
 /// The cell of a printer column: what its path finds, in the column's type.
 fn cell(column: &PrinterColumn, object: &Value, now: Timestamp) -> Value {
     let Ok(found) = column.path.find(object) else { return Value::Null };
-    let values: Vec<&Value> = found.into_iter().flatten().collect();
-    let Some(first) = values.first().copied() else { return Value::Null };
+    // Paths of columns are simple: what they find beyond the first value is not shown.
+    let Some(first) = found.into_iter().flatten().next() else { return Value::Null };
     match (column.kind.as_str(), first) {
         ("integer", Value::Number(number)) => {
             number.as_i64().or_else(|| number.as_f64().map(truncate)).map_or(Value::Null, Into::into)
@@ -123,7 +123,7 @@ fn cell(column: &PrinterColumn, object: &Value, now: Timestamp) -> Value {
             Ok(then) => kinds::human(now.duration_since(then).as_secs()).into(),
             Err(_) => "<unknown>".into(),
         },
-        ("string", _) => crate::stub::print(&values).into(),
+        ("string", _) => bellwether_jsonpath::print(&[first]).into(),
         _ => Value::Null,
     }
 }

@@ -43,19 +43,19 @@ impl DefinitionCache {
         if let Some(known) = known {
             return known;
         }
-        let compiled = compile(&definition);
+        let compiled = compile(&definition, key);
         cache.retain(|_, known| known.iter().any(|resource| resource.strong_count() > 0));
         cache.insert(key, compiled.iter().map(Arc::downgrade).collect());
         compiled
     }
 }
 
-fn compile(definition: &Value) -> Vec<Arc<Resource>> {
+fn compile(definition: &Value, fingerprint: [u8; 32]) -> Vec<Arc<Resource>> {
     let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
     versions
         .filter(|version| version["served"] == true)
         .filter_map(|version| {
-            let resource = resource(definition, version);
+            let resource = resource(definition, version, fingerprint);
             if let Err(error) = &resource {
                 let name = definition["metadata"]["name"].as_str().unwrap_or_default();
                 tracing::error!(kind = "CustomResourceDefinition", name, error, "cannot serve a version");
@@ -65,7 +65,11 @@ fn compile(definition: &Value) -> Vec<Arc<Resource>> {
         .collect()
 }
 
-fn resource(definition: &Value, version: &Value) -> Result<Resource, String> {
+fn resource(
+    definition: &Value,
+    version: &Value,
+    fingerprint: [u8; 32],
+) -> Result<Resource, String> {
     let names = &definition["status"]["acceptedNames"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let texts = |value: &Value| -> Vec<String> {
@@ -76,7 +80,7 @@ fn resource(definition: &Value, version: &Value) -> Result<Resource, String> {
     let kind = text(&names["kind"]);
     let name = text(&version["name"]);
     let api_version = format!("{group}/{name}");
-    let custom = CustomVersion::new(version, &api_version, &kind)?;
+    let custom = CustomVersion::new(version, &api_version, &kind, fingerprint)?;
     Ok(Resource {
         prefix: key_prefix(&group, &plural),
         group: group.into(),

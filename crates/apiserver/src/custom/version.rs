@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::stub::JsonPath;
+use bellwether_jsonpath::JsonPath;
 use bellwether_kinds::NameRule;
 use bellwether_kinds::meta::{self, MetaRules};
 use bellwether_schema::{CompiledSchema, FieldError, FieldPath, Schema};
@@ -25,6 +25,8 @@ pub struct CustomVersion {
     pub selectable: Vec<(String, JsonPath)>,
     /// Shown as a warning to everybody who uses the version.
     pub deprecation: Option<String>,
+    /// Changes with the definition.
+    pub fingerprint: [u8; 32],
 }
 
 /// Paths of the scale subresource.
@@ -57,7 +59,12 @@ pub struct PrinterColumn {
 
 impl CustomVersion {
     /// Reads an entry of `spec.versions`; `kind` completes the deprecation warning.
-    pub fn new(version: &Value, api_version: &str, kind: &str) -> Result<Self, String> {
+    pub fn new(
+        version: &Value,
+        api_version: &str,
+        kind: &str,
+        fingerprint: [u8; 32],
+    ) -> Result<Self, String> {
         let document = &version["schema"]["openAPIV3Schema"];
         let schema = bellwether_schema::parse(document).map_err(|error| error.to_string())?;
         let schema = Arc::new(schema);
@@ -87,6 +94,7 @@ impl CustomVersion {
             }),
             schema,
             compiled,
+            fingerprint,
         })
     }
 }

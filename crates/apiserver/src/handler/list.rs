@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::alphabet::URL_SAFE;
+use base64::engine::general_purpose::{NO_PAD, URL_SAFE_NO_PAD};
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use bellwether_store::{Entry, Page, Range, RangeError, Revision};
 use http::StatusCode;
 use serde_json::{Map, Value, json};
@@ -17,6 +19,10 @@ use crate::params::{ListOptions, RevisionMatch};
 use crate::select::Selector;
 use crate::status::ApiError;
 use crate::table;
+
+/// Reads tokens as Go does, which does not mind bits that encode nothing.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, TOLERANT);
+const TOLERANT: GeneralPurposeConfig = NO_PAD.with_decode_allow_trailing_bits(true);
 
 /// How many entries are read at a time while looking for those that a selector wants.
 const CHUNK: usize = 1_000;
@@ -176,7 +182,7 @@ fn encode_inconsistent_token(after: &str) -> String {
 fn decode_token(token: &str) -> Result<(Option<Revision>, String), ApiError> {
     let invalid =
         |why: String| ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
-    let bytes = URL_SAFE_NO_PAD
+    let bytes = LENIENT
         .decode(token.trim_end_matches('='))
         .map_err(|error| invalid(error.to_string()))?;
     let token = bellwether_json::strict::parse(&bytes).map_err(|error| invalid(error.to_string()))?.value;

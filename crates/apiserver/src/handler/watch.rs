@@ -27,6 +27,9 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1_800);
 /// How often a quiet watch is told how far it is.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
+/// How long before its end a watch is told how far it is for the last time.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+
 /// Marks the bookmark after which a client has seen the whole initial state.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
@@ -56,11 +59,15 @@ pub(crate) async fn watch(cx: &RequestContext) -> Result<Answer, ApiError> {
     };
 
     let prefix = cx.resource.collection_prefix(cx.namespace.as_deref());
-    let follower = match cx.cluster.keyspace().watch(&prefix, from) {
+    let keyspace = cx.cluster.keyspace();
+    // A revision that is yet to come is waited for in silence.
+    let known = from.min(keyspace.revision());
+    let follower = match keyspace.watch(&prefix, known) {
         Ok(watch) => Follower {
             source: Some(watch),
             selector,
             encoder,
+            after: from,
             bookmarks: options.bookmarks,
             deadline: tokio::time::Instant::now() + timeout,
         },
@@ -123,6 +130,8 @@ struct Follower {
     source: Option<Watch<StoredObject>>,
     selector: Selector,
     encoder: Encoder,
+    /// Events up to this revision are known to the client.
+    after: Revision,
     bookmarks: bool,
     deadline: tokio::time::Instant,
 }
@@ -132,8 +141,8 @@ impl Follower {
     async fn next(&mut self) -> Option<Bytes> {
         let mut lines = Vec::new();
         while lines.is_empty() {
+            let wake = self.next_wake();
             let source = self.source.as_mut()?;
-            let bookmark = tokio::time::Instant::now() + BOOKMARK_INTERVAL;
             tokio::select! {
                 event = source.next() => match event {
                     Some(Ok(event)) => {
@@ -146,19 +155,27 @@ impl Follower {
                     }
                     None => self.source = None,
                 },
-                () = tokio::time::sleep_until(bookmark.min(self.deadline)) => {
-                    let over = tokio::time::Instant::now() >= self.deadline;
-                    if self.bookmarks {
-                        self.encoder.bookmark(source.revision(), false, &mut lines);
-                    }
-                    if over {
+                () = tokio::time::sleep_until(wake) => {
+                    if wake >= self.deadline {
                         self.source = None;
-                        return (!lines.is_empty()).then(|| lines.into());
+                        return None;
+                    }
+                    let reached = source.revision();
+                    if self.bookmarks && reached >= self.after {
+                        self.encoder.bookmark(reached, false, &mut lines);
                     }
                 }
             }
         }
         Some(lines.into())
+    }
+
+    /// When to send a bookmark, or to end: a client should learn shortly before the end how far it
+    /// is, so that it can resume there.
+    fn next_wake(&self) -> tokio::time::Instant {
+        let now = tokio::time::Instant::now();
+        let last = self.deadline.checked_sub(LAST_BOOKMARK).unwrap_or(self.deadline);
+        if now < last && self.bookmarks { last.min(now + BOOKMARK_INTERVAL) } else { self.deadline }
     }
 
     /// Takes along what is there already, so that a burst is one write.
@@ -178,6 +195,9 @@ impl Follower {
 
     /// An object that begins or ceases to match comes and goes for this watcher.
     fn encode(&self, event: &Event<StoredObject>, out: &mut Vec<u8>) {
+        if event.revision <= self.after {
+            return;
+        }
         let matches = |object: &Arc<StoredObject>| self.selector.matches(&event.key, object);
         let before = event.previous().is_some_and(matches);
         let after = !event.is_delete() && matches(event.value());
