@@ -1,0 +1,317 @@
+//! What evaluation costs, and the budget it is charged to.
+//!
+//! One unit is about the time of a simple operation. The numbers are those of cel-go and of the
+//! Kubernetes libraries, so that limits mean the same here.
+
+pub(crate) mod estimate;
+mod estimate_call;
+
+use crate::ast::operator;
+use crate::library::format::NamedFormat;
+use crate::value::Value;
+
+/// Cost of reading a variable or selecting a field.
+pub(crate) const SELECT_COST: u64 = 1;
+/// Cost of making a list.
+pub(crate) const LIST_COST: u64 = 10;
+/// Cost of making a map.
+pub(crate) const MAP_COST: u64 = 30;
+/// Cost of making an object.
+pub(crate) const STRUCT_COST: u64 = 40;
+/// Cost of passing over one character.
+pub(crate) const TRAVERSAL: f64 = 0.1;
+/// Cost of one character of a regular expression.
+pub(crate) const REGEX: f64 = 0.25;
+
+/// A limit on evaluation, shared by as many evaluations as it lasts for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Budget {
+    per_call: u64,
+    remaining: u64,
+    spent: u64,
+}
+
+impl Budget {
+    /// What Kubernetes lets one evaluation cost.
+    pub const PER_CALL_LIMIT: u64 = 1_000_000;
+
+    /// What Kubernetes lets all rules on one object cost together.
+    pub const RUNTIME_BUDGET: u64 = 10_000_000;
+
+    /// A budget of `total`, of which one evaluation may take at most `per_call`.
+    pub fn new(per_call: u64, total: u64) -> Budget {
+        Budget {
+            per_call,
+            remaining: total,
+            spent: 0,
+        }
+    }
+
+    /// The limits Kubernetes sets for the rules on one object.
+    pub fn kubernetes() -> Budget {
+        Budget::new(Budget::PER_CALL_LIMIT, Budget::RUNTIME_BUDGET)
+    }
+
+    /// No limit. For expressions of your own making.
+    pub fn unlimited() -> Budget {
+        Budget::new(u64::MAX, u64::MAX)
+    }
+
+    /// What is left.
+    pub fn remaining(&self) -> u64 {
+        self.remaining
+    }
+
+    /// What all evaluations so far cost together.
+    pub fn spent(&self) -> u64 {
+        self.spent
+    }
+
+    pub(crate) fn per_call(&self) -> u64 {
+        self.per_call
+    }
+
+    /// Takes the cost of one evaluation; false if it exceeds what was left.
+    pub(crate) fn take(&mut self, cost: u64) -> bool {
+        self.spent = self.spent.saturating_add(cost);
+        match self.remaining.checked_sub(cost) {
+            Some(remaining) => {
+                self.remaining = remaining;
+                true
+            }
+            None => {
+                self.remaining = 0;
+                false
+            }
+        }
+    }
+}
+
+/// How a call is charged; decided while planning.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum CallCost {
+    Fixed(u64),
+    /// One pass over the given argument, times a factor.
+    Pass(usize, f64),
+    /// Two passes over the result.
+    Result,
+    /// A visit to everything in the first argument.
+    Visit,
+    /// Searching with a pattern.
+    Regex,
+    /// The product of two passes.
+    Product,
+    /// A pass over both arguments.
+    Sum,
+    /// A pass over the shorter argument.
+    Shorter,
+    /// The number of elements of the second argument.
+    Elements,
+    ContainsIp {
+        text: bool,
+    },
+    ContainsCidr {
+        text: bool,
+    },
+    /// Validating against a named format.
+    Format,
+}
+
+impl CallCost {
+    /// The rule for a function and, where known, overload.
+    pub(crate) fn of(function: &str, overload: Option<&str>) -> CallCost {
+        match function {
+            "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => CallCost::Visit,
+            "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "cidr" | "isIP"
+            | "isCIDR" | "quantity" | "isQuantity" | "semver" | "isSemver" => {
+                CallCost::Pass(0, TRAVERSAL)
+            }
+            "replace" | "split" | "ip.isCanonical" => CallCost::Pass(0, 2.0 * TRAVERSAL),
+            "ip" if overload != Some("cidr_ip") => CallCost::Pass(0, TRAVERSAL),
+            "join" => CallCost::Result,
+            "find" | "findAll" => CallCost::Regex,
+            "containsIP" => CallCost::ContainsIp {
+                text: overload == Some("cidr_contains_ip_string"),
+            },
+            "containsCIDR" => CallCost::ContainsCidr {
+                text: overload == Some("cidr_contains_cidr_string"),
+            },
+            "validate" => CallCost::Format,
+            _ => CallCost::of_overload(overload.unwrap_or("")),
+        }
+    }
+
+    fn of_overload(overload: &str) -> CallCost {
+        match overload {
+            "starts_with_string" | "ends_with_string" | "string_to_bytes" | "bytes_to_string"
+            | "strings_quote" | "string_format" => CallCost::Pass(0, TRAVERSAL),
+            "in_list" => CallCost::Elements,
+            "less_string"
+            | "greater_string"
+            | "less_equals_string"
+            | "greater_equals_string"
+            | "less_bytes"
+            | "greater_bytes"
+            | "less_equals_bytes"
+            | "greater_equals_bytes" => CallCost::Shorter,
+            "add_string" | "add_bytes" => CallCost::Sum,
+            "matches_string" => CallCost::Regex,
+            "contains_string" => CallCost::Product,
+            _ => CallCost::Fixed(1),
+        }
+    }
+
+    /// What the call cost with these arguments and this result.
+    pub(crate) fn runtime(self, arguments: &[Value<'_>], result: Option<&Value<'_>>) -> u64 {
+        let size = |index: usize| arguments.get(index).map_or(1, actual_size);
+        match self {
+            CallCost::Fixed(cost) => cost,
+            CallCost::Pass(index, factor) => scaled(size(index), factor),
+            CallCost::Result => scaled(result.map_or(1, actual_size), 2.0 * TRAVERSAL),
+            CallCost::Visit => arguments.first().map_or(0, visit_cost),
+            CallCost::Regex => {
+                let text = scaled(size(0) + 1, TRAVERSAL);
+                text.saturating_mul(scaled(size(1), REGEX))
+            }
+            CallCost::Product => {
+                scaled(size(0), TRAVERSAL).saturating_mul(scaled(size(1), TRAVERSAL))
+            }
+            CallCost::Sum => scaled(size(0) + size(1), TRAVERSAL),
+            CallCost::Shorter => scaled(size(0).min(size(1)), TRAVERSAL),
+            CallCost::Elements => size(1),
+            CallCost::ContainsIp { text } => {
+                let network = scaled(size(0) + size(0), TRAVERSAL);
+                network + if text { scaled(size(1), TRAVERSAL) } else { 0 }
+            }
+            CallCost::ContainsCidr { text } => {
+                let network = scaled(size(0) + size(0), TRAVERSAL);
+                let other = if text { scaled(size(1), TRAVERSAL) } else { 0 };
+                network + scaled(size(0), TRAVERSAL) + 1 + other
+            }
+            CallCost::Format => match arguments.first() {
+                Some(Value::Format(NamedFormat { max_regex_size, .. })) => {
+                    scaled(size(1) + 1, TRAVERSAL).saturating_mul(scaled(*max_regex_size, REGEX))
+                }
+                _ => 1,
+            },
+        }
+    }
+
+    /// What the call cost if an argument failed: every size counts as one.
+    pub(crate) fn of_failure(self, arguments: usize) -> u64 {
+        const NOTHING: [Value<'static>; 2] = [Value::Null, Value::Null];
+        self.runtime(NOTHING.get(..arguments).unwrap_or(&NOTHING), None)
+    }
+}
+
+/// The cost of `==`; a failed operand counts as one.
+pub(crate) fn equality(left: Option<&Value<'_>>, right: Option<&Value<'_>>) -> u64 {
+    if let Some(
+        Value::Quantity(_)
+        | Value::Ip(_)
+        | Value::Cidr(_)
+        | Value::Format(_)
+        | Value::Url(_)
+        | Value::Semver(_),
+    ) = left
+    {
+        return 1;
+    }
+    let left = left.map_or(1, actual_size);
+    let right = right.map_or(1, actual_size);
+    scaled(left.min(right), TRAVERSAL)
+}
+
+/// `size * factor`, rounded up.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "sizes are far below 2^53, and casting saturates"
+)]
+pub(crate) fn scaled(size: u64, factor: f64) -> u64 {
+    (size as f64 * factor).ceil() as u64
+}
+
+/// The size a value is charged for.
+pub(crate) fn actual_size(value: &Value<'_>) -> u64 {
+    match value {
+        Value::Optional(Some(value)) => actual_size(value),
+        Value::Ip(address) => {
+            if address.is_ipv4() {
+                4
+            } else {
+                16
+            }
+        }
+        Value::Cidr(cidr) => cidr.size(),
+        other => other.size().map_or(1, |size| size as u64),
+    }
+}
+
+/// The cost of visiting a value and everything in it.
+fn visit_cost(value: &Value<'_>) -> u64 {
+    match value {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "rounded down, unlike everything else"
+        )]
+        Value::String(text) => (text.len() as f64 * TRAVERSAL) as u64,
+        Value::Bytes(bytes) => bytes.len() as u64 / 10,
+        Value::List(list) => list
+            .iter()
+            .map(|item| item.map_or(1, |item| visit_cost(&item)))
+            .sum(),
+        Value::Map(map) => map
+            .keys()
+            .iter()
+            .map(|key| {
+                let value = match map.find(key) {
+                    Ok(Some(Ok(value))) => visit_cost(&value),
+                    _ => 1,
+                };
+                visit_cost(key) + value
+            })
+            .sum(),
+        _ => 1,
+    }
+}
+
+/// The functions Kubernetes charges one unit for whatever they are applied to.
+pub(crate) fn is_unit_cost(function: &str) -> bool {
+    matches!(
+        function,
+        "masked"
+            | "prefixLength"
+            | "family"
+            | "isUnspecified"
+            | "isLoopback"
+            | "isLinkLocalMulticast"
+            | "isLinkLocalUnicast"
+            | "isGlobalUnicast"
+            | "format.named"
+            | "sign"
+            | "asInteger"
+            | "isInteger"
+            | "asApproximateFloat"
+            | "isGreaterThan"
+            | "isLessThan"
+            | "compareTo"
+            | "add"
+            | "sub"
+            | "major"
+            | "minor"
+            | "patch"
+            | "getScheme"
+            | "getHostname"
+            | "getHost"
+            | "getPort"
+            | "getEscapedPath"
+            | "getQuery"
+    ) || function == operator::NOT_STRICTLY_FALSE
+}
+
+#[cfg(test)]
+mod tests;
