@@ -148,6 +148,9 @@ pub enum OpenError {
         /// The system's answer.
         source: std::io::Error,
     },
+    /// The thread that writes cannot be started.
+    #[error("cannot start a thread")]
+    Thread(#[source] std::io::Error),
 }
 
 /// The storage under a durable store failed.

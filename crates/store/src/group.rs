@@ -16,7 +16,7 @@ use crate::event::{Record, Slot};
 use crate::space::{Garbage, Space};
 use crate::value::{Entry, Revision};
 use crate::write::{Intent, Moment, decide};
-use crate::writer::{Answer, Request, WriteRequest};
+use crate::writer::{Answer, Request};
 
 /// How much there has to be removed before a commit takes it along: a removal touches other pages
 /// of the database than the writes do, so that many together are cheaper.
@@ -65,18 +65,16 @@ impl<V> Group<V> {
     pub(crate) fn add(&mut self, request: Request<V>) {
         match request {
             Request::Write(request) => {
-                let WriteRequest { answer, .. } = request;
-                let part = self.part(&request.space);
                 let intent = Intent {
                     key: &request.key,
                     action: request.action,
                     expected: request.expected,
                 };
+                let (part, make) = (self.part(&request.space), request.make);
                 // A panic in the closure leaves the part as it is: the closure runs before
                 // anything is changed.
-                let decided = AssertUnwindSafe(|| part.write(&intent, request.make));
-                let decided = catch_unwind(decided);
-                self.answers.push(Pending::Write(answer, decided));
+                let decided = catch_unwind(AssertUnwindSafe(|| part.write(&intent, make)));
+                self.answers.push(Pending::Write(request.answer, decided));
             }
             Request::Drop { space, answer } => {
                 let part = self.part(&space);

@@ -114,6 +114,8 @@ impl<V: Value> Keyspace<V> {
 
     /// Drops the history up to and including the revision: reads and watches from before it fail
     /// from now on. What is too old or too much is dropped without being told.
+    ///
+    /// On disk it is removed some time later, so that a restart may bring some of it back.
     pub fn compact(&self, through: Revision) {
         self.space.compact(through);
     }

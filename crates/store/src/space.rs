@@ -1,6 +1,6 @@
 //! One keyspace in memory: its entries, its recent history and its watchers, under one lock.
 //!
-//! Everything here is durable already; only [`Space::publish`] and its callers change it.
+//! Everything here is durable already: a write gets here when it has been committed.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -206,9 +206,14 @@ impl<V> Space<V> {
         ring(bells);
     }
 
-    /// Forgets all entries, and closes.
+    /// Closes a keyspace that the engine has dropped, and forgets what was in it.
     pub(crate) fn erase(&self) {
-        let entries = std::mem::take(&mut self.state.write().entries);
+        let entries = {
+            let mut state = self.state.write();
+            // The engine knows keyspaces by name, and the next one of this name is not to blame.
+            state.garbage = None;
+            std::mem::take(&mut state.entries)
+        };
         self.close();
         drop(entries);
     }

@@ -47,27 +47,19 @@ impl<V: Value> Store<V> {
     /// The directory is locked as long as the store lives. Everything in it is verified and read
     /// into memory; if that fails the directory is left as it is. Blocks meanwhile.
     pub fn open(directory: &Path, options: Options) -> Result<Self, OpenError> {
-        let engine = Disk::open(directory)?;
-        Self::with_engine(engine, options)?.map_err(|source| OpenError::Io {
-            action: "start the writer of",
-            path: directory.to_owned(),
-            source,
-        })
+        Self::with_engine(Disk::open(directory)?, options)
     }
 
     /// A store over any engine.
-    fn with_engine(
-        mut engine: impl Engine<V>,
-        options: Options,
-    ) -> Result<std::io::Result<Self>, OpenError> {
+    fn with_engine(mut engine: impl Engine<V>, options: Options) -> Result<Self, OpenError> {
         let options = Arc::new(options);
         let mut spaces = BTreeMap::new();
         for content in engine.load_all()? {
             let space = Space::stored(content, Arc::clone(&options));
             spaces.insert(Arc::clone(&space.name), Arc::new(space));
         }
-        let writer = Writer::start(engine);
-        Ok(writer.map(|writer| Self::new(options, Committer::Durable(writer), spaces)))
+        let writer = Writer::start(engine).map_err(OpenError::Thread)?;
+        Ok(Self::new(options, Committer::Durable(writer), spaces))
     }
 
     fn new(

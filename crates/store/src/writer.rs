@@ -108,11 +108,7 @@ fn run<V: Value>(queue: &Taker<V>, mut engine: impl Engine<V>) {
         if failure.is_none() {
             failure = group.commit(&mut engine).err().map(Arc::new);
             if let Some(error) = &failure {
-                tracing::error!(
-                    error = %error,
-                    reason = %error.0,
-                    "the store accepts no more writes: restart when the cause is gone"
-                );
+                tracing::error!(error = %error.0, "the store accepts no more writes");
             }
         }
         match &failure {

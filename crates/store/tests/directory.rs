@@ -93,6 +93,55 @@ fn a_new_directory_is_created_with_its_parents() {
     block_on(open(&path).unwrap().close());
 }
 
+#[cfg(unix)]
+#[test]
+fn only_the_owner_can_read_what_is_stored() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("data");
+    block_on(open(&path).unwrap().close());
+    for path in files(&path).into_keys().chain([path]) {
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", path.display());
+    }
+}
+
+#[tokio::test]
+async fn a_keyspace_does_not_inherit_from_a_dropped_one_of_the_same_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path()).unwrap();
+    let old = store.keyspace("hub");
+    let writes = (0..300).map(|_| old.put("old", Expected::Any, |_| "old".to_owned()));
+    for written in futures::future::join_all(writes).await {
+        written.unwrap();
+    }
+    assert!(store.drop_keyspace("hub").await.unwrap());
+    let new = store.keyspace("hub");
+    for number in 0..20 {
+        let value = |_| "new".to_owned();
+        new.put(&format!("new{number}"), Expected::Any, value)
+            .await
+            .unwrap();
+    }
+    // Of the old one there is still a handle, through which there is much to be removed.
+    old.compact(old.revision());
+    assert!(
+        old.put("old", Expected::Any, |_| "older".to_owned())
+            .await
+            .is_err()
+    );
+    store.compact();
+    let before = content(&store);
+    assert_eq!(before.len(), 20);
+    let revision = new.revision();
+    store.close().await;
+    let store = open(directory.path()).unwrap();
+    assert_eq!(content(&store), before);
+    assert_eq!(store.keyspace("hub").revision(), revision);
+    store.close().await;
+}
+
 #[test]
 fn a_file_in_place_of_the_directory_is_refused() {
     let parent = tempfile::tempdir().unwrap();
@@ -201,7 +250,7 @@ fn a_damaged_byte_is_noticed_or_does_not_matter() {
     // Every byte that says anything, or a good part of them: unused space is zero.
     let used = (0..sound.len()).filter(|at| sound[*at] != 0);
     let mut noticed = 0;
-    for at in used.step_by(37) {
+    for at in used.step_by(151) {
         change(path, "store.redb", |bytes| bytes[at] ^= 0x55);
         let before = files(path);
         match open(path) {
@@ -223,7 +272,7 @@ fn a_damaged_byte_is_noticed_or_does_not_matter() {
         }
         fs::write(path.join("store.redb"), &sound).unwrap();
     }
-    assert!(noticed > 100, "only {noticed} damages were noticed");
+    assert!(noticed > 50, "only {noticed} damages were noticed");
 }
 
 #[test]

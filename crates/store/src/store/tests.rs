@@ -59,7 +59,7 @@ impl Stage {
         };
         let store = Store::with_engine(puppet, Options::default());
         Self {
-            store: store.unwrap().unwrap(),
+            store: store.unwrap(),
             commits,
             outcomes,
         }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use redb::{Builder, Database, StorageBackend, TableDefinition};
 
+use super::directory::private_file;
 use super::guarded::GuardedFile;
 use crate::error::OpenError;
 use crate::value::Revision;
@@ -74,7 +75,7 @@ pub(super) fn create(path: &Path) -> Result<(), OpenError> {
         _ => {}
     }
     let create = || -> Result<(), redb::Error> {
-        let database = builder().create(path)?;
+        let database = builder().create_file(private_file().open(path)?)?;
         let transaction = database.begin_write()?;
         transaction.open_table(LOG)?;
         transaction.open_table(KEYSPACES)?;

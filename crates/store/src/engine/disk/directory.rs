@@ -47,18 +47,14 @@ impl DataDirectory {
             }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(path).map_err(failed("create", path))?;
+                create_directory(path).map_err(failed("create", path))?;
             }
             Err(error) => return Err(failed("open", path)(error)),
         }
         refuse_foreign(path)?;
 
         let marker_path = path.join(MARKER);
-        let marker = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
+        let marker = private_file()
             .open(&marker_path)
             .map_err(failed("open", &marker_path))?;
         match marker.try_lock() {
@@ -192,6 +188,23 @@ fn failed<'a>(
         path: path.to_owned(),
         source,
     }
+}
+
+/// Creates a directory that is nobody else's business: what is stored may be secret.
+fn create_directory(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path)
+}
+
+/// How to open a file for reading and writing that, if it is new, only its owner can read.
+pub(super) fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 /// Makes names in the directory durable.
