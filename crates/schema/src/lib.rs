@@ -1,4 +1,22 @@
-//! Structural schemas: validate, prune, default
+//! Structural schemas: validate, prune, default, and judge the schemas themselves.
+//!
+//! Everything behaves as in kube-apiserver 1.35, down to the texts of errors.
+//!
+//! | question | answer |
+//! |---|---|
+//! | What does a schema say? | [`Schema`], read by [`parse`] or [`Document`] |
+//! | May a CustomResourceDefinition have it? | [`definition::check`] |
+//! | What does a request to a custom resource become, and is it valid? | [`CompiledSchema`] |
+//! | Can a body be decoded into a built-in kind? | [`decode::decode`] |
+//! | How is it published? | [`publish`] |
+//! | How is an error worded? | [`FieldError`], [`aggregate`] |
+//!
+//! A server keeps one [`CompiledSchema`] per version of a custom resource and calls, in this order,
+//! [`CompiledSchema::coerce`], [`CompiledSchema::default`], [`CompiledSchema::validate_values`] and
+//! [`CompiledSchema::validate_rules`].
+//!
+//! Nothing here knows about HTTP, names of objects or storage; rules for names and labels in the
+//! metadata of embedded resources are passed in ([`embedded::MetadataCheck`]).
 
 #![cfg_attr(
     test,
