@@ -272,22 +272,22 @@ impl Checker<'_> {
         }
     }
 
-    fn join(&mut self, id: ExprId, previous: Option<Type>, current: Type) -> Type {
+    fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
         let Some(previous) = previous else {
             return current;
         };
         if self.known.assignable(&previous, &current) {
             return most_general(&previous, &current).clone();
         }
-        self.mismatch(id, &previous, &current);
-        Type::Error
+        // Mixed literals are reported by validation, which knows the exceptions.
+        Type::Dyn
     }
 
     fn check_list(&mut self, id: ExprId, elements: &[Element]) {
         let mut joined = None;
         for element in elements {
             let of = self.check_element(&element.value, element.optional);
-            joined = Some(self.join(element.value.id, joined, of));
+            joined = Some(self.join(joined, of));
         }
         let element = joined.unwrap_or_else(|| self.known.fresh());
         self.set_type(id, Type::list(element));
@@ -299,9 +299,9 @@ impl Checker<'_> {
         for entry in entries {
             self.check(&entry.key);
             let key = self.type_of(&entry.key);
-            keys = Some(self.join(entry.key.id, keys, key));
+            keys = Some(self.join(keys, key));
             let value = self.check_element(&entry.value, entry.optional);
-            values = Some(self.join(entry.value.id, values, value));
+            values = Some(self.join(values, value));
         }
         let key = keys.unwrap_or_else(|| self.known.fresh());
         let value = values.unwrap_or_else(|| self.known.fresh());

@@ -115,6 +115,14 @@ pub(crate) enum CallCost {
     },
     /// Validating against a named format.
     Format,
+    /// Comparing every element of one list with every element of another, times a factor.
+    Sets(f64),
+    /// Making a list as long as the result.
+    NewList,
+    /// Making a list by descending as deep as the second argument says.
+    Flatten,
+    /// Comparing every element of the given argument with every other.
+    SelfCompare(usize),
 }
 
 impl CallCost {
@@ -157,6 +165,15 @@ impl CallCost {
             "add_string" | "add_bytes" => CallCost::Sum,
             "matches_string" => CallCost::Regex,
             "contains_string" => CallCost::Product,
+            "list_sets_contains_list" | "list_sets_intersects_list" => CallCost::Sets(1.0),
+            "list_sets_equivalent_list" => CallCost::Sets(2.0),
+            "list_slice" | "lists_range" | "list_reverse" => CallCost::NewList,
+            "list_flatten" | "list_flatten_int" => CallCost::Flatten,
+            "list_distinct" => CallCost::SelfCompare(0),
+            _ if overload.ends_with("_sortByAssociatedKeys") => CallCost::SelfCompare(1),
+            _ if overload.starts_with("list_") && overload.ends_with("_sort") => {
+                CallCost::SelfCompare(0)
+            }
             _ => CallCost::Fixed(1),
         }
     }
@@ -194,6 +211,24 @@ impl CallCost {
                 }
                 _ => 1,
             },
+            CallCost::Sets(factor) => 1 + whole(size(0).saturating_mul(size(1)), factor),
+            CallCost::NewList => new_list(result.map_or(1, actual_size), 1.0),
+            CallCost::Flatten => match arguments.get(1) {
+                #[expect(clippy::cast_precision_loss, reason = "depths are small")]
+                Some(Value::Int(depth)) => new_list(size(0), *depth as f64),
+                _ => new_list(size(0), 1.0),
+            },
+            CallCost::SelfCompare(index) => {
+                let first = match arguments.get(index) {
+                    Some(Value::List(list)) => list.get(0),
+                    _ => None,
+                };
+                let factor = match first {
+                    Some(Ok(Value::String(_) | Value::Bytes(_))) => 2.0 + TRAVERSAL,
+                    _ => 2.0,
+                };
+                new_list(size(index).saturating_mul(size(index)), factor)
+            }
         }
     }
 
@@ -231,6 +266,24 @@ pub(crate) fn equality(left: Option<&Value<'_>>, right: Option<&Value<'_>>) -> u
 )]
 pub(crate) fn scaled(size: u64, factor: f64) -> u64 {
     (size as f64 * factor).ceil() as u64
+}
+
+/// `size * factor`, rounded down.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "sizes are far below 2^53, and casting saturates"
+)]
+fn whole(size: u64, factor: f64) -> u64 {
+    (size as f64 * factor) as u64
+}
+
+/// The cost of a call that makes a list with this much work.
+fn new_list(size: u64, factor: f64) -> u64 {
+    whole(size, factor)
+        .saturating_add(1)
+        .saturating_add(LIST_COST)
 }
 
 /// The size a value is charged for.

@@ -3,7 +3,7 @@
 pub(crate) mod base64;
 pub(crate) mod cidr;
 pub(crate) mod format;
-mod format_string;
+pub(crate) mod format_string;
 mod ip;
 mod lists;
 mod math;
@@ -29,6 +29,8 @@ use crate::value::{List, Value};
 pub enum Library {
     /// `charAt`, `split`, `format` and other operations on text.
     Strings,
+    /// `reverse` on text, which is newer than the strings library of Kubernetes.
+    StringReverse,
     /// `slice`, `flatten`, `sort`, `distinct` and other operations on lists.
     Lists,
     /// `isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf`.
@@ -76,6 +78,7 @@ impl LibrarySet {
     pub const KUBERNETES: LibrarySet = LibrarySet::ALL
         .without(Library::Math)
         .without(Library::Encoders)
+        .without(Library::StringReverse)
         .without(Library::Bindings);
 
     /// The set and one more.
@@ -106,6 +109,7 @@ const DECLARATIONS: &[(Library, Declare)] = &[
     (Library::Optional, optional::declare),
     (Library::Quantity, quantity::declare),
     (Library::Strings, strings::declare),
+    (Library::StringReverse, strings::declare_reverse),
     (Library::Sets, sets::declare),
     (Library::Ip, ip::declare),
     (Library::Cidr, cidr::declare),
@@ -198,8 +202,8 @@ mod tests {
     fn every_library_can_be_declared() {
         // A malformed signature would panic here.
         let all = build(LibrarySet::ALL);
-        assert!(all.get("math.greatest").is_some());
-        assert!(build(LibrarySet::KUBERNETES).get("math.greatest").is_none());
+        assert!(all.get("math.@max").is_some());
+        assert!(build(LibrarySet::KUBERNETES).get("math.@max").is_none());
         assert!(build(LibrarySet::STANDARD).get("charAt").is_none());
     }
 

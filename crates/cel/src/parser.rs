@@ -212,13 +212,10 @@ impl Parser<'_, '_> {
     }
 
     fn syntax_error(&mut self, token: Token, message: impl AsRef<str>) {
-        let position = if self.source.is_empty() {
-            Position::NONE
-        } else {
-            token.position()
-        };
-        self.problems
-            .report(position, format!("Syntax error: {}", message.as_ref()));
+        self.problems.report(
+            token.position(),
+            format!("Syntax error: {}", message.as_ref()),
+        );
     }
 
     /// Reports a problem that does not stop parsing and returns a placeholder for the node.

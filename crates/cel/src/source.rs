@@ -41,6 +41,13 @@ pub(crate) fn locate(text: &str, position: Position) -> Location {
     let offset = usize::try_from(position.0)
         .unwrap_or(usize::MAX)
         .min(text.len());
+    if text.is_empty() {
+        // cel-go finds no column in an empty source.
+        return Location {
+            line: 1,
+            column: -1,
+        };
+    }
     let mut line = 1;
     let mut start = 0;
     for (index, byte) in text.bytes().enumerate().take(offset) {
@@ -71,7 +78,7 @@ pub(crate) fn render(text: &str, location: Location, message: &str) -> String {
     else {
         return out;
     };
-    if snippet.len() > MAX_SNIPPET_LENGTH {
+    if snippet.len() > MAX_SNIPPET_LENGTH || text.is_empty() {
         return out;
     }
     let snippet = snippet.replace('\t', " ");

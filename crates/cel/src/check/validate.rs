@@ -1,8 +1,9 @@
 //! Checks beyond types: constants that can never work, and mixed aggregate literals.
 
 use super::Checked;
-use crate::ast::{Call, Expr, ExprId, ExprKind, Literal, Positions};
+use crate::ast::{Call, Element, Expr, ExprId, ExprKind, Literal, Positions};
 use crate::error::Problems;
+use crate::library::format_string::{self, Piece};
 use crate::library::regex;
 use crate::time;
 use crate::types::Type;
@@ -18,6 +19,7 @@ pub(crate) fn validate(
         checked,
         positions,
         problems,
+        exempt: false,
     };
     validator.visit(expr);
 }
@@ -26,6 +28,8 @@ struct Validator<'v> {
     checked: &'v Checked,
     positions: &'v Positions,
     problems: &'v mut Problems,
+    /// Inside the arguments of `format`, which may be of any types.
+    exempt: bool,
 }
 
 impl Validator<'_> {
@@ -35,10 +39,16 @@ impl Validator<'_> {
             ExprKind::Select(select) => self.visit(&select.operand),
             ExprKind::Call(call) => {
                 self.constant_argument(call);
+                let outside = self.exempt;
+                if call.function == "format" {
+                    self.format_arguments(expr.id, call);
+                    self.exempt = true;
+                }
                 call.target
                     .iter()
                     .chain(&call.arguments)
                     .for_each(|argument| self.visit(argument));
+                self.exempt = outside;
             }
             ExprKind::List(elements) => {
                 let types: Vec<(ExprId, Type)> = elements
@@ -120,6 +130,9 @@ impl Validator<'_> {
         let Some(((_, expected), rest)) = types.split_first() else {
             return;
         };
+        if self.exempt {
+            return;
+        }
         for (id, actual) in rest {
             if expected.is_exactly(actual) {
                 continue;
@@ -131,6 +144,98 @@ impl Validator<'_> {
             if only_first {
                 return;
             }
+        }
+    }
+    /// Compares the clauses of a constant template with a literal list of arguments.
+    fn format_arguments(&mut self, id: ExprId, call: &Call) {
+        let (
+            Some(Expr {
+                kind: ExprKind::Literal(Literal::String(template)),
+                ..
+            }),
+            [
+                Expr {
+                    kind: ExprKind::List(arguments),
+                    ..
+                },
+            ],
+        ) = (&call.target, call.arguments.as_slice())
+        else {
+            return;
+        };
+        match self.check_template(template, arguments) {
+            Ok(used) if arguments.len() > used => {
+                let message = format!(
+                    "too many arguments supplied to string.format (expected {used}, got {})",
+                    arguments.len()
+                );
+                self.problems.report(self.positions.get(id), message);
+            }
+            Ok(_) => {}
+            Err((place, message)) => {
+                let place = self.positions.get(place.unwrap_or(id));
+                self.problems.report(place, message);
+            }
+        }
+    }
+
+    /// How many arguments a template uses, or the first thing wrong with it.
+    fn check_template(
+        &self,
+        template: &str,
+        arguments: &[Element],
+    ) -> Result<usize, (Option<ExprId>, String)> {
+        let mut rest = template;
+        let mut used = 0;
+        while let Some(piece) = format_string::next_piece(&mut rest) {
+            let Piece::Clause(start) = piece else {
+                continue;
+            };
+            if start.is_empty() {
+                return Err((None, "unexpected end of string".to_owned()));
+            }
+            let Some(argument) = arguments.get(used) else {
+                return Err((None, format!("index {used} out of range")));
+            };
+            used += 1;
+            let (verb, _, after) =
+                format_string::parse_clause(start).map_err(|message| (None, message))?;
+            rest = after;
+            if let Some(wrong) = self.unformattable(verb, &argument.value) {
+                let message = format!(
+                    "error during formatting: {}, was given {}",
+                    format_string::rule(verb),
+                    self.checked.type_of(wrong).runtime_name()
+                );
+                return Err((Some(wrong), message));
+            }
+        }
+        Ok(used)
+    }
+
+    /// The node whose type the verb cannot format.
+    fn unformattable(&self, verb: char, expr: &Expr) -> Option<ExprId> {
+        let of = self.checked.type_of(expr.id);
+        let fits = match verb {
+            _ if of.is_dyn() => true,
+            'd' | 'o' => matches!(of, Type::Int | Type::Uint),
+            'f' | 'e' => matches!(of, Type::Double | Type::String),
+            'b' => matches!(of, Type::Int | Type::Uint | Type::Bool),
+            'x' | 'X' => matches!(of, Type::Int | Type::Uint | Type::String | Type::Bytes),
+            _ => !matches!(of, Type::Object(_) | Type::Optional(_) | Type::Abstract(_)),
+        };
+        if !fits {
+            return Some(expr.id);
+        }
+        match &expr.kind {
+            ExprKind::List(elements) if verb == 's' => elements
+                .iter()
+                .find_map(|element| self.unformattable(verb, &element.value)),
+            ExprKind::Map(entries) if verb == 's' => entries.iter().find_map(|entry| {
+                self.unformattable(verb, &entry.key)
+                    .or_else(|| self.unformattable(verb, &entry.value))
+            }),
+            _ => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Estimated costs of calls, function by function.
 
 use super::estimate::{CostEstimate, Estimator, Size, Step, UNKNOWN};
-use super::{REGEX, TRAVERSAL, is_unit_cost};
+use super::{LIST_COST, REGEX, TRAVERSAL, is_unit_cost};
 use crate::ast::{Expr, ExprKind, Literal, operator};
 use crate::types::{AbstractType, Type};
 
@@ -30,7 +30,7 @@ impl Estimator<'_> {
             .costs
             .iter()
             .fold(CostEstimate::default(), |sum, cost| sum.plus(*cost));
-        if let Some((cost, size)) = self.kubernetes_cost(site) {
+        if let Some((cost, size)) = self.list_cost(site).or_else(|| self.kubernetes_cost(site)) {
             return (cost.plus(arguments), size);
         }
         if let Some(estimate) = self.branching_cost(site) {
@@ -153,6 +153,63 @@ impl Estimator<'_> {
             size.scaled(TRAVERSAL)
         };
         (cost, Some(size))
+    }
+
+    /// Functions of the lists and sets libraries.
+    fn list_cost(&mut self, site: &Site<'_>) -> Option<Estimate> {
+        let compare = match site.overload {
+            "list_sets_contains_list" | "list_sets_intersects_list" => 1.0,
+            "list_sets_equivalent_list" => 2.0,
+            _ => return self.new_list_cost(site),
+        };
+        let [left, right] = site.arguments else {
+            return None;
+        };
+        let product = self
+            .size_or_unknown(left)
+            .times(self.size_or_unknown(right));
+        let cost = product.scaled(compare).plus(CostEstimate::fixed(1));
+        Some((cost, None))
+    }
+
+    /// Functions that make a list: the call, the list, and the work for its elements.
+    fn new_list_cost(&mut self, site: &Site<'_>) -> Option<Estimate> {
+        let (work, factor) = match (site.overload, site.target, site.arguments) {
+            ("list_slice", Some(target), [start, end]) => {
+                let limit = self.size_or_unknown(target).max;
+                let start = literal_int(start).unwrap_or(0);
+                let end = literal_int(end).unwrap_or(limit);
+                (Size::fixed(end.wrapping_sub(start)), 1.0)
+            }
+            ("lists_range", None, [count]) => {
+                (Size::fixed(literal_int(count).unwrap_or(u64::MAX)), 1.0)
+            }
+            ("list_reverse", Some(target), []) => (self.size_or_unknown(target), 1.0),
+            ("list_flatten", Some(target), []) => (self.size_or_unknown(target), 1.0),
+            ("list_flatten_int", Some(target), [depth]) => {
+                #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+                let depth = literal_int(depth).unwrap_or(u64::MAX) as f64;
+                (self.size_or_unknown(target), depth)
+            }
+            ("list_distinct", Some(target), []) => {
+                let size = self.size_or_unknown(target);
+                (size.times(size), 2.0)
+            }
+            (overload, Some(target), arguments) => {
+                let keys = arguments.first().unwrap_or(target);
+                let of = overload.strip_prefix("list_")?;
+                let of = of
+                    .strip_suffix("_sort")
+                    .or_else(|| of.strip_suffix("_sortByAssociatedKeys"))?;
+                let size = self.size_or_unknown(keys);
+                let text = matches!(of, "string" | "bytes");
+                let factor = if text { 2.0 + TRAVERSAL } else { 2.0 };
+                (size.times(size), factor)
+            }
+            _ => return None,
+        };
+        let base = CostEstimate::fixed(1 + LIST_COST);
+        Some((work.scaled(factor).plus(base), Some(work)))
     }
 
     /// Functions of the Kubernetes libraries, and those whose cost Kubernetes defines anew.
@@ -310,5 +367,13 @@ impl Estimator<'_> {
             _ => return Some((CostEstimate::fixed(1), None)),
         };
         Some((CostEstimate { min: 1, max }.scaled(TRAVERSAL), None))
+    }
+}
+
+/// The value of an integer literal; negative ones wrap around, as in cel-go.
+fn literal_int(expr: &Expr) -> Option<u64> {
+    match expr.kind {
+        ExprKind::Literal(Literal::Int(value)) => Some(value.cast_unsigned()),
+        _ => None,
     }
 }

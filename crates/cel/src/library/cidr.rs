@@ -95,10 +95,10 @@ pub(super) fn declare(functions: &mut Functions) {
     functions.add(
         "cidr_contains_ip_string",
         "net.CIDR::containsIP(string) -> bool",
-        |a| {
-            Ok(Value::Bool(
-                network(a, 0)?.contains(ip::parse(text(a, 1)?)?),
-            ))
+        // The peer loses the reason why the text is no address.
+        |a| match ip::parse(text(a, 1)?) {
+            Ok(address) => Ok(Value::Bool(network(a, 0)?.contains(address))),
+            Err(_) => Err(EvalError::no_such_overload()),
         },
     );
     functions.add(

@@ -12,36 +12,113 @@ const DEFAULT_PRECISION: usize = 6;
 /// More digits than any number has; asking for more is refused.
 const MAX_PRECISION: usize = 1_000;
 
+/// A part of a template.
+pub(crate) enum Piece<'t> {
+    /// Text that stands for itself.
+    Text(&'t str),
+    /// A clause starts here; what follows the percent sign.
+    Clause(&'t str),
+}
+
+/// Takes the next piece off the front of a template.
+pub(crate) fn next_piece<'t>(rest: &mut &'t str) -> Option<Piece<'t>> {
+    let template = *rest;
+    if template.is_empty() {
+        return None;
+    }
+    match template.find('%') {
+        Some(0) => {
+            if template.starts_with("%%") {
+                *rest = &template[2..];
+                return Some(Piece::Text("%"));
+            }
+            *rest = &template[1..];
+            Some(Piece::Clause(*rest))
+        }
+        Some(at) => {
+            *rest = &template[at..];
+            Some(Piece::Text(&template[..at]))
+        }
+        None => {
+            *rest = "";
+            Some(Piece::Text(template))
+        }
+    }
+}
+
+/// The verb and precision at the start of a clause, and what follows them.
+pub(crate) fn parse_clause(clause: &str) -> Result<(char, Option<usize>, &str), String> {
+    const PREFIX: &str = "could not parse formatting clause: ";
+    let (precision, after) = precision(clause)
+        .map_err(|reason| format!("{PREFIX}error while parsing precision: {reason}"))?;
+    match after.chars().next() {
+        Some(verb @ ('s' | 'd' | 'f' | 'e' | 'b' | 'x' | 'X' | 'o')) => {
+            Ok((verb, precision, &after[1..]))
+        }
+        Some(other) => Err(format!(
+            "{PREFIX}unrecognized formatting clause \"{other}\""
+        )),
+        None => Err(format!("{PREFIX}unexpected end of string")),
+    }
+}
+
+fn precision(text: &str) -> Result<(Option<usize>, &str), String> {
+    let Some(digits) = text.strip_prefix('.') else {
+        return Ok((None, text));
+    };
+    let length = digits.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, after) = digits.split_at(length);
+    if after.is_empty() {
+        return Err("could not find end of precision specifier".to_owned());
+    }
+    match number.parse() {
+        Ok(precision) if precision <= MAX_PRECISION => Ok((Some(precision), after)),
+        _ => Err(format!(
+            "error while converting precision to integer: strconv.Atoi: parsing {}: invalid syntax",
+            quoted(number)
+        )),
+    }
+}
+
+/// What a verb can be applied to, as errors say it.
+pub(crate) fn rule(verb: char) -> &'static str {
+    match verb {
+        'd' => "decimal clause can only be used on integers",
+        'f' => "fixed-point clause can only be used on doubles",
+        'e' => "scientific clause can only be used on doubles",
+        'b' => "only integers and bools can be formatted as binary",
+        'x' | 'X' => "only integers, byte buffers, and strings can be formatted as hex",
+        'o' => "octal clause can only be used on integers",
+        _ => {
+            "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, \
+             types, durations, and timestamps"
+        }
+    }
+}
+
 /// Fills the clauses of `template` with `arguments`.
 pub(super) fn format_string(template: &str, arguments: &List<'_>) -> Formatted {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
     let mut used = 0;
-    while let Some(at) = rest.find('%') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        if let Some(after) = rest.strip_prefix('%') {
-            out.push('%');
-            rest = after;
-            continue;
+    while let Some(piece) = next_piece(&mut rest) {
+        match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Clause(start) => {
+                let Some(argument) = arguments.get(used) else {
+                    return fail(format!("index {used} out of range"));
+                };
+                if start.is_empty() {
+                    return fail("unexpected end of string");
+                }
+                used += 1;
+                let (verb, precision, after) = parse_clause(start).map_err(EvalError::failed)?;
+                out.push_str(&clause(verb, precision, &argument?)?);
+                rest = after;
+            }
         }
-        let Some(argument) = arguments.get(used) else {
-            return fail(format!("index {used} out of range"));
-        };
-        let argument = argument?;
-        if rest.is_empty() {
-            return fail("unexpected end of string");
-        }
-        used += 1;
-        let (precision, after) = precision(rest)?;
-        let Some(verb) = after.chars().next() else {
-            return fail("could not parse formatting clause: unexpected end of string");
-        };
-        out.push_str(&clause(verb, precision, &argument)?);
         check_text_size(out.len())?;
-        rest = &after[verb.len_utf8()..];
     }
-    out.push_str(rest);
     Ok(out)
 }
 
@@ -49,28 +126,8 @@ fn fail<T>(text: impl Into<String>) -> Result<T, EvalError> {
     Err(EvalError::failed(text.into()))
 }
 
-fn precision(text: &str) -> Result<(Option<usize>, &str), EvalError> {
-    let Some(digits) = text.strip_prefix('.') else {
-        return Ok((None, text));
-    };
-    let length = digits.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, after) = digits.split_at(length);
-    const PREFIX: &str = "could not parse formatting clause: error while parsing precision: ";
-    if after.is_empty() {
-        return fail(format!("{PREFIX}could not find end of precision specifier"));
-    }
-    match number.parse() {
-        Ok(precision) if precision <= MAX_PRECISION => Ok((Some(precision), after)),
-        _ => fail(format!(
-            "{PREFIX}error while converting precision to integer: strconv.Atoi: parsing {}: invalid syntax",
-            quoted(number)
-        )),
-    }
-}
-
 fn clause(verb: char, precision: Option<usize>, argument: &Value<'_>) -> Formatted {
     let formatted = match verb {
-        's' => string(argument),
         'd' => decimal(argument),
         'f' => fixed(argument, precision.unwrap_or(DEFAULT_PRECISION)),
         'e' => scientific(argument),
@@ -78,17 +135,17 @@ fn clause(verb: char, precision: Option<usize>, argument: &Value<'_>) -> Formatt
         'x' => hex(argument, false),
         'X' => hex(argument, true),
         'o' => octal(argument),
-        other => {
-            return fail(format!(
-                "could not parse formatting clause: unrecognized formatting clause \"{other}\""
-            ));
-        }
+        _ => string(argument),
     };
     formatted.map_err(|error| EvalError::failed(format!("error during formatting: {error}")))
 }
 
-fn wrong_type(rule: &str, argument: &Value<'_>) -> Formatted {
-    fail(format!("{rule}, was given {}", argument.type_name()))
+fn wrong_type(verb: char, argument: &Value<'_>) -> Formatted {
+    fail(format!(
+        "{}, was given {}",
+        rule(verb),
+        argument.type_name()
+    ))
 }
 
 fn string(argument: &Value<'_>) -> Formatted {
@@ -107,11 +164,7 @@ fn string(argument: &Value<'_>) -> Formatted {
             Value::String(text) => Ok(text.to_string()),
             _ => fail("could not convert argument to string"),
         },
-        other => wrong_type(
-            "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, \
-             types, durations, and timestamps",
-            other,
-        ),
+        other => wrong_type('s', other),
     }
 }
 
@@ -160,7 +213,7 @@ fn decimal(argument: &Value<'_>) -> Formatted {
     match argument {
         Value::Int(value) => Ok(value.to_string()),
         Value::Uint(value) => Ok(value.to_string()),
-        other => wrong_type("decimal clause can only be used on integers", other),
+        other => wrong_type('d', other),
     }
 }
 
@@ -190,7 +243,7 @@ fn special(value: f64) -> Option<String> {
 
 fn fixed(argument: &Value<'_>, precision: usize) -> Formatted {
     let Some(value) = double(argument) else {
-        return wrong_type("fixed-point clause can only be used on doubles", argument);
+        return wrong_type('f', argument);
     };
     if let Some(text) = special(value) {
         return Ok(text);
@@ -222,7 +275,7 @@ fn grouped(number: &str) -> String {
 /// `1.052033 × 10⁰³`: six digits always, since cel-go hands the precision on as a width.
 fn scientific(argument: &Value<'_>) -> Formatted {
     let Some(value) = double(argument) else {
-        return wrong_type("scientific clause can only be used on doubles", argument);
+        return wrong_type('e', argument);
     };
     if let Some(text) = special(value) {
         return Ok(text);
@@ -243,7 +296,7 @@ fn scientific(argument: &Value<'_>) -> Formatted {
             other => char::from_u32(0x2070 + other.to_digit(10).unwrap_or(0)).unwrap_or(other),
         })
         .collect();
-    Ok(format!("{mantissa}\u{202f}×\u{202f}10{sign}{superscript}"))
+    Ok(format!("{mantissa}×10{sign}{superscript}"))
 }
 
 fn binary(argument: &Value<'_>) -> Formatted {
@@ -251,7 +304,7 @@ fn binary(argument: &Value<'_>) -> Formatted {
         Value::Int(value) => Ok(signed(*value, |magnitude| format!("{magnitude:b}"))),
         Value::Uint(value) => Ok(format!("{value:b}")),
         Value::Bool(value) => Ok(u8::from(*value).to_string()),
-        other => wrong_type("only integers and bools can be formatted as binary", other),
+        other => wrong_type('b', other),
     }
 }
 
@@ -259,7 +312,7 @@ fn octal(argument: &Value<'_>) -> Formatted {
     match argument {
         Value::Int(value) => Ok(signed(*value, |magnitude| format!("{magnitude:o}"))),
         Value::Uint(value) => Ok(format!("{value:o}")),
-        other => wrong_type("octal clause can only be used on integers", other),
+        other => wrong_type('o', other),
     }
 }
 
@@ -275,12 +328,7 @@ fn hex(argument: &Value<'_>, upper: bool) -> Formatted {
         Value::Uint(value) => format!("{value:x}"),
         Value::String(text) => bytes(text.as_bytes()),
         Value::Bytes(octets) => bytes(octets),
-        other => {
-            return wrong_type(
-                "only integers, byte buffers, and strings can be formatted as hex",
-                other,
-            );
-        }
+        other => return wrong_type('x', other),
     };
     Ok(if upper { text.to_uppercase() } else { text })
 }

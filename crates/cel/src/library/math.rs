@@ -50,9 +50,6 @@ fn declare_extremes(functions: &mut Functions) {
             }
         }
     }
-    // The names themselves are declared so that tools can list them; calls never get here.
-    functions.add("math_greatest", "math.greatest(dyn) -> dyn", identity);
-    functions.add("math_least", "math.least(dyn) -> dyn", identity);
 }
 
 fn pick<'a>(arguments: &[Value<'a>], replace: Ordering) -> Outcome<'a> {

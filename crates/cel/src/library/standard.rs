@@ -376,10 +376,6 @@ fn uint_overflow() -> EvalError {
     EvalError::failed("unsigned integer overflow")
 }
 
-fn duration_overflow() -> EvalError {
-    EvalError::failed("duration overflow")
-}
-
 fn timestamp_overflow() -> EvalError {
     EvalError::failed("timestamp overflow")
 }
@@ -404,7 +400,7 @@ pub(super) fn add<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         }
         (Value::List(a), Value::List(b)) => Value::List(a.concat(b)?),
         (Value::Duration(a), Value::Duration(b)) => {
-            Value::Duration(a.plus(*b).ok_or_else(duration_overflow)?)
+            Value::Duration(a.plus(*b).ok_or_else(int_overflow)?)
         }
         (Value::Duration(duration), Value::Timestamp(timestamp))
         | (Value::Timestamp(timestamp), Value::Duration(duration)) => {
@@ -429,16 +425,14 @@ fn subtract<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         }
         (Value::Double(a), Value::Double(b)) => Value::Double(a - b),
         (Value::Duration(a), Value::Duration(b)) => {
-            Value::Duration(a.minus(*b).ok_or_else(duration_overflow)?)
+            Value::Duration(a.minus(*b).ok_or_else(int_overflow)?)
         }
         (Value::Timestamp(a), Value::Timestamp(b)) => {
             Value::Duration(a.since(*b).ok_or_else(int_overflow)?)
         }
         (Value::Timestamp(timestamp), Value::Duration(duration)) => {
-            let earlier = duration
-                .negated()
-                .and_then(|duration| timestamp.plus(duration));
-            Value::Timestamp(earlier.ok_or_else(timestamp_overflow)?)
+            let back = duration.negated().ok_or_else(int_overflow)?;
+            Value::Timestamp(timestamp.plus(back).ok_or_else(timestamp_overflow)?)
         }
         (Value::Int(_) | Value::Uint(_) | Value::Double(_), _) => {
             return Err(EvalError::no_such_overload());
@@ -497,7 +491,7 @@ fn negate<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     Ok(match arguments {
         [Value::Int(value)] => Value::Int(value.checked_neg().ok_or_else(int_overflow)?),
         [Value::Double(value)] => Value::Double(-value),
-        [Value::Duration(value)] => Value::Duration(value.negated().ok_or_else(duration_overflow)?),
+        [Value::Duration(value)] => Value::Duration(value.negated().ok_or_else(int_overflow)?),
         [Value::Bool(_)] | [] => return Err(EvalError::no_such_overload()),
         [other, ..] => return not_applicable(operator::NEGATE, other),
     })

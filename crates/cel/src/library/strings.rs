@@ -108,9 +108,6 @@ fn declare_changes(functions: &mut Functions) {
     functions.add("string_trim", "string::trim() -> string", |a| {
         Ok(Value::text(text(a, 0)?.trim()))
     });
-    functions.add("string_reverse", "string::reverse() -> string", |a| {
-        Ok(Value::text(text(a, 0)?.chars().rev().collect::<String>()))
-    });
     functions.add(
         "string_replace_string_string",
         "string::replace(string, string) -> string",
@@ -121,6 +118,12 @@ fn declare_changes(functions: &mut Functions) {
         "string::replace(string, string, int) -> string",
         |a| replace(text(a, 0)?, text(a, 1)?, text(a, 2)?, int(a, 3)?),
     );
+}
+
+pub(super) fn declare_reverse(functions: &mut Functions) {
+    functions.add("string_reverse", "string::reverse() -> string", |a| {
+        Ok(Value::text(text(a, 0)?.chars().rev().collect::<String>()))
+    });
 }
 
 fn characters(text: &str) -> i64 {

@@ -31,13 +31,15 @@ impl Parser<'_, '_> {
         let two_variables = self.macros.contains(Library::TwoVariableComprehensions);
         let optional = self.macros.contains(Library::Optional);
         let bind = self.macros.contains(Library::Bindings);
+        let sort = self.macros.contains(Library::Lists);
+        let math = self.macros.contains(Library::Math);
         let mut maker = Maker {
             parser: self,
             position,
         };
         let expansion = match (function, target, arguments.len()) {
             ("has", None, 1) => maker.has(arguments),
-            ("all" | "exists" | "exists_one" | "existsOne", Some(target), 2) => {
+            ("all" | "exists" | "exists_one", Some(target), 2) => {
                 maker.quantifier(function, target, arguments)
             }
             ("map", Some(target), 2 | 3) | ("filter", Some(target), 2) => {
@@ -58,6 +60,12 @@ impl Parser<'_, '_> {
                 if bind && matches!(&target.kind, ExprKind::Ident(name) if name == "cel") =>
             {
                 maker.bind(arguments)
+            }
+            ("sortBy", Some(target), 2) if sort => maker.sort_by(target, arguments),
+            ("greatest" | "least", Some(target), _)
+                if math && matches!(&target.kind, ExprKind::Ident(name) if name == "math") =>
+            {
+                maker.extreme(function, &target, arguments)
             }
             (_, target, _) => return Ok(Err((target, arguments))),
         };
@@ -344,6 +352,70 @@ impl Maker<'_, '_, '_> {
         Ok(self.name(name, init, result))
     }
 
+    /// `list.sortBy(x, key)`: the list gets a name, so that it is evaluated once for both the
+    /// values and the keys.
+    fn sort_by(&mut self, target: Expr, arguments: Vec<Expr>) -> Expansion {
+        const INPUT: &str = "@__sortBy_input__";
+        if matches!(
+            target.kind,
+            ExprKind::Literal(_) | ExprKind::Map(_) | ExprKind::Struct(..)
+        ) {
+            return Err((
+                self.place(&target),
+                "sortBy can only be applied to a list, identifier, comprehension, call or select \
+                 expression"
+                    .to_owned(),
+            ));
+        }
+        let range = self.ident(INPUT);
+        let keys = self.map("map", range, arguments)?;
+        let values = self.ident(INPUT);
+        let sorted = self.parser.node(
+            self.position,
+            ExprKind::Call(Box::new(Call {
+                target: Some(values),
+                function: "@sortByAssociatedKeys".to_owned(),
+                arguments: vec![keys],
+            })),
+        );
+        Ok(self.name(INPUT.to_owned(), target, sorted))
+    }
+
+    /// `math.greatest(...)` and `math.least(...)`.
+    fn extreme(&mut self, function: &str, target: &Expr, arguments: Vec<Expr>) -> Expansion {
+        let name = if function == "greatest" {
+            "math.@max"
+        } else {
+            "math.@min"
+        };
+        let invalid = |argument: &Expr, reason: &str| {
+            Err((self.place(argument), format!("math.{function}() {reason}")))
+        };
+        match arguments.as_slice() {
+            [] => return invalid(target, "requires at least one argument"),
+            [only] => {
+                let numbers = matches!(&only.kind, ExprKind::List(elements)
+                    if !elements.is_empty()
+                        && elements.iter().all(|element| may_be_number(&element.value)));
+                let list = matches!(only.kind, ExprKind::List(_));
+                if !(numbers || !list && may_be_number(only)) {
+                    return invalid(only, "invalid single argument value");
+                }
+            }
+            several => {
+                if let Some(wrong) = several.iter().find(|argument| !may_be_number(argument)) {
+                    return invalid(wrong, "simple literal arguments must be numeric");
+                }
+            }
+        }
+        let arguments = if arguments.len() > 2 {
+            vec![self.list(arguments)]
+        } else {
+            arguments
+        };
+        Ok(self.call(name, arguments))
+    }
+
     /// `optional.optMap(x, f)` and `optional.optFlatMap(x, f)`.
     fn optional_map(&mut self, function: &str, target: Expr, arguments: Vec<Expr>) -> Expansion {
         let mut arguments = arguments.into_iter();
@@ -428,4 +500,16 @@ impl Maker<'_, '_, '_> {
         };
         self.parser.node(place, kind)
     }
+}
+
+/// Whether an argument could be a number, judged by its form.
+fn may_be_number(expr: &Expr) -> bool {
+    !matches!(
+        expr.kind,
+        ExprKind::Literal(
+            Literal::Null | Literal::Bool(_) | Literal::String(_) | Literal::Bytes(_)
+        ) | ExprKind::List(_)
+            | ExprKind::Map(_)
+            | ExprKind::Struct(..)
+    )
 }

@@ -200,7 +200,9 @@ impl Parser<'_, '_> {
                 break;
             }
         }
-        self.expect(TokenKind::RightBracket, can_follow_operand)?;
+        self.expect(TokenKind::RightBracket, |kind| {
+            kind != TokenKind::Comma && can_follow_operand(kind)
+        })?;
         Ok(self.node(open.position(), ExprKind::List(elements)))
     }
 
