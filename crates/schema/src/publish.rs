@@ -106,7 +106,15 @@ impl Publisher<'_> {
             let definition = Value::Object(self.node(schema));
             self.definitions.insert(name.to_owned(), definition);
         }
-        self.version.reference(name)
+        let reference = self.version.reference(name);
+        let Some(description) = schema.description.as_deref() else {
+            return reference;
+        };
+        // Beside a reference, version 3 allows nothing else.
+        match self.version {
+            OpenApi::V2 => json!({"$ref": reference["$ref"], "description": description}),
+            OpenApi::V3 => json!({"allOf": [reference], "description": description}),
+        }
     }
 
     fn node(&mut self, schema: &Schema) -> Map<String, Value> {

@@ -118,6 +118,29 @@ fn named_types_become_references() {
 }
 
 #[test]
+fn fields_of_named_types_keep_their_description() {
+    let field = Schema {
+        kind: Some(Type::Object),
+        description: Some("of the field".into()),
+        type_name: Some("x.Leaf".into()),
+        ..Schema::default()
+    };
+    let schema = Schema {
+        items: Some(Arc::new(field)),
+        ..Schema::default()
+    };
+    let items = |version| publish(&schema, version, &mut Definitions::new())["items"].clone();
+    assert_eq!(
+        items(OpenApi::V3),
+        json!({"allOf": [{"$ref": "#/components/schemas/x.Leaf"}], "description": "of the field"})
+    );
+    assert_eq!(
+        items(OpenApi::V2),
+        json!({"$ref": "#/definitions/x.Leaf", "description": "of the field"})
+    );
+}
+
+#[test]
 fn resources_have_type_and_metadata() {
     let schema = parse(&json!({"type": "object", "properties": {
         "metadata": {"type": "object"},

@@ -162,6 +162,11 @@ fn check_rule(
         Err(problem) => {
             total.add(&rule_path, 0);
             errors.push(FieldError::invalid_printed(&rule_path, &printed(), problem));
+            // Nothing is known to be used by what does not compile.
+            errors.extend(
+                rule.optional_old_self
+                    .map(|optional| unused_option(path, optional)),
+            );
             return;
         }
     };
@@ -200,14 +205,12 @@ fn check_rule(
             );
             errors.push(FieldError::invalid(&rule_path, rule.rule.as_str(), detail));
         }
-        (false, _, Some(optional)) => {
-            let detail = "may not be set if oldSelf is not used in rule";
-            errors.push(FieldError::invalid(
-                &path.child("optionalOldSelf"),
-                optional,
-                detail,
-            ));
-        }
+        (false, _, Some(optional)) => errors.push(unused_option(path, optional)),
         _ => {}
     }
+}
+
+fn unused_option(path: &FieldPath<'_>, optional: bool) -> FieldError {
+    let detail = "may not be set if oldSelf is not used in rule";
+    FieldError::invalid(&path.child("optionalOldSelf"), optional, detail)
 }
