@@ -20,6 +20,8 @@ pub mod managed;
 pub mod merge;
 pub mod path;
 pub mod strategic;
+#[cfg(test)]
+mod testing;
 pub mod three_way;
 mod typed;
 mod value;

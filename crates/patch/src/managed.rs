@@ -21,6 +21,7 @@ mod cap;
 mod conflict;
 mod entries;
 mod last_applied;
+mod scale;
 mod timestamps;
 mod updater;
 
@@ -28,6 +29,7 @@ pub use blank::blank;
 pub use conflict::{Cause, Conflict, Conflicts};
 pub use entries::{ManagedFieldsError, validate_entries};
 pub use last_applied::LAST_APPLIED_ANNOTATION;
+pub use scale::{adopt_scale_entries, scale_entries};
 pub use timestamps::keep_timestamps_of_unchanged;
 
 use entries::{Entries, ManagerId, Operation};
@@ -56,7 +58,7 @@ pub struct Write<'a> {
 }
 
 /// The other API versions of a kind.
-pub trait Versions: std::fmt::Debug {
+pub trait Versions: std::fmt::Debug + Send + Sync {
     /// The schema of a version, or `None` when it is not served any more; its entries are dropped.
     fn schema(&self, api_version: &str) -> Option<&Schema>;
 
@@ -95,6 +97,10 @@ pub struct Applied {
 /// cannot be computed the object is stored without entries.
 pub fn update(live: &Value, mut new: Value, write: &Write) -> Value {
     let sent = take_managed_fields(&mut new);
+    if let Some(stored) = unchanged_entries(live, &new, sent.as_ref()) {
+        put(&mut new, stored);
+        return new;
+    }
     let entries = match Entries::for_update(live, sent, !write.subresource.is_empty()) {
         // Objects that nobody tracks stay untracked until they are applied to.
         entries if entries.is_empty() && has_uid(live) => entries,
@@ -130,24 +136,33 @@ pub fn apply(
     if entries.is_empty() {
         record_before_first_apply(live, write, &mut entries)?;
     }
-    let attempt = apply_with(live, configuration, write, entries.clone(), force);
-    let applied = match attempt {
-        Err(ApplyError::Conflict(conflicts)) if write.manager == last_applied::KUBECTL => {
-            // What client-side apply set and nobody changed since is no conflict with itself.
-            let allowed = last_applied::unchanged_fields(live, write);
-            let conflicts = conflicts.except(&allowed.unwrap_or_default());
-            if conflicts.is_empty() {
-                apply_with(live, configuration, write, entries, true)
-            } else {
-                Err(ApplyError::Conflict(conflicts))
-            }
-        }
-        other => other,
-    };
-    let mut applied = applied?;
     if write.manager == last_applied::KUBECTL {
-        last_applied::refresh(&mut applied, configuration);
+        return apply_as_kubectl(live, configuration, write, entries, force);
     }
+    apply_with(live, configuration, write, entries, force)
+}
+
+/// Applies as the manager that client-side apply upgrades to.
+fn apply_as_kubectl(
+    live: &Value,
+    configuration: &Value,
+    write: &Write,
+    entries: Entries,
+    force: bool,
+) -> Result<Applied, ApplyError> {
+    let mut applied = match apply_with(live, configuration, write, entries.clone(), force) {
+        Err(ApplyError::Conflict(conflicts)) => {
+            // What client-side apply set and nobody changed since is no conflict with itself.
+            let allowed = last_applied::unchanged_fields(live, write).unwrap_or_default();
+            let conflicts = conflicts.except(&allowed);
+            if !conflicts.is_empty() {
+                return Err(ApplyError::Conflict(conflicts));
+            }
+            apply_with(live, configuration, write, entries, true)?
+        }
+        other => other?,
+    };
+    last_applied::refresh(&mut applied, configuration);
     Ok(applied)
 }
 
@@ -282,17 +297,29 @@ fn take_managed_fields(object: &mut Value) -> Option<Value> {
 
 fn put_managed_fields(object: &mut Value, entries: Entries) {
     let entries = entries.into_json();
-    if entries.is_empty() {
-        return;
+    if !entries.is_empty() {
+        put(object, Value::Array(entries));
     }
+}
+
+fn put(object: &mut Value, entries: Value) {
     if let Value::Object(members) = object {
         let metadata = members
             .entry("metadata")
             .or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(metadata) = metadata {
-            metadata.insert("managedFields".to_owned(), Value::Array(entries));
+            metadata.insert("managedFields".to_owned(), entries);
         }
     }
+}
+
+/// The stored entries, if the object is written back as it is: then nobody's ownership changes, and
+/// the entries need not even be read.
+fn unchanged_entries(live: &Value, new: &Value, sent: Option<&Value>) -> Option<Value> {
+    let stored = live.pointer("/metadata/managedFields")?;
+    stored.as_array().filter(|entries| !entries.is_empty())?;
+    let same_entries = sent.is_none_or(|sent| sent == stored);
+    (same_entries && timestamps::equal_but_for_entries(live, new)).then(|| stored.clone())
 }
 
 impl Write<'_> {

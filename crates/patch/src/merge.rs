@@ -21,9 +21,7 @@ fn merge(document: &mut Value, patch: Value, depth: usize) -> Result<(), TooDeep
         mut other => {
             // Kubernetes also drops the nulls of objects inside a list, which the RFC leaves alone
             // (evanphx/json-patch: merge.go, pruneNulls).
-            if !document.is_object() {
-                drop_nulls(&mut other, depth)?;
-            }
+            drop_nulls(&mut other, depth)?;
             *document = other;
             return Ok(());
         }

@@ -114,7 +114,7 @@ fn write_json(value: &Value, out: &mut String) {
 
 /// Appends a JSON string; `<`, `>` and `&` are escaped as Go does.
 pub(crate) fn write_json_text(text: &str, out: &mut String) {
-    let plain = |byte: u8| byte >= 0x20 && byte < 0x7f && !b"\"\\<>&".contains(&byte);
+    let plain = |byte: u8| (0x20..0x7f).contains(&byte) && !b"\"\\<>&".contains(&byte);
     if text.bytes().all(plain) {
         out.push('"');
         out.push_str(text);

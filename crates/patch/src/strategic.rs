@@ -25,7 +25,7 @@ mod diff;
 mod lists;
 mod merge;
 
-pub(crate) use diff::{DiffOptions, diff_maps};
+pub(crate) use diff::{DiffOptions, Part, diff_maps};
 pub(crate) use merge::{Mode, merge_maps};
 
 pub(crate) const PATCH: &str = "$patch";
@@ -88,10 +88,7 @@ pub fn diff(original: &Value, modified: &Value, schema: &Schema) -> Result<Value
     let (Value::Object(original), Value::Object(modified)) = (original, modified) else {
         return Err(StrategicError::BAD_DOCUMENT);
     };
-    let options = DiffOptions {
-        element_order: true,
-        ..DiffOptions::default()
-    };
+    let options = DiffOptions::of(Part::All);
     diff_maps(original, modified, Type::root(schema), options, 0).map(Value::Object)
 }
 

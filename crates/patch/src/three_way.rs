@@ -11,7 +11,7 @@
 use bellwether_schema::Schema;
 use serde_json::{Map, Value};
 
-use crate::strategic::{DiffOptions, Mode, StrategicError, diff_maps, merge_maps};
+use crate::strategic::{DiffOptions, Mode, Part, StrategicError, diff_maps, merge_maps};
 use crate::typed::Type;
 use crate::{MAX_DEPTH, TooDeep, merge};
 
@@ -73,18 +73,8 @@ pub fn strategic_patch(
     };
     let (original, modified, current) = (members(original)?, members(modified)?, members(current)?);
     let kind = Type::root(schema);
-    let options = DiffOptions {
-        element_order: true,
-        ..DiffOptions::default()
-    };
-    let changes = DiffOptions {
-        ignore_deletions: true,
-        ..options
-    };
-    let deletions = DiffOptions {
-        ignore_changes: true,
-        ..options
-    };
+    let changes = DiffOptions::of(Part::Changes);
+    let deletions = DiffOptions::of(Part::Deletions);
     let changes = diff_maps(&current, &modified, kind, changes, 0)?;
     let deletions = diff_maps(&original, &modified, kind, deletions, 0)?;
     merge_maps(deletions, changes, kind, Mode::Combine, 0).map(Value::Object)

@@ -63,7 +63,10 @@ pub(crate) struct Field<'s> {
     pub(crate) allowed: bool,
 }
 
-/// Name of the one built-in type whose content is owned as a whole whatever it is.
+/// The built-in type that is a number or a text, though its schema says neither.
+const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+
+/// The built-in type whose content is owned as a whole whatever it is.
 const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
 impl<'s> Type<'s> {
@@ -105,6 +108,7 @@ impl<'s> Type<'s> {
                 schema, resource, ..
             } => match schema.kind {
                 _ if resource => Some(Shape::Map),
+                None if schema.type_name.as_deref() == Some(QUANTITY) => Some(Shape::Scalar),
                 None => None,
                 Some(JsonType::Object) => Some(Shape::Map),
                 Some(JsonType::Array) => Some(Shape::List),

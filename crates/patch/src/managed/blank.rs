@@ -9,8 +9,8 @@ use crate::MAX_DEPTH;
 ///
 /// Kubernetes compares a new object of a built-in kind with the zero value of its Go type, in which
 /// nested structures are present and required lists are null; their presence is therefore nobody's
-/// property (`f:spec` has no `.`). Schemas show such members by an empty object as default, or as
-/// required. Custom resources start from an empty object: use `json!({})` for them.
+/// property (`f:spec` has no `.`). Schemas show the former by an empty object as default, the latter
+/// as required. Custom resources start from an empty object: use `json!({})` for them.
 pub fn blank(schema: &Schema) -> Value {
     let mut object = structure(schema, 0);
     if let Value::Object(members) = &mut object {
@@ -31,15 +31,11 @@ fn structure(schema: &Schema, depth: usize) -> Value {
                 .as_ref()
                 .is_some_and(|default| *default == json!({}));
             match property.kind {
-                Some(Type::Object) if required || structural => {
-                    let value = if property.additional_properties.is_some() {
-                        Value::Null
-                    } else {
-                        structure(property, depth + 1)
-                    };
-                    members.insert(name.clone(), value);
+                Some(Type::Object) if structural => {
+                    members.insert(name.clone(), structure(property, depth + 1));
                 }
-                Some(Type::Array) if required => {
+                // A pointer, a map or a list that is written even when it is nil.
+                Some(Type::Object | Type::Array) if required => {
                     members.insert(name.clone(), Value::Null);
                 }
                 _ => {}

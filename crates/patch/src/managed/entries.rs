@@ -232,7 +232,7 @@ fn decode_entry(index: usize, item: &Value) -> Result<Entry, ManagedFieldsError>
         None => FieldSet::new(),
     };
     let mut id = ManagerId::new("", operation, api_version, text("subresource")?);
-    id.manager = text("manager")?.to_owned();
+    text("manager")?.clone_into(&mut id.manager);
     let time = text("time")?;
     Ok(Entry {
         id,

@@ -36,10 +36,14 @@ fn differs_in_times_only(live: &Value, new: &Value) -> bool {
         .iter()
         .zip(&fresh)
         .all(|(old, fresh)| equal_except(old, fresh, "time", |_, _| true));
-    same_but_for_time
-        && equal_except(live, new, "metadata", |live, new| {
-            equal_except(live, new, "managedFields", |_, _| true)
-        })
+    same_but_for_time && equal_but_for_entries(live, new)
+}
+
+/// Whether two objects differ at most in `metadata.managedFields`.
+pub(super) fn equal_but_for_entries(left: &Value, right: &Value) -> bool {
+    equal_except(left, right, "metadata", |left, right| {
+        equal_except(left, right, "managedFields", |_, _| true)
+    })
 }
 
 /// Whether two objects are equal, where one member is compared by `compare`.

@@ -14,7 +14,7 @@ use crate::typed::Type;
 use crate::typed::compare::{Comparison, compare};
 use crate::typed::fields::{field_set, is_outdated, reconciled, with_named_parents};
 use crate::typed::merge::merge;
-use crate::typed::select::{drop_emptied, remove};
+use crate::typed::select::{remove, restore_emptied};
 use crate::typed::validate::{TypeErrors, validate};
 
 /// Fields that the server sets and nobody owns.
@@ -60,7 +60,7 @@ impl<'a> Updater<'a> {
         entries: &mut Entries,
         manager: ManagerId,
     ) -> Result<(), TypeErrors> {
-        self.reconcile_with_schema(entries)?;
+        self.reconcile_with_schema(entries);
         let change = self.settle(new, entries, None, true)?.map_err(|_| {
             // Forcing leaves no conflict.
             TypeErrors::new("unexpected conflict")
@@ -114,8 +114,7 @@ impl<'a> Updater<'a> {
                 &errors,
             )
         })?;
-        self.reconcile_with_schema(entries)
-            .map_err(failed("failed to reconcile managed fields"))?;
+        self.reconcile_with_schema(entries);
 
         let mut merged =
             merge(self.kind, self.live, configuration).map_err(failed("failed to merge config"))?;
@@ -134,7 +133,7 @@ impl<'a> Updater<'a> {
         self.settle(&merged, entries, Some(manager), force)
             .map_err(failed("failed to compare objects"))?
             .map_err(ApplyError::Conflict)?;
-        drop_emptied(self.kind, &mut merged, &gone);
+        restore_emptied(self.kind, &mut merged, &gone);
         strip(entries, manager);
         Ok((!crate::value::equal(self.live, &merged)).then_some(merged))
     }
@@ -152,15 +151,12 @@ impl<'a> Updater<'a> {
             time: None,
             set,
         };
-        match entries.get_mut(manager) {
-            Some(last) => {
-                entry.time.clone_from(&last.time);
-                Some(std::mem::replace(last, entry))
-            }
-            None => {
-                entries.0.push(entry);
-                None
-            }
+        if let Some(last) = entries.get_mut(manager) {
+            entry.time.clone_from(&last.time);
+            Some(std::mem::replace(last, entry))
+        } else {
+            entries.0.push(entry);
+            None
         }
     }
 
@@ -223,12 +219,11 @@ impl<'a> Updater<'a> {
         new: &Value,
         version: &str,
     ) -> Result<Option<Comparison>, TypeErrors> {
-        let Some((kind, live)) = self.in_version(self.live, version)? else {
+        let Some(kind) = self.type_in(version) else {
             return Ok(None);
         };
-        let Some((_, new)) = self.in_version(new, version)? else {
-            return Ok(None);
-        };
+        let live = self.converted(self.live, self.write.api_version, version)?;
+        let new = self.converted(new, self.write.api_version, version)?;
         self.compared(kind, &live, &new).map(Some)
     }
 
@@ -236,45 +231,47 @@ impl<'a> Updater<'a> {
         version != self.write.api_version && self.write.versions.is_some()
     }
 
-    /// The object in another version and its type there; `None` if the version is not served.
-    fn in_version<'v>(
-        &self,
-        object: &'v Value,
-        version: &str,
-    ) -> Result<Option<(Type<'a>, Cow<'v, Value>)>, TypeErrors> {
-        let versions = match self.write.versions {
-            Some(versions) if version != self.write.api_version => versions,
-            _ => return Ok(Some((self.kind, Cow::Borrowed(object)))),
-        };
-        let Some(schema) = versions.schema(version) else {
-            return Ok(None);
-        };
-        let converted = versions.convert(object, version).map_err(|message| {
-            TypeErrors::new(format!("failed to convert object to {version}: {message}"))
-        })?;
-        Ok(Some((Type::root(schema), Cow::Owned(converted))))
+    /// The type in a version; `None` if the version is not served.
+    fn type_in(&self, version: &str) -> Option<Type<'a>> {
+        match self.write.versions {
+            Some(versions) if version != self.write.api_version => {
+                versions.schema(version).map(Type::root)
+            }
+            _ => Some(self.kind),
+        }
     }
 
-    fn reconcile_with_schema(&self, entries: &mut Entries) -> Result<(), TypeErrors> {
-        let mut types: BTreeMap<String, Option<Type>> = BTreeMap::new();
-        for entry in &entries.0 {
-            if self.is_foreign(&entry.api_version) && !types.contains_key(&entry.api_version) {
-                let found = self.in_version(self.live, &entry.api_version)?;
-                types.insert(entry.api_version.clone(), found.map(|(kind, _)| kind));
+    /// An object of one version in another one.
+    fn converted<'v>(
+        &self,
+        object: &'v Value,
+        from: &str,
+        to: &str,
+    ) -> Result<Cow<'v, Value>, TypeErrors> {
+        match self.write.versions {
+            Some(versions) if from != to => {
+                versions
+                    .convert(object, to)
+                    .map(Cow::Owned)
+                    .map_err(|message| {
+                        TypeErrors::new(format!("failed to convert object to {to}: {message}"))
+                    })
             }
+            _ => Ok(Cow::Borrowed(object)),
         }
+    }
+
+    /// Brings all sets up to date with the schema, and drops those of versions that are gone.
+    fn reconcile_with_schema(&self, entries: &mut Entries) {
         entries.0.retain_mut(|entry| {
-            let kind = match types.get(&entry.api_version) {
-                Some(Some(kind)) => *kind,
-                Some(None) => return false,
-                None => self.kind,
+            let Some(kind) = self.type_in(&entry.api_version) else {
+                return false;
             };
             if is_outdated(kind, &entry.set) {
                 entry.set = reconciled(kind, &entry.set);
             }
             true
         });
-        Ok(())
     }
 
     /// Removes what the manager applied last time, leaves out now, and nobody else owns; also
@@ -293,29 +290,32 @@ impl<'a> Updater<'a> {
         if unchanged || last.set.is_empty() {
             return Ok((merged, FieldSet::new()));
         }
-        let Some((kind, converted)) = self.in_version(&merged, &last.api_version)? else {
+        let Some(kind) = self.type_in(&last.api_version) else {
             return Ok((merged, FieldSet::new()));
         };
-        let converted = converted.into_owned();
+        let version = last.api_version.as_str();
+        let converted = self
+            .converted(&merged, self.write.api_version, version)?
+            .into_owned();
         let last_named = with_named_parents(kind, &last.set);
         let pruned = remove(kind, converted.clone(), &last_named);
-        let pruned = self.add_back_owned(&converted, pruned, &last.api_version, entries)?;
+        let pruned = self.add_back_owned(&converted, pruned, version, entries)?;
         // Only what the manager owned may go; what merely lay below it comes back.
         let gone = with_named_parents(kind, &field_set(kind, &converted)?)
             .difference(&with_named_parents(kind, &field_set(kind, &pruned)?))
             .intersection(&last_named);
-        let pruned = remove(kind, converted, &gone);
-        let pruned = match self.write.versions {
-            Some(versions) if last.api_version != self.write.api_version => versions
-                .convert(&pruned, self.write.api_version)
-                .map_err(TypeErrors::new)?,
-            _ => pruned,
-        };
-        Ok((pruned, gone))
+        let mut pruned = remove(kind, converted, &gone);
+        if version == self.write.api_version || self.write.versions.is_none() {
+            return Ok((pruned, gone));
+        }
+        // What a conversion makes of null is its own affair, so there must be none.
+        restore_emptied(kind, &mut pruned, &gone);
+        let pruned = self.converted(&pruned, version, self.write.api_version)?;
+        Ok((pruned.into_owned(), FieldSet::new()))
     }
 
-    /// Takes back from a removal what any manager owns, version by version, that of the removal
-    /// first.
+    /// Takes back from a removal what any manager owns: version by version, that of the removal
+    /// first, because a conversion may need what would be missing.
     fn add_back_owned(
         &self,
         merged: &Value,
@@ -323,78 +323,37 @@ impl<'a> Updater<'a> {
         version: &str,
         entries: &Entries,
     ) -> Result<Value, TypeErrors> {
+        let home = self.effective(version);
         let mut owned: BTreeMap<&str, FieldSet> = BTreeMap::new();
         for entry in &entries.0 {
-            let version = if self.is_foreign(&entry.api_version) {
-                entry.api_version.as_str()
-            } else {
-                self.write.api_version
-            };
-            let set = owned.entry(version).or_default();
+            let set = owned.entry(self.effective(&entry.api_version)).or_default();
             *set = std::mem::take(set).union(entry.set.clone());
         }
-        let home = if self.is_foreign(version) {
-            version
-        } else {
-            self.write.api_version
-        };
         let mut order = vec![home];
         order.extend(owned.keys().copied().filter(|other| *other != home));
 
         let mut pruned = pruned;
         for other in order {
-            let Some(owned) = owned.get(other) else {
+            let (Some(owned), Some(kind)) = (owned.get(other), self.type_in(other)) else {
                 continue;
             };
-            let source = Conversion {
-                updater: self,
-                from: home,
-                to: other,
-            };
-            let Some((kind, full)) = source.there(merged)? else {
-                continue;
-            };
-            let Some((_, part)) = source.there(&pruned)? else {
-                continue;
-            };
+            let full = self.converted(merged, home, other)?;
+            let part = self.converted(&pruned, home, other)?;
             let keep = with_named_parents(kind, &field_set(kind, &part)?)
                 .union(with_named_parents(kind, owned));
             let gone = with_named_parents(kind, &field_set(kind, &full)?).difference(&keep);
             let part = remove(kind, full.into_owned(), &gone);
-            pruned = source.back(part)?;
+            pruned = self.converted(&part, other, home)?.into_owned();
         }
         Ok(pruned)
     }
-}
 
-/// Two versions between which pruning looks at the object.
-struct Conversion<'u, 'a> {
-    updater: &'u Updater<'a>,
-    from: &'u str,
-    to: &'u str,
-}
-
-impl<'a> Conversion<'_, 'a> {
-    fn there<'v>(
-        &self,
-        object: &'v Value,
-    ) -> Result<Option<(Type<'a>, Cow<'v, Value>)>, TypeErrors> {
-        if self.from == self.to {
-            let kind = match self.updater.in_version(&Value::Null, self.to) {
-                Ok(Some((kind, _))) => kind,
-                _ => self.updater.kind,
-            };
-            return Ok(Some((kind, Cow::Borrowed(object))));
-        }
-        self.updater.in_version(object, self.to)
-    }
-
-    fn back(&self, object: Value) -> Result<Value, TypeErrors> {
-        match self.updater.write.versions {
-            Some(versions) if self.from != self.to => versions
-                .convert(&object, self.from)
-                .map_err(TypeErrors::new),
-            _ => Ok(object),
+    /// The version that an entry counts for: its own, or that of the request if all are one.
+    fn effective<'v>(&'v self, version: &'v str) -> &'v str {
+        if self.is_foreign(version) {
+            version
+        } else {
+            self.write.api_version
         }
     }
 }

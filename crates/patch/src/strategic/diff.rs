@@ -7,13 +7,39 @@ use super::{DELETE_FROM_LIST, Field, PATCH, RETAIN_KEYS, SET_ELEMENT_ORDER, Stra
 use crate::typed::Type;
 use crate::{MAX_DEPTH, go_text};
 
-/// Which half of the difference is wanted, and with which directives.
-#[derive(Debug, Clone, Copy, Default)]
+/// Which part of the difference is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    All,
+    /// What is added or changed.
+    Changes,
+    /// What is removed.
+    Deletions,
+}
+
+/// How to describe a difference.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct DiffOptions {
-    pub(crate) ignore_changes: bool,
-    pub(crate) ignore_deletions: bool,
-    pub(crate) element_order: bool,
-    pub(crate) retain_keys: bool,
+    pub(crate) part: Part,
+    /// Whether the object gets a `$retainKeys` directive.
+    retain_keys: bool,
+}
+
+impl DiffOptions {
+    pub(crate) fn of(part: Part) -> Self {
+        Self {
+            part,
+            retain_keys: false,
+        }
+    }
+
+    fn with_changes(self) -> bool {
+        self.part != Part::Deletions
+    }
+
+    fn with_deletions(self) -> bool {
+        self.part != Part::Changes
+    }
 }
 
 /// The patch that turns one object into the other.
@@ -51,17 +77,17 @@ pub(crate) fn diff_maps(
                     };
                     let lists = diff_lists(before, after, field, options, depth + 1)?;
                     lists.write(name, &mut patch);
-                } else if !options.ignore_changes {
+                } else if options.with_changes() {
                     patch.insert(name.clone(), value.clone());
                 }
             }
-            _ if options.ignore_changes => {}
+            _ if !options.with_changes() => {}
             _ => {
                 patch.insert(name.clone(), value.clone());
             }
         }
     }
-    if !options.ignore_deletions {
+    if options.with_deletions() {
         for name in original.keys().filter(|name| !modified.contains_key(*name)) {
             patch.insert(name.clone(), Value::Null);
         }
@@ -106,10 +132,10 @@ fn diff_lists(
     depth: usize,
 ) -> Result<ListDiff, StrategicError> {
     if original.is_empty() {
-        let changes = if options.ignore_changes {
-            Vec::new()
-        } else {
+        let changes = if options.with_changes() {
             modified.to_vec()
+        } else {
+            Vec::new()
         };
         return Ok(ListDiff {
             changes,
@@ -128,7 +154,7 @@ fn diff_scalars(
     options: DiffOptions,
 ) -> Result<ListDiff, StrategicError> {
     let mut diff = ListDiff::default();
-    if !options.ignore_changes {
+    if options.with_changes() {
         let mut before = original.to_vec();
         let mut added = Vec::new();
         // One occurrence of the original accounts for one of the modified list.
@@ -140,14 +166,14 @@ fn diff_scalars(
         }
         diff.changes = sort_like(added, modified, None, ItemKind::Scalar)?;
     }
-    if !options.ignore_deletions {
+    if options.with_deletions() {
         let gone = original
             .iter()
             .filter(|item| !modified.contains(item))
             .cloned();
         diff.deletions = sorted_scalars(without_repetitions(gone));
     }
-    if options.element_order && (!diff.deletions.is_empty() || !options.ignore_changes) {
+    if !diff.deletions.is_empty() || options.with_changes() {
         diff.order = modified.to_vec();
     }
     Ok(diff)
@@ -184,13 +210,13 @@ fn diff_objects(
             b += 1;
             a += 1;
         } else if order.is_lt() {
-            if !options.ignore_deletions {
+            if options.with_deletions() {
                 let key = key_of(&before[b].1, merge_key)?;
                 deletions.push(json!({merge_key: key, PATCH: "delete"}));
             }
             b += 1;
         } else {
-            if !options.ignore_changes {
+            if options.with_changes() {
                 changes.push(after[a].1.clone());
             }
             a += 1;
@@ -209,10 +235,10 @@ fn diff_objects(
             .collect()
     };
     let same_order = keys(original)? == keys(modified)?;
-    let changed = !diff.changes.is_empty();
-    let wanted = (!options.ignore_changes && (changed || !same_order))
-        || (!options.ignore_deletions && changed);
-    if options.element_order && wanted {
+    let patched = !diff.changes.is_empty();
+    let wanted = (options.with_changes() && (patched || !same_order))
+        || (options.with_deletions() && patched);
+    if wanted {
         diff.order = keys(modified)?
             .into_iter()
             .map(|key| json!({merge_key: key}))

@@ -103,8 +103,7 @@ pub(super) fn sort_like(
             key_of(item, merge_key.unwrap_or_default())?;
         }
     }
-    let (deleted, mut kept): (Vec<Value>, Vec<Value>) =
-        items.into_iter().partition(|item| is_deletion(item));
+    let (deleted, mut kept): (Vec<Value>, Vec<Value>) = items.into_iter().partition(is_deletion);
     kept.sort_by_key(|item| index(order, item, merge_key, kind));
     kept.extend(deleted);
     Ok(kept)
@@ -131,9 +130,9 @@ pub(super) fn order_items(
             None => patch_order.contains(&item),
         };
         if named {
-            patched.push(item)
+            patched.push(item);
         } else {
-            others.push(item)
+            others.push(item);
         }
     }
     let patched = sort_like(patched, patch_order, merge_key, kind)?;

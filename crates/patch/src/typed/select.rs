@@ -6,8 +6,9 @@ use super::{Items, Shape, Type};
 use crate::fieldset::FieldSet;
 use crate::path::PathElement;
 
-/// Removes the fields and items of a set. A container that loses all it had becomes null, because it
-/// was not itself removed; [`drop_emptied`] finishes that.
+/// Removes the fields and items of a set. A container that loses all it had becomes null, as in
+/// structured-merge-diff, because null and empty count differently in a field set;
+/// [`restore_emptied`] makes it an empty container again.
 pub(crate) fn remove(kind: Type, value: Value, set: &FieldSet) -> Value {
     match (kind.shape(Some(&value)), value) {
         (Shape::Map, Value::Object(members)) if !kind.is_atomic_map() => {
@@ -50,32 +51,36 @@ pub(crate) fn remove(kind: Type, value: Value, set: &FieldSet) -> Value {
     }
 }
 
-/// Drops the nulls that [`remove`] left behind for this set.
+/// Makes the nulls that [`remove`] left for this set empty containers.
 ///
-/// Kubernetes leaves them to the decoder, which drops them for built-in kinds, but has custom
-/// resources fail their validation.
-pub(crate) fn drop_emptied(kind: Type, value: &mut Value, set: &FieldSet) {
+/// Someone still owns them, or they would be gone. Kubernetes leaves them null, which its decoder
+/// drops for built-in kinds, but which makes custom resources fail their validation.
+pub(crate) fn restore_emptied(kind: Type, value: &mut Value, set: &FieldSet) {
     match value {
         Value::Object(members) => {
             for (element, _, below) in set.iter().filter(|(_, member, _)| !member) {
                 let PathElement::Field(name) = element else {
                     continue;
                 };
-                match members.get_mut(&**name) {
-                    Some(Value::Null) => {
-                        members.remove(&**name);
+                let field = kind.field(name).kind;
+                if let Some(member) = members.get_mut(&**name) {
+                    if !member.is_null() {
+                        restore_emptied(field, member, below);
+                    } else if field.shape(None) == Shape::List {
+                        *member = Value::Array(Vec::new());
+                    } else {
+                        *member = Value::Object(Map::new());
                     }
-                    Some(member) => drop_emptied(kind.field(name).kind, member, below),
-                    None => {}
                 }
             }
         }
         Value::Array(items) => {
+            // An item without its key is nothing.
             items.retain(|item| !item.is_null());
             for item in items {
                 let found = kind.element(item).ok();
                 if let Some((_, below)) = found.and_then(|element| set.get(&element)) {
-                    drop_emptied(kind.item(), item, below);
+                    restore_emptied(kind.item(), item, below);
                 }
             }
         }

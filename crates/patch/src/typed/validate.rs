@@ -58,34 +58,42 @@ pub(crate) fn validate(
     value: &Value,
     allow_duplicates: bool,
 ) -> Result<(), TypeErrors> {
-    let mut errors = Vec::new();
     let mut walker = Walker {
-        path: Vec::new(),
-        errors: &mut errors,
+        errors: Vec::new(),
         allow_duplicates,
     };
-    walker.visit(kind, value);
-    if errors.is_empty() {
+    walker.visit(kind, value, 0);
+    if walker.errors.is_empty() {
         Ok(())
     } else {
-        Err(TypeErrors(errors))
+        Err(TypeErrors(walker.errors))
     }
 }
 
-struct Walker<'e> {
-    path: Vec<PathElement>,
-    errors: &'e mut Vec<(String, String)>,
+/// Collects errors; their paths grow from the end while the walk returns, so that a valid value
+/// costs no path at all.
+struct Walker {
+    errors: Vec<(String, String)>,
     allow_duplicates: bool,
 }
 
-impl Walker<'_> {
+impl Walker {
     fn report(&mut self, message: String) {
-        let path = self.path.iter().map(ToString::to_string).collect();
-        self.errors.push((path, message));
+        self.errors.push((String::new(), message));
     }
 
-    fn visit(&mut self, kind: Type, value: &Value) {
-        if self.path.len() > MAX_DEPTH {
+    /// Puts a step in front of the paths of all errors since the first `earlier` ones.
+    fn prefix(&mut self, earlier: usize, step: impl FnOnce() -> PathElement) {
+        if self.errors.len() > earlier {
+            let step = step().to_string();
+            for (path, _) in &mut self.errors[earlier..] {
+                path.insert_str(0, &step);
+            }
+        }
+    }
+
+    fn visit(&mut self, kind: Type, value: &Value, depth: usize) {
+        if depth > MAX_DEPTH {
             return self.report(format!("nested deeper than {MAX_DEPTH} levels"));
         }
         match kind.shape(Some(value)) {
@@ -96,48 +104,62 @@ impl Walker<'_> {
             }
             Shape::List => match value {
                 Value::Null => {}
-                Value::Array(items) => self.visit_items(kind, items),
+                Value::Array(items) if matches!(kind.items(), Items::Atomic) => {
+                    self.visit_positions(kind, items, depth);
+                }
+                Value::Array(items) => self.visit_items(kind, items, depth),
                 other => self.report(format!("expected list, got {}", go_text::wrapped(other))),
             },
             Shape::Map => match value {
                 Value::Null => {}
-                Value::Object(members) => self.visit_members(kind, members),
+                Value::Object(members) => self.visit_members(kind, members, depth),
                 other => self.report(format!("expected map, got {}", go_text::wrapped(other))),
             },
         }
     }
 
-    fn visit_items(&mut self, kind: Type, items: &[Value]) {
-        let atomic = matches!(kind.items(), Items::Atomic);
-        let mut seen = BTreeSet::new();
+    fn visit_positions(&mut self, kind: Type, items: &[Value], depth: usize) {
         for (index, item) in items.iter().enumerate() {
-            let element = if atomic {
+            let earlier = self.errors.len();
+            self.visit(kind.item(), item, depth + 1);
+            self.prefix(earlier, || {
                 PathElement::Index(i64::try_from(index).unwrap_or(i64::MAX))
-            } else {
-                match kind.element(item) {
-                    Ok(element) => element,
-                    Err(message) => return self.report(format!("element {index}: {message}")),
-                }
-            };
-            if !atomic && !self.allow_duplicates && !seen.insert(element.clone()) {
-                self.report(format!("duplicate entries for key {element}"));
-            }
-            self.path.push(element);
-            self.visit(kind.item(), item);
-            self.path.pop();
+            });
         }
     }
 
-    fn visit_members(&mut self, kind: Type, members: &serde_json::Map<String, Value>) {
+    fn visit_items(&mut self, kind: Type, items: &[Value], depth: usize) {
+        let mut seen = BTreeSet::new();
+        for (index, item) in items.iter().enumerate() {
+            let element = match kind.element(item) {
+                Ok(element) => element,
+                Err(message) => return self.report(format!("element {index}: {message}")),
+            };
+            if !self.allow_duplicates && !seen.insert(element.clone()) {
+                self.report(format!("duplicate entries for key {element}"));
+            }
+            let earlier = self.errors.len();
+            self.visit(kind.item(), item, depth + 1);
+            self.prefix(earlier, || element);
+        }
+    }
+
+    fn visit_members(
+        &mut self,
+        kind: Type,
+        members: &serde_json::Map<String, Value>,
+        depth: usize,
+    ) {
         for (name, member) in members {
             let field = kind.field(name);
-            self.path.push(PathElement::field(name.as_str()));
+            let earlier = self.errors.len();
             if field.allowed {
-                self.visit(field.kind, member);
-                self.path.pop();
+                self.visit(field.kind, member, depth + 1);
             } else {
                 self.report("field not declared in schema".to_owned());
-                self.path.pop();
+            }
+            self.prefix(earlier, || PathElement::field(name.as_str()));
+            if !field.allowed {
                 return;
             }
         }
