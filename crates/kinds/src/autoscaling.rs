@@ -1,6 +1,7 @@
 //! The `autoscaling` group: HorizontalPodAutoscalers in two versions over one storage.
 
 mod convert;
+mod validate;
 
 use jiff::Timestamp;
 use k8s_openapi::api::autoscaling::{v1, v2};
@@ -22,6 +23,8 @@ pub(crate) const V2: Resource = Resource {
     categories: ALL,
     subresources: &[STATUS],
     default: default_v2,
+    validate: validate::autoscaler,
+    validate_part: validate::part,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<v2::HorizontalPodAutoscaler>(
@@ -39,6 +42,8 @@ pub(crate) const V1: Resource = Resource {
     subresources: &[STATUS],
     storage: STORAGE,
     default: default_fewest,
+    validate: validate::autoscaler,
+    validate_part: validate::part,
     to_storage: convert::to_v2,
     from_storage: convert::to_v1,
     columns: COLUMNS,

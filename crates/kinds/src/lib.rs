@@ -44,6 +44,7 @@ pub use behaviour::{
 pub use catalog::type_schema;
 pub use columns::{human, row};
 pub use core::pod::set_priority;
+pub use core::service::{ServiceNeeds, service_needs, set_cluster_ip, set_node_port};
 pub use resource::{
     ALL_VERBS, Column, Creation, FieldSelector, Generation, NameRule, Resource, Storage,
     Subresource,

@@ -1,19 +1,23 @@
 //! The `policy` group: PodDisruptionBudgets.
 
+use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde_json::Value;
 
+use crate::check::{self, Errors};
 use crate::columns::{AGE, NAME, age, column, name, number, words};
 use crate::resource::STATUS;
-use crate::value::at;
-use crate::{Column, Generation, Resource};
+use crate::value::{at, has, text};
+use crate::{Column, Generation, Resource, selector};
 
 pub(crate) const POD_DISRUPTION_BUDGET: Resource = Resource {
     short_names: &["pdb"],
     subresources: &[STATUS],
     generation: Generation::Spec,
     unconditional_update: false,
+    validate,
+    validate_part,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<PodDisruptionBudget>(
@@ -23,6 +27,44 @@ pub(crate) const POD_DISRUPTION_BUDGET: Resource = Resource {
         "poddisruptionbudgets",
     )
 };
+
+fn validate(new: &Value, _old: Option<&Value>, errors: &mut Errors) {
+    let path = FieldPath::new("spec");
+    let spec = at(new, &["spec"]);
+    let fields = ["minAvailable", "maxUnavailable"];
+    if fields.iter().all(|field| has(spec, &[field])) {
+        let detail = "minAvailable and maxUnavailable cannot be both set";
+        errors.push(FieldError::invalid(&path, spec.clone(), detail));
+    }
+    for field in fields {
+        if has(spec, &[field]) {
+            check::count_or_percentage(errors, &path.child(field), at(spec, &[field]));
+            check::at_most_all(errors, &path.child(field), at(spec, &[field]));
+        }
+    }
+    selector::validate(at(spec, &["selector"]), &path.child("selector"), errors);
+    if has(spec, &["unhealthyPodEvictionPolicy"]) {
+        let policies = ["AlwaysAllow", "IfHealthyBudget"];
+        let policy = text(spec, &["unhealthyPodEvictionPolicy"]);
+        let path = path.child("unhealthyPodEvictionPolicy");
+        check::supported(errors, &path, policy, &policies);
+    }
+}
+
+fn validate_part(part: &str, new: &Value, _old: &Value, errors: &mut Errors) {
+    if part != "status" {
+        return;
+    }
+    let path = FieldPath::new("status");
+    for field in [
+        "disruptionsAllowed",
+        "currentHealthy",
+        "desiredHealthy",
+        "expectedPods",
+    ] {
+        check::not_negative(errors, at(new, &["status"]), &path, field);
+    }
+}
 
 const COLUMNS: &[Column] = &[
     NAME,

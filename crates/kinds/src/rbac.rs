@@ -1,12 +1,14 @@
 //! The `rbac.authorization.k8s.io` group: who may do what.
 
+use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use serde_json::Value;
 
+use crate::check::{self, Errors};
 use crate::columns::{AGE, NAME, NAME_AND_CREATION, age, name, name_and_creation, wide, words};
-use crate::value::{Fill, at, existing, items, list, text};
-use crate::{Column, NameRule, Resource};
+use crate::value::{Fill, at, existing, items, list, same, text};
+use crate::{Column, NameRule, Resource, names, selector};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -15,6 +17,7 @@ pub(crate) const ROLE: Resource = Resource {
     row: name_and_creation,
     names: NameRule::PathSegment,
     create_on_update: true,
+    validate: |new, _, errors| validate_rules(new, true, errors),
     ..Resource::namespaced::<Role>(GROUP, "v1", "Role", "roles")
 };
 
@@ -23,6 +26,7 @@ pub(crate) const CLUSTER_ROLE: Resource = Resource {
     row: name_and_creation,
     names: NameRule::PathSegment,
     create_on_update: true,
+    validate: validate_cluster_role,
     ..Resource::cluster::<ClusterRole>(GROUP, "v1", "ClusterRole", "clusterroles")
 };
 
@@ -32,6 +36,7 @@ pub(crate) const ROLE_BINDING: Resource = Resource {
     names: NameRule::PathSegment,
     create_on_update: true,
     default: default_binding,
+    validate: |new, old, errors| validate_binding(new, old, true, errors),
     ..Resource::namespaced::<RoleBinding>(GROUP, "v1", "RoleBinding", "rolebindings")
 };
 
@@ -41,6 +46,7 @@ pub(crate) const CLUSTER_ROLE_BINDING: Resource = Resource {
     names: NameRule::PathSegment,
     create_on_update: true,
     default: default_binding,
+    validate: |new, old, errors| validate_binding(new, old, false, errors),
     ..Resource::cluster::<ClusterRoleBinding>(
         GROUP,
         "v1",
@@ -59,6 +65,118 @@ fn default_binding(object: &mut Value) {
             && named
         {
             subject.fill_zero("apiGroup", GROUP);
+        }
+    }
+}
+
+fn validate_rules(new: &Value, namespaced: bool, errors: &mut Errors) {
+    let path = FieldPath::new("rules");
+    for (index, rule) in list(new, &["rules"]).iter().enumerate() {
+        let path = path.index(index);
+        let given = |field: &str| !list(rule, &[field]).is_empty();
+        if !given("verbs") {
+            let detail = "verbs must contain at least one value";
+            errors.push(FieldError::required(&path.child("verbs"), detail));
+        }
+        if given("nonResourceURLs") {
+            let path = path.child("nonResourceURLs");
+            let value = || at(rule, &["nonResourceURLs"]).clone();
+            if namespaced {
+                let detail = "namespaced rules cannot apply to non-resource URLs";
+                errors.push(FieldError::invalid(&path, value(), detail));
+            }
+            if given("apiGroups") || given("resources") || given("resourceNames") {
+                let detail = "rules cannot apply to both regular resources and non-resource URLs";
+                errors.push(FieldError::invalid(&path, value(), detail));
+            }
+            continue;
+        }
+        if !given("apiGroups") {
+            let detail = "resource rules must supply at least one api group";
+            errors.push(FieldError::required(&path.child("apiGroups"), detail));
+        }
+        if !given("resources") {
+            let detail = "resource rules must supply at least one resource";
+            errors.push(FieldError::required(&path.child("resources"), detail));
+        }
+    }
+}
+
+fn validate_cluster_role(new: &Value, _old: Option<&Value>, errors: &mut Errors) {
+    validate_rules(new, false, errors);
+    let aggregation = at(new, &["aggregationRule"]);
+    if aggregation.is_null() {
+        return;
+    }
+    let path = FieldPath::new("aggregationRule");
+    let path = path.child("clusterRoleSelectors");
+    let selectors = list(aggregation, &["clusterRoleSelectors"]);
+    if selectors.is_empty() {
+        let detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
+        errors.push(FieldError::required(&path, detail));
+    }
+    for (index, selector) in selectors.iter().enumerate() {
+        selector::validate(selector, &path.index(index), errors);
+    }
+}
+
+fn validate_binding(new: &Value, old: Option<&Value>, namespaced: bool, errors: &mut Errors) {
+    let role = at(new, &["roleRef"]);
+    let path = FieldPath::new("roleRef");
+    check::supported(
+        errors,
+        &path.child("apiGroup"),
+        text(role, &["apiGroup"]),
+        &[GROUP],
+    );
+    let kinds: &[&str] = if namespaced {
+        &["Role", "ClusterRole"]
+    } else {
+        &["ClusterRole"]
+    };
+    check::supported(errors, &path.child("kind"), text(role, &["kind"]), kinds);
+    let name = check::required(errors, role, &path, "name");
+    check::report(
+        errors,
+        &path.child("name"),
+        name,
+        names::path_segment(name, false),
+    );
+    let subjects = FieldPath::new("subjects");
+    for (index, subject) in list(new, &["subjects"]).iter().enumerate() {
+        validate_subject(subject, namespaced, &subjects.index(index), errors);
+    }
+    if let Some(old) = old
+        && !same(role, at(old, &["roleRef"]))
+    {
+        errors.push(FieldError::invalid(
+            &path,
+            role.clone(),
+            "cannot change roleRef",
+        ));
+    }
+}
+
+fn validate_subject(subject: &Value, namespaced: bool, path: &FieldPath<'_>, errors: &mut Errors) {
+    let name = check::required(errors, subject, path, "name");
+    let group = text(subject, &["apiGroup"]);
+    let kind = text(subject, &["kind"]);
+    match kind {
+        "ServiceAccount" => {
+            if !name.is_empty() {
+                check::subdomain(errors, &path.child("name"), name);
+            }
+            check::supported(errors, &path.child("apiGroup"), group, &[""]);
+            if !namespaced {
+                check::required(errors, subject, path, "namespace");
+            }
+        }
+        "User" | "Group" => {
+            check::supported(errors, &path.child("apiGroup"), group, &[GROUP]);
+        }
+        _ => {
+            let kinds = ["ServiceAccount", "User", "Group"];
+            check::supported(errors, &path.child("kind"), kind, &kinds);
         }
     }
 }

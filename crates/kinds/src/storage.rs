@@ -1,15 +1,17 @@
 //! The `storage.k8s.io` group: kinds of volumes, and what drivers say of them.
 
+use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::storage::v1::{
     CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment, VolumeAttributesClass,
 };
 use serde_json::Value;
 
+use crate::check::{self, Errors};
 use crate::columns::{AGE, NAME, age, cell, cell_or, column, name, words};
 use crate::core::volume::protect;
 use crate::resource::STATUS;
-use crate::value::{Fill, at, existing, flag, list, text, texts};
+use crate::value::{Fill, at, entries, existing, flag, has, list, same, text, texts};
 use crate::{Column, Resource};
 
 const GROUP: &str = "storage.k8s.io";
@@ -17,6 +19,7 @@ const GROUP: &str = "storage.k8s.io";
 pub(crate) const STORAGE_CLASS: Resource = Resource {
     short_names: &["sc"],
     default: default_class,
+    validate: validate_class,
     columns: CLASS_COLUMNS,
     row: class_row,
     ..Resource::cluster::<StorageClass>(GROUP, "v1", "StorageClass", "storageclasses")
@@ -25,6 +28,7 @@ pub(crate) const STORAGE_CLASS: Resource = Resource {
 pub(crate) const VOLUME_ATTRIBUTES_CLASS: Resource = Resource {
     short_names: &["vac"],
     prepare_create: |object, _| protect(object, "kubernetes.io/vac-protection"),
+    validate: validate_attributes,
     columns: &[NAME, words("DriverName", "The driver of the class."), AGE],
     row: attributes_row,
     ..Resource::cluster::<VolumeAttributesClass>(
@@ -38,6 +42,7 @@ pub(crate) const VOLUME_ATTRIBUTES_CLASS: Resource = Resource {
 pub(crate) const CSI_DRIVER: Resource = Resource {
     unconditional_update: false,
     default: default_driver,
+    validate: validate_driver,
     columns: DRIVER_COLUMNS,
     row: driver_row,
     ..Resource::cluster::<CSIDriver>(GROUP, "v1", "CSIDriver", "csidrivers")
@@ -73,6 +78,7 @@ pub(crate) const CSI_STORAGE_CAPACITY: Resource = Resource {
 pub(crate) const VOLUME_ATTACHMENT: Resource = Resource {
     subresources: &[STATUS],
     unconditional_update: false,
+    validate: validate_attachment,
     columns: ATTACHMENT_COLUMNS,
     row: attachment_row,
     ..Resource::cluster::<VolumeAttachment>(GROUP, "v1", "VolumeAttachment", "volumeattachments")
@@ -99,6 +105,123 @@ fn default_driver(object: &mut Value) {
         spec.fill("fsGroupPolicy", "ReadWriteOnceWithFSType");
         spec.fill_zero("volumeLifecycleModes", vec![Value::from("Persistent")]);
     }
+}
+
+fn forbid_changes(new: &Value, old: &Value, fields: &[&str], errors: &mut Errors) {
+    for field in fields {
+        if !same(at(new, &[field]), at(old, &[field])) {
+            let detail = format!("updates to {field} are forbidden.");
+            errors.push(FieldError::forbidden(&FieldPath::new(field), detail));
+        }
+    }
+}
+
+/// Most parameters of a class, and what they may have together, in bytes.
+const PARAMETERS: usize = 512;
+const PARAMETERS_SIZE: usize = 256 * 1024;
+
+fn validate_parameters(new: &Value, errors: &mut Errors) {
+    let path = FieldPath::new("parameters");
+    let mut size = 0;
+    let mut count = 0;
+    for (name, value) in entries(new, &["parameters"]) {
+        if name.is_empty() {
+            errors.push(FieldError::invalid(&path, "", "field can not be empty."));
+        }
+        count += 1;
+        size += name.len() + value.as_str().map_or(0, str::len);
+    }
+    if count > PARAMETERS {
+        errors.push(FieldError::too_long(&path, PARAMETERS as u64));
+    } else if size > PARAMETERS_SIZE {
+        errors.push(FieldError::too_long(&path, PARAMETERS_SIZE as u64));
+    }
+}
+
+fn validate_class(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let mode_path = FieldPath::new("volumeBindingMode");
+    if let Some(old) = old {
+        forbid_changes(
+            new,
+            old,
+            &["parameters", "provisioner", "reclaimPolicy"],
+            errors,
+        );
+        check::immutable(errors, new, old, &["volumeBindingMode"], &mode_path);
+        return;
+    }
+    let provisioner = text(new, &["provisioner"]);
+    let path = FieldPath::new("provisioner");
+    if provisioner.is_empty() {
+        errors.push(FieldError::required(&path, ""));
+    } else {
+        check::qualified_name(errors, &path, &provisioner.to_lowercase());
+    }
+    validate_parameters(new, errors);
+    let policy = text(new, &["reclaimPolicy"]);
+    if !policy.is_empty() {
+        let path = FieldPath::new("reclaimPolicy");
+        check::supported(errors, &path, policy, &["Delete", "Retain"]);
+    }
+    let mode = text(new, &["volumeBindingMode"]);
+    let modes = ["Immediate", "WaitForFirstConsumer"];
+    check::supported(errors, &mode_path, mode, &modes);
+}
+
+fn validate_attributes(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    if let Some(old) = old {
+        forbid_changes(new, old, &["driverName", "parameters"], errors);
+        return;
+    }
+    check::required(errors, new, &FieldPath::NIL, "driverName");
+    if entries(new, &["parameters"]).next().is_none() {
+        let detail = "must contain at least one key/value pair";
+        errors.push(FieldError::required(&FieldPath::new("parameters"), detail));
+    }
+    validate_parameters(new, errors);
+}
+
+fn validate_driver(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let path = FieldPath::new("spec");
+    let spec = at(new, &["spec"]);
+    if let Some(old) = old {
+        for field in ["attachRequired", "volumeLifecycleModes"] {
+            check::immutable(errors, new, old, &["spec", field], &path.child(field));
+        }
+    }
+    let policy = text(spec, &["fsGroupPolicy"]);
+    let policies = ["File", "None", "ReadWriteOnceWithFSType"];
+    check::supported(errors, &path.child("fsGroupPolicy"), policy, &policies);
+    let modes = path.child("volumeLifecycleModes");
+    for mode in texts(spec, &["volumeLifecycleModes"]) {
+        check::supported(errors, &modes, mode, &["Ephemeral", "Persistent"]);
+    }
+}
+
+fn validate_attachment(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let path = FieldPath::new("spec");
+    if let Some(old) = old {
+        check::immutable(errors, new, old, &["spec"], &path);
+        return;
+    }
+    let spec = at(new, &["spec"]);
+    check::required(errors, spec, &path, "attacher");
+    let given = |field: &str| has(spec, &["source", field]);
+    let source = path.child("source");
+    let detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+    match (given("inlineVolumeSpec"), given("persistentVolumeName")) {
+        (false, false) => errors.push(FieldError::required(&source, detail)),
+        (true, true) => errors.push(FieldError::forbidden(&source, detail)),
+        (false, true) if text(spec, &["source", "persistentVolumeName"]).is_empty() => {
+            let detail = "must specify non empty persistentVolumeName";
+            errors.push(FieldError::required(
+                &source.child("persistentVolumeName"),
+                detail,
+            ));
+        }
+        _ => {}
+    }
+    check::subdomain(errors, &path.child("nodeName"), text(spec, &["nodeName"]));
 }
 
 const CLASS_COLUMNS: &[Column] = &[

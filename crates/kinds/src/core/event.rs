@@ -1,9 +1,11 @@
 //! Events, in the core group and in `events.k8s.io`, over one storage.
 
+use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::{core, events};
 use serde_json::Value;
 
+use crate::check::{self, Errors};
 use crate::columns::{cell, since, wide, words};
 use crate::resource::Storage;
 use crate::value::{Fill, at, has, int, is_zero, text};
@@ -14,6 +16,7 @@ pub(crate) const CORE: Resource = Resource {
     short_names: &["ev"],
     create_on_update: true,
     field_selectors: CORE_SELECTORS,
+    validate: validate_core,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<core::v1::Event>("", "v1", "Event", "events")
@@ -30,6 +33,7 @@ pub(crate) const EVENTS: Resource = Resource {
     field_selectors: EVENTS_SELECTORS,
     to_storage,
     from_storage,
+    validate: validate_new,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<events::v1::Event>("events.k8s.io", "v1", "Event", "events")
@@ -83,6 +87,115 @@ fn rename<'a>(object: &mut Value, version: &str, names: impl Iterator<Item = (&'
     }
     if event.contains_key("apiVersion") {
         event.insert("apiVersion".to_owned(), version.into());
+    }
+}
+
+fn validate_core(new: &Value, _old: Option<&Value>, errors: &mut Errors) {
+    validate_common(new, "reportingComponent", errors);
+}
+
+/// Checks an event that came through `events.k8s.io`, whose rules are stricter.
+fn validate_new(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    validate_common(new, "reportingController", errors);
+    if let Some(old) = old {
+        for field in FIXED {
+            check::immutable(errors, new, old, &[field], &FieldPath::new(field));
+        }
+        return;
+    }
+    let series = at(new, &["series"]);
+    if series.is_object() {
+        if int(series, &["count"]) < 2 {
+            let path = FieldPath::new("series.count");
+            errors.push(FieldError::invalid(&path, "", "should be at least 2"));
+        }
+        if !has(series, &["lastObservedTime"]) {
+            errors.push(FieldError::required(
+                &FieldPath::new("series.lastObservedTime"),
+                "",
+            ));
+        }
+    }
+    if !has(new, &["eventTime"]) {
+        errors.push(FieldError::required(&FieldPath::new("eventTime"), ""));
+    }
+    let kind = text(new, &["type"]);
+    if !matches!(kind, "Normal" | "Warning") {
+        let detail = format!("has invalid value: {kind}");
+        errors.push(FieldError::invalid(&FieldPath::new("type"), "", detail));
+    }
+    for field in ["firstTimestamp", "lastTimestamp", "count", "source"] {
+        if !is_zero(at(new, &[field])) {
+            errors.push(FieldError::invalid(
+                &FieldPath::new(field),
+                "",
+                "needs to be unset",
+            ));
+        }
+    }
+}
+
+/// What does not change about an event.
+const FIXED: &[&str] = &[
+    "involvedObject",
+    "reason",
+    "message",
+    "source",
+    "firstTimestamp",
+    "lastTimestamp",
+    "count",
+    "type",
+    "eventTime",
+    "action",
+    "related",
+    "reportingComponent",
+    "reportingInstance",
+];
+
+fn validate_common(new: &Value, controller_field: &str, errors: &mut Errors) {
+    let namespace = text(new, &["metadata", "namespace"]);
+    let involved = text(new, &["involvedObject", "namespace"]);
+    let timed = has(new, &["eventTime"]);
+    let fits = match (timed, involved) {
+        (false, "") => matches!(namespace, "" | "default"),
+        (false, _) => involved == namespace,
+        (true, "") => matches!(namespace, "default" | "kube-system"),
+        (true, _) => true,
+    };
+    if !fits {
+        let path = FieldPath::new("involvedObject");
+        let detail = "does not match event.namespace";
+        errors.push(FieldError::invalid(
+            &path.child("namespace"),
+            involved,
+            detail,
+        ));
+    }
+    if timed {
+        let controller = text(new, &["reportingComponent"]);
+        let path = FieldPath::new(controller_field);
+        if controller.is_empty() {
+            errors.push(FieldError::required(&path, ""));
+        }
+        check::qualified_name(errors, &path, controller);
+        for (field, longest) in [("reportingInstance", 128), ("action", 128), ("reason", 128)] {
+            let path = FieldPath::new(field);
+            let found = text(new, &[field]);
+            if found.is_empty() {
+                errors.push(FieldError::required(&path, ""));
+            }
+            too_many_characters(found, longest, &path, errors);
+        }
+        let path = FieldPath::new("message");
+        too_many_characters(text(new, &["message"]), 1024, &path, errors);
+    }
+    check::subdomain(errors, &FieldPath::new("namespace"), namespace);
+}
+
+fn too_many_characters(found: &str, longest: usize, path: &FieldPath<'_>, errors: &mut Errors) {
+    if found.len() > longest {
+        let detail = format!("can have at most {longest} characters");
+        errors.push(FieldError::invalid(path, "", detail));
     }
 }
 

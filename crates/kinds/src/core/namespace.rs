@@ -1,12 +1,14 @@
 //! Namespaces.
 
+use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use serde_json::Value;
 
+use crate::check::{self, Errors};
 use crate::columns::{AGE, NAME, age, cell, name, words};
 use crate::resource::{NO_COLLECTION_VERBS, STATUS, Subresource};
-use crate::value::{Fill, existing, object, restore, restore_at, text};
+use crate::value::{Fill, existing, object, restore, restore_at, text, texts};
 use crate::{Creation, FieldSelector, NameRule, Resource};
 
 pub(crate) const RESOURCE: Resource = Resource {
@@ -37,6 +39,8 @@ pub(crate) const RESOURCE: Resource = Resource {
     prepare_create,
     prepare_update,
     prepare_part,
+    validate,
+    validate_part,
     columns: &[
         NAME,
         words("Status", "Whether it is in use or going away."),
@@ -86,6 +90,35 @@ fn prepare_update(new: &mut Value, old: &Value) {
 fn prepare_part(part: &str, new: &mut Value, old: &Value, _now: Timestamp) {
     if part == "finalize" {
         restore(new, old, "status");
+    }
+}
+
+fn validate(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    if old.is_none() {
+        let path = FieldPath::new("spec");
+        for finalizer in texts(new, &["spec", "finalizers"]) {
+            validate_finalizer(finalizer, &path.child("finalizers"), errors);
+        }
+    }
+}
+
+fn validate_part(part: &str, new: &Value, _old: &Value, errors: &mut Errors) {
+    if part != "finalize" {
+        return;
+    }
+    let path = FieldPath::new("spec");
+    let path = path.child("finalizers");
+    for (index, finalizer) in texts(new, &["spec", "finalizers"]).enumerate() {
+        validate_finalizer(finalizer, &path.index(index), errors);
+    }
+}
+
+fn validate_finalizer(finalizer: &str, path: &FieldPath<'_>, errors: &mut Errors) {
+    check::qualified_name(errors, path, finalizer);
+    let standard = [FINALIZER, "orphan", "foregroundDeletion"].contains(&finalizer);
+    if !finalizer.contains('/') && !standard {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        errors.push(FieldError::invalid(path, finalizer, detail));
     }
 }
 

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
+use crate::check::{self, Errors};
 use crate::columns::{AGE, NAME, age, cell, cell_or, name, wide, words};
+use crate::core::pod;
 use crate::resource::STATUS;
-use crate::value::{Fill, at, entries, existing, flag, is_zero, list, object, text};
-use crate::{Column, Creation, FieldSelector, Resource};
+use crate::value::{Fill, at, entries, existing, flag, is_zero, list, object, text, texts};
+use crate::{Column, Creation, FieldSelector, Resource, names};
 
 pub(crate) const RESOURCE: Resource = Resource {
     short_names: &["no"],
@@ -22,6 +25,7 @@ pub(crate) const RESOURCE: Resource = Resource {
     keeps_status: true,
     default,
     prepare_create,
+    validate,
     columns: COLUMNS,
     row,
     ..Resource::cluster::<Node>("", "v1", "Node", "nodes")
@@ -40,6 +44,62 @@ fn prepare_create(object: &mut Value, _creation: &Creation<'_>) {
         };
         if !taints.iter().any(is_known) {
             taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
+        }
+    }
+}
+
+fn validate(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let path = FieldPath::new("metadata");
+    if old.is_none() {
+        // Kubernetes blames the metadata for taints, too.
+        validate_taints(new, &path.child("taints"), errors);
+    }
+    let path = FieldPath::new("spec");
+    let ranges = path.child("podCIDRs");
+    if let Some(old) = old {
+        let changed = |field: &str| {
+            let before = at(old, &["spec", field]);
+            !is_zero(before) && before != at(new, &["spec", field])
+        };
+        if changed("podCIDRs") {
+            let detail = "node updates may not change podCIDR except from \"\" to valid";
+            errors.push(FieldError::forbidden(&ranges, detail));
+        }
+        if changed("providerID") {
+            let detail = "node updates may not change providerID except from \"\" to valid";
+            errors.push(FieldError::forbidden(&path.child("providerID"), detail));
+        }
+        validate_taints(new, &FieldPath::new("metadata").child("taints"), errors);
+        return;
+    }
+    for (index, range) in texts(new, &["spec", "podCIDRs"]).enumerate() {
+        check::cidr(errors, &ranges.index(index), range);
+    }
+}
+
+fn validate_taints(new: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
+    let taints = list(new, &["spec", "taints"]);
+    for (index, taint) in taints.iter().enumerate() {
+        let path = path.index(index);
+        let key = text(taint, &["key"]);
+        check::qualified_name(errors, &path.child("key"), key);
+        let value = text(taint, &["value"]);
+        let messages = names::label_value(value);
+        if !messages.is_empty() {
+            errors.push(FieldError::invalid(
+                &path.child("value"),
+                value,
+                messages.join(";"),
+            ));
+        }
+        let effect = text(taint, &["effect"]);
+        pod::taint_effect(effect, &path.child("effect"), errors);
+        let same =
+            |other: &Value| text(other, &["key"]) == key && text(other, &["effect"]) == effect;
+        if taints[..index].iter().any(same) {
+            let mut error = FieldError::duplicate(&path, taint.clone());
+            "taints must be unique by key and effect pair".clone_into(&mut error.detail);
+            errors.push(error);
         }
     }
 }

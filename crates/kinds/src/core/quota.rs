@@ -1,16 +1,20 @@
 //! ResourceQuotas and LimitRanges: served as data; nothing is counted or limited.
 
+use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{LimitRange, ResourceQuota};
 use serde_json::Value;
 
+use crate::check::{self, Errors};
 use crate::columns::{AGE, NAME, NAME_AND_CREATION, age, name, name_and_creation, words};
+use crate::core::pod::{resource_amount, resource_name};
 use crate::resource::STATUS;
-use crate::value::{at, entries, items, object, text};
+use crate::value::{at, entries, items, list, object, same, text, texts};
 use crate::{Column, Resource};
 
 pub(crate) const RESOURCE_QUOTA: Resource = Resource {
     short_names: &["quota"],
+    validate: validate_quota,
     subresources: &[STATUS],
     columns: COLUMNS,
     row,
@@ -21,6 +25,7 @@ pub(crate) const LIMIT_RANGE: Resource = Resource {
     short_names: &["limits"],
     create_on_update: true,
     default: default_limits,
+    validate: validate_limits,
     columns: NAME_AND_CREATION,
     row: name_and_creation,
     ..Resource::namespaced::<LimitRange>("", "v1", "LimitRange", "limitranges")
@@ -45,6 +50,154 @@ fn default_limits(object: &mut Value) {
             };
             for (name, quantity) in source {
                 target.entry(name).or_insert(quantity);
+            }
+        }
+    }
+}
+
+/// Things without a domain in their name that can be counted.
+const COUNTED: &[&str] = &[
+    "cpu",
+    "memory",
+    "ephemeral-storage",
+    "requests.cpu",
+    "requests.memory",
+    "requests.storage",
+    "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "persistentvolumeclaims",
+    "configmaps",
+    "services.nodeports",
+    "services.loadbalancers",
+];
+const SCOPES: &[&str] = &[
+    "Terminating",
+    "NotTerminating",
+    "BestEffort",
+    "NotBestEffort",
+    "PriorityClass",
+    "CrossNamespacePodAffinity",
+    "VolumeAttributesClass",
+];
+
+fn validate_quota(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let spec_path = FieldPath::new("spec");
+    let path = spec_path.child("hard");
+    for (name, amount) in entries(new, &["spec", "hard"]) {
+        let path = path.key(name);
+        let counts = name.starts_with("count/") || name.contains("hugepages-");
+        resource_name(name, &path, errors);
+        if !name.contains('/') && !counts && !COUNTED.contains(&name.as_str()) {
+            let detail = "must be a standard resource for quota";
+            errors.push(FieldError::invalid(&path, name.as_str(), detail));
+        }
+        resource_amount(name, amount, &path, errors);
+    }
+    let scopes: Vec<_> = texts(new, &["spec", "scopes"]).collect();
+    let path = spec_path.child("scopes");
+    let value = || at(new, &["spec", "scopes"]).clone();
+    for scope in &scopes {
+        if !SCOPES.contains(scope) {
+            errors.push(FieldError::invalid(&path, value(), "unsupported scope"));
+        }
+    }
+    for (one, other) in [
+        ("BestEffort", "NotBestEffort"),
+        ("Terminating", "NotTerminating"),
+    ] {
+        if scopes.contains(&one) && scopes.contains(&other) {
+            errors.push(FieldError::invalid(&path, value(), "conflicting scopes"));
+        }
+    }
+    if let Some(old) = old
+        && !same(at(new, &["spec", "scopes"]), at(old, &["spec", "scopes"]))
+    {
+        errors.push(FieldError::invalid(&path, value(), crate::meta::IMMUTABLE));
+    }
+}
+
+fn validate_limits(new: &Value, _old: Option<&Value>, errors: &mut Errors) {
+    let path = FieldPath::new("spec");
+    let path = path.child("limits");
+    let limits = list(new, &["spec", "limits"]);
+    for (index, limit) in limits.iter().enumerate() {
+        let path = path.index(index);
+        let kind = text(limit, &["type"]);
+        let known = ["Pod", "Container", "PersistentVolumeClaim"];
+        if !kind.contains('/') && !known.contains(&kind) {
+            let detail = "must be a standard limit type or fully qualified";
+            errors.push(FieldError::invalid(&path.child("type"), kind, detail));
+        }
+        let same_type = |other: &Value| text(other, &["type"]) == kind;
+        if limits[..index].iter().any(same_type) {
+            errors.push(FieldError::duplicate(&path.child("type"), kind));
+        }
+        if kind == "Pod" {
+            for field in ["default", "defaultRequest"] {
+                if entries(limit, &[field]).next().is_some() {
+                    let detail = "may not be specified when `type` is 'Pod'";
+                    errors.push(FieldError::forbidden(&path.child(field), detail));
+                }
+            }
+        }
+        let bounds_storage = ["min", "max"]
+            .iter()
+            .any(|bound| !at(limit, &[bound, "storage"]).is_null());
+        if kind == "PersistentVolumeClaim" && !bounds_storage {
+            let detail =
+                "either minimum or maximum storage value is required, but neither was provided";
+            errors.push(FieldError::required(&path.child("limits"), detail));
+        }
+        validate_order(limit, &path, errors);
+    }
+}
+
+/// Checks that amounts do not contradict one another.
+fn validate_order(limit: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
+    let order = [
+        ("min", "min", "min value", "max", "max value"),
+        (
+            "defaultRequest",
+            "min",
+            "min value",
+            "defaultRequest",
+            "default request value",
+        ),
+        (
+            "defaultRequest",
+            "defaultRequest",
+            "default request value",
+            "max",
+            "max value",
+        ),
+        (
+            "defaultRequest",
+            "defaultRequest",
+            "default request value",
+            "default",
+            "default limit value",
+        ),
+        ("default", "min", "min value", "default", "default value"),
+        ("default", "default", "default value", "max", "max value"),
+    ];
+    for (blamed, low, low_words, high, high_words) in order {
+        for (name, amount) in entries(limit, &[low]) {
+            let other = at(limit, &[high, name]);
+            let (Some(least), Some(most)) = (check::quantity(amount), check::quantity(other))
+            else {
+                continue;
+            };
+            if least > most {
+                let detail = format!("{low_words} {least} is greater than {high_words} {most}");
+                let path = path.child(blamed);
+                errors.push(FieldError::invalid(&path.key(name), amount.clone(), detail));
             }
         }
     }

@@ -1,11 +1,17 @@
 //! Services.
 
+mod allocate;
+mod validate;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Service;
 use serde_json::Value;
 
 use crate::columns::{AGE, NAME, SELECTOR, age, cell, labels, name, words};
 use crate::resource::{ALL, STATUS};
+pub use allocate::{ServiceNeeds, service_needs, set_cluster_ip, set_node_port};
+pub(crate) use validate::endpoint_address;
+
 use crate::value::{
     Fill, at, existing, int, is_zero, items, list, object, remove, same, text, texts,
 };
@@ -30,7 +36,9 @@ pub(crate) const RESOURCE: Resource = Resource {
         },
     ],
     default,
+    prepare_create: |object, _| allocate::complete_addresses(object),
     prepare_update,
+    validate: validate::service,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<Service>("", "v1", "Service", "services")
@@ -95,8 +103,19 @@ fn default_policies(object: &mut Value) {
     }
 }
 
+/// Whether traffic gets in from outside.
+fn is_externally_reachable(spec: &Value) -> bool {
+    let external = !list(spec, &["externalIPs"]).is_empty();
+    match text(spec, &["type"]) {
+        "LoadBalancer" | "NodePort" => true,
+        "ClusterIP" => external,
+        _ => false,
+    }
+}
+
 /// Drops what the old type needed and the new one does not, unless the user changed it.
 fn prepare_update(new: &mut Value, old: &Value) {
+    allocate::keep_allocated(new, old);
     let kind = text(new, &["spec", "type"]).to_owned();
     let before = text(old, &["spec", "type"]);
     let kept =

@@ -10,7 +10,7 @@ use crate::check::{self, Errors};
 use crate::columns::{AGE, NAME, age, cell, cell_or, name, wide, words};
 use crate::core::pod;
 use crate::resource::STATUS;
-use crate::value::{Fill, at, existing, has, restore_at, text, texts};
+use crate::value::{Fill, at, entries, existing, has, restore, restore_at, same, text, texts};
 use crate::{Column, Creation, Resource, selector};
 
 pub(crate) const VOLUME: Resource = Resource {
@@ -19,6 +19,7 @@ pub(crate) const VOLUME: Resource = Resource {
     default: default_volume,
     prepare_create: prepare_volume,
     prepare_part: prepare_volume_part,
+    validate: validate_volume,
     columns: VOLUME_COLUMNS,
     row: volume_row,
     ..Resource::cluster::<PersistentVolume>("", "v1", "PersistentVolume", "persistentvolumes")
@@ -30,6 +31,7 @@ pub(crate) const CLAIM: Resource = Resource {
     default: default_claim,
     prepare_create: prepare_claim,
     prepare_update: prepare_claim_update,
+    validate: validate_claim,
     columns: CLAIM_COLUMNS,
     row: claim_row,
     ..Resource::namespaced::<PersistentVolumeClaim>(
@@ -140,6 +142,171 @@ fn align_data_sources(object: &mut Value) {
     } else if reference.is_object() && source.is_null() && !has(&reference, &["namespace"]) {
         spec.insert("dataSource".to_owned(), reference);
     }
+}
+
+/// Kinds of volumes that can persist.
+const SOURCES: &[&str] = &[
+    "hostPath",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "flocker",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "cephfs",
+    "iscsi",
+    "cinder",
+    "fc",
+    "flexVolume",
+    "azureFile",
+    "vsphereVolume",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "azureDisk",
+    "scaleIO",
+    "local",
+    "storageos",
+    "csi",
+];
+
+fn validate_volume(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let path = FieldPath::new("spec");
+    let spec = at(new, &["spec"]);
+    let modes: Vec<_> = texts(spec, &["accessModes"]).collect();
+    if modes.is_empty() {
+        errors.push(FieldError::required(&path.child("accessModes"), ""));
+    }
+    validate_modes(&modes, &path.child("accessModes"), errors);
+    validate_capacity(spec, &path.child("capacity"), errors);
+    let policy = text(spec, &["persistentVolumeReclaimPolicy"]);
+    if !policy.is_empty() {
+        let path = path.child("persistentVolumeReclaimPolicy");
+        check::supported(errors, &path, policy, &["Delete", "Recycle", "Retain"]);
+    }
+    let affinity = at(spec, &["nodeAffinity", "required"]);
+    if has(spec, &["nodeAffinity"]) {
+        let path = path.child("nodeAffinity");
+        if affinity.is_null() {
+            let detail = "must specify required node constraints";
+            errors.push(FieldError::required(&path.child("required"), detail));
+        } else {
+            pod::node_selector(affinity, &path.child("required"), errors);
+        }
+    }
+    let count = SOURCES.iter().filter(|source| has(spec, &[source])).count();
+    if count == 0 {
+        errors.push(FieldError::required(&path, "must specify a volume type"));
+    }
+    for source in SOURCES.iter().filter(|source| has(spec, &[source])).skip(1) {
+        let detail = "may not specify more than 1 volume type";
+        errors.push(FieldError::forbidden(&path.child(source), detail));
+    }
+    if text(spec, &["hostPath", "path"]) == "/" && policy == "Recycle" {
+        let path = path.child("persistentVolumeReclaimPolicy");
+        let detail = "may not be 'recycle' for a hostPath mount of '/'";
+        errors.push(FieldError::forbidden(&path, detail));
+    }
+    let class = text(spec, &["storageClassName"]);
+    if !class.is_empty() {
+        check::subdomain(errors, &path.child("storageClassName"), class);
+    }
+    if has(spec, &["volumeMode"]) {
+        let mode = text(spec, &["volumeMode"]);
+        check::supported(errors, &path.child("volumeMode"), mode, VOLUME_MODES);
+    }
+    if let Some(old) = old {
+        validate_volume_update(spec, at(old, &["spec"]), &path, errors);
+    }
+}
+
+fn validate_capacity(spec: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
+    let capacity = at(spec, &["capacity"]);
+    let count = entries(capacity, &[]).count();
+    if count == 0 {
+        errors.push(FieldError::required(path, ""));
+    }
+    if count > 1 || capacity.get("storage").is_none() {
+        let value = if capacity.is_null() {
+            Value::Null
+        } else {
+            capacity.clone()
+        };
+        errors.push(FieldError::not_supported(path, value, &["storage"]));
+    }
+    for (name, amount) in entries(capacity, &[]) {
+        if check::quantity(amount).is_some_and(|amount| amount.signum() <= 0) {
+            let detail = "must be greater than zero";
+            errors.push(FieldError::invalid(&path.key(name), amount.clone(), detail));
+        }
+    }
+}
+
+fn validate_volume_update(spec: &Value, old: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
+    let mut sources = SOURCES.iter();
+    if sources.any(|source| !same(at(spec, &[source]), at(old, &[source]))) {
+        let path = path.child("persistentvolumesource");
+        let detail = "spec.persistentvolumesource is immutable after creation";
+        errors.push(FieldError::forbidden(&path, detail));
+    }
+    if !same(at(spec, &["volumeMode"]), at(old, &["volumeMode"])) {
+        let value = at(spec, &["volumeMode"]).clone();
+        let path = FieldPath::new("volumeMode");
+        errors.push(FieldError::invalid(&path, value, crate::meta::IMMUTABLE));
+    }
+    let before = at(old, &["nodeAffinity"]);
+    if !before.is_null() && !same(at(spec, &["nodeAffinity"]), before) {
+        let value = at(spec, &["nodeAffinity"]).clone();
+        let path = FieldPath::new("nodeAffinity");
+        errors.push(FieldError::invalid(&path, value, crate::meta::IMMUTABLE));
+    }
+}
+
+fn validate_claim(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let path = FieldPath::new("spec");
+    validate_spec(at(new, &["spec"]), &path, errors);
+    if let Some(old) = old {
+        validate_claim_update(new, old, &path, errors);
+    }
+}
+
+fn validate_claim_update(new: &Value, old: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
+    let mut now = at(new, &["spec"]).clone();
+    let before = at(old, &["spec"]);
+    let bound = text(new, &["status", "phase"]) == "Bound";
+    if text(before, &["volumeName"]).is_empty() {
+        restore(&mut now, before, "volumeName");
+    }
+    // A claim that was made before there was a default class may be given one.
+    if before.get("storageClassName").is_none() {
+        restore(&mut now, before, "storageClassName");
+    }
+    if bound {
+        restore_at(&mut now, before, &["resources", "requests"], "storage");
+        restore(&mut now, before, "volumeAttributesClassName");
+    }
+    if !same(&now, before) {
+        let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+        errors.push(FieldError::forbidden(path, detail));
+    }
+    let size = |object: &Value, path: &[&str]| check::quantity(at(object, path));
+    let requested = ["spec", "resources", "requests", "storage"];
+    if let (Some(wanted), Some(before)) = (size(new, &requested), size(old, &requested))
+        && wanted < before
+        && size(old, &["status", "capacity", "storage"]).is_none_or(|actual| wanted <= actual)
+    {
+        let detail = "field can not be less than status.capacity";
+        let path = path.child("resources");
+        let path = path.child("requests");
+        errors.push(FieldError::forbidden(&path.child("storage"), detail));
+    }
+    check::immutable(
+        errors,
+        new,
+        old,
+        &["spec", "volumeMode"],
+        &FieldPath::new("volumeMode"),
+    );
 }
 
 /// Checks the spec of a claim, or of the template of one.
