@@ -49,7 +49,7 @@ impl<V: Value> Committer<V> {
     }
 
     /// Removes a keyspace with all that is in it.
-    pub(crate) async fn drop(&self, space: Arc<Space<V>>) -> Result<(), WriteError<V>> {
+    pub(crate) async fn remove(&self, space: Arc<Space<V>>) -> Result<(), WriteError<V>> {
         let writer = match self {
             Self::Memory => {
                 space.erase();

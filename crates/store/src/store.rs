@@ -115,7 +115,7 @@ impl<V: Value> Store<V> {
         let Some(space) = space else {
             return Ok(false);
         };
-        self.shared.committer.drop(Arc::clone(&space)).await?;
+        self.shared.committer.remove(Arc::clone(&space)).await?;
         let mut spaces = self.shared.spaces.write();
         // Someone may have asked for a successor already.
         if spaces

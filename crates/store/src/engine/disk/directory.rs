@@ -190,12 +190,19 @@ fn failed<'a>(
     }
 }
 
-/// Creates a directory that is nobody else's business: what is stored may be secret.
+/// Creates a directory, with its parents, that is nobody else's business: what is stored may be
+/// secret. It will be there after a power failure as well.
 fn create_directory(path: &Path) -> io::Result<()> {
+    let missing = path.ancestors().take_while(|path| !path.exists());
+    let parents: Vec<_> = missing.filter_map(Path::parent).collect();
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(path)
+    builder.recursive(true).create(path)?;
+    for parent in parents {
+        sync_directory(parent)?;
+    }
+    Ok(())
 }
 
 /// How to open a file for reading and writing that, if it is new, only its owner can read.
@@ -209,5 +216,7 @@ pub(super) fn private_file() -> OpenOptions {
 
 /// Makes names in the directory durable.
 fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
+    // The parent of a relative path of one component is the empty path.
+    let here = path.as_os_str().is_empty();
+    File::open(if here { Path::new(".") } else { path })?.sync_all()
 }
