@@ -99,6 +99,10 @@ impl From<&Event<String>> for Seen {
 struct Model {
     states: BTreeMap<Revision, State>,
     events: Vec<Seen>,
+    /// When the events happened, in seconds.
+    times: Vec<i64>,
+    /// What has been asked to be compacted.
+    compacted: Revision,
 }
 
 impl Model {
@@ -106,7 +110,21 @@ impl Model {
         Self {
             states: BTreeMap::from([(FIRST_REVISION, State::new())]),
             events: Vec::new(),
+            times: Vec::new(),
+            compacted: FIRST_REVISION,
         }
+    }
+
+    /// The oldest revision that has to be gone because of the number or the age of events.
+    fn oldest(&self, history_events: usize, now: i64) -> Revision {
+        let age = i64::try_from(HISTORY_SECONDS).unwrap();
+        let too_old = self
+            .times
+            .iter()
+            .take_while(|time| **time < now - age)
+            .count();
+        let too_many = self.events.len().saturating_sub(history_events);
+        FIRST_REVISION + too_old.max(too_many) as u64
     }
 
     fn revision(&self) -> Revision {
@@ -117,7 +135,8 @@ impl Model {
         self.states.last_key_value().unwrap().1
     }
 
-    fn push(&mut self, seen: Seen) {
+    fn push(&mut self, seen: Seen, time: i64) {
+        self.times.push(time);
         let mut state = self.state().clone();
         let revision = seen.revision;
         assert_eq!(revision, self.revision() + 1);
@@ -216,6 +235,8 @@ impl World {
                 let through = self.models[space].revision().saturating_sub(back);
                 let keyspace = self.keyspace(space);
                 keyspace.compact(through);
+                let compacted = &mut self.models[space].compacted;
+                *compacted = through.max(*compacted);
                 assert!(keyspace.oldest() >= through.max(FIRST_REVISION));
             }
             Operation::Wait(seconds) => {
@@ -274,13 +295,14 @@ impl World {
                 assert_eq!(*entry.value, make(entry.modified));
                 let created = before.as_ref().map_or(entry.modified, |old| old.created);
                 assert_eq!(entry.created, created);
-                model.push(Seen {
+                let seen = Seen {
                     revision: entry.modified,
                     key: key.to_owned(),
                     value: entry.value.to_string(),
                     previous: before.map(|stored| stored.value),
                     deleted: delete,
-                });
+                };
+                model.push(seen, self.seconds.load(Ordering::Relaxed));
             }
             Err(WriteError::NotFound) => assert!(before.is_none() && delete),
             Err(WriteError::Conflict { current }) => {
@@ -310,6 +332,14 @@ impl World {
         for (index, model) in self.models.iter().enumerate() {
             let keyspace = self.keyspace(index);
             check_ranges(&keyspace, model);
+            // The ranges just read were in the past, so that what is too old is gone by now.
+            let now = self.seconds.load(Ordering::Relaxed);
+            let expected = model.oldest(self.options.history_events, now);
+            assert!(keyspace.oldest() >= expected, "more is kept than should be");
+            assert!(
+                keyspace.oldest() <= expected.max(model.compacted),
+                "less is kept"
+            );
             check_watches(&keyspace, model).await;
         }
         for mut follower in std::mem::take(&mut self.followers) {

@@ -56,10 +56,13 @@ impl Disk {
             database::create(&directory.new_database())?;
             directory.initialize()?;
         }
-        let path = directory.database();
-        let file = GuardedFile::open(&path)?;
+        let file = GuardedFile::open(&directory.database())?;
+        Self::with_file(directory, file)
+    }
+
+    fn with_file(directory: DataDirectory, file: GuardedFile) -> Result<Self, OpenError> {
         Ok(Self {
-            database: database::open(&path, &file)?,
+            database: database::open(&directory.database(), &file)?,
             file,
             keyspaces: HashMap::new(),
             next_number: 0,
@@ -230,3 +233,6 @@ fn append<V: Value>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,7 @@ use crate::error::OpenError;
 /// it. If the file then turns out to be damaged, it must still be what it was before.
 #[derive(Clone)]
 pub(super) struct GuardedFile {
-    file: Arc<FileBackend>,
+    file: Arc<dyn StorageBackend>,
     /// What has been done to the file but not yet to the disk; nothing once it is released.
     held: Arc<Mutex<Option<Held>>>,
 }
@@ -50,14 +50,18 @@ impl GuardedFile {
             .write(true)
             .open(path)
             .map_err(failed)?;
-        let length = file.metadata().map_err(failed)?.len();
         let file = FileBackend::new(file).map_err(|error| failed(io::Error::other(error)))?;
+        Self::over(Arc::new(file)).map_err(failed)
+    }
+
+    /// Guards anything that is like a file.
+    pub(super) fn over(file: Arc<dyn StorageBackend>) -> io::Result<Self> {
         let held = Held {
             changes: Vec::new(),
-            length,
+            length: file.len()?,
         };
         Ok(Self {
-            file: Arc::new(file),
+            file,
             held: Arc::new(Mutex::new(Some(held))),
         })
     }
@@ -94,7 +98,7 @@ impl StorageBackend for GuardedFile {
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         match &*self.held.lock() {
-            Some(held) => held.read(&self.file, offset, out),
+            Some(held) => held.read(&*self.file, offset, out),
             None => self.file.read(offset, out),
         }
     }
@@ -131,7 +135,7 @@ impl StorageBackend for GuardedFile {
 
 impl Held {
     /// Reads what the file would contain.
-    fn read(&self, file: &FileBackend, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    fn read(&self, file: &dyn StorageBackend, offset: u64, out: &mut [u8]) -> io::Result<()> {
         if self.length.saturating_sub(offset) < out.len() as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
