@@ -19,6 +19,8 @@ const AUTHORITY_DAYS: i64 = 3_650;
 const CERTIFICATE_DAYS: i64 = 365;
 
 const CLUSTER_URI: &str = "bellwether:cluster:";
+/// Groups stand in URIs, because the subjects that we can write hold one organization only.
+const GROUP_URI: &str = "bellwether:group:";
 
 /// Why a certificate could not be made or read.
 #[derive(Debug, thiserror::Error)]
@@ -111,10 +113,10 @@ impl Authority {
         now: jiff::Timestamp,
     ) -> Result<Credentials, PkiError> {
         let mut params = parameters(&identity.user, now, CERTIFICATE_DAYS);
-        for group in identity.groups.iter().filter(|group| *group != "system:authenticated") {
-            params.distinguished_name.push(DnType::OrganizationName, group.as_str());
-        }
         params.subject_alt_names = vec![SanType::URI(ia5(&format!("{CLUSTER_URI}{cluster}"))?)];
+        for group in identity.groups.iter().filter(|group| *group != "system:authenticated") {
+            params.subject_alt_names.push(SanType::URI(ia5(&format!("{GROUP_URI}{group}"))?));
+        }
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         self.sign(params)
     }
@@ -150,18 +152,16 @@ fn parameters(common_name: &str, now: jiff::Timestamp, days: i64) -> Certificate
 /// Whom a verified client certificate names, and for which cluster.
 pub fn identify(certificate: &[u8]) -> Option<(Identity, String)> {
     let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
-    let subject = certificate.subject();
-    let user = subject.iter_common_name().next()?.as_str().ok()?.to_owned();
-    let groups = subject
-        .iter_organization()
-        .filter_map(|group| group.as_str().ok())
-        .map(str::to_owned)
-        .collect::<Vec<_>>();
+    let user = certificate.subject().iter_common_name().next()?.as_str().ok()?.to_owned();
     let names = certificate.subject_alternative_name().ok()??;
-    let cluster = names.value.general_names.iter().find_map(|name| match name {
-        GeneralName::URI(uri) => uri.strip_prefix(CLUSTER_URI),
-        _ => None,
-    })?;
+    let uris = || {
+        names.value.general_names.iter().filter_map(|name| match name {
+            GeneralName::URI(uri) => Some(*uri),
+            _ => None,
+        })
+    };
+    let cluster = uris().find_map(|uri| uri.strip_prefix(CLUSTER_URI))?;
+    let groups = uris().filter_map(|uri| uri.strip_prefix(GROUP_URI)).map(str::to_owned);
     Some((Identity::authenticated(user, groups), cluster.to_owned()))
 }
 

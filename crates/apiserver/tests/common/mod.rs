@@ -1,0 +1,93 @@
+//! A server in this process, with clients that come over TLS or without a socket.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use bellwether_apiserver::{ApiServer, Authority, Clock, HUB, Identity, StoredObject, serve, tls_config};
+use bellwether_store::{Options, Store};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, NamedAuthInfo};
+use tokio::net::TcpListener;
+
+/// A server with the clusters `hub` and `cluster1`.
+pub struct TestServer {
+    pub server: ApiServer,
+    authority: Authority,
+    address: String,
+}
+
+impl TestServer {
+    /// Starts over a store in memory and listens on a free port.
+    pub async fn start() -> Self {
+        Self::start_on(Store::in_memory(Options::default())).await
+    }
+
+    pub async fn start_on(store: Store<StoredObject>) -> Self {
+        let clock = Clock::system();
+        let authority = Authority::generate(clock.now()).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let bound = listener.local_addr().unwrap();
+        let certificate = authority.issue_server(&["localhost"], &[bound.ip()], clock.now()).unwrap();
+        let config = tls_config(&authority, &certificate).unwrap();
+        let server = ApiServer::new(store, clock);
+        for name in [HUB, "cluster1"] {
+            server.add_cluster(name).await.unwrap();
+        }
+        tokio::spawn(serve(server.clone(), listener, config, std::future::pending()));
+        Self { server, authority, address: format!("https://{bound}") }
+    }
+
+    /// A client in this process with all rights.
+    pub fn local(&self, cluster: &str) -> kube::Client {
+        self.server.client(cluster, Identity::administrator("test"))
+    }
+
+    /// A client over TLS, with a certificate that is good for `certified`.
+    pub async fn remote(&self, cluster: &str, identity: &Identity, certified: &str) -> kube::Client {
+        let user = self.authority.issue_client(identity, certified, Clock::system().now()).unwrap();
+        let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+        let kubeconfig = serde_json::json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "x",
+            "clusters": [{"name": "x", "cluster": {
+                "server": format!("{}/clusters/{cluster}", self.address),
+                "certificate-authority-data": encode(&self.authority.credentials().certificate),
+            }}],
+            "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
+            "users": [],
+        });
+        let mut kubeconfig: Kubeconfig = serde_json::from_value(kubeconfig).unwrap();
+        let mut auth = AuthInfo::default();
+        auth.client_certificate_data = Some(encode(&user.certificate));
+        auth.client_key_data = Some(encode(&user.key).into());
+        kubeconfig.auth_infos =
+            vec![NamedAuthInfo { name: "x".into(), auth_info: Some(auth), ..NamedAuthInfo::default() }];
+        let options = KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+        kube::Client::try_from(config).unwrap()
+    }
+
+    /// An administrator over TLS.
+    pub async fn remote_admin(&self, cluster: &str) -> kube::Client {
+        self.remote(cluster, &Identity::administrator("test"), cluster).await
+    }
+}
+
+/// Reads until `found` finds something, or fails after a while. The server wakes nobody here, so
+/// this asks again.
+pub async fn eventually<T, F>(what: &str, mut found: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Option<T>>,
+{
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
+    loop {
+        if let Some(value) = found().await {
+            return value;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{what} did not happen");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+/// Shares a server among tasks.
+pub type Shared = Arc<TestServer>;

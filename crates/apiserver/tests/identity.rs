@@ -1,0 +1,58 @@
+//! Who gets in, and where: certificates are good for one cluster, and role bindings decide the rest.
+
+mod common;
+
+use bellwether_apiserver::Identity;
+use common::TestServer;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::Api;
+use kube::api::{ListParams, PostParams};
+use serde_json::json;
+
+fn code<T: std::fmt::Debug>(result: Result<T, kube::Error>) -> u16 {
+    match result {
+        Err(kube::Error::Api(status)) => status.code,
+        other => panic!("wanted a refusal, got {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_of_one_cluster_is_worth_nothing_in_another() {
+    let server = TestServer::start().await;
+    let admin = Identity::administrator("root");
+    let here: Api<Namespace> = Api::all(server.remote("cluster1", &admin, "cluster1").await);
+    assert!(!here.list(&ListParams::default()).await.unwrap().items.is_empty());
+    let there: Api<Namespace> = Api::all(server.remote("hub", &admin, "cluster1").await);
+    assert_eq!(code(there.list(&ListParams::default()).await), 401);
+}
+
+#[tokio::test]
+async fn role_bindings_hold_in_process_as_over_tls() {
+    let server = TestServer::start().await;
+    let bob = Identity::authenticated("bob", []);
+    let admin = server.local("cluster1");
+    for client in [server.server.client("cluster1", bob.clone()), server.remote("cluster1", &bob, "cluster1").await] {
+        let maps: Api<ConfigMap> = Api::namespaced(client, "default");
+        let refused = maps.list(&ListParams::default()).await.unwrap_err();
+        assert!(
+            refused.to_string().contains(
+                "configmaps is forbidden: User \"bob\" cannot list resource \"configmaps\" in API group \"\" in the namespace \"default\""
+            ),
+            "{refused}"
+        );
+    }
+    let binding: k8s_openapi::api::rbac::v1::RoleBinding = serde_json::from_value(json!({
+        "metadata": {"name": "viewers"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bob"}],
+    }))
+    .unwrap();
+    Api::namespaced(admin, "default").create(&PostParams::default(), &binding).await.unwrap();
+    let bobs = server.remote("cluster1", &bob, "cluster1").await;
+    Api::<ConfigMap>::namespaced(bobs.clone(), "default").list(&ListParams::default()).await.unwrap();
+    let elsewhere: Api<ConfigMap> = Api::namespaced(bobs.clone(), "kube-system");
+    assert_eq!(code(elsewhere.list(&ListParams::default()).await), 403);
+    let map = ConfigMap::default();
+    let own: Api<ConfigMap> = Api::namespaced(bobs, "default");
+    assert_eq!(code(own.create(&PostParams::default(), &map).await), 403);
+}

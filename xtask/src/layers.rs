@@ -1,0 +1,62 @@
+//! The layers of the workspace: a crate depends on its own layer and those below, and the lower
+//! three do no I/O.
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use crate::run::cargo;
+
+/// Crates by layer, lowest first; the names are those of the folders.
+const LAYERS: [&[&str]; 5] = [
+    &["json", "jsonpath", "cel", "cue"],
+    &["schema", "patch", "kinds"],
+    &[],
+    &["store", "apiserver"],
+    &["bellwether"],
+];
+
+/// The highest layer that does no I/O.
+const PURE: usize = 2;
+
+/// What a crate without I/O has no use for.
+const BANNED: [&str; 9] =
+    ["tokio", "kube", "hyper", "axum", "redb", "reqwest", "tracing-subscriber", "rcgen", "tokio-rustls"];
+
+/// What is wrong with the dependencies between our crates, one line each.
+pub(crate) fn check() -> anyhow::Result<Vec<String>> {
+    let output = cargo(&["metadata", "--format-version", "1", "--no-deps"]).output()?;
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    let packages = metadata["packages"].as_array().context("no packages")?;
+    let mut problems = Vec::new();
+    for package in packages {
+        let name = package["name"].as_str().unwrap_or_default();
+        if name == "xtask" {
+            continue;
+        }
+        let Some(layer) = layer(name) else {
+            problems.push(format!("{name} is in no layer: add it to xtask/src/layers.rs"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            if dependency["kind"] == "dev" {
+                continue;
+            }
+            let other = dependency["name"].as_str().unwrap_or_default();
+            if layer <= PURE && BANNED.contains(&other) {
+                problems.push(format!("{name} (layer {layer}) does no I/O, but depends on {other}"));
+            }
+            if let Some(above) = self::layer(other).filter(|found| *found > layer) {
+                problems.push(format!("{name} (layer {layer}) depends on {other} (layer {above})"));
+            }
+        }
+    }
+    Ok(problems)
+}
+
+fn layer(package: &str) -> Option<usize> {
+    let name = package.strip_prefix("bellwether-").unwrap_or(package);
+    if name == package && name != "bellwether" {
+        return None;
+    }
+    LAYERS.iter().position(|names| names.contains(&name))
+}

@@ -1,0 +1,124 @@
+//! `cargo xtask test`: every check that a change has to pass.
+
+use crate::run::{cargo, is_installed, root, say, watch};
+use crate::{corpus, layers};
+
+/// What came of the checks so far.
+#[derive(Debug, Default)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+}
+
+/// Runs everything, also after a failure, and ends with the counts.
+pub(crate) fn test() -> anyhow::Result<()> {
+    let mut tally = Tally::default();
+    tally.check("format", &["fmt", "--all", "--check"])?;
+    tally.check(
+        "lint",
+        &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"],
+    )?;
+    tally.layers()?;
+    tally.deny()?;
+    tally.suite("unit and integration", &["test", "--workspace"])?;
+    tally.kubectl()?;
+    tally.corpus()?;
+    say(&format!(
+        "\n{} passed, {} failed, {} skipped",
+        tally.passed, tally.failed, tally.skipped
+    ));
+    anyhow::ensure!(tally.failed == 0, "{} checks failed", tally.failed);
+    Ok(())
+}
+
+impl Tally {
+    /// A command that passes or fails as a whole.
+    fn check(&mut self, name: &str, arguments: &[&str]) -> anyhow::Result<()> {
+        say(&format!("== {name}"));
+        let succeeded = watch(&mut cargo(arguments), |_| {})?;
+        self.count(succeeded);
+        Ok(())
+    }
+
+    fn count(&mut self, succeeded: bool) {
+        if succeeded {
+            self.passed += 1;
+        } else {
+            self.failed += 1;
+        }
+    }
+
+    fn skip(&mut self, name: &str, why: &str) {
+        self.skipped += 1;
+        say(&format!("== {name}: skipped, {why}"));
+    }
+
+    /// Test binaries, counted test by test.
+    fn suite(&mut self, name: &str, arguments: &[&str]) -> anyhow::Result<()> {
+        say(&format!("== {name}"));
+        let mut command = cargo(arguments);
+        command.arg("--no-fail-fast");
+        let before = self.failed;
+        let succeeded = watch(&mut command, |line| self.read_result(line))?;
+        if !succeeded && self.failed == before {
+            // It did not come as far as to count.
+            self.failed += 1;
+        }
+        Ok(())
+    }
+
+    fn read_result(&mut self, line: &str) {
+        let Some(result) = line.trim().strip_prefix("test result: ") else { return };
+        let number = |word: &str| -> u64 {
+            let before = result.split(word).next().unwrap_or_default();
+            before.trim_end().rsplit([' ', ';']).next().and_then(|n| n.parse().ok()).unwrap_or(0)
+        };
+        self.passed += number(" passed");
+        self.failed += number(" failed");
+        self.skipped += number(" ignored");
+    }
+
+    fn layers(&mut self) -> anyhow::Result<()> {
+        say("== layers");
+        let problems = layers::check()?;
+        for problem in &problems {
+            say(problem);
+        }
+        self.count(problems.is_empty());
+        Ok(())
+    }
+
+    fn deny(&mut self) -> anyhow::Result<()> {
+        if !is_installed("cargo", &["deny", "--version"]) {
+            self.skip("licences and sources", "cargo-deny is not installed (cargo install cargo-deny)");
+            return Ok(());
+        }
+        self.check("licences and sources", &["deny", "--offline", "check", "bans", "licenses", "sources"])
+    }
+
+    /// End-to-end tests that need a real kubectl.
+    fn kubectl(&mut self) -> anyhow::Result<()> {
+        if !is_installed("kubectl", &["version", "--client"]) {
+            self.skip("end to end with kubectl", "kubectl is not on the PATH");
+            return Ok(());
+        }
+        self.suite("end to end with kubectl", &["test", "--package", "bellwether", "--test", "kubectl"])
+    }
+
+    /// Cases of the CUE engine that are kept outside the repository.
+    fn corpus(&mut self) -> anyhow::Result<()> {
+        let path = root().join("../shared/corpus/cue.jsonl");
+        if !path.exists() {
+            self.skip("CUE corpus", "no corpus beside the repository");
+            return Ok(());
+        }
+        say("== CUE corpus");
+        let succeeded = corpus::corpus(&path, false);
+        if let Err(error) = &succeeded {
+            say(&format!("{error:#}"));
+        }
+        self.count(succeeded.is_ok());
+        Ok(())
+    }
+}
