@@ -1,4 +1,8 @@
 //! What a write to an object of everyday size costs.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot start should stop"
+)]
 
 use std::sync::Arc;
 

@@ -117,7 +117,7 @@ pub(crate) fn gadget() -> Schema {
             keyed(&["id"], object([("id", number()), ("shape", text())])),
         ),
     ]);
-    let port = object([
+    let outlet = object([
         ("port", number()),
         ("protocol", with_default(text(), "TCP".into())),
         ("note", text()),
@@ -135,7 +135,7 @@ pub(crate) fn gadget() -> Schema {
                 ("steps", list(text())),
                 ("tags", set(text())),
                 ("parts", keyed(&["name"], part)),
-                ("ports", keyed(&["port", "protocol"], port)),
+                ("ports", keyed(&["port", "protocol"], outlet)),
                 ("extra", free()),
             ]),
         ),

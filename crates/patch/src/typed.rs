@@ -108,7 +108,7 @@ impl<'s> Type<'s> {
                 schema, resource, ..
             } => match schema.kind {
                 _ if resource => Some(Shape::Map),
-                None if schema.type_name.as_deref() == Some(QUANTITY) => Some(Shape::Scalar),
+                None if is_any_scalar(schema) => Some(Shape::Scalar),
                 None => None,
                 Some(JsonType::Object) => Some(Shape::Map),
                 Some(JsonType::Array) => Some(Shape::List),
@@ -286,6 +286,11 @@ impl<'s> Type<'s> {
         }
         Ok(PathElement::key(found))
     }
+}
+
+/// Whether a value may be a number as well as a text (`cpu: 1`, `port: http`).
+fn is_any_scalar(schema: &Schema) -> bool {
+    schema.type_name.as_deref() == Some(QUANTITY)
 }
 
 /// The members of an object; null and anything else have none.

@@ -1,4 +1,5 @@
 //! What holds for all documents, patches and owners.
+#![expect(clippy::unwrap_used, reason = "helpers of tests may fail")]
 
 use std::sync::Arc;
 
@@ -163,10 +164,12 @@ fn spec() -> impl Strategy<Value = Value> {
         prop::collection::vec(item(), names.len()).prop_map(move |items| {
             let items = names.iter().zip(items).map(|(name, (a, marks))| {
                 let mut item = json!({"name": name});
-                a.into_iter().for_each(|a| item["a"] = a.into());
-                marks
-                    .into_iter()
-                    .for_each(|marks| item["marks"] = marks.into());
+                if let Some(a) = a {
+                    item["a"] = a.into();
+                }
+                if let Some(marks) = marks {
+                    item["marks"] = marks.into();
+                }
                 item
             });
             Value::Array(items.collect())
@@ -184,9 +187,9 @@ fn spec() -> impl Strategy<Value = Value> {
         .prop_map(|(title, texts, items, marks, steps, frame)| {
             let mut spec = Map::new();
             let mut put = |name: &str, value: Option<Value>| {
-                value
-                    .into_iter()
-                    .for_each(|value| drop(spec.insert(name.to_owned(), value)));
+                if let Some(value) = value {
+                    spec.insert(name.to_owned(), value);
+                }
             };
             put("title", title.map(Value::from));
             put("map", texts.map(|texts| json!(texts)));

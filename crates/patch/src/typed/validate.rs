@@ -6,7 +6,7 @@ use std::fmt;
 use bellwether_schema::Type as JsonType;
 use serde_json::Value;
 
-use super::{Items, Shape, Type};
+use super::{Items, Shape, Type, is_any_scalar};
 use crate::path::PathElement;
 use crate::{MAX_DEPTH, go_text};
 
@@ -171,6 +171,7 @@ fn scalar_complaint(kind: Type, value: &Value) -> Option<String> {
         return None;
     }
     let wanted = match kind {
+        Type::Known { schema, .. } if schema.int_or_string || is_any_scalar(schema) => None,
         Type::Known { schema, .. } => match schema.kind {
             // A format may be written as a number too (int-or-string, quantities, dates).
             Some(JsonType::String) if !matches!(schema.format.as_deref(), None | Some("byte")) => {
