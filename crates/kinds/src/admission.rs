@@ -1,6 +1,7 @@
 //! The `admissionregistration.k8s.io` group: served as data. Webhooks are not called and policies
 //! are not evaluated.
 
+use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
@@ -8,10 +9,11 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use serde_json::{Map, Value};
 
+use crate::check::{self, Errors};
 use crate::columns::{AGE, NAME, age, cell, column, name, words};
 use crate::resource::{API_EXTENSIONS, STATUS};
-use crate::value::{Fill, at, empty, existing, items, list, text};
-use crate::{Column, Generation, Resource};
+use crate::value::{Fill, at, empty, existing, has, int, items, list, text, texts};
+use crate::{Column, Generation, Resource, selector};
 
 const GROUP: &str = "admissionregistration.k8s.io";
 
@@ -20,6 +22,7 @@ pub(crate) const MUTATING_WEBHOOKS: Resource = Resource {
     generation: Generation::Spec,
     unconditional_update: false,
     default: default_mutating,
+    validate: validate_webhooks,
     columns: WEBHOOK_COLUMNS,
     row: webhook_row,
     ..Resource::cluster::<MutatingWebhookConfiguration>(
@@ -35,6 +38,7 @@ pub(crate) const VALIDATING_WEBHOOKS: Resource = Resource {
     generation: Generation::Spec,
     unconditional_update: false,
     default: default_webhooks,
+    validate: validate_webhooks,
     columns: WEBHOOK_COLUMNS,
     row: webhook_row,
     ..Resource::cluster::<ValidatingWebhookConfiguration>(
@@ -51,6 +55,7 @@ pub(crate) const VALIDATING_POLICY: Resource = Resource {
     generation: Generation::Spec,
     unconditional_update: false,
     default: default_policy,
+    validate: validate_policy,
     columns: POLICY_COLUMNS,
     row: policy_row,
     ..Resource::cluster::<ValidatingAdmissionPolicy>(
@@ -66,6 +71,7 @@ pub(crate) const VALIDATING_POLICY_BINDING: Resource = Resource {
     generation: Generation::Spec,
     unconditional_update: false,
     default: default_policy_binding,
+    validate: validate_policy_binding,
     columns: BINDING_COLUMNS,
     row: binding_row,
     ..Resource::cluster::<ValidatingAdmissionPolicyBinding>(
@@ -132,6 +138,178 @@ fn default_scope(object: &mut Value, path: &[&str]) {
         if let Some(rule) = rule.as_object_mut() {
             rule.fill("scope", "*");
         }
+    }
+}
+
+/// Longest time to wait for a webhook, in seconds.
+const TIMEOUT_SECONDS: i64 = 30;
+
+fn validate_webhooks(new: &Value, _old: Option<&Value>, errors: &mut Errors) {
+    let path = FieldPath::new("webhooks");
+    let webhooks = list(new, &["webhooks"]);
+    for (index, webhook) in webhooks.iter().enumerate() {
+        let item = path.index(index);
+        validate_webhook(webhook, &item, errors);
+        let name = text(webhook, &["name"]);
+        let same_name = |other: &Value| text(other, &["name"]) == name;
+        if webhooks[..index].iter().any(same_name) {
+            errors.push(FieldError::duplicate(&item.child("name"), name));
+        }
+    }
+}
+
+fn validate_webhook(webhook: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
+    let name = text(webhook, &["name"]);
+    let name_path = path.child("name");
+    if name.is_empty() {
+        errors.push(FieldError::required(&name_path, ""));
+    } else {
+        check::subdomain(errors, &name_path, name);
+        if name.split('.').count() < 3 {
+            let detail = "should be a domain with at least three segments separated by dots";
+            errors.push(FieldError::invalid(&name_path, name, detail));
+        }
+    }
+    let rules = path.child("rules");
+    for (index, rule) in list(webhook, &["rules"]).iter().enumerate() {
+        validate_rule(rule, &rules.index(index), errors);
+    }
+    for (field, allowed) in [
+        ("failurePolicy", ["Fail", "Ignore"]),
+        ("matchPolicy", ["Equivalent", "Exact"]),
+    ] {
+        check::supported(
+            errors,
+            &path.child(field),
+            text(webhook, &[field]),
+            &allowed,
+        );
+    }
+    let effects_path = path.child("sideEffects");
+    if has(webhook, &["sideEffects"]) {
+        let effects = text(webhook, &["sideEffects"]);
+        check::supported(errors, &effects_path, effects, &["None", "NoneOnDryRun"]);
+    } else {
+        let detail = "must specify one of None, NoneOnDryRun";
+        errors.push(FieldError::required(&effects_path, detail));
+    }
+    let seconds = int(webhook, &["timeoutSeconds"]);
+    if !(1..=TIMEOUT_SECONDS).contains(&seconds) {
+        let detail = "the timeout value must be between 1 and 30 seconds";
+        errors.push(FieldError::invalid(
+            &path.child("timeoutSeconds"),
+            seconds,
+            detail,
+        ));
+    }
+    for field in ["namespaceSelector", "objectSelector"] {
+        selector::validate(at(webhook, &[field]), &path.child(field), errors);
+    }
+    validate_client(
+        at(webhook, &["clientConfig"]),
+        &path.child("clientConfig"),
+        errors,
+    );
+    let versions = path.child("admissionReviewVersions");
+    if list(webhook, &["admissionReviewVersions"]).is_empty() {
+        let detail = "must specify one of v1, v1beta1";
+        errors.push(FieldError::required(&versions, detail));
+    }
+}
+
+fn validate_client(client: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
+    if has(client, &["url"]) == has(client, &["service"]) {
+        let detail = "exactly one of url or service is required";
+        errors.push(FieldError::required(path, detail));
+    }
+    let service = at(client, &["service"]);
+    if service.is_object() {
+        let path = path.child("service");
+        check::required(errors, service, &path, "name");
+        check::required(errors, service, &path, "namespace");
+        check::port_number(errors, &path.child("port"), int(service, &["port"]));
+    }
+}
+
+fn validate_rule(rule: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
+    let operations = path.child("operations");
+    if list(rule, &["operations"]).is_empty() {
+        errors.push(FieldError::required(&operations, ""));
+    }
+    for (index, operation) in texts(rule, &["operations"]).enumerate() {
+        let allowed = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+        check::supported(errors, &operations.index(index), operation, &allowed);
+    }
+    for field in ["apiGroups", "apiVersions", "resources"] {
+        if list(rule, &[field]).is_empty() {
+            errors.push(FieldError::required(&path.child(field), ""));
+        }
+    }
+    if has(rule, &["scope"]) {
+        let scope = text(rule, &["scope"]);
+        check::supported(
+            errors,
+            &path.child("scope"),
+            scope,
+            &["*", "Cluster", "Namespaced"],
+        );
+    }
+}
+
+fn validate_policy(new: &Value, _old: Option<&Value>, errors: &mut Errors) {
+    let path = FieldPath::new("spec");
+    let spec = at(new, &["spec"]);
+    let constraints = path.child("matchConstraints");
+    if has(spec, &["matchConstraints"]) {
+        let rules = list(spec, &["matchConstraints", "resourceRules"]);
+        let rules_path = constraints.child("resourceRules");
+        if rules.is_empty() {
+            errors.push(FieldError::required(&rules_path, ""));
+        }
+        for (index, rule) in rules.iter().enumerate() {
+            validate_rule(rule, &rules_path.index(index), errors);
+        }
+    } else {
+        errors.push(FieldError::required(&constraints, ""));
+    }
+    let parts = ["validations", "auditAnnotations"];
+    if parts.iter().all(|part| list(spec, &[part]).is_empty()) {
+        let detail = "validations or auditAnnotations must contain at least one item";
+        for part in parts {
+            errors.push(FieldError::required(&path.child(part), detail));
+        }
+    }
+    let validations = path.child("validations");
+    for (index, validation) in list(spec, &["validations"]).iter().enumerate() {
+        if text(validation, &["expression"]).trim().is_empty() {
+            let path = validations.index(index);
+            let detail = "expression is not specified";
+            errors.push(FieldError::required(&path.child("expression"), detail));
+        }
+    }
+}
+
+fn validate_policy_binding(new: &Value, _old: Option<&Value>, errors: &mut Errors) {
+    let path = FieldPath::new("spec");
+    let spec = at(new, &["spec"]);
+    check::required(errors, spec, &path, "policyName");
+    let actions_path = path.child("validationActions");
+    let actions: Vec<_> = texts(spec, &["validationActions"]).collect();
+    if actions.is_empty() {
+        let detail = "at least one validation action is required";
+        errors.push(FieldError::required(&actions_path, detail));
+    }
+    for (index, action) in actions.iter().enumerate() {
+        let allowed = ["Audit", "Deny", "Warn"];
+        check::supported(errors, &actions_path.index(index), action, &allowed);
+        if actions[..index].contains(action) {
+            errors.push(FieldError::duplicate(&actions_path.index(index), *action));
+        }
+    }
+    if actions.contains(&"Deny") && actions.contains(&"Warn") {
+        let detail = "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)";
+        let value = at(spec, &["validationActions"]).clone();
+        errors.push(FieldError::invalid(&actions_path, value, detail));
     }
 }
 

@@ -14,7 +14,7 @@ use crate::resource::{PART_VERBS, STATUS, Subresource};
 use crate::value::{
     Fill, at, existing, has, int, items, list, restore, restore_at, same, text, texts,
 };
-use crate::{Column, Creation, FieldSelector, NameRule, Resource};
+use crate::{Column, Creation, FieldSelector, NameRule, Resource, names};
 
 pub(crate) const SIGNING_REQUEST: Resource = Resource {
     short_names: &["csr"],
@@ -173,7 +173,17 @@ fn validate_request(new: &Value, errors: &mut Errors) {
     let decoded = BASE64.decode(request).unwrap_or_default();
     if !decoded.starts_with(b"-----BEGIN CERTIFICATE REQUEST-----") {
         let detail = "PEM block type must be CERTIFICATE REQUEST";
-        errors.push(FieldError::invalid(&path.child("request"), request, detail));
+        let value = at(spec, &["request"]);
+        let value = if request.is_empty() {
+            &Value::Null
+        } else {
+            value
+        };
+        errors.push(FieldError::invalid(
+            &path.child("request"),
+            value.clone(),
+            detail,
+        ));
     }
     let usages: Vec<_> = texts(spec, &["usages"]).collect();
     let usages_path = path.child("usages");
@@ -221,7 +231,10 @@ fn validate_signer(name: &str, path: &FieldPath<'_>, errors: &mut Errors) {
         let detail = "should be a domain with at least two segments separated by dots";
         errors.push(FieldError::invalid(path, domain, detail));
     }
-    check::subdomain(errors, path, rest);
+    for message in names::subdomain(rest) {
+        let detail = format!("validating label {rest:?}: {message}");
+        errors.push(FieldError::invalid(path, rest, detail));
+    }
 }
 
 fn validate_conditions(new: &Value, errors: &mut Errors) {

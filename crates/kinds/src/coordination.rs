@@ -8,16 +8,25 @@ use serde_json::Value;
 use crate::Resource;
 use crate::check::{self, Errors};
 use crate::columns::{AGE, NAME, age, cell, name, words};
-use crate::value::{at, has, int, text};
+use crate::value::{at, has, int, remove};
 
 pub(crate) const LEASE: Resource = Resource {
     unconditional_update: false,
     create_on_update: true,
+    prepare_create: |object, _| drop_election(object),
+    prepare_update: |new, _| drop_election(new),
     validate,
     columns: &[NAME, words("Holder", "Who holds the lease."), AGE],
     row,
     ..Resource::namespaced::<Lease>("coordination.k8s.io", "v1", "Lease", "leases")
 };
+
+/// Fields of an election by the server, which is off by default.
+fn drop_election(object: &mut Value) {
+    for field in ["strategy", "preferredHolder"] {
+        remove(object, &["spec"], field);
+    }
+}
 
 fn validate(new: &Value, _old: Option<&Value>, errors: &mut Errors) {
     let path = FieldPath::new("spec");
@@ -32,14 +41,6 @@ fn validate(new: &Value, _old: Option<&Value>, errors: &mut Errors) {
         ));
     }
     check::not_negative(errors, spec, &path, "leaseTransitions");
-    let strategy = text(spec, &["strategy"]);
-    if !text(spec, &["preferredHolder"]).is_empty() && strategy.is_empty() {
-        let detail = "may only be specified if `strategy` is defined";
-        errors.push(FieldError::forbidden(
-            &path.child("preferredHolder"),
-            detail,
-        ));
-    }
 }
 
 fn row(object: &Value, now: Timestamp) -> Vec<Value> {

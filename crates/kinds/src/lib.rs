@@ -28,6 +28,7 @@ pub mod names;
 mod networking;
 mod normalize;
 mod policy;
+mod printed;
 mod rbac;
 mod resource;
 mod reviews;

@@ -1,10 +1,10 @@
 //! Checks of `metadata`, which are the same for built-in kinds and custom resources.
 
-use bellwether_schema::{FieldError, FieldPath};
+use bellwether_schema::{FieldError, FieldErrorKind, FieldPath};
 use serde_json::Value;
 
 use crate::value::{at, entries, flag, int, list, same, text, texts};
-use crate::{NameRule, names, selector};
+use crate::{NameRule, names, printed, selector};
 
 /// What all annotations of an object may have together, in bytes.
 const ANNOTATIONS_SIZE: usize = 256 * 1024;
@@ -142,7 +142,8 @@ fn validate_owners(meta: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldErr
         }
         if (group, version, kind) == ("", "v1", "Event") {
             let detail = "/v1, Kind=Event is disallowed from being an owner";
-            errors.push(FieldError::invalid(path, owner.clone(), detail));
+            let kind = FieldErrorKind::Invalid;
+            errors.push(printed::error(kind, path, &printed_owner(owner), detail));
         }
         if flag(owner, &["controller"]) {
             let this = format!("{kind}/{}", text(owner, &["name"]));
@@ -152,12 +153,33 @@ fn validate_owners(meta: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldErr
                     let detail = format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
                     );
-                    let all = at(meta, &["ownerReferences"]).clone();
-                    errors.push(FieldError::invalid(path, all, detail));
+                    let value = printed_owners(list(meta, &["ownerReferences"]));
+                    let kind = FieldErrorKind::Invalid;
+                    errors.push(printed::error(kind, path, &value, &detail));
                 }
             }
         }
     }
+}
+
+fn printed_owners(owners: &[Value]) -> String {
+    let owners: Vec<_> = owners.iter().map(printed_owner).collect();
+    format!("[{}]", owners.join(","))
+}
+
+fn printed_owner(owner: &Value) -> String {
+    let mut fields = vec![
+        printed::words("apiVersion", "apiVersion"),
+        printed::words("kind", "kind"),
+        printed::words("name", "name"),
+        printed::words("uid", "uid"),
+    ];
+    for flag in ["controller", "blockOwnerDeletion"] {
+        if at(owner, &[flag]).is_boolean() {
+            fields.push(printed::pointer(flag, flag));
+        }
+    }
+    printed::structure(owner, &fields)
 }
 
 fn validate_finalizers(
@@ -181,9 +203,17 @@ fn validate_finalizers(
             detail,
         ));
     }
-    if !known {
-        return;
+    if known {
+        report_unknown_finalizers(meta, path, errors);
     }
+}
+
+/// Checks that finalizers without a domain are the server's own.
+pub fn validate_known_finalizers(meta: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+    report_unknown_finalizers(meta, &path.child("finalizers"), errors);
+}
+
+fn report_unknown_finalizers(meta: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     for (index, finalizer) in texts(meta, &["finalizers"]).enumerate() {
         let standard = ["kubernetes", "orphan", "foregroundDeletion"].contains(&finalizer);
         if !finalizer.contains('/') && !standard {

@@ -1,6 +1,6 @@
 //! The `policy` group: PodDisruptionBudgets.
 
-use bellwether_schema::{FieldError, FieldPath};
+use bellwether_schema::{FieldErrorKind, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::check::{self, Errors};
 use crate::columns::{AGE, NAME, age, column, name, number, words};
 use crate::resource::STATUS;
 use crate::value::{at, has, text};
-use crate::{Column, Generation, Resource, selector};
+use crate::{Column, Generation, Resource, printed, selector};
 
 pub(crate) const POD_DISRUPTION_BUDGET: Resource = Resource {
     short_names: &["pdb"],
@@ -34,7 +34,15 @@ fn validate(new: &Value, _old: Option<&Value>, errors: &mut Errors) {
     let fields = ["minAvailable", "maxUnavailable"];
     if fields.iter().all(|field| has(spec, &[field])) {
         let detail = "minAvailable and maxUnavailable cannot be both set";
-        errors.push(FieldError::invalid(&path, spec.clone(), detail));
+        let fields = [
+            printed::pointer("MinAvailable", "minAvailable"),
+            printed::pointer("Selector", "selector"),
+            printed::pointer("MaxUnavailable", "maxUnavailable"),
+            printed::pointer("UnhealthyPodEvictionPolicy", "unhealthyPodEvictionPolicy"),
+        ];
+        let value = printed::structure(spec, &fields);
+        let kind = FieldErrorKind::Invalid;
+        errors.push(printed::error(kind, &path, &value, detail));
     }
     for field in fields {
         if has(spec, &[field]) {

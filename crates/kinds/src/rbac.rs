@@ -1,6 +1,6 @@
 //! The `rbac.authorization.k8s.io` group: who may do what.
 
-use bellwether_schema::{FieldError, FieldPath};
+use bellwether_schema::{FieldError, FieldErrorKind, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::check::{self, Errors};
 use crate::columns::{AGE, NAME, NAME_AND_CREATION, age, name, name_and_creation, wide, words};
 use crate::value::{Fill, at, existing, items, list, same, text};
-use crate::{Column, NameRule, Resource, names, selector};
+use crate::{Column, NameRule, Resource, names, printed, selector};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -17,6 +17,7 @@ pub(crate) const ROLE: Resource = Resource {
     row: name_and_creation,
     names: NameRule::PathSegment,
     create_on_update: true,
+    revalidates: true,
     validate: |new, _, errors| validate_rules(new, true, errors),
     ..Resource::namespaced::<Role>(GROUP, "v1", "Role", "roles")
 };
@@ -26,6 +27,7 @@ pub(crate) const CLUSTER_ROLE: Resource = Resource {
     row: name_and_creation,
     names: NameRule::PathSegment,
     create_on_update: true,
+    revalidates: true,
     validate: validate_cluster_role,
     ..Resource::cluster::<ClusterRole>(GROUP, "v1", "ClusterRole", "clusterroles")
 };
@@ -35,6 +37,7 @@ pub(crate) const ROLE_BINDING: Resource = Resource {
     row: binding_row,
     names: NameRule::PathSegment,
     create_on_update: true,
+    revalidates: true,
     default: default_binding,
     validate: |new, old, errors| validate_binding(new, old, true, errors),
     ..Resource::namespaced::<RoleBinding>(GROUP, "v1", "RoleBinding", "rolebindings")
@@ -45,6 +48,7 @@ pub(crate) const CLUSTER_ROLE_BINDING: Resource = Resource {
     row: binding_row,
     names: NameRule::PathSegment,
     create_on_update: true,
+    revalidates: true,
     default: default_binding,
     validate: |new, old, errors| validate_binding(new, old, false, errors),
     ..Resource::cluster::<ClusterRoleBinding>(
@@ -117,6 +121,10 @@ fn validate_cluster_role(new: &Value, _old: Option<&Value>, errors: &mut Errors)
     }
     for (index, selector) in selectors.iter().enumerate() {
         selector::validate(selector, &path.index(index), errors);
+        if !selector::is_valid(selector) {
+            let detail = "invalid label selector.";
+            errors.push(FieldError::invalid(&path.index(index), Value::Null, detail));
+        }
     }
 }
 
@@ -149,11 +157,14 @@ fn validate_binding(new: &Value, old: Option<&Value>, namespaced: bool, errors: 
     if let Some(old) = old
         && !same(role, at(old, &["roleRef"]))
     {
-        errors.push(FieldError::invalid(
-            &path,
-            role.clone(),
-            "cannot change roleRef",
-        ));
+        let fields = [
+            printed::words("APIGroup", "apiGroup"),
+            printed::words("Kind", "kind"),
+            printed::words("Name", "name"),
+        ];
+        let value = printed::structure(role, &fields);
+        let kind = FieldErrorKind::Invalid;
+        errors.push(printed::error(kind, &path, &value, "cannot change roleRef"));
     }
 }
 

@@ -77,6 +77,9 @@ pub struct Resource {
     /// Whether an update of an absent object creates it.
     pub create_on_update: bool,
 
+    /// Whether an update is checked like a creation, too, so that complaints about metadata are
+    /// repeated.
+    pub(crate) revalidates: bool,
     /// Whether the creator may set `status`, too (Nodes only).
     pub(crate) keeps_status: bool,
     pub(crate) schema: fn(&mut SchemaGenerator) -> schemars::Schema,
@@ -117,6 +120,7 @@ impl Resource {
             generation: Generation::None,
             unconditional_update: true,
             create_on_update: false,
+            revalidates: false,
             keeps_status: false,
             schema: T::json_schema,
             type_name: T::schema_name,

@@ -194,7 +194,7 @@ fn validate_driver(new: &Value, old: Option<&Value>, errors: &mut Errors) {
     check::supported(errors, &path.child("fsGroupPolicy"), policy, &policies);
     let modes = path.child("volumeLifecycleModes");
     for mode in texts(spec, &["volumeLifecycleModes"]) {
-        check::supported(errors, &modes, mode, &["Ephemeral", "Persistent"]);
+        check::supported(errors, &modes, mode, &["Persistent", "Ephemeral"]);
     }
 }
 
@@ -222,6 +222,36 @@ fn validate_attachment(new: &Value, old: Option<&Value>, errors: &mut Errors) {
         _ => {}
     }
     check::subdomain(errors, &path.child("nodeName"), text(spec, &["nodeName"]));
+    // Version 1 checks two names once more, under paths of one piece.
+    validate_driver_name(
+        text(spec, &["attacher"]),
+        &FieldPath::new("spec.attacher"),
+        errors,
+    );
+    if given("persistentVolumeName") {
+        let name = text(spec, &["source", "persistentVolumeName"]);
+        check::subdomain(
+            errors,
+            &FieldPath::new("spec.source.persistentVolumeName"),
+            name,
+        );
+    }
+}
+
+/// Longest name of a driver.
+const DRIVER_NAME_LENGTH: u64 = 63;
+
+fn validate_driver_name(name: &str, path: &FieldPath<'_>, errors: &mut Errors) {
+    if name.is_empty() {
+        errors.push(FieldError::required(path, ""));
+    }
+    if name.len() as u64 > DRIVER_NAME_LENGTH {
+        errors.push(FieldError::too_long(path, DRIVER_NAME_LENGTH));
+    }
+    if !name.is_empty() {
+        let messages = crate::names::subdomain(&name.to_lowercase());
+        check::report(errors, path, name, messages);
+    }
 }
 
 const CLASS_COLUMNS: &[Column] = &[

@@ -12,6 +12,7 @@ use crate::{Column, Resource};
 
 pub(crate) const RESOURCE: Resource = Resource {
     validate,
+    revalidates: true,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<ControllerRevision>(

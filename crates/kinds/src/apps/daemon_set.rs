@@ -1,6 +1,6 @@
 //! DaemonSets.
 
-use bellwether_schema::{FieldError, FieldPath};
+use bellwether_schema::{FieldError, FieldErrorKind, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::columns::{
 use crate::core::pod;
 use crate::resource::{ALL, STATUS};
 use crate::value::{Fill, at, empty, existing, list, object, same, text};
-use crate::{Column, Creation, Generation, Resource};
+use crate::{Column, Creation, Generation, Resource, printed};
 
 /// The strategy that replaces pods node by node.
 const ROLLING: &str = "RollingUpdate";
@@ -137,8 +137,10 @@ fn validate_strategy(strategy: &Value, path: &FieldPath<'_>, errors: &mut Errors
             }
         }
         _ => {
-            let allowed = [ROLLING, "OnDelete"];
-            errors.push(FieldError::not_supported(path, strategy.clone(), &allowed));
+            let value = printed::structure(strategy, printed::STRATEGY);
+            let detail = "supported values: \"RollingUpdate\", \"OnDelete\"";
+            let kind = FieldErrorKind::NotSupported;
+            errors.push(printed::error(kind, path, &value, detail));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Deployments.
 
-use bellwether_schema::{FieldError, FieldPath};
+use bellwether_schema::{FieldError, FieldErrorKind, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::columns::{
 use crate::core::pod;
 use crate::resource::{ALL, SCALE, STATUS};
 use crate::value::{Fill, at, empty, existing, has, int, restore_at, text};
-use crate::{Column, Generation, Resource, selector};
+use crate::{Column, Generation, Resource, printed, selector};
 
 const INVALID_SELECTOR: workload::Complaint = workload::Complaint::Says("invalid label selector");
 /// The strategy that replaces pods little by little.
@@ -117,8 +117,10 @@ fn validate_strategy(strategy: &Value, path: &FieldPath<'_>, errors: &mut Errors
             check::at_most_all(errors, &path, unavailable);
         }
         _ => {
-            let allowed = ["Recreate", ROLLING];
-            errors.push(FieldError::not_supported(path, strategy.clone(), &allowed));
+            let value = printed::structure(strategy, printed::STRATEGY);
+            let detail = "supported values: \"Recreate\", \"RollingUpdate\"";
+            let kind = FieldErrorKind::NotSupported;
+            errors.push(printed::error(kind, path, &value, detail));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! StatefulSets.
 
-use bellwether_schema::{FieldError, FieldPath};
+use bellwether_schema::{FieldError, FieldErrorKind, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use serde_json::{Value, json};
@@ -13,8 +13,9 @@ use crate::resource::{ALL, SCALE, STATUS};
 use crate::value::{
     Fill, at, empty, existing, has, int, is_zero, items, list, restore_at, same, text,
 };
-use crate::{Column, Generation, NameRule, Resource};
+use crate::{Column, Generation, NameRule, Resource, printed};
 
+const INVALID: FieldErrorKind = FieldErrorKind::Invalid;
 /// The strategy that replaces pods one by one.
 const ROLLING: &str = "RollingUpdate";
 
@@ -161,7 +162,12 @@ fn validate_strategy(strategy: &Value, path: &FieldPath<'_>, errors: &mut Errors
     match text(strategy, &["type"]) {
         "OnDelete" if !update.is_null() => {
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
-            errors.push(FieldError::invalid(&update_path, update.clone(), detail));
+            let fields = [
+                printed::number("Partition", "partition"),
+                printed::pointer("MaxUnavailable", "maxUnavailable"),
+            ];
+            let value = printed::structure(update, &fields);
+            errors.push(printed::error(INVALID, &update_path, &value, detail));
         }
         "OnDelete" => {}
         ROLLING => {
@@ -178,7 +184,8 @@ fn validate_strategy(strategy: &Value, path: &FieldPath<'_>, errors: &mut Errors
         }
         _ => {
             let detail = "must be 'RollingUpdate' or 'OnDelete'";
-            errors.push(FieldError::invalid(path, strategy.clone(), detail));
+            let value = printed::structure(strategy, printed::STRATEGY);
+            errors.push(printed::error(INVALID, path, &value, detail));
         }
     }
 }

@@ -53,14 +53,23 @@ pub(super) fn autoscaler(new: &Value, _old: Option<&Value>, errors: &mut Errors)
         let detail = "must be greater than or equal to `minReplicas`";
         errors.push(FieldError::invalid(&most_path, most, detail));
     }
-    reference(
-        at(spec, &["scaleTargetRef"]),
-        &path.child("scaleTargetRef"),
-        errors,
-    );
+    let target = at(spec, &["scaleTargetRef"]);
+    let target_path = path.child("scaleTargetRef");
+    reference(target, &target_path, errors);
+    let version = text(target, &["apiVersion"]);
+    if !version.contains('/') && text(target, &["kind"]) != "ReplicationController" {
+        let path = target_path.child("apiVersion");
+        let detail = "apiVersion must specify API group";
+        errors.push(FieldError::invalid(&path, version, detail));
+    }
     let metrics = path.child("metrics");
     for (index, metric) in list(spec, &["metrics"]).iter().enumerate() {
         self::metric(metric, &metrics.index(index), errors);
+    }
+    let scales_to_zero = |metric: &Value| matches!(text(metric, &["type"]), "Object" | "External");
+    if least == Some(0) && !list(spec, &["metrics"]).iter().any(scales_to_zero) {
+        let detail = "must specify at least one Object or External metric to support scaling to zero replicas";
+        errors.push(FieldError::forbidden(&metrics, detail));
     }
     let behavior = path.child("behavior");
     for field in ["scaleUp", "scaleDown"] {

@@ -15,6 +15,7 @@ use crate::{Column, FieldSelector, Resource, names};
 pub(crate) const CONFIG_MAP: Resource = Resource {
     short_names: &["cm"],
     validate: validate_config_map,
+    revalidates: true,
     columns: &[NAME, words("Data", "Number of entries."), AGE],
     row: config_map_row,
     ..Resource::namespaced::<ConfigMap>("", "v1", "ConfigMap", "configmaps")
@@ -28,6 +29,7 @@ pub(crate) const SECRET: Resource = Resource {
     }],
     default: default_secret,
     validate: validate_secret,
+    revalidates: true,
     prepare_update: prepare_secret_update,
     columns: SECRET_COLUMNS,
     row: secret_row,
@@ -175,9 +177,14 @@ fn validate_json(new: &Value, key: &str, path: &FieldPath<'_>, errors: &mut Erro
         .unwrap_or_default();
     let problem = match serde_json::from_slice(&decoded) {
         Ok(Value::Object(_) | Value::Null) => return,
-        Ok(_) => "json: cannot unmarshal into Go value of type map[string]interface {}",
-        Err(_) if decoded.is_empty() => "unexpected end of JSON input",
-        Err(_) => "invalid character looking for beginning of value",
+        Ok(_) => "json: cannot unmarshal into Go value of type map[string]interface {}".to_owned(),
+        Err(_) => match decoded.first() {
+            None => "unexpected end of JSON input".to_owned(),
+            Some(first) => format!(
+                "invalid character '{}' looking for beginning of value",
+                char::from(*first)
+            ),
+        },
     };
     let value = "<secret contents redacted>";
     errors.push(FieldError::invalid(&path.key(key), value, problem));

@@ -68,15 +68,16 @@ fn validate(new: &Value, _old: Option<&Value>, errors: &mut Errors) {
 fn validate_address(address: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
     let ip = text(address, &["ip"]);
     let host = text(address, &["hostname"]);
-    let before = errors.len();
     check::ip(errors, &path.child("ip"), ip);
     if !host.is_empty() {
         check::label(errors, &path.child("hostname"), host);
     }
-    if errors.len() == before
-        && let Ok(parsed) = ip.parse()
-    {
-        endpoint_address(parsed, ip, &path.child("ip"), errors);
+    match ip.parse() {
+        Ok(parsed) => endpoint_address(parsed, ip, &path.child("ip"), errors),
+        Err(_) => {
+            let detail = "must be a valid IP address";
+            errors.push(FieldError::invalid(&path.child("ip"), ip, detail));
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bellwether_schema::{FieldError, FieldPath};
+use bellwether_schema::{FieldError, FieldErrorKind, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::columns::{AGE, NAME, age, cell, cell_or, name, wide, words};
 use crate::core::pod;
 use crate::resource::STATUS;
 use crate::value::{Fill, at, entries, existing, flag, is_zero, list, object, text, texts};
-use crate::{Column, Creation, FieldSelector, Resource, names};
+use crate::{Column, Creation, FieldSelector, Resource, names, printed};
 
 pub(crate) const RESOURCE: Resource = Resource {
     short_names: &["no"],
@@ -49,32 +49,30 @@ fn prepare_create(object: &mut Value, _creation: &Creation<'_>) {
 }
 
 fn validate(new: &Value, old: Option<&Value>, errors: &mut Errors) {
-    let path = FieldPath::new("metadata");
-    if old.is_none() {
-        // Kubernetes blames the metadata for taints, too.
-        validate_taints(new, &path.child("taints"), errors);
-    }
+    const METADATA: FieldPath<'static> = FieldPath::new("metadata");
+    // Kubernetes blames the metadata for taints.
+    validate_taints(new, &METADATA.child("taints"), errors);
     let path = FieldPath::new("spec");
     let ranges = path.child("podCIDRs");
-    if let Some(old) = old {
-        let changed = |field: &str| {
-            let before = at(old, &["spec", field]);
-            !is_zero(before) && before != at(new, &["spec", field])
-        };
-        if changed("podCIDRs") {
-            let detail = "node updates may not change podCIDR except from \"\" to valid";
-            errors.push(FieldError::forbidden(&ranges, detail));
-        }
-        if changed("providerID") {
-            let detail = "node updates may not change providerID except from \"\" to valid";
-            errors.push(FieldError::forbidden(&path.child("providerID"), detail));
-        }
-        validate_taints(new, &FieldPath::new("metadata").child("taints"), errors);
-        return;
-    }
     for (index, range) in texts(new, &["spec", "podCIDRs"]).enumerate() {
         check::cidr(errors, &ranges.index(index), range);
     }
+    let Some(old) = old else {
+        return;
+    };
+    let changed = |field: &str| {
+        let before = at(old, &["spec", field]);
+        !is_zero(before) && before != at(new, &["spec", field])
+    };
+    if changed("podCIDRs") {
+        let detail = "node updates may not change podCIDR except from \"\" to valid";
+        errors.push(FieldError::forbidden(&ranges, detail));
+    }
+    if changed("providerID") {
+        let detail = "node updates may not change providerID except from \"\" to valid";
+        errors.push(FieldError::forbidden(&path.child("providerID"), detail));
+    }
+    validate_taints(new, &METADATA.child("taints"), errors);
 }
 
 fn validate_taints(new: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
@@ -97,9 +95,16 @@ fn validate_taints(new: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
         let same =
             |other: &Value| text(other, &["key"]) == key && text(other, &["effect"]) == effect;
         if taints[..index].iter().any(same) {
-            let mut error = FieldError::duplicate(&path, taint.clone());
-            "taints must be unique by key and effect pair".clone_into(&mut error.detail);
-            errors.push(error);
+            let fields = [
+                printed::words("Key", "key"),
+                printed::words("Value", "value"),
+                printed::words("Effect", "effect"),
+                printed::pointer("TimeAdded", "timeAdded"),
+            ];
+            let value = printed::structure(taint, &fields);
+            let detail = "taints must be unique by key and effect pair";
+            let kind = FieldErrorKind::Duplicate;
+            errors.push(printed::error(kind, &path, &value, detail));
         }
     }
 }

@@ -56,6 +56,7 @@ pub(crate) const RESOURCE: Resource = Resource {
     prepare_create: prepare::create,
     prepare_part: prepare::part,
     validate: validate::pod,
+    revalidates: true,
     validate_part: validate::part,
     columns: columns::COLUMNS,
     row: columns::row,

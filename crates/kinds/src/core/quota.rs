@@ -161,33 +161,42 @@ fn validate_limits(new: &Value, _old: Option<&Value>, errors: &mut Errors) {
 
 /// Checks that amounts do not contradict one another.
 fn validate_order(limit: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
-    let order = [
-        ("min", "min", "min value", "max", "max value"),
-        (
+    const LIMITS: &[Order] = &[
+        Order::of("min", "min", ["min", "min value"], ["max", "max value"]),
+        Order::of(
             "defaultRequest",
-            "min",
-            "min value",
             "defaultRequest",
-            "default request value",
+            ["min", "min value"],
+            REQUEST,
         ),
-        (
+        Order::of(
             "defaultRequest",
             "defaultRequest",
-            "default request value",
-            "max",
-            "max value",
+            REQUEST,
+            ["max", "max value"],
         ),
-        (
+        Order::of(
             "defaultRequest",
             "defaultRequest",
-            "default request value",
+            REQUEST,
+            ["default", "default limit value"],
+        ),
+        Order::of(
             "default",
-            "default limit value",
+            "min",
+            ["min", "min value"],
+            ["default", "default value"],
         ),
-        ("default", "min", "min value", "default", "default value"),
-        ("default", "default", "default value", "max", "max value"),
+        Order::of(
+            "default",
+            "max",
+            ["default", "default value"],
+            ["max", "max value"],
+        ),
     ];
-    for (blamed, low, low_words, high, high_words) in order {
+    const REQUEST: [&str; 2] = ["defaultRequest", "default request value"];
+    for order in LIMITS {
+        let ([low, low_words], [high, high_words]) = (order.low, order.high);
         for (name, amount) in entries(limit, &[low]) {
             let other = at(limit, &[high, name]);
             let (Some(least), Some(most)) = (check::quantity(amount), check::quantity(other))
@@ -196,9 +205,38 @@ fn validate_order(limit: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
             };
             if least > most {
                 let detail = format!("{low_words} {least} is greater than {high_words} {most}");
-                let path = path.child(blamed);
-                errors.push(FieldError::invalid(&path.key(name), amount.clone(), detail));
+                let path = path.child(order.blamed);
+                let value = at(limit, &[order.shown, name]).clone();
+                errors.push(FieldError::invalid(&path.key(name), value, detail));
             }
+        }
+    }
+}
+
+/// Two amounts of which one must not exceed the other, and what is said if it does.
+struct Order {
+    /// The field that is blamed.
+    blamed: &'static str,
+    /// The field whose value is shown.
+    shown: &'static str,
+    /// The field that has to be lower, and the word for it.
+    low: [&'static str; 2],
+    /// The field that has to be higher, and the word for it.
+    high: [&'static str; 2],
+}
+
+impl Order {
+    const fn of(
+        blamed: &'static str,
+        shown: &'static str,
+        low: [&'static str; 2],
+        high: [&'static str; 2],
+    ) -> Self {
+        Self {
+            blamed,
+            shown,
+            low,
+            high,
         }
     }
 }

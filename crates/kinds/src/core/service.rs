@@ -39,6 +39,7 @@ pub(crate) const RESOURCE: Resource = Resource {
     prepare_create: |object, _| allocate::complete_addresses(object),
     prepare_update,
     validate: validate::service,
+    validate_part: validate::part,
     columns: COLUMNS,
     row,
     ..Resource::namespaced::<Service>("", "v1", "Service", "services")

@@ -10,7 +10,9 @@ use crate::check::{self, Errors};
 use crate::columns::{AGE, NAME, age, cell, cell_or, name, wide, words};
 use crate::core::pod;
 use crate::resource::STATUS;
-use crate::value::{Fill, at, entries, existing, has, restore, restore_at, same, text, texts};
+use crate::value::{
+    Fill, at, entries, existing, has, remove, restore, restore_at, same, text, texts,
+};
 use crate::{Column, Creation, Resource, selector};
 
 pub(crate) const VOLUME: Resource = Resource {
@@ -32,6 +34,7 @@ pub(crate) const CLAIM: Resource = Resource {
     prepare_create: prepare_claim,
     prepare_update: prepare_claim_update,
     validate: validate_claim,
+    revalidates: true,
     columns: CLAIM_COLUMNS,
     row: claim_row,
     ..Resource::namespaced::<PersistentVolumeClaim>(
@@ -129,6 +132,14 @@ fn prepare_claim_update(new: &mut Value, _old: &Value) {
 
 /// `dataSource` and `dataSourceRef` mean the same where the former can say it.
 fn align_data_sources(object: &mut Value) {
+    let source = at(object, &["spec", "dataSource"]);
+    let known = [
+        ("", "PersistentVolumeClaim"),
+        ("snapshot.storage.k8s.io", "VolumeSnapshot"),
+    ];
+    if !known.contains(&(text(source, &["apiGroup"]), text(source, &["kind"]))) {
+        remove(object, &["spec"], "dataSource");
+    }
     let spec = at(object, &["spec"]);
     let (source, reference) = (
         at(spec, &["dataSource"]).clone(),
@@ -235,6 +246,12 @@ fn validate_capacity(spec: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
         errors.push(FieldError::not_supported(path, value, &["storage"]));
     }
     for (name, amount) in entries(capacity, &[]) {
+        if let Some(value) = check::quantity(amount).map(|amount| amount.value())
+            && value < 0
+        {
+            let detail = "must be a valid resource quantity";
+            errors.push(FieldError::invalid(&path.key(name), value, detail));
+        }
         if check::quantity(amount).is_some_and(|amount| amount.signum() <= 0) {
             let detail = "must be greater than zero";
             errors.push(FieldError::invalid(&path.key(name), amount.clone(), detail));
@@ -293,7 +310,7 @@ fn validate_claim_update(new: &Value, old: &Value, path: &FieldPath<'_>, errors:
     let requested = ["spec", "resources", "requests", "storage"];
     if let (Some(wanted), Some(before)) = (size(new, &requested), size(old, &requested))
         && wanted < before
-        && size(old, &["status", "capacity", "storage"]).is_none_or(|actual| wanted <= actual)
+        && size(old, &["status", "capacity", "storage"]).is_some_and(|actual| wanted <= actual)
     {
         let detail = "field can not be less than status.capacity";
         let path = path.child("resources");

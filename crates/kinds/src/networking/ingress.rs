@@ -19,6 +19,7 @@ pub(crate) const INGRESS: Resource = Resource {
     subresources: &[STATUS],
     generation: Generation::Spec,
     validate,
+    revalidates: true,
     validate_part,
     columns: COLUMNS,
     row,
@@ -29,6 +30,7 @@ pub(crate) const INGRESS_CLASS: Resource = Resource {
     generation: Generation::Spec,
     default: default_class,
     validate: validate_class,
+    revalidates: true,
     columns: CLASS_COLUMNS,
     row: class_row,
     ..Resource::cluster::<IngressClass>("networking.k8s.io", "v1", "IngressClass", "ingressclasses")

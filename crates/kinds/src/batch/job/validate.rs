@@ -22,9 +22,7 @@ const SPEC: FieldPath<'static> = FieldPath::new("spec");
 /// Checks a job that is to be created, or to replace `old`.
 pub(super) fn job(new: &Value, old: Option<&Value>, errors: &mut Errors) {
     let spec = at(new, &["spec"]);
-    if old.is_none() {
-        generated_labels(new, errors);
-    }
+    generated_labels(new, errors);
     job_spec(spec, &SPEC, errors);
     let selector_path = SPEC.child("selector");
     let wanted = at(spec, &["selector"]);

@@ -59,9 +59,7 @@ pub fn set_node_port(service: &mut Value, index: usize, port: u16) {
 /// Fills in what follows from the address: the list of addresses and their families.
 pub(super) fn complete_addresses(service: &mut Value) {
     let spec = at(service, &["spec"]);
-    if text(spec, &["type"]) == "ExternalName" {
-        return;
-    }
+    let external = text(spec, &["type"]) == "ExternalName";
     let address = text(spec, &["clusterIP"]).to_owned();
     if address.is_empty() {
         return;
@@ -80,6 +78,9 @@ pub(super) fn complete_addresses(service: &mut Value) {
     };
     if let Some(spec) = object(service, &["spec"]) {
         spec.fill_zero("clusterIPs", json!([address]));
+        if external {
+            return;
+        }
         spec.fill("ipFamilyPolicy", policy);
         spec.fill_zero("ipFamilies", families);
     }

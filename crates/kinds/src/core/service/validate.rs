@@ -4,11 +4,12 @@
 
 use std::net::IpAddr;
 
-use bellwether_schema::{FieldError, FieldPath};
-use serde_json::{Value, json};
+use bellwether_schema::{FieldError, FieldErrorKind, FieldPath};
+use serde_json::Value;
 
 use super::is_externally_reachable;
 use crate::check::{self, Errors};
+use crate::printed;
 use crate::selector::validate_labels;
 use crate::value::{at, has, int, list, text, texts};
 
@@ -282,9 +283,13 @@ fn unique_ports(spec: &Value, kind: &str, errors: &mut Errors) {
     for (index, port) in ports.iter().enumerate() {
         let same = |other: &Value| key(other, "port") == key(port, "port");
         if ports[..index].iter().any(same) {
-            let value =
-                json!({"port": port["port"], "protocol": port["protocol"], "targetPort": 0});
-            errors.push(FieldError::duplicate(&path.index(index), value));
+            let value = format!(
+                "{{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{},\"TargetPort\":0,\"NodePort\":0}}",
+                at(port, &["protocol"]),
+                int(port, &["port"])
+            );
+            let kind = FieldErrorKind::Duplicate;
+            errors.push(printed::error(kind, &path.index(index), &value, ""));
         }
     }
 }
@@ -343,9 +348,42 @@ fn policies(spec: &Value, kind: &str, errors: &mut Errors) {
         errors.push(FieldError::required(&path, ""));
     }
     if has(spec, &["trafficDistribution"]) {
-        let allowed = ["PreferClose", "PreferSameNode", "PreferSameZone"];
+        let allowed = ["PreferClose", "PreferSameZone", "PreferSameNode"];
         let wish = text(spec, &["trafficDistribution"]);
         check::supported(errors, &SPEC.child("trafficDistribution"), wish, &allowed);
+    }
+}
+
+/// Checks the status of a service.
+pub(super) fn part(part: &str, new: &Value, _old: &Value, errors: &mut Errors) {
+    let points = list(new, &["status", "loadBalancer", "ingress"]);
+    if part != "status" || points.is_empty() {
+        return;
+    }
+    let path = FieldPath::new("status");
+    let path = path.child("loadBalancer");
+    let path = path.child("ingress");
+    if text(new, &["spec", "type"]) != "LoadBalancer" {
+        let detail = "may only be used when `spec.type` is 'LoadBalancer'";
+        errors.push(FieldError::forbidden(&path, detail));
+        return;
+    }
+    for (index, point) in points.iter().enumerate() {
+        let path = path.index(index);
+        let address = text(point, &["ip"]);
+        if !address.is_empty() {
+            check::ip(errors, &path.child("ip"), address);
+            let mode = text(point, &["ipMode"]);
+            check::required_choice(errors, &path.child("ipMode"), mode, &["Proxy", "VIP"]);
+        }
+        let host = text(point, &["hostname"]);
+        if !host.is_empty() {
+            check::subdomain(errors, &path.child("hostname"), host);
+            if host.parse::<IpAddr>().is_ok() {
+                let detail = "must be a DNS name, not an IP address";
+                errors.push(FieldError::invalid(&path.child("hostname"), host, detail));
+            }
+        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! Security contexts of pods and containers.
 
-use bellwether_schema::{FieldError, FieldPath};
+use bellwether_schema::{FieldError, FieldErrorKind, FieldPath};
 use serde_json::Value;
 
 use super::container::is_privileged;
 use super::volume::descending;
 use crate::check::{self, Errors};
-use crate::names;
 use crate::value::{at, flag, has, int, list, text, texts};
+use crate::{names, printed};
 
 /// Longest name of a kernel parameter.
 const SYSCTL_LENGTH: usize = 253;
@@ -138,7 +138,13 @@ fn seccomp(profile: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
         (true, true) => descending(text(profile, &["localhostProfile"]), &file_path, errors),
         (false, true) => {
             let detail = "can only be set when seccomp type is Localhost";
-            errors.push(FieldError::invalid(&file_path, profile.clone(), detail));
+            let fields = [
+                printed::words("Type", "type"),
+                printed::pointer("LocalhostProfile", "localhostProfile"),
+            ];
+            let value = printed::structure(profile, &fields);
+            let kind = FieldErrorKind::Invalid;
+            errors.push(printed::error(kind, &file_path, &value, detail));
         }
         (false, false) => {}
     }
