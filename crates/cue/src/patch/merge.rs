@@ -1,0 +1,120 @@
+//! Rearranges base and patch according to the markers, so that unifying them afterwards gives the
+//! merged value.
+
+use super::tree::{Entry, Tree};
+use super::{Line, marker};
+
+/// Applies the markers of the patch to both trees.
+pub(super) fn align(base: &mut Tree, patch: &mut Tree) {
+    walk(base, patch, &mut Vec::new(), None);
+}
+
+/// Visits the fields of the patch. A key applies to every list below its field that has none of
+/// its own.
+fn walk(base: &mut Tree, patch: &mut Tree, path: &mut Vec<String>, inherited: Option<&str>) {
+    match patch {
+        Tree::Struct(entries) => {
+            for entry in entries {
+                visit(base, entry, path, inherited);
+            }
+        }
+        Tree::List { items, .. } => {
+            for (position, item) in items.iter_mut().enumerate() {
+                path.push(position.to_string());
+                walk(base, item, path, inherited);
+                path.pop();
+            }
+        }
+        Tree::Literal(_) | Tree::Other(_) => {}
+    }
+}
+
+fn visit(base: &mut Tree, entry: &mut Entry, path: &mut Vec<String>, inherited: Option<&str>) {
+    let own = lookup(&entry.docs, "patchKey");
+    let key = own.as_deref().or(inherited);
+    let strategy = lookup(&entry.docs, "patchStrategy");
+    let retain = strategy.as_deref() == Some("retainKeys");
+    path.push(entry.label.clone());
+    match &mut entry.value {
+        Tree::List { items, rest } => {
+            if let Some(Tree::List { items: base_items, rest: base_rest }) = base.find_mut(path) {
+                if strategy.as_deref() == Some("replace") {
+                    base_items.clone_from(items);
+                    base_rest.clone_from(rest);
+                } else if let Some(key) = key
+                    && let Some(merged) = merge_list(base_items, items, key, retain)
+                {
+                    *items = merged;
+                    *rest = Some(String::new());
+                }
+            }
+        }
+        value if retain => {
+            if let Some(target) = base.find_mut(path) {
+                *target = value.clone();
+            }
+        }
+        _ => {}
+    }
+    walk(base, &mut entry.value, path, key);
+    path.pop();
+}
+
+fn lookup(docs: &[Line], name: &str) -> Option<String> {
+    marker(docs.iter().map(|line| &**line), name).map(str::to_owned)
+}
+
+/// The elements of the patch, placed opposite the elements of the base with the same key; empty
+/// structs stand where the patch has none. `None` when the lists unify by position.
+///
+/// Several keys are taken in turn and their alignments put one after the other, and an element of
+/// the base without the key is left out of the alignment; both are quirks of the reference
+/// (kubevela/workflow: pkg/cue/model/sets/operation.go, `listMergeProcess`).
+fn merge_list(
+    base: &mut [Tree],
+    patch: &[Tree],
+    keys: &str,
+    retain: bool,
+) -> Option<Vec<Tree>> {
+    let mut merged = Vec::new();
+    // Positions in the patch by key and literal; a later element with the same key wins.
+    let mut waiting: Vec<(&str, String, usize)> = Vec::new();
+    for key in keys.split(',') {
+        let path: Vec<&str> = key.split('.').collect();
+        let mut found = false;
+        for (position, item) in patch.iter().enumerate() {
+            let Some(value) = item.find(&path) else { continue };
+            found = true;
+            let Tree::Literal(text) = value else { return None };
+            waiting.retain(|(name, known, _)| !(*name == key && known == text));
+            waiting.push((key, text.clone(), position));
+        }
+        if !found {
+            if patch.is_empty() {
+                continue;
+            }
+            return None;
+        }
+        for item in base.iter_mut() {
+            let Some(value) = item.find(&path) else { continue };
+            let Tree::Literal(text) = value else { return None };
+            let index = waiting.iter().position(|(name, known, _)| *name == key && known == text);
+            match index {
+                Some(index) => {
+                    let (_, _, position) = waiting.remove(index);
+                    if retain {
+                        *item = Tree::Struct(Vec::new());
+                    }
+                    merged.push(patch[position].clone());
+                }
+                None => merged.push(Tree::Struct(Vec::new())),
+            }
+        }
+    }
+    for (position, item) in patch.iter().enumerate() {
+        if waiting.iter().any(|(_, _, known)| *known == position) {
+            merged.push(item.clone());
+        }
+    }
+    Some(merged)
+}
