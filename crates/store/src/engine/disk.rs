@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use redb::{Database, ReadableDatabase, ReadableTable, Table, WriteTransaction};
 
-use self::database::{KEYSPACES, LOG, RowId};
+use self::database::{KEYSPACES, LOG, RowId, unreadable};
 use self::directory::DataDirectory;
 use self::guarded::GuardedFile;
 use self::replay::Replay;
@@ -34,18 +34,12 @@ pub(crate) struct Disk {
     database: Database,
     /// The file under the database, which stays as it is until everything has been read.
     file: GuardedFile,
-    keyspaces: HashMap<Arc<str>, Mark>,
+    /// The number that each keyspace has in the log.
+    keyspaces: HashMap<Arc<str>, u32>,
     /// The number of the next keyspace.
     next_number: u32,
     /// Last, because it holds the lock, and fields are dropped in order.
     directory: DataDirectory,
-}
-
-/// What is stored about a keyspace beside its name.
-#[derive(Debug, Clone, Copy)]
-struct Mark {
-    number: u32,
-    compacted: Revision,
 }
 
 impl Disk {
@@ -73,21 +67,17 @@ impl Disk {
     /// Reads the table of keyspaces, and returns a replay for each, by number.
     fn load_keyspaces<V>(&mut self) -> Result<HashMap<u32, Replay<V>>, OpenError> {
         let path = self.directory.database();
-        let failed = |error: redb::Error| database::unreadable(&path, error);
-        let transaction = self
-            .database
-            .begin_read()
-            .map_err(|error| failed(error.into()))?;
+        let transaction = self.database.begin_read().map_err(unreadable(&path))?;
         let table = transaction
             .open_table(KEYSPACES)
-            .map_err(|error| failed(error.into()))?;
+            .map_err(unreadable(&path))?;
         let mut replays = HashMap::new();
-        for row in table.iter().map_err(|error| failed(error.into()))? {
-            let (name, mark) = row.map_err(|error| failed(error.into()))?;
-            let (number, compacted) = mark.value();
+        for row in table.iter().map_err(unreadable(&path))? {
+            let (name, about) = row.map_err(unreadable(&path))?;
+            let (number, compacted) = about.value();
             let name: Arc<str> = name.value().into();
             replays.insert(number, Replay::new(Arc::clone(&name), compacted));
-            self.keyspaces.insert(name, Mark { number, compacted });
+            self.keyspaces.insert(name, number);
             self.next_number = self.next_number.max(number.saturating_add(1));
         }
         Ok(replays)
@@ -100,16 +90,10 @@ impl Disk {
             path: path.clone(),
             reason,
         };
-        let failed = |error: redb::Error| database::unreadable(&path, error);
-        let transaction = self
-            .database
-            .begin_read()
-            .map_err(|error| failed(error.into()))?;
-        let table = transaction
-            .open_table(LOG)
-            .map_err(|error| failed(error.into()))?;
-        for row in table.iter().map_err(|error| failed(error.into()))? {
-            let (id, bytes) = row.map_err(|error| failed(error.into()))?;
+        let transaction = self.database.begin_read().map_err(unreadable(&path))?;
+        let table = transaction.open_table(LOG).map_err(unreadable(&path))?;
+        for row in table.iter().map_err(unreadable(&path))? {
+            let (id, bytes) = row.map_err(unreadable(&path))?;
             let id = RowId::from_bytes(id.value());
             let replay = replays
                 .get_mut(&id.keyspace)
@@ -142,22 +126,19 @@ impl Disk {
                     append(&mut log, number, records)?;
                 }
                 Change::Compact { keyspace, garbage } => {
-                    let Some(mark) = self.keyspaces.get_mut(keyspace) else {
-                        continue;
-                    };
-                    mark.compacted = garbage.compacted;
+                    let number = self.number_of(transaction, keyspace)?;
                     for revision in &garbage.revisions {
-                        log.remove(&RowId::new(mark.number, *revision).to_bytes())?;
+                        log.remove(&RowId::new(number, *revision).to_bytes())?;
                     }
                     let mut keyspaces = transaction.open_table(KEYSPACES)?;
-                    keyspaces.insert(&**keyspace, (mark.number, mark.compacted))?;
+                    keyspaces.insert(&**keyspace, (number, garbage.compacted))?;
                 }
                 Change::Drop { keyspace } => {
-                    let Some(mark) = self.keyspaces.remove(keyspace) else {
+                    let Some(number) = self.keyspaces.remove(keyspace) else {
                         continue;
                     };
-                    let first = RowId::new(mark.number, 0).to_bytes();
-                    let last = RowId::new(mark.number, Revision::MAX).to_bytes();
+                    let first = RowId::new(number, 0).to_bytes();
+                    let last = RowId::new(number, Revision::MAX).to_bytes();
                     log.retain_in::<&[u8; 12], _>(&first..=&last, |_, _| false)?;
                     transaction.open_table(KEYSPACES)?.remove(&**keyspace)?;
                 }
@@ -172,20 +153,17 @@ impl Disk {
         transaction: &WriteTransaction,
         keyspace: &Arc<str>,
     ) -> Result<u32, redb::Error> {
-        if let Some(mark) = self.keyspaces.get(keyspace) {
-            return Ok(mark.number);
+        if let Some(number) = self.keyspaces.get(keyspace) {
+            return Ok(*number);
         }
-        let mark = Mark {
-            number: self.next_number,
-            compacted: FIRST_REVISION,
-        };
-        let mut keyspaces = transaction.open_table(KEYSPACES)?;
-        keyspaces.insert(&**keyspace, (mark.number, mark.compacted))?;
-        self.keyspaces.insert(Arc::clone(keyspace), mark);
-        self.next_number = mark.number.checked_add(1).ok_or_else(|| {
+        let number = self.next_number;
+        self.next_number = number.checked_add(1).ok_or_else(|| {
             io::Error::other("there have been too many keyspaces in this directory")
         })?;
-        Ok(mark.number)
+        let mut keyspaces = transaction.open_table(KEYSPACES)?;
+        keyspaces.insert(&**keyspace, (number, FIRST_REVISION))?;
+        self.keyspaces.insert(Arc::clone(keyspace), number);
+        Ok(number)
     }
 }
 

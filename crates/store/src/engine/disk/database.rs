@@ -81,7 +81,7 @@ pub(super) fn create(path: &Path) -> Result<(), OpenError> {
         transaction.open_table(KEYSPACES)?;
         Ok(transaction.commit()?)
     };
-    create().map_err(|error| unreadable(path, error))
+    create().map_err(unreadable(path))
 }
 
 /// Opens the database, and verifies all of it. Changes nothing on disk.
@@ -111,7 +111,7 @@ pub(super) fn open(path: &Path, file: &GuardedFile) -> Result<Database, OpenErro
     catch(path, || match builder.create_with_backend(file.clone()) {
         Ok(database) => Ok(database),
         Err(redb::DatabaseError::RepairAborted) => Err(corrupt("its checksums do not match")),
-        Err(error) => Err(unreadable(path, error.into())),
+        Err(error) => Err(unreadable(path)(error)),
     })
 }
 
@@ -145,26 +145,32 @@ fn builder() -> Builder {
     builder
 }
 
-/// What a failed read means: trouble with the disk, or damage.
-pub(super) fn unreadable(path: &Path, error: redb::Error) -> OpenError {
-    let path = path.to_owned();
-    match error {
-        redb::Error::Io(source) => match source.kind() {
+/// For use with `map_err`: what a failed read means, trouble with the disk or damage.
+pub(super) fn unreadable<E: Into<redb::Error>>(
+    path: &Path,
+) -> impl Fn(E) -> OpenError + use<'_, E> {
+    move |error| {
+        let path = path.to_owned();
+        let reason = match error.into() {
             // The database's own words for a file that is none, and for one that ends too early.
-            ErrorKind::InvalidData | ErrorKind::UnexpectedEof => OpenError::Corrupt {
-                path,
-                reason: source.to_string(),
-            },
-            _ => OpenError::Io {
-                action: "read",
-                path,
-                source,
-            },
-        },
-        error => OpenError::Corrupt {
-            path,
-            reason: error.to_string(),
-        },
+            redb::Error::Io(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::InvalidData | ErrorKind::UnexpectedEof
+                ) =>
+            {
+                error.to_string()
+            }
+            redb::Error::Io(source) => {
+                return OpenError::Io {
+                    action: "read",
+                    path,
+                    source,
+                };
+            }
+            error => error.to_string(),
+        };
+        OpenError::Corrupt { path, reason }
     }
 }
 

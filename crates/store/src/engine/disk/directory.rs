@@ -151,7 +151,7 @@ impl Drop for DataDirectory {
     }
 }
 
-/// Refuses a directory without a marker that holds anything, and an old leftover is no such thing.
+/// Refuses a directory that holds anything but no marker, before anything is created in it.
 fn refuse_foreign(path: &Path) -> Result<(), OpenError> {
     let entries = fs::read_dir(path).map_err(failed("read", path))?;
     let mut names = Vec::new();
