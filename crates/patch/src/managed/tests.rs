@@ -410,6 +410,19 @@ fn a_container_that_an_apply_empties_keeps_its_other_owner() {
 }
 
 #[test]
+fn a_container_that_an_apply_empties_goes_when_nobody_owns_it() {
+    let mut cluster = Cluster::new();
+    cluster.apply("m1", &json!({"title": "x", "parts": [{"name": "p"}]}));
+    // Owns a field of the item, but not the item.
+    cluster.update(
+        "editor",
+        &json!({"title": "x", "parts": [{"name": "p", "size": 1}]}),
+    );
+    cluster.apply("m1", &json!({"title": "x"}));
+    cluster.expect(json!({"title": "x"}));
+}
+
+#[test]
 fn an_object_that_became_atomic_has_owners_of_the_whole() {
     let mut cluster = Cluster::new();
     cluster.apply("m1", &json!({"labels": {"a": "1"}}));

@@ -14,7 +14,7 @@ use crate::typed::Type;
 use crate::typed::compare::{Comparison, compare};
 use crate::typed::fields::{field_set, is_outdated, reconciled, with_named_parents};
 use crate::typed::merge::merge;
-use crate::typed::select::{remove, restore_emptied};
+use crate::typed::select::{remove, settle_emptied};
 use crate::typed::validate::{TypeErrors, validate};
 
 /// Fields that the server sets and nobody owns.
@@ -133,7 +133,9 @@ impl<'a> Updater<'a> {
         self.settle(&merged, entries, Some(manager), force)
             .map_err(failed("failed to compare objects"))?
             .map_err(ApplyError::Conflict)?;
-        restore_emptied(self.kind, &mut merged, &gone);
+        if !gone.is_empty() {
+            settle_emptied(self.kind, &mut merged, &gone, &all_owned(entries));
+        }
         strip(entries, manager);
         Ok((!crate::value::equal(self.live, &merged)).then_some(merged))
     }
@@ -309,7 +311,7 @@ impl<'a> Updater<'a> {
             return Ok((pruned, gone));
         }
         // What a conversion makes of null is its own affair, so there must be none.
-        restore_emptied(kind, &mut pruned, &gone);
+        settle_emptied(kind, &mut pruned, &gone, &all_owned(entries));
         let pruned = self.converted(&pruned, version, self.write.api_version)?;
         Ok((pruned.into_owned(), FieldSet::new()))
     }
@@ -356,6 +358,12 @@ impl<'a> Updater<'a> {
             self.write.api_version
         }
     }
+}
+
+/// What anybody owns.
+fn all_owned(entries: &Entries) -> FieldSet {
+    let sets = entries.0.iter().map(|entry| entry.set.clone());
+    sets.fold(FieldSet::new(), FieldSet::union)
 }
 
 fn strip(entries: &mut Entries, manager: &ManagerId) {

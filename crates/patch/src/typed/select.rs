@@ -8,7 +8,7 @@ use crate::path::PathElement;
 
 /// Removes the fields and items of a set. A container that loses all it had becomes null, as in
 /// structured-merge-diff, because null and empty count differently in a field set;
-/// [`restore_emptied`] makes it an empty container again.
+/// [`settle_emptied`] decides what becomes of it.
 pub(crate) fn remove(kind: Type, value: Value, set: &FieldSet) -> Value {
     match (kind.shape(Some(&value)), value) {
         (Shape::Map, Value::Object(members)) if !kind.is_atomic_map() => {
@@ -51,26 +51,32 @@ pub(crate) fn remove(kind: Type, value: Value, set: &FieldSet) -> Value {
     }
 }
 
-/// Makes the nulls that [`remove`] left for this set empty containers.
+/// Replaces the nulls that [`remove`] left for this set: a container that someone owns is empty, any
+/// other is gone.
 ///
-/// Someone still owns them, or they would be gone. Kubernetes leaves them null, which its decoder
-/// drops for built-in kinds, but which makes custom resources fail their validation.
-pub(crate) fn restore_emptied(kind: Type, value: &mut Value, set: &FieldSet) {
+/// Kubernetes leaves them null, which its decoder drops for built-in kinds, but which makes custom
+/// resources fail their validation.
+pub(crate) fn settle_emptied(kind: Type, value: &mut Value, set: &FieldSet, owned: &FieldSet) {
+    let nothing = FieldSet::new();
     match value {
         Value::Object(members) => {
             for (element, _, below) in set.iter().filter(|(_, member, _)| !member) {
                 let PathElement::Field(name) = element else {
                     continue;
                 };
+                let Some(member) = members.get_mut(&**name) else {
+                    continue;
+                };
                 let field = kind.field(name).kind;
-                if let Some(member) = members.get_mut(&**name) {
-                    if !member.is_null() {
-                        restore_emptied(field, member, below);
-                    } else if field.shape(None) == Shape::List {
-                        *member = Value::Array(Vec::new());
-                    } else {
-                        *member = Value::Object(Map::new());
-                    }
+                let (is_owned, owned) = owned.get(element).unwrap_or((false, &nothing));
+                if !member.is_null() {
+                    settle_emptied(field, member, below, owned);
+                } else if !is_owned {
+                    members.remove(&**name);
+                } else if field.shape(None) == Shape::List {
+                    *member = Value::Array(Vec::new());
+                } else {
+                    *member = Value::Object(Map::new());
                 }
             }
         }
@@ -78,9 +84,12 @@ pub(crate) fn restore_emptied(kind: Type, value: &mut Value, set: &FieldSet) {
             // An item without its key is nothing.
             items.retain(|item| !item.is_null());
             for item in items {
-                let found = kind.element(item).ok();
-                if let Some((_, below)) = found.and_then(|element| set.get(&element)) {
-                    restore_emptied(kind.item(), item, below);
+                let Ok(element) = kind.element(item) else {
+                    continue;
+                };
+                if let Some((_, below)) = set.get(&element) {
+                    let owned = owned.get(&element).map_or(&nothing, |(_, owned)| owned);
+                    settle_emptied(kind.item(), item, below, owned);
                 }
             }
         }
