@@ -12,10 +12,10 @@ use k8s_openapi::api::{authentication, autoscaling, core, policy};
 use k8s_openapi::apimachinery::pkg::apis::meta;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Resource;
-use crate::facts::{self, FieldFacts, ListFact, TypeFacts};
+use crate::facts::{self, FieldFacts, ListFact, Presence, TypeFacts};
 
 /// OpenAPI name of quantities such as `500m`.
 pub(crate) const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
@@ -180,7 +180,8 @@ fn apply(schema: &Arc<Schema>, facts: &FieldFacts) -> Arc<Schema> {
     let plain = facts.list == ListFact::Atomic
         && !facts.atomic
         && facts.patch.is_none()
-        && facts.default.is_none();
+        && facts.default.is_none()
+        && facts.presence != Presence::Object;
     if plain {
         return Arc::clone(schema);
     }
@@ -202,6 +203,10 @@ fn apply(schema: &Arc<Schema>, facts: &FieldFacts) -> Arc<Schema> {
         Some(Type::Integer) => text.parse::<i64>().map_or(Value::Null, Value::from),
         _ => Value::from(text),
     });
+    if facts.presence == Presence::Object {
+        // As Kubernetes publishes it; it also says that the object is nobody's doing.
+        schema.default = Some(json!({}));
+    }
     Arc::new(schema)
 }
 
