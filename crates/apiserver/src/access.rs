@@ -12,5 +12,5 @@ mod review;
 pub(crate) use authorizer::Authorizer;
 pub use bootstrap::bootstrap_objects;
 pub use identity::Identity;
-pub use rbac::{Attributes, Decision, Rbac};
+pub use rbac::Attributes;
 pub(crate) use review::review;

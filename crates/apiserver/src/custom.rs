@@ -2,11 +2,13 @@
 
 mod accept;
 mod cache;
+mod validate;
 mod version;
 
 pub(crate) use accept::{CLEANUP, accept, mark_terminating};
 pub(crate) use cache::DefinitionCache;
-pub use version::{CustomVersion, PrinterColumn, ScalePaths};
+pub(crate) use validate::validate;
+pub use version::{CustomVersion, PrinterColumn};
 
 use std::sync::Arc;
 

@@ -3,6 +3,8 @@
 //! Built-in kinds answer through the `kinds` crate, custom ones through their schema; the handlers
 //! see no difference.
 
+use std::borrow::Cow;
+
 use bellwether_kinds::meta::{self, MetaRules};
 use bellwether_kinds::{self as kinds, Creation, NameRule};
 use bellwether_schema::meta::Malformed;
@@ -10,7 +12,7 @@ use bellwether_schema::{Change, FieldError, FieldPath, decode};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::custom::CustomVersion;
+use crate::custom::{self, CustomVersion};
 use crate::object::StoredObject;
 use crate::resource::{Part, Resource, Source};
 
@@ -41,6 +43,25 @@ impl Resource {
         }
     }
 
+    /// The object as it is stored, without a copy where that is the same.
+    fn stored_form<'a>(&self, value: &'a Value) -> Cow<'a, Value> {
+        if !self.converts() {
+            return Cow::Borrowed(value);
+        }
+        let mut stored = value.clone();
+        self.to_storage(&mut stored);
+        Cow::Owned(stored)
+    }
+
+    /// Changes an object in the form in which it is stored: what kinds do, they do in that form.
+    fn in_stored_form(&self, value: &mut Value, change: impl FnOnce(&mut Value)) {
+        self.to_storage(value);
+        change(value);
+        if let Source::BuiltIn(kind) = &self.source {
+            kinds::from_storage(kind, value);
+        }
+    }
+
     /// Removes fields that nobody knows, and returns their paths.
     ///
     /// The error is what Go's decoder says of a value of the wrong type; in custom resources that
@@ -68,7 +89,9 @@ impl Resource {
     /// Sets what a client may not set at creation.
     pub fn prepare_create(&self, value: &mut Value, creation: &Creation<'_>) {
         match &self.source {
-            Source::BuiltIn(kind) => kinds::prepare_for_create(kind, value, creation),
+            Source::BuiltIn(kind) => {
+                self.in_stored_form(value, |value| kinds::prepare_for_create(kind, value, creation));
+            }
             Source::Custom(version) => {
                 if version.has_status {
                     remove(value, "status");
@@ -82,10 +105,15 @@ impl Resource {
     pub fn prepare_update(&self, part: Part, value: &mut Value, live: &Value, now: Timestamp) {
         match (&self.source, part) {
             (Source::BuiltIn(kind), Part::Main | Part::Scale) => {
-                kinds::prepare_for_update(kind, value, live);
+                let live = self.stored_form(live);
+                self.in_stored_form(value, |value| kinds::prepare_for_update(kind, value, &live));
             }
             (Source::BuiltIn(kind), Part::Other(_) | Part::Status) => {
-                kinds::prepare_for_part_update(kind, part.subresource(), value, live, now);
+                let live = self.stored_form(live);
+                let part = part.subresource();
+                self.in_stored_form(value, |value| {
+                    kinds::prepare_for_part_update(kind, part, value, &live, now);
+                });
             }
             // Our own controllers change what they have to.
             (_, Part::Whole) => {}
@@ -105,10 +133,20 @@ impl Resource {
     pub fn validate(&self, part: Part, value: &Value, live: Option<&Value>) -> Vec<FieldError> {
         match (&self.source, part, live) {
             (_, Part::Whole, _) => Vec::new(),
-            (Source::BuiltIn(kind), Part::Status | Part::Other(_), Some(live)) => {
-                kinds::validate_part(kind, part.subresource(), value, live)
+            (Source::BuiltIn(kind), part, live) => {
+                let value = self.stored_form(value);
+                let live = live.map(|live| self.stored_form(live));
+                let mut errors = match (part, live.as_deref()) {
+                    (Part::Status | Part::Other(_), Some(live)) => {
+                        kinds::validate_part(kind, part.subresource(), &value, live)
+                    }
+                    (_, live) => kinds::validate(kind, &value, live),
+                };
+                if kind.kind == "CustomResourceDefinition" && part == Part::Main {
+                    errors.extend(custom::validate(&value, live.as_deref()));
+                }
+                errors
             }
-            (Source::BuiltIn(kind), _, live) => kinds::validate(kind, value, live),
             (Source::Custom(version), part, live) => {
                 let change = match (live, part) {
                     (None, _) => Change::Create(value),

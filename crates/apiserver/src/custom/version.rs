@@ -100,7 +100,7 @@ impl CustomVersion {
 }
 
 /// How metadata of embedded resources is checked: as that of any object.
-fn check_metadata(metadata: &Map<String, Value>, path: &FieldPath<'_>) -> Vec<FieldError> {
+pub(super) fn check_metadata(metadata: &Map<String, Value>, path: &FieldPath<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut metadata = metadata.clone();
     // What is embedded may be a template, which has no name and namespace yet.

@@ -185,6 +185,10 @@ fn decode_token(token: &str) -> Result<(Option<Revision>, String), ApiError> {
     let bytes = LENIENT
         .decode(token.trim_end_matches('='))
         .map_err(|error| invalid(error.to_string()))?;
+    if let Some(byte) = bytes.first().filter(|byte| !byte.is_ascii()) {
+        // Go names the byte as the character of that number.
+        return Err(invalid(format!("invalid character '\\u{byte:04x}' looking for beginning of value")));
+    }
     let token = bellwether_json::strict::parse(&bytes).map_err(|error| invalid(error.to_string()))?.value;
     let revision = token["rv"].as_i64().unwrap_or(0);
     let start = token["start"].as_str().unwrap_or("");
