@@ -28,7 +28,6 @@ mod value;
 
 pub use fieldset::FieldSet;
 pub use path::{Path, PathElement};
-pub use typed::validate::TypeErrors;
 
 use thiserror::Error;
 

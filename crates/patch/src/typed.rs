@@ -5,9 +5,7 @@
 //! The algorithms are in the modules below: [`mod@validate`], [`mod@compare`], [`mod@merge`],
 //! [`mod@select`] (removing and extracting) and [`mod@fields`] (field sets of a value).
 
-use std::sync::LazyLock;
-
-use bellwether_schema::{ListType, MapType, PatchStrategy, Schema, Type as JsonType};
+use bellwether_schema::{ListType, MapType, Schema, Type as JsonType};
 use serde_json::Value;
 
 use crate::path::PathElement;
@@ -15,6 +13,7 @@ use crate::path::PathElement;
 pub(crate) mod compare;
 pub(crate) mod fields;
 pub(crate) mod merge;
+mod object_meta;
 pub(crate) mod select;
 pub(crate) mod validate;
 
@@ -208,10 +207,10 @@ impl<'s> Type<'s> {
             match name {
                 // A bare `type: object`, as custom resources have it, says nothing.
                 "metadata" if property.is_none_or(|known| known.properties.is_empty()) => {
-                    return declared(Self::of(&OBJECT_META, false));
+                    return declared(Self::of(&object_meta::OBJECT_META, false));
                 }
                 "apiVersion" | "kind" if property.is_none() => {
-                    return declared(Self::of(&STRING, false));
+                    return declared(Self::of(&object_meta::STRING, false));
                 }
                 _ => {}
             }
@@ -307,111 +306,4 @@ pub(crate) fn list(value: Option<&Value>) -> Option<&[Value]> {
         Some(Value::Array(items)) => Some(items),
         _ => None,
     }
-}
-
-static STRING: LazyLock<Schema> = LazyLock::new(|| Schema {
-    kind: Some(JsonType::String),
-    ..Schema::default()
-});
-
-/// Object metadata, the same for all kinds.
-pub(crate) static OBJECT_META: LazyLock<Schema> = LazyLock::new(object_meta);
-
-fn object_meta() -> Schema {
-    use std::sync::Arc;
-    let scalar = |kind| {
-        Arc::new(Schema {
-            kind: Some(kind),
-            ..Schema::default()
-        })
-    };
-    let untyped = || {
-        Arc::new(Schema {
-            kind: Some(JsonType::String),
-            format: Some("date-time".to_owned()),
-            ..Schema::default()
-        })
-    };
-    let list = |items: Arc<Schema>, list_type, patch| {
-        Arc::new(Schema {
-            kind: Some(JsonType::Array),
-            items: Some(items),
-            list_type,
-            patch,
-            ..Schema::default()
-        })
-    };
-    let merged_by = |merge_key: Option<&str>| {
-        Some(PatchStrategy {
-            merge: true,
-            retain_keys: false,
-            merge_key: merge_key.map(str::to_owned),
-        })
-    };
-    let texts = || {
-        Arc::new(Schema {
-            kind: Some(JsonType::Object),
-            additional_properties: Some(scalar(JsonType::String)),
-            ..Schema::default()
-        })
-    };
-    let object = |map_type, properties: Vec<(&str, Arc<Schema>)>| {
-        let properties = properties
-            .into_iter()
-            .map(|(name, schema)| (name.to_owned(), schema));
-        Schema {
-            kind: Some(JsonType::Object),
-            map_type,
-            properties: properties.collect(),
-            ..Schema::default()
-        }
-    };
-    let owner = object(
-        MapType::Atomic,
-        vec![
-            ("apiVersion", scalar(JsonType::String)),
-            ("blockOwnerDeletion", scalar(JsonType::Boolean)),
-            ("controller", scalar(JsonType::Boolean)),
-            ("kind", scalar(JsonType::String)),
-            ("name", scalar(JsonType::String)),
-            ("uid", scalar(JsonType::String)),
-        ],
-    );
-    let managed_fields = Schema {
-        kind: Some(JsonType::Object),
-        ..Schema::default()
-    };
-    object(
-        MapType::Granular,
-        vec![
-            ("annotations", texts()),
-            ("creationTimestamp", untyped()),
-            ("deletionGracePeriodSeconds", scalar(JsonType::Integer)),
-            ("deletionTimestamp", untyped()),
-            (
-                "finalizers",
-                list(scalar(JsonType::String), ListType::Set, merged_by(None)),
-            ),
-            ("generateName", scalar(JsonType::String)),
-            ("generation", scalar(JsonType::Integer)),
-            ("labels", texts()),
-            (
-                "managedFields",
-                list(Arc::new(managed_fields), ListType::Atomic, None),
-            ),
-            ("name", scalar(JsonType::String)),
-            ("namespace", scalar(JsonType::String)),
-            (
-                "ownerReferences",
-                list(
-                    Arc::new(owner),
-                    ListType::Map(vec!["uid".to_owned()]),
-                    merged_by(Some("uid")),
-                ),
-            ),
-            ("resourceVersion", scalar(JsonType::String)),
-            ("selfLink", scalar(JsonType::String)),
-            ("uid", scalar(JsonType::String)),
-        ],
-    )
 }

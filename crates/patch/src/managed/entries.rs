@@ -172,14 +172,18 @@ impl Entries {
 
     /// The wire form: appliers first, then by time, manager, version and subresource.
     pub(super) fn into_json(mut self) -> Vec<Value> {
-        self.0.sort_by(|left, right| {
-            let key = |entry: &Entry| (entry.id.operation, entry.time.clone().unwrap_or_default());
-            key(left)
-                .cmp(&key(right))
-                .then_with(|| left.id.manager.cmp(&right.id.manager))
-                .then_with(|| left.api_version.cmp(&right.api_version))
-                .then_with(|| left.id.subresource.cmp(&right.id.subresource))
-        });
+        fn key(entry: &Entry) -> (Operation, Option<&str>, &str, &str, &str) {
+            let id = &entry.id;
+            let time = entry.time.as_deref();
+            (
+                id.operation,
+                time,
+                &id.manager,
+                &entry.api_version,
+                &id.subresource,
+            )
+        }
+        self.0.sort_by(|left, right| key(left).cmp(&key(right)));
         self.0.into_iter().map(Entry::into_json).collect()
     }
 }

@@ -580,3 +580,27 @@ fn creation_of_a_built_in_kind_starts_from_its_structure() {
         json!({"metadata": {}, "spec": {"selector": null, "template": {"containers": null}}})
     );
 }
+
+#[test]
+fn deep_objects_cost_their_owners_not_the_server() {
+    let nested = |depth: usize| {
+        let mut value = json!("x");
+        for _ in 0..depth {
+            value = json!({"a": value});
+        }
+        json!({"extra": value})
+    };
+    let mut cluster = Cluster::new();
+    cluster.apply("m", &nested(crate::MAX_DEPTH - 10));
+    cluster.update("editor", &nested(crate::MAX_DEPTH - 11));
+    let too_deep = nested(crate::MAX_DEPTH + 10);
+    let refused = cluster.try_apply("m", &too_deep, true).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .ends_with("nested deeper than 256 levels"),
+        "{refused}"
+    );
+    cluster.update("editor", &too_deep);
+    assert_eq!(cluster.object["metadata"].get("managedFields"), None);
+}

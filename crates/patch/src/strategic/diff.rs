@@ -1,5 +1,7 @@
 //! Making a patch from two documents.
 
+use std::cmp::Ordering;
+
 use serde_json::{Map, Value, json};
 
 use super::lists::{ItemKind, item_kind, key_of, sort_like, sorted_scalars, without_repetitions};
@@ -187,64 +189,70 @@ fn diff_objects(
     depth: usize,
 ) -> Result<ListDiff, StrategicError> {
     let merge_key = field.merge_key().unwrap_or_default();
-    let keyed = |items: &[Value]| -> Result<Vec<(String, Value)>, StrategicError> {
-        let mut keyed = items
-            .iter()
-            .map(|item| Ok((go_text::text(key_of(item, merge_key)?), item.clone())))
-            .collect::<Result<Vec<_>, StrategicError>>()?;
-        keyed.sort_by(|left, right| left.0.cmp(&right.0));
-        Ok(keyed)
-    };
-    let (before, after) = (keyed(original)?, keyed(modified)?);
     let mut changes = Vec::new();
     let mut deletions = Vec::new();
-    let (mut b, mut a) = (0, 0);
-    while b < before.len() || a < after.len() {
-        let order = match (before.get(b), after.get(a)) {
-            (Some(before), Some(after)) => before.0.cmp(&after.0),
-            (Some(_), None) => std::cmp::Ordering::Less,
-            _ => std::cmp::Ordering::Greater,
-        };
-        if order.is_eq() {
-            changes.extend(diff_item(&before[b].1, &after[a].1, field, options, depth)?);
-            b += 1;
-            a += 1;
-        } else if order.is_lt() {
-            if options.with_deletions() {
-                let key = key_of(&before[b].1, merge_key)?;
+    for pair in pairs(original, modified, merge_key)? {
+        match pair {
+            (Some(before), Some(after)) => {
+                changes.extend(diff_item(before, after, field, options, depth)?);
+            }
+            (None, Some(after)) if options.with_changes() => changes.push(after.clone()),
+            (Some(before), None) if options.with_deletions() => {
+                let key = key_of(before, merge_key)?;
                 deletions.push(json!({merge_key: key, PATCH: "delete"}));
             }
-            b += 1;
-        } else {
-            if options.with_changes() {
-                changes.push(after[a].1.clone());
-            }
-            a += 1;
+            _ => {}
         }
     }
     let mut changes = sort_like(changes, modified, field.merge_key(), ItemKind::Object)?;
     changes.extend(deletions);
-    let mut diff = ListDiff {
-        changes,
-        ..ListDiff::default()
-    };
+
     let keys = |items: &[Value]| -> Result<Vec<Value>, StrategicError> {
         items
             .iter()
             .map(|item| key_of(item, merge_key).cloned())
             .collect()
     };
-    let same_order = keys(original)? == keys(modified)?;
-    let patched = !diff.changes.is_empty();
-    let wanted = (options.with_changes() && (patched || !same_order))
-        || (options.with_deletions() && patched);
-    if wanted {
-        diff.order = keys(modified)?
-            .into_iter()
-            .map(|key| json!({merge_key: key}))
-            .collect();
+    let reordered = keys(original)? != keys(modified)?;
+    let mut diff = ListDiff::default();
+    if !changes.is_empty() || (reordered && options.with_changes()) {
+        let keys = keys(modified)?.into_iter();
+        diff.order = keys.map(|key| json!({merge_key: key})).collect();
     }
+    diff.changes = changes;
     Ok(diff)
+}
+
+type Pair<'v> = (Option<&'v Value>, Option<&'v Value>);
+
+/// The items of both lists by the text of their key, matched where both have one.
+fn pairs<'v>(
+    original: &'v [Value],
+    modified: &'v [Value],
+    merge_key: &str,
+) -> Result<Vec<Pair<'v>>, StrategicError> {
+    let keyed = |items: &'v [Value]| -> Result<Vec<(String, &'v Value)>, StrategicError> {
+        let mut keyed = items
+            .iter()
+            .map(|item| Ok((go_text::text(key_of(item, merge_key)?), item)))
+            .collect::<Result<Vec<_>, StrategicError>>()?;
+        keyed.sort_by(|left, right| left.0.cmp(&right.0));
+        Ok(keyed)
+    };
+    let mut before = keyed(original)?.into_iter().peekable();
+    let mut after = keyed(modified)?.into_iter().peekable();
+    let mut pairs = Vec::new();
+    loop {
+        let order = match (before.peek(), after.peek()) {
+            (Some(before), Some(after)) => before.0.cmp(&after.0),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return Ok(pairs),
+        };
+        let left = if order.is_le() { before.next() } else { None };
+        let right = if order.is_ge() { after.next() } else { None };
+        pairs.push((left.map(|(_, item)| item), right.map(|(_, item)| item)));
+    }
 }
 
 fn diff_item(
@@ -261,7 +269,7 @@ fn diff_item(
     if patch.is_empty() {
         return Ok(None);
     }
-    if let (Some(merge_key), false) = (field.merge_key(), patch.is_empty())
+    if let Some(merge_key) = field.merge_key()
         && let Some(key) = after.get(merge_key)
     {
         patch.insert(merge_key.to_owned(), key.clone());

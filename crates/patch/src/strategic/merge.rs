@@ -215,18 +215,15 @@ fn retain_keys(
         return Ok(());
     };
     if mode == Mode::Combine {
-        match original.get(RETAIN_KEYS) {
-            Some(earlier) if *earlier != directive => {
-                return Err(StrategicError::Mismatch(format!(
-                    "{} and {} are not deep equal: this may happen when calculating the 3-way diff patch",
-                    go_text::text(earlier),
-                    go_text::text(&directive)
-                )));
-            }
-            Some(_) => {}
-            None => {
-                original.insert(RETAIN_KEYS.to_owned(), directive);
-            }
+        let earlier = original
+            .entry(RETAIN_KEYS)
+            .or_insert_with(|| directive.clone());
+        if *earlier != directive {
+            return Err(StrategicError::Mismatch(format!(
+                "{} and {} are not deep equal: this may happen when calculating the 3-way diff patch",
+                go_text::text(earlier),
+                go_text::text(&directive)
+            )));
         }
         return Ok(());
     }
@@ -262,14 +259,9 @@ fn merge_ordered_lists(
             continue;
         };
         if mode == Mode::Combine {
-            match original.get(&directive) {
-                Some(earlier) if *earlier != order => {
-                    return Err(StrategicError::BAD_ELEMENT_ORDER);
-                }
-                Some(_) => {}
-                None => {
-                    original.insert(directive.clone(), order.clone());
-                }
+            let earlier = original.entry(&directive).or_insert_with(|| order.clone());
+            if *earlier != order {
+                return Err(StrategicError::BAD_ELEMENT_ORDER);
             }
         }
         let order = as_list(&order)?;

@@ -136,8 +136,8 @@ impl<'v> Index<'v> {
     }
 }
 
-/// Walks both lists at once. Items of both sides appear in the order of the right one; items of
-/// only the left side stay behind the shared item that they followed.
+/// Items of both sides appear in the order of the right one; items of only the left side stay behind
+/// the shared item that they followed.
 fn merge_items(
     kind: Type,
     left: &[Value],
@@ -146,57 +146,59 @@ fn merge_items(
 ) -> Result<Vec<Value>, TypeErrors> {
     let right_index = Index::new(kind, right, false)?;
     let left_index = Index::new(kind, left, true)?;
-    let mut shared = right_index
-        .order
-        .iter()
-        .filter(|element| left_index.has(element));
+    let mut merged = Vec::with_capacity(left.len().max(right.len()));
+    for place in order(&left_index, &right_index) {
+        let (element, left, right) = match place {
+            Place::Left(position) => (&left_index.order[position], left.get(position), None),
+            Place::Right(element) => (element, left_index.get(element), right_index.get(element)),
+        };
+        let item = visit(kind.item(), left, right, depth + 1);
+        merged.extend(item.map_err(|errors| errors.at(element))?);
+    }
+    Ok(merged)
+}
+
+/// Where an item of the result comes from.
+enum Place<'i> {
+    /// Only from the left list, at this position.
+    Left(usize),
+    /// From the right list, and the left one where it has such an item.
+    Right(&'i PathElement),
+}
+
+/// Walks both lists at once.
+fn order<'i>(left: &'i Index, right: &'i Index) -> Vec<Place<'i>> {
+    let mut shared = right.order.iter().filter(|element| left.has(element));
     let mut next_shared = shared.next();
     let mut done: BTreeSet<&PathElement> = BTreeSet::new();
-    let mut merged = Vec::with_capacity(left.len().max(right.len()));
-    let mut push = |element: &PathElement, left: Option<&Value>, right: Option<&Value>| {
-        let item =
-            visit(kind.item(), left, right, depth + 1).map_err(|errors| errors.at(element))?;
-        merged.extend(item);
-        Ok(())
-    };
-
+    let mut places = Vec::with_capacity(left.order.len().max(right.order.len()));
     let (mut l, mut r) = (0, 0);
-    while l < left_index.order.len() || r < right_index.order.len() {
-        let left_element = left_index.order.get(l);
-        let right_element = right_index.order.get(r);
-        if let (Some(element), Some(other)) = (left_element, right_element) {
-            if element == other {
-                done.insert(other);
-                push(element, left_index.get(element), right_index.get(element))?;
-                l += 1;
-                r += 1;
-                next_shared = shared.next();
-                continue;
-            }
-            if right_index.has(element) && next_shared.is_some_and(|next| next != element) {
-                // Shared, but its turn comes later.
-                l += 1;
-                continue;
-            }
-        }
+    while l < left.order.len() || r < right.order.len() {
+        let (left_element, right_element) = (left.order.get(l), right.order.get(r));
         if let Some(element) = left_element {
-            if !right_index.has(element) {
-                push(element, left.get(l), None)?;
+            if !right.has(element) {
+                places.push(Place::Left(l));
                 l += 1;
                 continue;
             }
-            if done.contains(element) {
+            let meets = right_element == Some(element);
+            let waits = right_element.is_some() && next_shared.is_some_and(|next| next != element);
+            if meets || waits || done.contains(element) {
                 l += 1;
+            }
+            if waits && !meets {
+                // Shared, but its turn comes later.
+                continue;
             }
         }
         if let Some(element) = right_element {
             done.insert(element);
-            push(element, left_index.get(element), right_index.get(element))?;
+            places.push(Place::Right(element));
             r += 1;
             if next_shared == Some(element) {
                 next_shared = shared.next();
             }
         }
     }
-    Ok(merged)
+    places
 }

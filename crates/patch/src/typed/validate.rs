@@ -12,7 +12,7 @@ use crate::{MAX_DEPTH, go_text};
 
 /// What is wrong with a value, place by place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TypeErrors(Vec<(String, String)>);
+pub(crate) struct TypeErrors(Vec<(String, String)>);
 
 impl TypeErrors {
     /// A complaint about the value as a whole.
