@@ -91,10 +91,12 @@ pub struct Applied {
 
 /// Records who owns what after a write that was not an apply.
 ///
-/// `live` is the stored object, or at creation an object without a uid (see [`blank`]). The result is
-/// `new` with its `managedFields` replaced. A client cannot forge entries: what it sends counts only
-/// if it can be read, and `[]` or `[{}]` clears them. Ownership never makes a write fail: when it
-/// cannot be computed the object is stored without entries.
+/// `live` is the stored object, or at creation an object without a uid (see [`blank()`]). The result
+/// is `new` with its `managedFields` replaced. A client may rewrite entries, but only as a whole and
+/// readable: `[]` or `[{}]` clears them, what cannot be read does not count. (Kubernetes decodes the
+/// metadata of custom resources first, which turns `[]` into nothing; drop it before, there.)
+/// Ownership never makes a write fail: when it cannot be computed, the object is stored without
+/// entries.
 pub fn update(live: &Value, mut new: Value, write: &Write) -> Value {
     let sent = take_managed_fields(&mut new);
     if let Some(stored) = unchanged_entries(live, &new, sent.as_ref()) {
@@ -121,7 +123,7 @@ pub fn update(live: &Value, mut new: Value, write: &Write) -> Value {
 
 /// Merges an applied configuration into the stored object.
 ///
-/// `live` is the stored object, or at creation an object without a uid (see [`blank`]). Fields that
+/// `live` is the stored object, or at creation an object without a uid (see [`blank()`]). Fields that
 /// the manager applied before and now leaves out are removed, unless others own them. With `force`
 /// conflicts are resolved in favour of this manager.
 pub fn apply(

@@ -1,6 +1,6 @@
 //! Strategic merge patch: merge patch for built-in kinds, whose schema says how lists merge.
 //!
-//! [`apply`] is what `application/strategic-merge-patch+json` does, [`diff`] makes such a patch.
+//! [`apply`] is what `application/strategic-merge-patch+json` does, [`diff()`] makes such a patch.
 //! Directives in a patch:
 //!
 //! | directive | effect |

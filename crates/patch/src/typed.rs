@@ -252,6 +252,23 @@ impl<'s> Type<'s> {
         }
     }
 
+    /// What a key is taken to be where an item leaves it out.
+    fn default_of(self, key: &str) -> Option<Value> {
+        let Type::Known { schema, .. } = self else {
+            return None;
+        };
+        let property = schema.properties.get(key)?;
+        // In the published schemas of built-in kinds, fields that are always written have the zero
+        // value of their Go type as default.
+        let is_zero =
+            || schema.type_name.is_some() && schema.required.iter().any(|name| name == key);
+        property.default.clone().or_else(|| match property.kind {
+            Some(JsonType::String) if is_zero() => Some("".into()),
+            Some(JsonType::Integer) if is_zero() => Some(0.into()),
+            _ => None,
+        })
+    }
+
     fn keyed_element(self, keys: &[String], item: &Value) -> Result<PathElement, String> {
         let members = match item {
             Value::Object(members) => members,
@@ -264,15 +281,9 @@ impl<'s> Type<'s> {
         };
         let mut found = Vec::with_capacity(keys.len());
         for key in keys {
-            let default = || match self.item() {
-                Type::Known { schema, .. } => schema
-                    .properties
-                    .get(key)
-                    .and_then(|known| known.default.as_ref()),
-                _ => None,
-            };
-            if let Some(value) = members.get(key).or_else(default) {
-                found.push((key.as_str().into(), value.clone()));
+            let value = members.get(key).cloned();
+            if let Some(value) = value.or_else(|| self.item().default_of(key)) {
+                found.push((key.as_str().into(), value));
             }
         }
         if found.is_empty() && !keys.is_empty() {

@@ -10,7 +10,9 @@ use crate::MAX_DEPTH;
 /// Kubernetes compares a new object of a built-in kind with the zero value of its Go type, in which
 /// nested structures are present and required lists are null; their presence is therefore nobody's
 /// property (`f:spec` has no `.`). Schemas show the former by an empty object as default, the latter
-/// as required. Custom resources start from an empty object: use `json!({})` for them.
+/// as required; a schema without these marks needs the zero value from elsewhere.
+///
+/// Custom resources start from an empty object: use `json!({})` for them.
 pub fn blank(schema: &Schema) -> Value {
     let mut object = structure(schema, 0);
     if let Value::Object(members) = &mut object {

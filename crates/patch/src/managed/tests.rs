@@ -297,6 +297,24 @@ fn composite_keys_take_defaults_into_account() {
 }
 
 #[test]
+fn a_key_that_a_built_in_kind_always_writes_is_zero_when_left_out() {
+    let mut cluster = Cluster::new();
+    let item = Schema {
+        type_name: Some("example.Item".into()),
+        required: vec!["name".to_owned()],
+        ..object([("name", text()), ("size", crate::testing::number())])
+    };
+    cluster.schema = object([(
+        "spec",
+        object([("items", crate::testing::keyed(&["name"], item))]),
+    )]);
+    cluster.apply("m", &json!({"items": [{"size": 1}]}));
+    cluster.expect_owners(json!([
+        ["m", "Apply", {"f:items": {"k:{\"name\":\"\"}": {".": {}, "f:size": {}}}}],
+    ]));
+}
+
+#[test]
 fn shared_items_follow_the_order_of_the_applied_list() {
     let mut cluster = Cluster::with(&json!({"tags": ["a", "b", "c", "d"]}));
     cluster.apply("m", &json!({"tags": ["d", "b", "e"]}));
