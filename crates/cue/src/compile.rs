@@ -82,6 +82,8 @@ struct Compiler<'a> {
     package_names: HashMap<Arc<str>, Label>,
     package: u32,
     file: u16,
+    /// Comments above `a: b: 1`, on their way to the innermost field.
+    chained_docs: Vec<Arc<str>>,
 }
 
 impl<'a> Compiler<'a> {
@@ -108,6 +110,7 @@ impl<'a> Compiler<'a> {
             package_names: HashMap::new(),
             package: 0,
             file: 0,
+            chained_docs: Vec::new(),
         }
     }
 

@@ -142,6 +142,8 @@ pub(crate) struct Evaluator {
     forced: bool,
     /// Set once a limit is exceeded: the message of every further error.
     exhausted: Option<ErrId>,
+    /// Whether arithmetic on lists is rejected, as the reference does.
+    pub(crate) strict: bool,
     /// The alternatives of [`Source::Or`].
     alternatives: Vec<Vec<NodeId>>,
     /// The members of [`Source::Composite`].
@@ -175,6 +177,7 @@ impl Evaluator {
             depth: 0,
             forced: false,
             exhausted: None,
+            strict: false,
             alternatives: Vec::new(),
             composites: Vec::new(),
             opaque: Vec::new(),
@@ -207,8 +210,15 @@ impl Evaluator {
 
     pub(crate) fn new_node(&mut self, parent: NodeId, label: Label) -> NodeId {
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX - 1));
-        let depth = if parent.is_none() { 0 } else { self.node(parent).depth + 1 };
-        self.nodes.push(Node::new(parent, label, depth));
+        let (depth, rootless) = if parent.is_none() {
+            (0, false)
+        } else {
+            let above = self.node(parent);
+            (above.depth + 1, above.rootless)
+        };
+        let mut node = Node::new(parent, label, depth);
+        node.rootless = rootless;
+        self.nodes.push(node);
         self.counters.nodes += 1;
         if self.nodes.len() > self.budget.nodes {
             self.exhaust("memory");
@@ -216,32 +226,37 @@ impl Evaluator {
         id
     }
 
-    /// A node outside the tree, for the value of an expression.
-    pub(crate) fn anonymous(&mut self, expr: ExprId, env: EnvId) -> NodeId {
-        let parent = self.current;
-        let label = Label::index(0);
-        let node = self.new_node(parent, label);
-        let info = CloseInfo {
-            refs: self.cycle.refs,
-            cycle: self.cycle.cycle,
-            is_cyclic: self.cycle.is_cyclic,
-            key: u64::from(expr.0),
-            ..CloseInfo::default()
-        };
+    /// A node outside the tree, still without conjuncts. Its parent only serves messages.
+    pub(crate) fn detached(&mut self) -> NodeId {
+        let node = self.new_node(self.current, Label::index(0));
         let slot = &mut self.nodes[node.index()];
         slot.anonymous = true;
+        slot.rootless = true;
         slot.drop_parent_requirements = true;
+        slot.depth = 0;
+        node
+    }
+
+    /// A node outside the tree, for the value of an expression.
+    pub(crate) fn anonymous(&mut self, expr: ExprId, env: EnvId) -> NodeId {
+        let node = self.detached();
+        let info =
+            CloseInfo {
+                refs: self.cycle.refs,
+                rounds: self.cycle.rounds,
+                key: u64::from(expr.0),
+                ..CloseInfo::default()
+            };
+        let slot = &mut self.nodes[node.index()];
         slot.conjuncts.push(Conjunct { source: Source::Expr(expr), env, info });
         node
     }
 
     /// An anonymous node that holds a plain value.
     pub(crate) fn data_node(&mut self, value: Value) -> NodeId {
-        let node = self.new_node(self.current, Label::index(0));
+        let node = self.detached();
         let source = self.data(value);
         let slot = &mut self.nodes[node.index()];
-        slot.anonymous = true;
-        slot.drop_parent_requirements = true;
         slot.conjuncts.push(Conjunct { source, env: NO_ENV, info: CloseInfo::default() });
         node
     }

@@ -115,6 +115,14 @@ impl Evaluation {
         Handle(self.evaluator.root)
     }
 
+    /// Rejects `+` and `*` on lists as the reference does; by default they concatenate and repeat,
+    /// because templates in the field still rely on it.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.evaluator.strict = true;
+        self
+    }
+
     /// Adds plain data at the root: the same as one more file with this content.
     pub fn fill_root(&mut self, data: Value) {
         self.evaluator.fill(&[], data);

@@ -61,12 +61,18 @@ impl<'a> Compiler<'a> {
         members
     }
 
+    /// Comments and attributes of a field. In `a: b: 1` the comments above document the innermost
+    /// field, as they do in the reference.
     fn meta(&mut self, decl: &ast::Decl, field: &ast::Field) -> crate::ir::MetaId {
-        if decl.comments.is_empty() && field.attributes.is_empty() {
+        if decl.comments.is_empty() && field.attributes.is_empty() && self.chained_docs.is_empty() {
             return crate::ir::MetaId(0);
         }
+        let mut docs = std::mem::take(&mut self.chained_docs);
         let lines = decl.comments.docs().flat_map(|group| &group.comments);
-        let docs = lines.map(|comment| comment.text.clone()).collect();
+        docs.extend(lines.map(|comment| comment.text.clone()));
+        if matches!(&field.value.kind, ExprKind::Struct(literal) if !literal.braces) {
+            self.chained_docs = std::mem::take(&mut docs);
+        }
         self.add_meta(Meta { docs, attributes: field.attributes.clone() })
     }
 

@@ -55,6 +55,7 @@ impl Evaluator {
         let mut fresh = Self::new(self.program.clone(), self.budget);
         fresh.values = values;
         fresh.labels = std::mem::take(&mut self.labels);
+        fresh.strict = self.strict;
         fresh.counters.steps = self.counters.steps;
         *self = fresh;
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{CloseInfo, Conjunct, EnvId, ErrId, Evaluator, NodeId, Source, Val};
+use super::{Base, CloseInfo, Conjunct, EnvId, ErrId, Evaluator, NodeId, Source, Val};
 use crate::diagnostic::Code;
 use crate::ir::{ArcKind, Callee, Expr, ExprId, Predeclared};
 use crate::label::Label;
@@ -235,10 +235,7 @@ impl Evaluator {
         if !contains_opaque(&value) {
             return Val::Atom(value);
         }
-        let node = self.new_node(self.current, Label::index(0));
-        let slot = self.node_mut(node);
-        slot.anonymous = true;
-        slot.drop_parent_requirements = true;
+        let node = self.detached();
         self.fill_opaque(node, value, CloseInfo::default());
         self.settle(node, false);
         Val::Node(node)
@@ -412,10 +409,8 @@ impl Evaluator {
             let message = format!("cannot use {text} (type {kind}) as struct in argument 1 to close");
             return Err(self.error_at(Code::Eval, pos, message));
         }
-        let node = self.new_node(self.current, Label::index(0));
+        let node = self.detached();
         let slot = self.node_mut(node);
-        slot.anonymous = true;
-        slot.drop_parent_requirements = true;
         slot.closed_once = true;
         slot.no_sharing = true;
         let info = CloseInfo::default();
@@ -427,10 +422,7 @@ impl Evaluator {
 
     fn conjunction(&mut self, argument: ExprId, env: EnvId) -> Result<Val, ErrId> {
         let items = self.elements_of(argument, env)?;
-        let node = self.new_node(self.current, Label::index(0));
-        let slot = self.node_mut(node);
-        slot.anonymous = true;
-        slot.drop_parent_requirements = true;
+        let node = self.detached();
         for (index, item) in items.into_iter().enumerate() {
             let info = CloseInfo::default().keyed(index as u64);
             let conjunct = Conjunct { source: Source::Node(item), env: super::NO_ENV, info };
@@ -447,10 +439,8 @@ impl Evaluator {
         }
         self.alternatives.push(items);
         let index = u32::try_from(self.alternatives.len() - 1).unwrap_or(u32::MAX);
-        let node = self.new_node(self.current, Label::index(0));
+        let node = self.detached();
         let slot = self.node_mut(node);
-        slot.anonymous = true;
-        slot.drop_parent_requirements = true;
         let info = CloseInfo::default();
         let conjunct = Conjunct { source: Source::Or(index), env: super::NO_ENV, info };
         slot.conjuncts.push(conjunct);
@@ -585,7 +575,8 @@ impl Evaluator {
         arguments: &[Val],
         pos: Pos,
     ) -> Result<(), ErrId> {
-        let handle = self.opaque(node);
+        // The value without its constraints: a validator must not meet itself again.
+        let handle = self.bare(node, 0);
         let schema = |this: &mut Self, index: usize| match arguments.get(index) {
             Some(Val::Node(schema)) => this.opaque(*schema),
             Some(Val::Atom(value)) => value.clone(),
@@ -628,21 +619,52 @@ impl Evaluator {
         Err(self.error_at(Code::Eval, pos, message))
     }
 
+    /// The value of a node as plain data; what is not concrete stays a handle.
+    fn bare(&mut self, node: NodeId, depth: u32) -> Value {
+        let original = node;
+        let Ok(node) = self.default_node(node, Pos::NONE) else { return self.opaque(original) };
+        let slot = self.node(node);
+        if let Some(atom) = &slot.scalar.atom {
+            return atom.clone();
+        }
+        if depth > 100 || slot.error.is_some() {
+            return self.opaque(node);
+        }
+        match slot.base {
+            Base::Struct => {
+                let mut fields = Vec::new();
+                for (label, arc) in self.ordered_arcs(node) {
+                    if label.is_regular() && self.node(arc).arc == ArcKind::Member {
+                        fields.push((self.labels.text(label), self.bare(arc, depth + 1)));
+                    }
+                }
+                Value::Struct(fields.into())
+            }
+            Base::List => {
+                let arcs = self.ordered_arcs(node);
+                Value::list(arcs.into_iter().map(|(_, arc)| self.bare(arc, depth + 1)).collect::<Vec<_>>())
+            }
+            _ => self.opaque(node),
+        }
+    }
+
     fn node_for(&mut self, value: &Value) -> NodeId {
         match value {
             Value::Opaque(handle) => {
                 self.opaque.get(handle.0 as usize).copied().unwrap_or(self.root)
             }
+            composite if contains_opaque(composite) => match self.returned(composite.clone()) {
+                Val::Node(node) => node,
+                Val::Atom(_) | Val::Function(_) => self.root,
+            },
             plain => self.data_node(plain.clone()),
         }
     }
 
     /// A fresh node that unifies the given ones.
     fn unified(&mut self, parts: &[NodeId]) -> NodeId {
-        let node = self.new_node(self.current, Label::index(0));
+        let node = self.detached();
         let slot = self.node_mut(node);
-        slot.anonymous = true;
-        slot.drop_parent_requirements = true;
         slot.no_sharing = true;
         for (index, part) in parts.iter().enumerate() {
             let info = CloseInfo::default().keyed(index as u64);
@@ -694,10 +716,8 @@ impl Host for Evaluator {
         result: &str,
     ) -> Result<Value, Failure> {
         let template = self.node_for(template);
-        let node = self.new_node(self.current, Label::index(0));
+        let node = self.detached();
         let slot = self.node_mut(node);
-        slot.anonymous = true;
-        slot.drop_parent_requirements = true;
         slot.no_sharing = true;
         let info = CloseInfo::default();
         slot.conjuncts.push(Conjunct { source: Source::Node(template), env: super::NO_ENV, info });

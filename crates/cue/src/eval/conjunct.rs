@@ -75,13 +75,14 @@ impl Evaluator {
             self.node_mut(node).closed_recursive = true;
         }
         self.mark_non_cyclic(node, conjunct.info);
+        if let Err(error) = self.deeper(|this| this.schedule_source(node, conjunct)) {
+            self.add_error(node, error);
+        }
+    }
+
+    fn schedule_source(&mut self, node: NodeId, conjunct: Conjunct) {
         match conjunct.source {
-            Source::Expr(expr) => {
-                let scheduled = self.deeper(|this| this.schedule_expr(node, expr, conjunct));
-                if let Err(error) = scheduled {
-                    self.add_error(node, error);
-                }
-            }
+            Source::Expr(expr) => self.schedule_expr(node, expr, conjunct),
             Source::Struct(literal) => self.schedule_struct(node, literal, conjunct),
             Source::Data(value) => {
                 self.unshare(node);
@@ -537,7 +538,7 @@ impl Evaluator {
             && !slot.is_disjunct
             && !slot.has_struct
             && slot.error.is_none()
-            && !other.anonymous
+            && !other.rootless
             && !other.is_disjunct
             && conjunct.info.cycle != CycleKind::Cyclic
             && !(slot.closed_recursive && !other.closed_recursive);

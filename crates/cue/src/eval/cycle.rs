@@ -12,6 +12,10 @@ use crate::diagnostic::Code;
 use crate::ir::ExprId;
 use crate::token::Pos;
 
+/// Cyclic references followed in a row. Data that feeds a recursive schema does not count, so
+/// this only bounds computed recursion.
+const MAX_ROUNDS: u8 = 8;
+
 /// One followed reference; a linked list through `next`, zero ends it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reference {
@@ -48,6 +52,9 @@ impl Evaluator {
         if self.is_ancestor(node, target) {
             info.cycle = CycleKind::Cyclic;
             info.is_cyclic = true;
+            if self.too_many_rounds(node, &mut info) {
+                return Followed::Skip;
+            }
             let slot = self.node_mut(node);
             slot.has_cyclic = true;
             slot.has_ancestor_cycle = true;
@@ -86,7 +93,7 @@ impl Evaluator {
                 }
                 return self.mark_cyclic_path(node, target, conjunct, info);
             }
-            if same_node && reference.expr == expr && self.node(target).anonymous {
+            if same_node && reference.expr == expr && self.node(target).rootless {
                 return self.mark_cyclic_path(node, target, conjunct, info);
             }
             cursor = reference.next;
@@ -121,6 +128,9 @@ impl Evaluator {
     ) -> Followed {
         info.cycle = CycleKind::Cyclic;
         info.is_cyclic = true;
+        if self.too_many_rounds(node, &mut info) {
+            return Followed::Skip;
+        }
         let slot = self.node_mut(node);
         slot.has_cyclic = true;
         if !slot.has_non_cyclic && !slot.has_non_cycle {
@@ -130,18 +140,32 @@ impl Evaluator {
         Followed::Go(info)
     }
 
+    /// Ends recursion that feeds itself through expressions, which have no place in the tree.
+    fn too_many_rounds(&mut self, node: NodeId, info: &mut CloseInfo) -> bool {
+        info.rounds = info.rounds.saturating_add(1);
+        if info.rounds <= MAX_ROUNDS {
+            return false;
+        }
+        self.report_structural_cycle(node);
+        true
+    }
+
     /// Whether `target` is being evaluated around `node` or is one of its ancestors.
     pub(crate) fn is_ancestor(&self, node: NodeId, target: NodeId) -> bool {
         if self.has_depth_cycle(target) {
             return true;
         }
         let target = self.deref(target);
-        let mut parent = self.node(node).parent;
-        while !parent.is_none() {
-            if self.deref(parent) == target {
+        let mut cursor = node;
+        // What is outside the tree has no ancestors in it.
+        while !self.node(cursor).anonymous {
+            cursor = self.node(cursor).parent;
+            if cursor.is_none() {
+                return false;
+            }
+            if self.deref(cursor) == target {
                 return true;
             }
-            parent = self.node(parent).parent;
         }
         false
     }

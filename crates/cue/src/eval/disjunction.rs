@@ -72,8 +72,7 @@ impl Evaluator {
         if self.node(node).disjunctions.is_empty() {
             return;
         }
-        let failed = self.node(node).error.is_some_and(|e| !self.error(e).code.is_temporary());
-        if failed {
+        if self.node(node).error.is_some() {
             return;
         }
         let pending = self.node(node).disjunctions.clone();
@@ -455,6 +454,7 @@ impl Evaluator {
         let (conjuncts, arc, metas) =
             (original.conjuncts.clone(), original.arc, original.metas.clone());
         let (anonymous, drop_parent) = (original.anonymous, original.drop_parent_requirements);
+        let (rootless, depth) = (original.rootless, original.depth);
         let closed_once = original.closed_once;
         let slot = self.node_mut(node);
         slot.conjuncts = conjuncts;
@@ -464,6 +464,8 @@ impl Evaluator {
         slot.is_disjunct = true;
         slot.no_sharing = true;
         slot.anonymous = anonymous;
+        slot.rootless = rootless;
+        slot.depth = depth;
         slot.drop_parent_requirements = drop_parent;
         slot.closed_once = closed_once;
         let saved = std::mem::replace(&mut self.node_mut(owner).disjunct, node);

@@ -57,7 +57,7 @@ impl Evaluator {
 
     fn plain_resolved(&mut self, node: NodeId, original: NodeId, depth: u32) -> Result<Value, ErrId> {
         let slot = self.node(node);
-        if let Some(error) = slot.error.or(slot.child_error) {
+        if let Some(error) = slot.error {
             return Err(error);
         }
         if let Some(atom) = &slot.scalar.atom {

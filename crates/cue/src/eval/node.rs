@@ -84,6 +84,9 @@ pub(crate) struct CloseInfo {
     pub(crate) from_embed: bool,
     pub(crate) cycle: CycleKind,
     pub(crate) is_cyclic: bool,
+    /// How often a cyclic reference was followed all the same, because other conjuncts gave
+    /// structure.
+    pub(crate) rounds: u8,
     /// Head of the list of references followed so far.
     pub(crate) refs: u32,
     /// Identity of the conjunct, stable across evaluations of alternatives.
@@ -227,6 +230,8 @@ pub(crate) struct Node {
     pub(crate) finalizing: bool,
     /// Outside the tree: the value of an expression.
     pub(crate) anonymous: bool,
+    /// At or below a node outside the tree.
+    pub(crate) rootless: bool,
     pub(crate) is_disjunct: bool,
     pub(crate) has_struct: bool,
     /// Has a regular field or is a plain literal: must be a struct.
@@ -279,6 +284,7 @@ impl Node {
             settling: false,
             finalizing: false,
             anonymous: false,
+            rootless: false,
             is_disjunct: false,
             has_struct: false,
             is_struct: false,

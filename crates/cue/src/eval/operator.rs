@@ -162,6 +162,18 @@ impl Evaluator {
         pos: Pos,
     ) -> Option<Result<Val, ErrId>> {
         let (left_items, right_items) = (self.list_items(left), self.list_items(right));
+        if self.strict && (left_items.is_some() || right_items.is_some()) {
+            let (what, instead) = match (op, &left_items, &right_items) {
+                (BinaryOp::Add, Some(_), Some(_)) => ("Addition", "Concat"),
+                (BinaryOp::Multiply, _, _) => ("Multiplication", "Repeat"),
+                _ => return None,
+            };
+            let message = format!(
+                "{what} of lists is superseded by list.{instead}; \
+                 see https://cuelang.org/e/v0.11-list-arithmetic"
+            );
+            return Some(Err(self.error_at(Code::Eval, pos, message)));
+        }
         let items = match (op, left_items, right_items) {
             (BinaryOp::Add, Some(mut items), Some(more)) => {
                 items.extend(more);
@@ -174,7 +186,6 @@ impl Evaluator {
         if items.len() > self.budget.output {
             return Some(Err(self.exhaust("output")));
         }
-        let _ = pos;
         Some(Ok(self.returned(Value::List(items.into()))))
     }
 

@@ -108,6 +108,15 @@ impl Evaluator {
         };
         let node = self.default_node(node, pos)?;
         let slot = self.node(node);
+        if slot.status == Status::Final {
+            // Once a struct is known to be broken, so is every selection from it.
+            if let Some(error) = slot.child_error {
+                if !self.error(error).code.is_temporary() {
+                    return Err(error);
+                }
+            }
+        }
+        let slot = self.node(node);
         if matches!(slot.base, Base::Struct | Base::List) || slot.has_struct || slot.list.is_some() {
             return Ok(node);
         }

@@ -82,7 +82,7 @@ impl Evaluator {
                 out.push('}');
             }
             Base::List => self.source_list(out, node, options, indent),
-            Base::Scalar | Base::Unset if self.node(node).has_struct => {
+            Base::Unset if self.node(node).has_struct => {
                 out.push_str("{\n");
                 self.source_fields(out, node, options, indent + 1);
                 push_tabs(out, indent);

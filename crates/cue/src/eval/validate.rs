@@ -59,7 +59,7 @@ impl Evaluator {
     ) {
         let original = node;
         let mut node = self.deref(node);
-        if let Base::Disjunction(_) = self.node(node).base {
+        if matches!(self.node(node).base, Base::Disjunction(_)) && self.node(node).error.is_none() {
             if !options.concrete {
                 return;
             }
