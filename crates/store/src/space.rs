@@ -339,3 +339,37 @@ fn ring(bells: Vec<Arc<Notify>>) {
         bell.notify_waiters();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::write::{Action, Expected};
+
+    #[test]
+    fn what_the_history_no_longer_needs_is_garbage() {
+        let options = Options {
+            history_events: 1,
+            ..Options::default()
+        };
+        let content = Content::new("hub".into(), FIRST_REVISION);
+        let space = Space::stored(content, Arc::new(options));
+        let write = |key, action| {
+            let intent = Intent {
+                key,
+                action,
+                expected: Expected::Any,
+            };
+            space.write_through(&intent, |_| ()).unwrap().modified
+        };
+        write("kept", Action::Put);
+        let replaced = write("a", Action::Put);
+        let deleted = write("a", Action::Put);
+        let deletion = write("a", Action::Delete);
+        assert!(space.take_garbage(2).is_none());
+        write("b", Action::Put);
+        let garbage = space.take_garbage(1).unwrap();
+        assert_eq!(garbage.revisions, [replaced, deleted, deletion]);
+        assert_eq!(garbage.compacted, deletion);
+        assert!(space.take_garbage(1).is_none());
+    }
+}

@@ -94,49 +94,44 @@ pub(super) fn open(path: &Path, file: &GuardedFile) -> Result<Database, OpenErro
     if file.is_empty() {
         return Err(corrupt("the file is empty"));
     }
-    let last_is_whole = demand_verification(file).map_err(|source| OpenError::Io {
+    demand_verification(file).map_err(|source| OpenError::Io {
         action: "read",
         path: path.to_owned(),
         source,
     })?;
     let mut builder = builder();
-    builder.set_repair_callback(move |session| {
-        // The database is about to verify the latest commit if nothing has been done yet, and to
-        // take it back if only that has been done.
-        let takes_back = session.progress() > 0.0 && session.progress() < VERIFIED;
-        if takes_back && last_is_whole {
-            session.abort();
+    builder.set_repair_callback(|session| {
+        if session.progress() > 0.0 && session.progress() < VERIFIED {
+            tracing::warn!("the latest commit is incomplete, going back to the one before");
         }
     });
-    catch(path, || match builder.create_with_backend(file.clone()) {
-        Ok(database) => Ok(database),
-        Err(redb::DatabaseError::RepairAborted) => Err(corrupt("its checksums do not match")),
-        Err(error) => Err(unreadable(path)(error)),
+    catch(path, || {
+        let opened = builder.create_with_backend(file.clone());
+        opened.map_err(unreadable(path))
     })
 }
 
-/// The progress that the database reports when the commit it opens has been verified.
+/// The progress that the database reports when the commit it opens has been verified. Before, it
+/// reports that it begins, and then only that it has to go back to the commit before.
 const VERIFIED: f64 = 0.6;
 
-/// Makes the database verify all checksums when it is opened, and tells whether its latest commit
-/// is known to have been written completely.
+/// Makes the database verify all checksums when it is opened.
 ///
-/// The database trusts a file that was closed, and asserts what it then finds; a file left by a
-/// crash it verifies first. It tells them apart by a flag in its header (redb: docs/design.md, "god
-/// byte"): the latest commit was written in two phases, as the one at closing is. Without the flag
-/// that commit may be incomplete, and is taken back if it is: nobody has been told of it.
-fn demand_verification(file: &GuardedFile) -> io::Result<bool> {
+/// A file left by a crash it verifies, and goes back by one commit if the latest is incomplete:
+/// nobody has been told of that one. A file that was closed it trusts, and asserts what it then
+/// finds. It tells them apart by a flag in its header (redb: docs/design.md, "god byte"), which says
+/// that the latest commit was written in two phases. Only the commits at closing and after a repair
+/// are, and those change no data, so that nothing is lost if the flag is not believed.
+fn demand_verification(file: &GuardedFile) -> io::Result<()> {
     const FLAGS_OFFSET: u64 = 9;
     const TWO_PHASE_COMMIT: u8 = 4;
     let mut flags = [0];
     match file.read(FLAGS_OFFSET, &mut flags) {
-        Ok(()) => {}
+        Ok(()) => file.write(FLAGS_OFFSET, &[flags[0] & !TWO_PHASE_COMMIT]),
         // The database says better what is wrong with such a file.
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(true),
-        Err(error) => return Err(error),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(()),
+        Err(error) => Err(error),
     }
-    file.write(FLAGS_OFFSET, &[flags[0] & !TWO_PHASE_COMMIT])?;
-    Ok(flags[0] & TWO_PHASE_COMMIT != 0)
 }
 
 fn builder() -> Builder {
