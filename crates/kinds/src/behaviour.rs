@@ -12,12 +12,24 @@
 
 use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::meta::MetaRules;
 use crate::normalize::{normalize, zero};
 use crate::value::{Fill, at, object, remove, restore, same};
 use crate::{Creation, Generation, NameRule, Resource, meta};
+
+/// An object of the kind that nobody has set anything in, as Kubernetes would write it: what is there
+/// belongs to no field manager.
+pub fn blank(resource: &Resource) -> Value {
+    let mut object = Value::Object(Map::new());
+    normalize(&resource.schema(), &mut object);
+    if let Value::Object(fields) = &mut object {
+        fields.remove("apiVersion");
+        fields.remove("kind");
+    }
+    object
+}
 
 /// Fills in what the user left out, and writes the rest as Kubernetes would.
 pub fn default(resource: &Resource, object: &mut Value) {

@@ -39,7 +39,7 @@ mod table;
 mod value;
 
 pub use behaviour::{
-    default, from_storage, prepare_for_create, prepare_for_part_update, prepare_for_update,
+    blank, default, from_storage, prepare_for_create, prepare_for_part_update, prepare_for_update,
     to_storage, validate, validate_part,
 };
 pub use catalog::type_schema;
