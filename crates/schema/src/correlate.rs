@@ -3,10 +3,13 @@
 //! Ratcheting ([`crate::validate`]) and transition rules ([`crate::rules`]) both rest on it. Items of
 //! other lists have no counterpart, because nothing tells which is which.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use crate::model::{ListType, Schema};
 use crate::number::deep_equal;
+use crate::text;
 
 /// A value with the one it replaces.
 #[derive(Debug, Clone, Copy)]
@@ -33,15 +36,19 @@ impl<'a> Correlated<'a> {
         Some(Correlated { new, old, schema })
     }
 
-    /// The item at `index` of a keyed list, if the old list has one with the same keys.
-    pub(crate) fn index(&self, index: usize) -> Option<Correlated<'a>> {
+    /// The items of a keyed list.
+    pub(crate) fn items(&self) -> Option<CorrelatedItems<'a>> {
         let ListType::Map(keys) = &self.schema.list_type else {
             return None;
         };
-        let new = self.new.as_array()?.get(index)?;
-        let old = find_by_keys(self.old.as_array()?, keys, new)?;
+        let (Value::Array(_), Value::Array(old)) = (self.new, self.old) else {
+            return None;
+        };
         let schema = self.schema.items.as_deref()?;
-        Some(Correlated { new, old, schema })
+        Some(CorrelatedItems {
+            old: KeyedItems::new(old, keys),
+            schema,
+        })
     }
 
     /// Whether nothing changed. Reordering a keyed list is no change; a field that the schema does
@@ -52,11 +59,13 @@ impl<'a> Correlated<'a> {
                 if new.len() != old.len() {
                     return false;
                 }
-                match self.schema.list_type {
-                    ListType::Map(_) => (0..new.len())
-                        .all(|index| self.index(index).is_some_and(|child| child.is_unchanged())),
-                    _ => deep_equal(self.new, self.old),
+                if !matches!(self.schema.list_type, ListType::Map(_)) {
+                    return deep_equal(self.new, self.old);
                 }
+                let items = self.items();
+                let counterpart = |item| items.as_ref().and_then(|items| items.find(item));
+                new.iter()
+                    .all(|item| counterpart(item).is_some_and(|child| child.is_unchanged()))
             }
             (Value::Object(new), Value::Object(old)) => {
                 new.len() == old.len()
@@ -69,28 +78,93 @@ impl<'a> Correlated<'a> {
     }
 }
 
-/// The first item whose keys have the values of those of `wanted`; keys have to be scalars.
-pub(crate) fn find_by_keys<'a>(
-    items: &'a [Value],
-    keys: &[String],
-    wanted: &Value,
-) -> Option<&'a Value> {
-    let wanted = wanted.as_object()?;
-    if keys.is_empty()
-        || !keys
-            .iter()
-            .all(|key| wanted.get(key).is_some_and(is_scalar))
-    {
-        return None;
+/// The items of a keyed list, each with the one it replaces.
+#[derive(Debug)]
+pub(crate) struct CorrelatedItems<'a> {
+    old: KeyedItems<'a>,
+    schema: &'a Schema,
+}
+
+impl<'a> CorrelatedItems<'a> {
+    /// The new item `new`, if the old list has one with the same keys.
+    pub(crate) fn find(&self, new: &'a Value) -> Option<Correlated<'a>> {
+        let old = self.old.find(new)?;
+        Some(Correlated {
+            new,
+            old,
+            schema: self.schema,
+        })
     }
-    let same = |item: &Map<String, Value>| {
-        keys.iter()
-            .all(|key| match (item.get(key), wanted.get(key)) {
-                (Some(left), Some(right)) => deep_equal(left, right),
-                _ => false,
-            })
-    };
-    items.iter().find(|item| item.as_object().is_some_and(same))
+}
+
+/// The items of a list by their keys.
+#[derive(Debug)]
+pub(crate) struct KeyedItems<'a> {
+    keys: &'a [String],
+    items: &'a [Value],
+    /// Made for lists that are too long to be searched again and again.
+    index: Option<HashMap<String, &'a Value>>,
+}
+
+impl<'a> KeyedItems<'a> {
+    /// Up to here searching is faster than making an index.
+    const FEW: usize = 8;
+
+    pub(crate) fn new(items: &'a [Value], keys: &'a [String]) -> Self {
+        let index = (items.len() > Self::FEW).then(|| {
+            let mut index = HashMap::with_capacity(items.len());
+            for item in items {
+                if let Some(identity) = identity(item, keys) {
+                    // Of several items with the same keys the first counts.
+                    index.entry(identity).or_insert(item);
+                }
+            }
+            index
+        });
+        Self { keys, items, index }
+    }
+
+    /// The first item whose keys have the values of those of `wanted`; keys have to be scalars.
+    pub(crate) fn find(&self, wanted: &Value) -> Option<&'a Value> {
+        if let Some(index) = &self.index {
+            return index.get(&identity(wanted, self.keys)?).copied();
+        }
+        let wanted = wanted.as_object()?;
+        let has_keys = self
+            .keys
+            .iter()
+            .all(|key| wanted.get(key).is_some_and(is_scalar));
+        if self.keys.is_empty() || !has_keys {
+            return None;
+        }
+        let same = |item: &Map<String, Value>| {
+            self.keys
+                .iter()
+                .all(|key| match (item.get(key), wanted.get(key)) {
+                    (Some(left), Some(right)) => deep_equal(left, right),
+                    _ => false,
+                })
+        };
+        self.items
+            .iter()
+            .find(|item| item.as_object().is_some_and(same))
+    }
+}
+
+/// What tells an item apart, as text; `None` if a key is missing or no scalar.
+fn identity(item: &Value, keys: &[String]) -> Option<String> {
+    let fields = item.as_object()?;
+    let mut identity = String::new();
+    for key in keys {
+        let value = fields.get(key).filter(|value| is_scalar(value))?;
+        // An integer and a float are different even if they print alike.
+        if matches!(value, Value::Number(number) if number.is_f64()) {
+            identity.push('.');
+        }
+        identity.push_str(&text::json(value));
+        identity.push('\0');
+    }
+    (!keys.is_empty()).then_some(identity)
 }
 
 fn is_scalar(value: &Value) -> bool {
@@ -100,6 +174,39 @@ fn is_scalar(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+
+    #[test]
+    fn long_and_short_lists_are_searched_alike() {
+        let keys = ["k".to_owned(), "n".to_owned()];
+        let item = |k: &str, n: Value, v: usize| json!({"k": k, "n": n, "v": v});
+        let mut items = vec![
+            item("a", json!(1), 0),
+            item("a", json!(1), 1),
+            item("a", json!(1.0), 2),
+            item("a", json!({}), 3),
+            json!({"k": "a"}),
+            json!(null),
+        ];
+        let wanted = items.clone();
+        let positions = |items: &[Value]| -> Vec<Option<Value>> {
+            let keyed = KeyedItems::new(items, &keys);
+            wanted
+                .iter()
+                .map(|wanted| keyed.find(wanted).map(|item| item["v"].clone()))
+                .collect()
+        };
+        let expected = [
+            Some(json!(0)),
+            Some(json!(0)),
+            Some(json!(2)),
+            None,
+            None,
+            None,
+        ];
+        assert_eq!(positions(&items), expected);
+        items.extend((0..20).map(|n| item("b", json!(n), 9)));
+        assert_eq!(positions(&items), expected);
+    }
 
     use super::*;
     use crate::parse;

@@ -6,6 +6,7 @@
 //!
 //! Empty values are left as they are: which of them a kind omits is the kind's own knowledge.
 
+mod names;
 mod scalar;
 
 pub(crate) use scalar::days_in;
@@ -165,9 +166,12 @@ impl Decoder {
             match schema.properties.get(key) {
                 Some(_) if field.is_null() => dropped.push(key.clone()),
                 Some(property) => {
+                    let depth = self.fields.len();
+                    let embedded = names::embedded(&self.structure, key);
+                    self.fields.extend(embedded.map(str::to_owned));
                     self.fields.push(key.clone());
                     self.value(field, property)?;
-                    self.fields.pop();
+                    self.fields.truncate(depth);
                 }
                 None if schema.preserve_unknown_fields => {}
                 None => {
@@ -237,6 +241,10 @@ impl Decoder {
 
     fn mismatch(&self, value: &Value, expected: &str) -> DecodeError {
         let fields: Vec<&str> = self.fields.iter().map(String::as_str).collect();
+        let named = fields
+            .last()
+            .and_then(|field| names::text_type(&self.structure, field));
+        let expected = named.filter(|_| expected == "string").unwrap_or(expected);
         Mismatch::new(value, &self.structure, &fields, expected).into()
     }
 }

@@ -1,7 +1,7 @@
 //! May a CustomResourceDefinition have this schema? Everything that is checked when one is created.
 //!
 //! [`check`] answers with the field errors of kube-apiserver: unsupported keywords, structure
-//! ([`crate::structural`]), defaults that are valid and pruned, and combinations of extensions.
+//! (types everywhere), defaults that are valid and pruned, and combinations of extensions.
 
 mod defaults;
 

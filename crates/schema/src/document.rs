@@ -2,7 +2,7 @@
 //!
 //! [`Document::parse`] reads JSON the way the API server decodes it: types are checked, `null` is
 //! absence, unknown keywords are dropped and named. Whether the schema is acceptable is judged in
-//! [`crate::structural`] and [`crate::definition`]; [`Document::to_schema`] makes the compact tree
+//! [`crate::definition`]; [`Document::to_schema`] makes the compact tree
 //! that requests are served with.
 
 use std::collections::BTreeMap;

@@ -17,7 +17,7 @@ use crate::field_path::{self, Brackets};
 use crate::model::{Rule, Schema};
 use crate::publish;
 
-pub(crate) use run::{Outcome, run};
+pub(crate) use run::run;
 
 /// The rules of a schema and of those inside it.
 #[derive(Debug)]

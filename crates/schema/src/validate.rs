@@ -155,17 +155,21 @@ impl Validator {
         findings
     }
 
-    fn check_array(
+    fn check_array<'a>(
         &self,
-        items: &[Value],
+        items: &'a [Value],
         place: &Place<'_>,
-        change: Option<Correlated<'_>>,
+        change: Option<Correlated<'a>>,
     ) -> Findings {
         let mut findings = Findings::default();
         if let Some(validator) = &self.items {
+            let correlated = change.and_then(|change| change.items());
             for (index, item) in items.iter().enumerate() {
                 let place = place.index(index);
-                findings.merge(match change.and_then(|change| change.index(index)) {
+                let change = correlated
+                    .as_ref()
+                    .and_then(|correlated| correlated.find(item));
+                findings.merge(match change {
                     Some(change) => validator.ratchet(change, &place),
                     None => validator.run(item, &place, None),
                 });

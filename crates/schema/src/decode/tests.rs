@@ -234,3 +234,32 @@ fn nulls_vanish_from_fields_and_become_zero_values_in_lists_and_maps() {
         &[],
     );
 }
+
+#[test]
+fn structs_that_only_go_knows_are_named() {
+    let probe = Schema {
+        properties: [("exec".to_owned(), Arc::new(node(Type::Object)))].into(),
+        type_name: Some("io.k8s.api.core.v1.Probe".into()),
+        ..node(Type::Object)
+    };
+    let spec = Schema {
+        properties: [
+            ("restartPolicy".to_owned(), Arc::new(node(Type::String))),
+            ("probe".to_owned(), Arc::new(probe)),
+        ]
+        .into(),
+        type_name: Some("io.k8s.api.core.v1.PodSpec".into()),
+        ..node(Type::Object)
+    };
+    let error = |mut body: Value| decode(&mut body, &spec, "PodSpec").unwrap_err().to_string();
+    assert_eq!(
+        error(json!({"restartPolicy": 3})),
+        "json: cannot unmarshal number into Go struct field PodSpec.restartPolicy of type \
+         v1.RestartPolicy"
+    );
+    assert_eq!(
+        error(json!({"probe": {"exec": 3}})),
+        "json: cannot unmarshal number into Go struct field Probe.probe.ProbeHandler.exec of type \
+         map[string]interface {}"
+    );
+}

@@ -4,7 +4,7 @@ use bellwether_cel::{Budget, EvalError, Program, Vars};
 use serde_json::Value;
 
 use super::{CompiledRule, Prepared, RuleTree, describe, present};
-use crate::correlate::{Correlated, find_by_keys};
+use crate::correlate::{Correlated, KeyedItems};
 use crate::field::{FieldError, FieldErrorKind, FieldPath};
 use crate::model::{ListType, Rule, Schema, Type};
 use crate::text;
@@ -97,12 +97,13 @@ impl<'a> Ratchet<'a> {
         }
     }
 
-    fn index(self, index: usize) -> Self {
+    /// For an item of a list; `change` is what it is a change of, if the list has keys.
+    fn item(self, change: Option<Correlated<'a>>) -> Self {
         let Some(current) = self.current else {
             return self;
         };
         Self {
-            current: current.index(index),
+            current: change,
             nearest: Some(current),
         }
     }
@@ -117,12 +118,12 @@ struct Runner<'b> {
 
 // Recursion follows the tree, which has the depth of its schema.
 impl Runner<'_> {
-    fn tree(
+    fn tree<'a>(
         &mut self,
         tree: &RuleTree,
-        schema: &Schema,
+        schema: &'a Schema,
         path: &FieldPath<'_>,
-        subject: Subject<'_>,
+        subject: Subject<'a>,
     ) {
         if subject.value.is_null() {
             return;
@@ -133,14 +134,20 @@ impl Runner<'_> {
                 let (Some(tree), Some(schema_of_items)) = (&tree.items, &schema.items) else {
                     return;
                 };
+                let old_items = match (&schema.list_type, subject.old) {
+                    (ListType::Map(keys), Some(Value::Array(old))) => {
+                        Some(KeyedItems::new(old, keys))
+                    }
+                    _ => None,
+                };
                 for (index, item) in items.iter().enumerate() {
-                    let old = match (&schema.list_type, subject.old) {
-                        (ListType::Map(keys), Some(Value::Array(old))) => {
-                            find_by_keys(old, keys, item)
-                        }
-                        _ => None,
-                    };
-                    let ratchet = subject.ratchet.index(index);
+                    let old = old_items.as_ref().and_then(|items| items.find(item));
+                    let change = old.map(|old| Correlated {
+                        new: item,
+                        old,
+                        schema: schema_of_items,
+                    });
+                    let ratchet = subject.ratchet.item(change);
                     let subject = Subject {
                         value: item,
                         old,
@@ -173,12 +180,12 @@ impl Runner<'_> {
         }
     }
 
-    fn child(
+    fn child<'a>(
         &mut self,
         tree: &RuleTree,
-        schema: &Schema,
+        schema: &'a Schema,
         path: &FieldPath<'_>,
-        subject: Subject<'_>,
+        subject: Subject<'a>,
     ) {
         if !self.stopped {
             self.tree(tree, schema, path, subject);

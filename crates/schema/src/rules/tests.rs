@@ -1,6 +1,7 @@
 use bellwether_cel::Budget;
 use serde_json::json;
 
+use super::run::Outcome;
 use super::*;
 use crate::correlate::Correlated;
 use crate::field::FieldPath;
