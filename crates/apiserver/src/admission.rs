@@ -18,7 +18,6 @@ fn resource(cx: &RequestContext) -> (&str, &str) {
 
 /// Checks and completes an object that is about to be created.
 pub(crate) fn on_create(cx: &RequestContext, object: &mut Value) -> Result<(), ApiError> {
-    check_namespace(cx, object)?;
     match resource(cx) {
         ("", "services") => services::allocate(cx, object, None),
         ("apiextensions.k8s.io", "customresourcedefinitions") => {
@@ -84,7 +83,7 @@ pub(crate) fn after_write(cx: &RequestContext) {
 }
 
 /// Objects are created in namespaces that exist and stay.
-fn check_namespace(cx: &RequestContext, object: &Value) -> Result<(), ApiError> {
+pub(crate) fn check_namespace(cx: &RequestContext, object: &Value) -> Result<(), ApiError> {
     let Some(namespace) = cx.namespace.as_deref().filter(|_| cx.resource.namespaced) else {
         return Ok(());
     };

@@ -102,7 +102,22 @@ impl RequestBody {
         if self.bytes.is_empty() {
             return Ok(Value::Null);
         }
-        Ok(self.parse("DeleteOptions")?.0)
+        let options = match self.media_type()? {
+            MediaType::Json => {
+                let parsed = strict::parse(&self.bytes).map_err(|error| {
+                    ApiError::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+                })?;
+                parsed.value
+            }
+            MediaType::Yaml => self.parse("DeleteOptions")?.0,
+        };
+        match options["kind"].as_str() {
+            None | Some("" | "DeleteOptions") => Ok(options),
+            Some(kind) => {
+                let version = options["apiVersion"].as_str().unwrap_or_default();
+                Err(ApiError::bad_request(unregistered(kind, version)))
+            }
+        }
     }
 }
 
@@ -139,6 +154,9 @@ fn cannot_handle(resource: &Resource, why: &str) -> ApiError {
 
 /// An object may leave out its type; a wrong one is refused in Kubernetes' words.
 fn check_type(resource: &Resource, value: &mut Value) -> Result<(), ApiError> {
+    if value.is_null() {
+        *value = Value::Object(serde_json::Map::new());
+    }
     let Value::Object(fields) = value else {
         return Err(ApiError::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }} ({})",
@@ -149,8 +167,11 @@ fn check_type(resource: &Resource, value: &mut Value) -> Result<(), ApiError> {
     };
     let text = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
-    if !kind.is_empty() && kind != *resource.kind {
-        return Err(wrong_kind(resource, &api_version, &kind));
+    let other_kind = !kind.is_empty() && kind != *resource.kind;
+    let other_version = !api_version.is_empty() && api_version != *resource.api_version;
+    if other_kind || (other_version && !resource.is_custom() && !is_built_in(&api_version, &resource.kind)) {
+        let kind = if kind.is_empty() { &resource.kind } else { kind.as_str() };
+        return Err(wrong_kind(resource, &api_version, kind));
     }
     if !api_version.is_empty() && api_version != *resource.api_version {
         return Err(ApiError::bad_request(format!(
@@ -163,27 +184,34 @@ fn check_type(resource: &Resource, value: &mut Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn wrong_kind(resource: &Resource, api_version: &str, kind: &str) -> ApiError {
+fn is_built_in(api_version: &str, kind: &str) -> bool {
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    bellwether_kinds::find_kind(group, version, kind).is_some()
+}
+
+/// What Kubernetes says of a type that it does not know.
+fn unregistered(kind: &str, api_version: &str) -> String {
+    format!(
+        "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/runtime/scheme.go:111\""
+    )
+}
+
+fn wrong_kind(resource: &Resource, api_version: &str, kind: &str) -> ApiError {
+    let (_, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     let expected = &resource.kind;
     if let Source::Custom(_) = resource.source {
         return ApiError::bad_request(format!(
             "the kind in the data ({kind}) does not match the expected kind ({expected})"
         ));
     }
-    let why = if bellwether_kinds::resources()
-        .iter()
-        .any(|known| known.group == group && known.version == version && known.kind == kind)
-    {
+    let why = if is_built_in(api_version, kind) {
         let package = match &*resource.group {
             "" | "events.k8s.io" => "core",
             group => group.split('.').next().unwrap_or(group),
         };
         format!("converting ({version}.{kind}) to ({package}.{expected}): unknown conversion")
     } else {
-        format!(
-            "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
-        )
+        unregistered(kind, api_version)
     };
     ApiError::bad_request(format!(
         "{kind} in version \"{version}\" cannot be handled as a {expected}: {why}"

@@ -49,14 +49,15 @@ pub fn match_path(cx: &RequestContext, object: &mut Value) -> Result<(), ApiErro
         None => fields.remove("namespace"),
     };
     let Some(name) = name else { return Ok(()) };
-    let current = fields.get("name").and_then(Value::as_str).unwrap_or("");
-    if !current.is_empty() && current != name {
-        return Err(ApiError::bad_request(format!(
+    match fields.get("name").and_then(Value::as_str).unwrap_or("") {
+        "" => Err(ApiError::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        ))),
+        current if current != name => Err(ApiError::bad_request(format!(
             "the name of the object ({current}) does not match the name on the URL ({name})"
-        )));
+        ))),
+        _ => Ok(()),
     }
-    fields.insert("name".into(), name.into());
-    Ok(())
 }
 
 /// Sets uid and creation time, and removes what only the server sets later.
@@ -87,27 +88,31 @@ pub fn carry_over(object: &mut Value, live: &Value) {
     };
 }
 
-/// Checks the uid and revision that an update names against the live object.
-pub fn check_preconditions(
+/// Checks the uid that an update names against the live object.
+pub fn check_uid(
     subject: Subject<'_>,
     key: &str,
     object: &Value,
     live: &Value,
 ) -> Result<(), ApiError> {
-    let name = text(live, "name");
     let (uid, live_uid) = (text(object, "uid"), text(live, "uid"));
     if !uid.is_empty() && uid != live_uid {
         return Err(ApiError::conflict(
             subject,
-            name,
+            text(live, "name"),
             &format!(
                 "StorageError: invalid object, Code: 4, Key: /registry/{key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {live_uid}"
             ),
         ));
     }
+    Ok(())
+}
+
+/// Checks the revision that an update names against the live object.
+pub fn check_revision(subject: Subject<'_>, object: &Value, live: &Value) -> Result<(), ApiError> {
     let revision = text(object, "resourceVersion");
     if !revision.is_empty() && revision != "0" && revision != text(live, "resourceVersion") {
-        return Err(ApiError::stale(subject, name));
+        return Err(ApiError::stale(subject, text(live, "name")));
     }
     Ok(())
 }

@@ -23,8 +23,7 @@ pub(crate) enum Ownership {
 /// What the main part of an object with a status subresource cannot own.
 static STATUS: LazyLock<FieldSet> = LazyLock::new(|| fields(&json!({"f:status": {}})));
 /// What a status write cannot own.
-static ALL_BUT_STATUS: LazyLock<FieldSet> =
-    LazyLock::new(|| fields(&json!({"f:spec": {}, "f:metadata": {}})));
+static SPEC: LazyLock<FieldSet> = LazyLock::new(|| fields(&json!({"f:spec": {}})));
 
 fn fields(json: &Value) -> FieldSet {
     FieldSet::from_json(json).unwrap_or_default()
@@ -33,7 +32,7 @@ fn fields(json: &Value) -> FieldSet {
 fn reset_fields(cx: &RequestContext, part: Part) -> Option<&'static FieldSet> {
     match part {
         Part::Main if cx.resource.has_status() => Some(&STATUS),
-        Part::Status => Some(&ALL_BUT_STATUS),
+        Part::Status => Some(&SPEC),
         _ => None,
     }
 }
@@ -66,9 +65,6 @@ pub(crate) fn record_update(
     };
     if part == Part::Scale {
         forget_times_of_scale(&mut object);
-    }
-    if let Some(live) = live {
-        managed::keep_timestamps_of_unchanged(live, &mut object);
     }
     object
 }

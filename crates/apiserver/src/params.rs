@@ -253,7 +253,7 @@ impl WriteOptions {
             Some("Ignore") => FieldValidation::Ignore,
             Some("Strict") => FieldValidation::Strict,
             Some(other) => {
-                let known = ["Ignore", "Strict", "Warn"];
+                let known = ["", "Ignore", "Strict", "Warn"];
                 let path = FieldPath::new("fieldValidation");
                 errors.push(FieldError::not_supported(&path, other, &known));
                 FieldValidation::Warn
@@ -286,7 +286,8 @@ fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldErro
         if value == "All" {
             dry_run = true;
         } else {
-            errors.push(FieldError::not_supported(&FieldPath::new("dryRun"), value, &["All"]));
+            let path = FieldPath::new("dryRun");
+            errors.push(FieldError::not_supported(&path, serde_json::json!([value]), &["All"]));
         }
     }
     dry_run

@@ -130,7 +130,7 @@ impl Resource {
     /// What an object is before anybody has written to it, for telling who wrote what.
     pub(crate) fn blank(&self) -> &Value {
         self.blank.get_or_init(|| match &self.source {
-            Source::BuiltIn(_) => bellwether_patch::managed::blank(&self.schema()),
+            Source::BuiltIn(kind) => kinds::blank(kind),
             Source::Custom(_) => json!({}),
         })
     }

@@ -238,10 +238,8 @@ fn find_resource(
     if let Some(found) = resources.find(&target.group, &target.version, &target.resource) {
         return Ok(found.clone());
     }
-    let version_exists = resources
-        .iter()
-        .any(|known| *known.group == *target.group && *known.version == *target.version);
-    Err(if version_exists { ApiError::no_such_resource() } else { ApiError::no_such_path() })
+    let group_exists = resources.iter().any(|known| *known.group == *target.group);
+    Err(if group_exists { ApiError::no_such_resource() } else { ApiError::no_such_path() })
 }
 
 /// Whether the resource can be addressed and treated like that.
@@ -250,9 +248,12 @@ fn check_target(
     verb: Verb,
     target: &ResourcePath,
 ) -> Result<(), ApiError> {
-    let needs_namespace = resource.namespaced && (target.name.is_some() || verb == Verb::Create);
-    if needs_namespace && target.namespace.is_none() && !resource.is_virtual() {
+    let anywhere = resource.namespaced && target.namespace.is_none() && !resource.is_virtual();
+    if anywhere && target.name.is_some() {
         return Err(ApiError::no_such_resource());
+    }
+    if anywhere && verb == Verb::Create {
+        return Err(ApiError::method_not_allowed());
     }
     if !resource.namespaced && target.namespace.is_some() {
         return Err(ApiError::no_such_resource());

@@ -36,7 +36,9 @@ pub(crate) fn allocate(
         _ => taken.free_address(metadata::text(service, "uid")).to_string(),
     };
     service["spec"]["clusterIP"] = address.as_str().into();
-    service["spec"]["clusterIPs"] = json!([address]);
+    if live.is_none() {
+        service["spec"]["clusterIPs"] = json!([address]);
+    }
     if service["spec"]["ipFamilies"].is_null() {
         service["spec"]["ipFamilies"] = json!(["IPv4"]);
     }
@@ -44,6 +46,7 @@ pub(crate) fn allocate(
         service["spec"]["ipFamilyPolicy"] = "SingleStack".into();
     }
     if kind == "NodePort" || kind == "LoadBalancer" {
+        check_node_ports(cx, service, &taken)?;
         taken.assign_node_ports(service);
     }
     Ok(())
@@ -77,7 +80,9 @@ fn check_address(
     taken: &Taken,
     live: Option<&Value>,
 ) -> Result<(), ApiError> {
-    if given == "None" || live.is_some_and(|live| live["spec"]["clusterIP"] == *given) {
+    // Validation refuses to change an address; only a first one is ours to check.
+    let had_one = live.is_some_and(|live| !live["spec"]["clusterIP"].as_str().unwrap_or("").is_empty());
+    if given == "None" || had_one {
         return Ok(());
     }
     let why = match given.parse::<Ipv4Addr>() {
@@ -96,6 +101,32 @@ fn check_address(
     let path = path.child("clusterIPs");
     let error = FieldError::invalid(&path, json!([given]), why);
     Err(ApiError::invalid(cx.resource.kind_subject(), metadata::text(service, "name"), &[error]))
+}
+
+fn check_node_ports(cx: &RequestContext, service: &Value, taken: &Taken) -> Result<(), ApiError> {
+    let path = FieldPath::new("spec");
+    let path = path.child("ports");
+    let ports = service["spec"]["ports"].as_array().into_iter().flatten();
+    for (index, port) in ports.enumerate() {
+        let Some(given) = port["nodePort"].as_i64().filter(|port| *port != 0) else { continue };
+        let number = u16::try_from(given).ok();
+        let why = if !number.is_some_and(|number| NODE_PORTS.contains(&number)) {
+            format!(
+                "provided port is not in the valid range. The range of valid ports is {}-{}",
+                NODE_PORTS.start,
+                NODE_PORTS.end - 1
+            )
+        } else if number.is_some_and(|number| taken.node_ports.contains(&number)) {
+            "provided port is already allocated".to_owned()
+        } else {
+            continue;
+        };
+        let path = path.index(index);
+        let error = FieldError::invalid(&path.child("nodePort"), given, why);
+        let name = metadata::text(service, "name");
+        return Err(ApiError::invalid(cx.resource.kind_subject(), name, &[error]));
+    }
+    Ok(())
 }
 
 /// What the other services of the cluster have.

@@ -247,9 +247,10 @@ fn copy_field(value: &mut Value, live: &Value, field: &str) {
     }
 }
 
-/// A status write of a custom resource changes its status and nothing else.
+/// A status write of a custom resource changes its status, and who owns it, and nothing else.
 fn keep_only_status(value: &mut Value, live: &Value) {
     let mut result = live.clone();
     copy_field(&mut result, value, "status");
+    copy_field(&mut result["metadata"], &value["metadata"], "managedFields");
     *value = result;
 }

@@ -1,11 +1,12 @@
 //! The reviews that controllers and `kubectl auth can-i` send.
 
+use bellwether_schema::{FieldError, FieldPath};
 use serde_json::{Map, Value, json};
 
 use super::identity::Identity;
 use super::rbac::{Attributes, Decision, PolicyRule};
 use crate::context::RequestContext;
-use crate::status::ApiError;
+use crate::status::{ApiError, Subject};
 
 /// Fills in the status of a review of the authorization and authentication groups.
 pub(crate) fn review(cx: &RequestContext, mut object: Value) -> Result<Value, ApiError> {
@@ -62,9 +63,11 @@ fn access(
     let path = &spec["nonResourceAttributes"];
     let text = |value: &'_ Value| value.as_str().unwrap_or_default().to_owned();
     if resource.is_object() == path.is_object() {
-        return Err(ApiError::bad_request(
-            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
-        ));
+        let path = FieldPath::new("spec");
+        let path = path.child("resourceAttributes");
+        let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        let error = FieldError::invalid(&path, resource.clone(), detail);
+        return Err(invalid(cx, &[error]));
     }
     if !only_namespace.is_empty() && resource["namespace"] != only_namespace {
         return Err(ApiError::bad_request(format!(
@@ -88,6 +91,11 @@ fn access(
         },
     );
     Ok(status(&decision))
+}
+
+/// Reviews have neither kind nor name in Kubernetes' messages.
+fn invalid(cx: &RequestContext, errors: &[FieldError]) -> ApiError {
+    ApiError::invalid(Subject { group: &cx.resource.group, resource: "" }, "", errors)
 }
 
 fn status(decision: &Decision) -> Value {

@@ -66,7 +66,8 @@ fn validate_scope(scope: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldErr
 
 fn validate_versions(spec: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     let list = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
-    let path = path.child("versions");
+    let spec_path = path;
+    let path = spec_path.child("versions");
     let mut seen = Vec::new();
     for (index, version) in list.iter().enumerate() {
         let path = path.index(index);
@@ -83,7 +84,10 @@ fn validate_versions(spec: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldE
             let warning = version["deprecationWarning"].clone();
             errors.push(FieldError::invalid(&path.child("deprecationWarning"), warning, detail));
         }
-        validate_version(version, &path, errors);
+        let shared = Shared::of(list);
+        if index == 0 || !shared.everything() {
+            validate_version(version, &path, spec_path, &shared, errors);
+        }
     }
     let storage = list.iter().filter(|version| version["storage"] == true).count();
     if storage != 1 {
@@ -92,13 +96,45 @@ fn validate_versions(spec: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldE
     }
 }
 
-fn validate_version(version: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+/// What is the same in all versions: Kubernetes keeps it once, and reports it there.
+struct Shared {
+    schema: bool,
+    columns: bool,
+    subresources: bool,
+    selectable: bool,
+}
+
+impl Shared {
+    fn of(versions: &[Value]) -> Self {
+        let same = |field: &str| versions.windows(2).all(|pair| pair[0][field] == pair[1][field]);
+        Self {
+            schema: same("schema"),
+            columns: same("additionalPrinterColumns"),
+            subresources: same("subresources"),
+            selectable: same("selectableFields"),
+        }
+    }
+
+    fn everything(&self) -> bool {
+        self.schema && self.columns && self.subresources && self.selectable
+    }
+}
+
+fn validate_version(
+    version: &Value,
+    path: &FieldPath<'_>,
+    spec: &FieldPath<'_>,
+    shared: &Shared,
+    errors: &mut Vec<FieldError>,
+) {
     let has_status = version["subresources"].get("status").is_some();
-    let schema_path = path.child("schema");
+    let schema_path = if shared.schema { spec.child("validation") } else { path.child("schema") };
+    let own = |shared: bool| if shared { spec } else { path };
     match version["schema"].get("openAPIV3Schema") {
         None | Some(Value::Null) => {
-            let path = schema_path.child("openAPIV3Schema");
-            errors.push(FieldError::required(&path, "schemas are required"));
+            let path = path.child("schema");
+            let path = path.child("openAPIV3Schema");
+            errors.push(FieldError::required(&path, ""));
         }
         Some(schema) => match Document::parse(schema) {
             Ok((document, _)) => {
@@ -111,9 +147,9 @@ fn validate_version(version: &Value, path: &FieldPath<'_>, errors: &mut Vec<Fiel
             )),
         },
     }
-    validate_columns(&version["additionalPrinterColumns"], path, errors);
-    validate_scale(&version["subresources"], path, errors);
-    validate_selectable(&version["selectableFields"], path, errors);
+    validate_columns(&version["additionalPrinterColumns"], own(shared.columns), errors);
+    validate_scale(&version["subresources"], own(shared.subresources), errors);
+    validate_selectable(&version["selectableFields"], own(shared.selectable), errors);
 }
 
 fn validate_columns(columns: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
@@ -141,7 +177,7 @@ fn validate_columns(columns: &Value, path: &FieldPath<'_>, errors: &mut Vec<Fiel
             let detail = format!("must be one of {}", FORMATS.join(","));
             errors.push(FieldError::invalid(&path.child("format"), format, detail));
         }
-        validate_path(&column["jsonPath"], &path.child("jsonPath"), errors);
+        validate_path(&column["jsonPath"], &path.child("JSONPath"), errors);
     }
 }
 
@@ -199,7 +235,11 @@ fn validate_selectable(fields: &Value, path: &FieldPath<'_>, errors: &mut Vec<Fi
 fn validate_names(given: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     let path = path.child("names");
     let mut check = |field: &str, name: &str| {
-        for problem in names::label_1035(&name.to_lowercase()) {
+        // Kinds are written in capitals, and only their lower case has to be a name.
+        let kind = matches!(field, "kind" | "listKind");
+        let problems =
+            if kind { names::label_1035(&name.to_lowercase()) } else { names::label_1035(name) };
+        for problem in problems {
             errors.push(FieldError::invalid(&path.child(field), name, problem));
         }
     };
@@ -249,6 +289,10 @@ fn validate_stored_versions(definition: &Value, errors: &mut Vec<FieldError>) {
     let known: Vec<&str> = versions.map(|version| text(&version["name"])).collect();
     let path = FieldPath::new("status");
     let path = path.child("storedVersions");
+    if definition["status"]["storedVersions"].as_array().is_none_or(Vec::is_empty) {
+        let detail = "must have at least one stored version";
+        errors.push(FieldError::invalid(&path, Value::Null, detail));
+    }
     let stored = definition["status"]["storedVersions"].as_array().into_iter().flatten();
     for (index, name) in stored.map(text).enumerate() {
         if !known.contains(&name) {

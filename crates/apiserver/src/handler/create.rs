@@ -91,11 +91,13 @@ async fn create_named(
     let resource = &cx.resource;
     let uid = metadata::new_uid();
     metadata::initialize(&mut object, &uid, cx.now);
+    admission::check_namespace(cx, &object)?;
+    // Who wrote what is settled before the server adds what is its own.
+    let mut object = record_update(cx, Part::Main, object, None, ownership);
     let user = cx.identity.to_json();
     let creation = Creation { uid: &uid, now: cx.now, user: &user };
     resource.prepare_create(&mut object, &creation);
     admission::on_create(cx, &mut object)?;
-    let mut object = record_update(cx, Part::Main, object, None, ownership);
     let name = metadata::text(&object, "name").to_owned();
     let errors = resource.validate(Part::Main, &object, None);
     if !errors.is_empty() {

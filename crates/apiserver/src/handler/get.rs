@@ -11,7 +11,12 @@ use crate::status::ApiError;
 /// Answers `GET` of an object.
 pub(crate) async fn get(cx: &RequestContext) -> Result<Answer, ApiError> {
     if let Some(revision) = cx.query.get("resourceVersion") {
-        wait_for(&cx.cluster, parse_revision(revision)?).await?;
+        let parsed = parse_revision(revision).map_err(|_| {
+            ApiError::unexplained(format!(
+                "resourceVersion: Invalid value: \"{revision}\": strconv.ParseUint: parsing \"{revision}\": invalid syntax"
+            ))
+        })?;
+        wait_for(&cx.cluster, parsed).await?;
     }
     let entry = cx
         .cluster

@@ -1,6 +1,7 @@
 //! Patching an object in four ways: JSON patch, merge patch, strategic merge patch, apply.
 
 use bellwether_patch::{json_patch, merge, strategic};
+use bellwether_schema::{FieldError, FieldPath};
 use http::StatusCode;
 use serde_json::Value;
 
@@ -12,9 +13,9 @@ use crate::handler::get::not_found;
 use crate::handler::update::{Proposal, change};
 use crate::metadata;
 use crate::ownership::{self, Ownership};
-use crate::params::WriteOptions;
-use crate::resource::Part;
-use crate::status::ApiError;
+use crate::params::{FieldValidation, WriteOptions};
+use crate::resource::{Part, Resource};
+use crate::status::{ApiError, Subject};
 
 /// The patch types by their content type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,13 +61,27 @@ pub(crate) async fn patch(
     let mut warnings = Vec::new();
     let written = change(cx, part, &options, |live| {
         let patched = patch.apply(cx, live.clone())?;
+        let text = patched.to_string();
         let (object, found) =
-            decode_value(&cx.resource, patched, patch.duplicates.clone(), options.field_validation)?;
+            decode_value(&cx.resource, patched, patch.duplicates.clone(), options.field_validation)
+                .map_err(|error| undecodable(&cx.resource, &text, error))?;
         warnings = found;
         Ok(Proposal { object, ownership: ownership.clone() })
     })
     .await?;
     Ok(Reply { answer: written.answer(StatusCode::OK), warnings })
+}
+
+/// A patch whose result is no object of the kind.
+fn undecodable(resource: &Resource, patched: &str, error: ApiError) -> ApiError {
+    if resource.is_custom() {
+        return error;
+    }
+    let kind = &resource.kind;
+    let prefix = format!("{kind} in version \"{}\" cannot be handled as a {kind}: ", resource.version);
+    let why = error.message.strip_prefix(&prefix).unwrap_or(&error.message);
+    let field = FieldError::invalid(&FieldPath::new("patch"), patched, why);
+    ApiError::invalid(Subject { group: "", resource: "" }, "", &[field])
 }
 
 /// A parsed patch, ready to be applied as often as races demand.
@@ -85,11 +100,18 @@ enum ParsedPatch {
 
 impl Patch {
     pub(crate) fn parse(kind: PatchType, body: &RequestBody) -> Result<Self, ApiError> {
-        let parsed = bellwether_json::strict::parse(&body.bytes)
-            .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
+        let parsed = bellwether_json::strict::parse(&body.bytes).map_err(|error| {
+            ApiError::bad_request(match kind {
+                PatchType::Strategic => error.to_string(),
+                _ => format!("error decoding patch: {error}"),
+            })
+        })?;
         let expect_object = |value: Value| {
             if value.is_object() {
                 return Ok(value);
+            }
+            if value.is_null() {
+                return Err(ApiError::bad_request("Invalid JSON Patch"));
             }
             let what = json_type(&value);
             Err(ApiError::bad_request(format!(
@@ -145,13 +167,20 @@ async fn apply(
     body: &RequestBody,
     options: &WriteOptions,
 ) -> Result<Reply, ApiError> {
-    let (wanted, warnings) = decode_applied(cx, body, options)?;
+    let (wanted, warnings) = decode_applied(body, options.field_validation)?;
     let manager = options.field_manager.clone();
     let force = options.force.unwrap_or(false);
     let exists = cx.cluster.keyspace().get(&cx.key()?).is_some();
     if !exists {
         if part != Part::Main {
             return Err(not_found(cx));
+        }
+        let uid = metadata::text(&wanted, "uid");
+        if !uid.is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(ApiError::conflict(cx.resource.subject(), cx.name()?, &why));
         }
         let object = ownership::apply(cx, part, None, &wanted, &manager, force)?;
         let object = redecode(cx, object)?;
@@ -192,48 +221,33 @@ async fn apply_to_live(
 
 /// The result of a merge is defaulted and pruned as if it had been sent.
 fn redecode(cx: &RequestContext, object: Value) -> Result<Value, ApiError> {
-    let validation = crate::params::FieldValidation::Ignore;
+    let validation = FieldValidation::Ignore;
     Ok(decode_value(&cx.resource, object, Vec::new(), validation)?.0)
 }
 
-/// The applied configuration: YAML or JSON, with its type, without what an applier cannot own.
+/// The applied configuration: YAML or JSON. What is wrong with its type or its fields is found when
+/// it is merged, because that knows what a manager may own.
 fn decode_applied(
-    cx: &RequestContext,
     body: &RequestBody,
-    options: &WriteOptions,
+    validation: FieldValidation,
 ) -> Result<(Value, Vec<String>), ApiError> {
-    let (mut wanted, duplicates) = match bellwether_json::strict::parse(&body.bytes) {
+    let (wanted, duplicates) = match bellwether_json::strict::parse(&body.bytes) {
         Ok(parsed) => (parsed.value, parsed.duplicates),
         Err(_) => (parse_yaml(&body.bytes)?, Vec::new()),
     };
-    let resource = &cx.resource;
-    let text = |field: &str| wanted[field].as_str().unwrap_or("").to_owned();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    if !wanted.is_object() || kind.is_empty() {
+    if !wanted.is_object() {
         return Err(ApiError::bad_request(format!(
-            "error decoding YAML: Object 'Kind' is missing in '{wanted}'"
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            json_type(&wanted)
         )));
     }
-    if api_version != *resource.api_version || kind != *resource.kind {
-        return Err(ApiError::bad_request(format!(
-            "incorrect GroupVersionKind in patch body: {api_version}, Kind={kind}"
-        )));
-    }
-    if wanted["metadata"].get("managedFields").is_some_and(|fields| !fields.is_null()) {
-        return Err(ApiError::bad_request("metadata.managedFields must be nil"));
-    }
-    metadata::match_path(cx, &mut wanted)?;
-    let unknown = resource
-        .drop_unknown(&mut wanted)
-        .map_err(|why| ApiError::bad_request(format!("failed to create typed patch object: {why}")))?;
-    let mut problems: Vec<String> =
+    let problems: Vec<String> =
         duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
-    problems.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
-    match options.field_validation {
-        crate::params::FieldValidation::Strict if !problems.is_empty() => {
+    match validation {
+        FieldValidation::Strict if !problems.is_empty() => {
             Err(ApiError::bad_request(format!("strict decoding error: {}", problems.join(", "))))
         }
-        crate::params::FieldValidation::Ignore => Ok((wanted, Vec::new())),
+        FieldValidation::Ignore => Ok((wanted, Vec::new())),
         _ => Ok((wanted, problems)),
     }
 }

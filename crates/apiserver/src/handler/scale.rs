@@ -106,7 +106,7 @@ async fn set(cx: &RequestContext, paths: &Paths, body: &RequestBody) -> Result<R
             Some(patch) => patch.apply(cx, scale_of(live, paths))?,
             None => sent.clone(),
         };
-        metadata::check_preconditions(cx.resource.subject(), &cx.key()?, &scale, live)?;
+        metadata::check_revision(cx.resource.subject(), &scale, live)?;
         let replicas = replicas(cx, &scale)?;
         let mut object = live.clone();
         let slot = paths.spec_replicas.iter().fold(&mut object, |value, name| &mut value[name.as_str()]);

@@ -23,6 +23,9 @@ pub(crate) async fn handle(cx: RequestContext, body: &RequestBody) -> Result<Rep
         Source::Custom(_) => None,
     };
     let known = known.ok_or_else(ApiError::no_such_resource)?;
+    if !known.verbs.contains(&cx.verb.as_str()) {
+        return Err(ApiError::method_not_allowed());
+    }
     match (&*cx.resource.plural, known.name) {
         ("pods", "binding") => bind(&cx, body).await,
         ("pods", "eviction") => evict(&cx, body).await,

@@ -1,5 +1,6 @@
 //! Changing an object: read, propose, check, write, and again if somebody else was faster.
 
+use bellwether_patch::managed;
 use bellwether_store::{Entry, Expected, WriteError};
 use http::StatusCode;
 use serde_json::Value;
@@ -14,6 +15,7 @@ use crate::metadata;
 use crate::object::{Draft, StoredObject};
 use crate::ownership::{Ownership, record_update};
 use crate::params::WriteOptions;
+use crate::request::Verb;
 use crate::resource::Part;
 use crate::status::ApiError;
 use bellwether_schema::{FieldError, FieldPath};
@@ -100,12 +102,16 @@ fn settle(
 ) -> Result<Value, ApiError> {
     let resource = &cx.resource;
     metadata::match_path(cx, &mut object)?;
-    metadata::check_preconditions(resource.subject(), key, &object, live)?;
+    if cx.verb == Verb::Update {
+        metadata::check_uid(resource.subject(), key, &object, live)?;
+    }
+    metadata::check_revision(resource.subject(), &object, live)?;
     metadata::carry_over(&mut object, live);
-    resource.prepare_update(part, &mut object, live, cx.now);
     object["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
+    let mut object = record_update(cx, part, object, Some(live), ownership);
+    resource.prepare_update(part, &mut object, live, cx.now);
     admission::on_update(cx, part, &mut object, live)?;
-    let object = record_update(cx, part, object, Some(live), ownership);
+    managed::keep_timestamps_of_unchanged(live, &mut object);
     let errors = resource.validate(part, &object, Some(live));
     if errors.is_empty() {
         return Ok(object);
