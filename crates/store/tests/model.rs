@@ -35,7 +35,8 @@ enum Operation {
 enum Guess {
     Absent,
     Current,
-    Stale,
+    Older,
+    Newer,
     Any,
 }
 
@@ -45,7 +46,8 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     let guess = prop_oneof![
         Just(Guess::Absent),
         Just(Guess::Current),
-        Just(Guess::Stale),
+        Just(Guess::Older),
+        Just(Guess::Newer),
         Just(Guess::Any)
     ];
     let target = (keyspace.clone(), key, guess);
@@ -271,7 +273,8 @@ impl World {
         let expected = match guess {
             Guess::Absent => Expected::Absent,
             Guess::Current => Expected::Revision(modified.unwrap_or(1)),
-            Guess::Stale => Expected::Revision(modified.unwrap_or(1) + 1),
+            Guess::Older => Expected::Revision(modified.unwrap_or(1) - 1),
+            Guess::Newer => Expected::Revision(modified.unwrap_or(1) + 1),
             Guess::Any => Expected::Any,
         };
         self.counter += 1;
@@ -285,7 +288,7 @@ impl World {
         let met = match guess {
             Guess::Absent => before.is_none(),
             Guess::Current => before.is_some(),
-            Guess::Stale => false,
+            Guess::Older | Guess::Newer => false,
             Guess::Any => true,
         };
         match result {
