@@ -1,0 +1,58 @@
+//! Request bodies in the protobuf form of the Kubernetes API, read as JSON.
+//!
+//! Typed clients send objects of built-in kinds as [`MEDIA_TYPE`]: a prefix of four bytes, an
+//! envelope that names `apiVersion` and `kind`, and the object as a protobuf message. [`decode`]
+//! gives the JSON form of such a body: exactly the value that a Go program prints after reading
+//! it, with its rules of what is left out, what is `null` and what is written as a zero value.
+//!
+//! Which field numbers make which JSON is a table of facts, `messages.txt`; its notation is
+//! described at its top. It holds the kinds that can be the body of a request, thus no lists.
+//!
+//! There is no encoder, since responses can always be JSON, and nothing is checked beyond what is
+//! needed to read the message: defaults and validation are those of any JSON object.
+//!
+//! ```
+//! let body = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x0b\x0a\x09\x0a\x07staging";
+//! let object = bellwether_protobuf::decode(body)?;
+//! assert_eq!(object["kind"], "Namespace");
+//! assert_eq!(object["metadata"]["name"], "staging");
+//! # Ok::<(), bellwether_protobuf::DecodeError>(())
+//! ```
+
+mod decode;
+mod envelope;
+mod error;
+mod scalar;
+mod table;
+mod time;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+pub use decode::{MAX_DEPTH, MAX_VALUES};
+pub use error::{DecodeError, Reason};
+pub use wire::WireType;
+
+/// The media type of the bodies that [`decode`] reads.
+pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
+
+/// What every such body starts with.
+pub const PREFIX: &[u8; 4] = b"k8s\0";
+
+/// The object in a request body, with `apiVersion` and `kind`.
+///
+/// Unknown fields are skipped, as a server that is older than its client does.
+pub fn decode(body: &[u8]) -> Result<Value, DecodeError> {
+    let envelope = envelope::open(body)?;
+    let table = table::table();
+    let message = table
+        .kind(&envelope.api_version, &envelope.kind)
+        .ok_or_else(|| DecodeError::UnknownKind {
+            api_version: envelope.api_version.clone(),
+            kind: envelope.kind.clone(),
+        })?;
+    decode::object(table, message, &envelope)
+}
