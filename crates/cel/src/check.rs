@@ -218,7 +218,12 @@ impl Checker<'_> {
         let result = match &target {
             Type::Map(entry) => entry.1.clone(),
             Type::Object(object) => {
-                if let Some(of) = object.fields.get(field) {
+                let of = object.fields.get(field).or_else(|| {
+                    // Words the language reserves may be written as they are, too.
+                    let escaped = crate::escaping::reserved(field)?;
+                    object.fields.get(&escaped)
+                });
+                if let Some(of) = of {
                     of.clone()
                 } else {
                     self.report(id, format!("undefined field '{field}'"));

@@ -60,6 +60,11 @@ pub fn escape(name: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(escaped))
 }
 
+/// The escaped form of a reserved word; none for other names.
+pub(crate) fn reserved(name: &str) -> Option<String> {
+    RESERVED.contains(&name).then(|| format!("__{name}__"))
+}
+
 /// The field that expressions call `escaped`; none if no field has that name.
 pub fn unescape(escaped: &str) -> Option<Cow<'_, str>> {
     if !escaped.contains("__") {

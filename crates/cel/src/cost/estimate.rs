@@ -180,7 +180,9 @@ impl Estimator<'_> {
     }
 
     fn select_cost(&mut self, expr: &Expr) -> CostEstimate {
-        if let Some(Reference::Type(_)) = self.program.checked.reference(expr.id) {
+        if let Some(Reference::Type(of)) = self.program.checked.reference(expr.id) {
+            let name = of.runtime_name().to_owned();
+            self.paths.insert(expr.id, vec![Step::Variable(name)]);
             return CostEstimate::fixed(SELECT_COST);
         }
         let ExprKind::Select(select) = &expr.kind else {
@@ -446,18 +448,19 @@ impl Estimator<'_> {
         self.size(expr).unwrap_or(UNKNOWN)
     }
 
-    /// The size the schema allows at the end of a path.
+    /// The size the schema allows at the end of a path. Like Kubernetes, which knows only one
+    /// schema and does not look at what a path starts from, a path that starts anywhere else is
+    /// followed from the first variable that has a schema.
     pub(crate) fn declared_size(&self, path: &[Step]) -> Option<Size> {
-        let (Step::Variable(name), rest) = path.split_first()? else {
-            return None;
-        };
-        let global = self
-            .program
-            .globals
-            .variables
+        let (start, rest) = path.split_first()?;
+        let globals = &self.program.globals.variables;
+        let own = globals
             .iter()
-            .find(|global| *global.name == **name)?;
-        let mut decl: &DeclType = global.decl.as_ref()?;
+            .find(|global| matches!(start, Step::Variable(name) if **name == *global.name));
+        let root = own
+            .and_then(|global| global.decl.as_ref())
+            .or_else(|| globals.iter().find_map(|global| global.decl.as_ref()))?;
+        let mut decl: &DeclType = root;
         for step in rest {
             decl = descend(decl, step)?;
         }

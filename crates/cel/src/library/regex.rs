@@ -13,16 +13,31 @@ pub(crate) struct Pattern(regex::Regex);
 
 /// Compiles a pattern written for RE2.
 pub(crate) fn compile(pattern: &str) -> Result<Pattern, EvalError> {
-    let translated = translate::translate(pattern);
+    let translated = translate::translate(pattern)
+        .map_err(|reason| EvalError::failed(format!("error parsing regexp: {reason}")))?;
     regex::Regex::new(&translated)
         .map(Pattern)
-        .map_err(|error| {
-            // The last line says what is wrong; those before it repeat the pattern.
-            let text = error.to_string();
-            let reason = text.lines().last().unwrap_or_default();
-            let reason = reason.trim().trim_start_matches("error: ");
-            EvalError::failed(format!("error parsing regexp: {reason}: `{pattern}`"))
-        })
+        .map_err(|error| EvalError::failed(describe(pattern, &error.to_string())))
+}
+
+/// What is wrong with a pattern, in Go's words where there are such.
+fn describe(pattern: &str, error: &str) -> String {
+    // The last line says what is wrong; those before it repeat the pattern.
+    let reason = error.lines().last().unwrap_or_default().trim();
+    let reason = reason.trim_start_matches("error: ");
+    let (reason, part) = match reason {
+        "unclosed group" => ("missing closing )", pattern),
+        "unclosed character class" => {
+            let start = pattern.rfind('[').unwrap_or(0);
+            ("missing closing ]", &pattern[start..])
+        }
+        "unopened group" => ("unexpected )", pattern),
+        "incomplete escape sequence, reached end of pattern prematurely" => {
+            ("trailing backslash at end of expression", "")
+        }
+        other => (other, pattern),
+    };
+    format!("error parsing regexp: {reason}: `{part}`")
 }
 
 impl Pattern {

@@ -94,12 +94,10 @@ fn write_double(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
         let sign = if value > 0.0 { "Infinity" } else { "-Infinity" };
         return write!(f, "double(\"{sign}\")");
     }
-    let text = format_double(value);
-    f.write_str(&text)?;
-    if !text.contains(['.', 'e']) {
-        f.write_str(".0")?;
+    if value.fract() == 0.0 {
+        return write!(f, "{value:.1}");
     }
-    Ok(())
+    write!(f, "{value}")
 }
 
 /// Go's `%q`: a double-quoted literal.

@@ -1,9 +1,10 @@
 //! Lists: borrowed JSON, constants of a program, or values made during evaluation.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Value, equal, view};
+use super::{Key, Value, equal, view};
 use crate::error::EvalError;
 use crate::schema::{ListDecl, ListType};
 
@@ -20,7 +21,28 @@ enum Items<'a> {
     Json(&'a [serde_json::Value]),
     Constant(&'a [Value<'a>]),
     Shared(Arc<Vec<Value<'a>>>),
+    /// Two lists, one after the other: adding lists must not cost what their lengths are, since
+    /// it is not charged so.
+    Joined(Arc<Joined<'a>>),
 }
+
+#[derive(Debug)]
+struct Joined<'a> {
+    left: List<'a>,
+    right: List<'a>,
+    length: usize,
+    depth: usize,
+}
+
+/// Longest list that can come from adding lists; going through a longer one could not be paid
+/// for.
+const MAX_LENGTH: usize = 1_000_000;
+
+/// Deepest chain of joined lists; deeper ones are copied, to keep access quick.
+const MAX_JOIN_DEPTH: usize = 16;
+
+/// Lists up to this length are copied rather than joined.
+const COPY_LENGTH: usize = 16;
 
 impl<'a> List<'a> {
     pub(crate) fn json(items: &'a [serde_json::Value]) -> List<'a> {
@@ -65,6 +87,14 @@ impl<'a> List<'a> {
             Items::Json(items) => items.len(),
             Items::Constant(items) => items.len(),
             Items::Shared(items) => items.len(),
+            Items::Joined(joined) => joined.length,
+        }
+    }
+
+    fn depth(&self) -> usize {
+        match &self.items {
+            Items::Joined(joined) => joined.depth,
+            _ => 0,
         }
     }
 
@@ -85,6 +115,10 @@ impl<'a> List<'a> {
             }
             Items::Constant(items) => items.get(index).cloned().map(Ok),
             Items::Shared(items) => items.get(index).cloned().map(Ok),
+            Items::Joined(joined) => match index.checked_sub(joined.left.len()) {
+                None => joined.left.get(index),
+                Some(index) => joined.right.get(index),
+            },
         }
     }
 
@@ -98,7 +132,9 @@ impl<'a> List<'a> {
         match &self.items {
             Items::Constant(items) => Ok(Cow::Borrowed(items)),
             Items::Shared(items) => Ok(Cow::Borrowed(items)),
-            Items::Json(_) => self.iter().collect::<Result<_, _>>().map(Cow::Owned),
+            Items::Json(_) | Items::Joined(_) => {
+                self.iter().collect::<Result<_, _>>().map(Cow::Owned)
+            }
         }
     }
 
@@ -118,25 +154,48 @@ impl<'a> List<'a> {
     /// replaces elements with the same key in place.
     pub(crate) fn concat(&self, other: &List<'a>) -> Result<List<'a>, EvalError> {
         let list_type = self.decl.map(|decl| &decl.list_type);
-        match list_type {
-            None | Some(ListType::Atomic) if self.is_empty() && self.decl.is_none() => {
+        let length = self.len().saturating_add(other.len());
+        if length > MAX_LENGTH {
+            return Err(EvalError::CallLimitExceeded);
+        }
+        if matches!(list_type, None | Some(ListType::Atomic)) {
+            if self.is_empty() && self.decl.is_none() {
                 return Ok(other.clone());
             }
-            None if other.is_empty() => return Ok(self.clone()),
-            _ => {}
+            if other.is_empty() {
+                return Ok(self.clone());
+            }
+            let depth = 1 + self.depth().max(other.depth());
+            if length > COPY_LENGTH && depth <= MAX_JOIN_DEPTH {
+                let joined = Joined {
+                    left: self.clone(),
+                    right: other.clone(),
+                    length,
+                    depth,
+                };
+                return Ok(List {
+                    items: Items::Joined(Arc::new(joined)),
+                    decl: self.decl,
+                });
+            }
         }
         let mut items = self.to_vec()?.into_owned();
+        let Some(list_type @ (ListType::Set | ListType::Map(_))) = list_type else {
+            for value in other.iter() {
+                items.push(value?);
+            }
+            return Ok(List::values(items));
+        };
+        let mut index = Index::new(&items, list_type);
         for value in other.iter() {
             let value = value?;
-            let same = match list_type {
-                Some(ListType::Set) => find_equal(&items, &value)?,
-                Some(ListType::Map(keys)) => find_same_key(&items, &value, keys)?,
-                _ => None,
-            };
-            match (same, list_type) {
-                (Some(index), Some(ListType::Map(_))) => items[index] = value,
-                (Some(_), _) => {}
-                (None, _) => items.push(value),
+            match index.find(&items, &value)? {
+                Some(at) if *list_type != ListType::Set => items[at] = value,
+                Some(_) => {}
+                None => {
+                    index.add(&value, items.len());
+                    items.push(value);
+                }
             }
         }
         Ok(List {
@@ -146,7 +205,7 @@ impl<'a> List<'a> {
     }
 
     /// `self == other`, in any order for lists declared as sets or maps.
-    pub(crate) fn equal(&self, other: &List<'_>) -> Result<bool, EvalError> {
+    pub(crate) fn equal<'b>(&self, other: &List<'b>) -> Result<bool, EvalError> {
         if self.len() != other.len() {
             return Ok(false);
         }
@@ -159,23 +218,15 @@ impl<'a> List<'a> {
                 }
                 Ok(true)
             }
-            Some(ListType::Set) => {
+            Some(list_type) => {
                 let mine = self.to_vec()?;
-                for value in other.iter() {
-                    if find_equal(&mine, &value?)?.is_none() {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
-            Some(ListType::Map(keys)) => {
-                let mine = self.to_vec()?;
+                let index = Index::new(&mine, list_type);
                 for value in other.iter() {
                     let value = value?;
-                    let Some(index) = find_same_key(&mine, &value, keys)? else {
+                    let Some(at) = index.find(&mine, &value)? else {
                         return Ok(false);
                     };
-                    if !equal(&mine[index], &value)? {
+                    if *list_type != ListType::Set && !equal(&mine[at], &value)? {
                         return Ok(false);
                     }
                 }
@@ -195,39 +246,73 @@ impl<'a> List<'a> {
     }
 }
 
-fn find_equal(items: &[Value<'_>], value: &Value<'_>) -> Result<Option<usize>, EvalError> {
-    for (index, item) in items.iter().enumerate() {
-        if equal(item, value)? {
-            return Ok(Some(index));
-        }
-    }
-    Ok(None)
+/// What makes an element of a set or map list the one it is.
+type Identity<'a> = Vec<Option<Key<'a>>>;
+
+/// Finds elements by identity; large lists are compared in every update of an object.
+struct Index<'l, 'a> {
+    list_type: &'l ListType,
+    known: BTreeMap<Identity<'a>, usize>,
+    /// Elements whose identity is no simple key, such as fractions.
+    others: Vec<usize>,
 }
 
-/// The last element with the same values under `keys`, as the later of two wins.
-fn find_same_key(
-    items: &[Value<'_>],
-    value: &Value<'_>,
-    keys: &[String],
-) -> Result<Option<usize>, EvalError> {
-    let Value::Map(value) = value else {
-        return Ok(None);
-    };
-    'items: for (index, item) in items.iter().enumerate().rev() {
-        let Value::Map(item) = item else {
-            continue;
+impl<'l, 'a> Index<'l, 'a> {
+    fn new(items: &[Value<'a>], list_type: &'l ListType) -> Index<'l, 'a> {
+        let mut index = Index {
+            list_type,
+            known: BTreeMap::new(),
+            others: Vec::new(),
         };
-        for key in keys {
-            let same = match (item.get_str(key), value.get_str(key)) {
-                (None, None) => true,
-                (Some(left), Some(right)) => equal(&left?, &right?)?,
-                _ => false,
-            };
-            if !same {
-                continue 'items;
+        for (at, item) in items.iter().enumerate() {
+            index.add(item, at);
+        }
+        index
+    }
+
+    fn add(&mut self, item: &Value<'a>, at: usize) {
+        match identity(item, self.list_type) {
+            Some(identity) => {
+                // The later of two elements with one identity counts.
+                self.known.insert(identity, at);
+            }
+            None => self.others.push(at),
+        }
+    }
+
+    fn find(&self, items: &[Value<'a>], value: &Value<'_>) -> Result<Option<usize>, EvalError> {
+        if let Some(identity) = identity(value, self.list_type) {
+            return Ok(self.lookup(&identity));
+        }
+        for at in &self.others {
+            if equal(&items[*at], value)? {
+                return Ok(Some(*at));
             }
         }
-        return Ok(Some(index));
+        Ok(None)
     }
-    Ok(None)
+
+    /// Shortens the lifetime of the table to that of what is looked up.
+    fn lookup<'k>(&self, identity: &Identity<'k>) -> Option<usize>
+    where
+        'a: 'k,
+    {
+        let known: &BTreeMap<Identity<'k>, usize> = &self.known;
+        known.get(identity).copied()
+    }
+}
+
+fn identity<'a>(value: &Value<'a>, list_type: &ListType) -> Option<Identity<'a>> {
+    match (list_type, value) {
+        (ListType::Map(keys), Value::Map(map)) => keys
+            .iter()
+            .map(|key| match map.get_str(key) {
+                None => Some(None),
+                Some(Ok(value)) => Key::new(&value).map(Some),
+                Some(Err(_)) => None,
+            })
+            .collect(),
+        (ListType::Map(_), _) => None,
+        (_, value) => Key::new(value).map(|key| vec![Some(key)]),
+    }
 }

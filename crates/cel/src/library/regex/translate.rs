@@ -5,14 +5,18 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Rewrites `pattern`. What neither syntax knows is left for the compiler to refuse.
-pub(super) fn translate(pattern: &str) -> String {
+/// Largest count of a repetition, as in RE2.
+const MAX_REPEAT: u32 = 1_000;
+
+/// Rewrites `pattern`, or says what only RE2 would refuse. What neither syntax knows is left for
+/// the compiler to refuse.
+pub(super) fn translate(pattern: &str) -> Result<String, String> {
     let mut translator = Translator {
         input: pattern.chars().peekable(),
         output: String::with_capacity(pattern.len() + 8),
     };
-    translator.run();
-    translator.output
+    translator.run()?;
+    Ok(translator.output)
 }
 
 struct Translator<'p> {
@@ -21,17 +25,36 @@ struct Translator<'p> {
 }
 
 impl Translator<'_> {
-    fn run(&mut self) {
+    fn run(&mut self) -> Result<(), String> {
+        // The repetition just read: repeating it again is refused, making it lazy is not.
+        let mut repetition: Option<String> = None;
         while let Some(character) = self.input.next() {
+            let start = self.output.len();
+            let mut repeats = matches!(character, '*' | '+' | '?');
             match character {
                 '\\' => self.escape(),
                 '[' => self.class(),
-                '{' if !self.is_repetition() => self.output.push_str("\\{"),
+                '{' if self.is_repetition() => {
+                    repeats = true;
+                    self.repetition()?;
+                }
+                '{' => self.output.push_str("\\{"),
                 '}' => self.output.push_str("\\}"),
-                '{' => self.repetition(),
                 other => self.output.push(other),
             }
+            repetition = match (repetition, repeats) {
+                (Some(_), true) if character == '?' => None,
+                (Some(before), true) => {
+                    let part = &self.output[start..];
+                    return Err(format!(
+                        "invalid nested repetition operator: `{before}{part}`"
+                    ));
+                }
+                (None, true) => Some(self.output[start..].to_owned()),
+                (_, false) => None,
+            };
         }
+        Ok(())
     }
 
     /// Whether what follows `{` makes it a repetition: `n}`, `n,}` or `n,m}`.
@@ -43,14 +66,26 @@ impl Translator<'_> {
         closed && !least.is_empty() && number(least) && number(most)
     }
 
-    fn repetition(&mut self) {
+    fn repetition(&mut self) -> Result<(), String> {
+        let start = self.output.len();
         self.output.push('{');
         for character in self.input.by_ref() {
             self.output.push(character);
             if character == '}' {
-                return;
+                break;
             }
         }
+        let text = &self.output[start..];
+        let counts = text.trim_matches(['{', '}']).split(',');
+        for count in counts.filter(|count| !count.is_empty()) {
+            if count
+                .parse::<u32>()
+                .map_or(true, |count| count > MAX_REPEAT)
+            {
+                return Err(format!("invalid repeat count: `{text}`"));
+            }
+        }
+        Ok(())
     }
 
     fn escape(&mut self) {
@@ -174,11 +209,12 @@ mod tests {
         check(r"^\Qa.b\E$", "a.b", true);
         check(r"^\Qa.b\E$", "axb", false);
         check("^[[:alpha:]]+$", "abc", true);
+        check("^a{2,}?b??$", "aaa", true);
     }
 
     #[test]
     fn broken_patterns_are_refused() {
-        for pattern in ["[", "(", "*", r"\", "a**", "(?<n"] {
+        for pattern in ["[", "(", "*", r"\", "a**", "a+{2}", "a{1001}", "(?<n"] {
             assert!(compile(pattern).is_err(), "{pattern}");
         }
     }
