@@ -301,6 +301,15 @@ impl Evaluator {
         }
     }
 
+    /// Follows structure sharing only.
+    pub(crate) fn deref_shared(&self, id: NodeId) -> NodeId {
+        let mut id = id;
+        while !self.node(id).shared.is_none() {
+            id = self.node(id).shared;
+        }
+        id
+    }
+
     /// Follows resolved disjunctions only.
     pub(crate) fn deref_disjunct(&self, id: NodeId) -> NodeId {
         let mut id = id;

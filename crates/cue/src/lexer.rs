@@ -126,7 +126,7 @@ impl<'a> Lexer<'a> {
     fn skip_blanks(&mut self) -> Option<Span> {
         loop {
             match self.byte(0) {
-                b'\n' if self.insert_comma => {
+                b'\n' if self.insert_comma && !self.continues() => {
                     return Some(Span::new(self.offset, self.offset));
                 }
                 b' ' | b'\t' | b'\r' | b'\n' => self.offset += 1,
@@ -146,6 +146,13 @@ impl<'a> Lexer<'a> {
                 _ => return None,
             }
         }
+    }
+
+    /// Whether the next line goes on with a comma or colon, so that none is inserted here.
+    fn continues(&self) -> bool {
+        let rest = &self.source[self.offset..];
+        let next = rest.iter().find(|byte| !byte.is_ascii_whitespace());
+        matches!(next, Some(b',' | b':'))
     }
 
     fn token(&mut self) -> Token {
@@ -347,6 +354,12 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    fn skip_string(&mut self, hashes: usize) {
+        self.open_quote(hashes);
+        let quote = self.quote;
+        while let (_, PieceEnd::Interpolation) = self.string_piece(quote) {}
+    }
+
     /// `@name(balanced text)`
     fn attribute(&mut self) -> Token {
         let start = self.offset;
@@ -363,9 +376,22 @@ impl<'a> Lexer<'a> {
                 b'(' | b'[' | b'{' => depth += 1,
                 b')' | b']' | b'}' => depth = depth.saturating_sub(1),
                 b'"' | b'\'' => {
-                    let quote = Quote { byte, hashes: 0, multiline: false };
-                    self.offset += 1;
-                    while let (_, PieceEnd::Interpolation) = self.string_piece(quote) {}
+                    self.skip_string(0);
+                    continue;
+                }
+                b'#' => {
+                    let rest = &self.source[self.offset..];
+                    let hashes = rest.iter().take_while(|byte| **byte == b'#').count();
+                    if matches!(rest.get(hashes), Some(b'"' | b'\'')) {
+                        self.skip_string(hashes);
+                    } else {
+                        self.offset += hashes;
+                    }
+                    continue;
+                }
+                b'/' if self.byte(1) == b'/' => {
+                    let rest = &self.source[self.offset..];
+                    self.offset += rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
                     continue;
                 }
                 _ => {}

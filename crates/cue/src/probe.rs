@@ -81,7 +81,7 @@ fn evaluate(record: &Value, budget: Budget) -> Fields {
         Ok(template) => template,
         Err(problems) => return rejected(&problems),
     };
-    let mut evaluation = template.evaluate(budget);
+    let mut evaluation = template.evaluate(budget).strict();
     let root = evaluation.root();
     let mut answer = Vec::new();
     let wanted = wanted_paths(record);

@@ -465,15 +465,6 @@ impl Evaluator {
         }
         !(self.node(node).closed_recursive || self.node(node).closed_once)
     }
-
-    /// Whether a regular field with this label is allowed by the closed groups of the node.
-    pub(crate) fn allows_field(&mut self, node: NodeId) -> bool {
-        let node = self.deref(node);
-        let sets = self.requirements(node);
-        sets.iter().all(|set| {
-            set.ignored || set.removed || self.parent_ellipsis(node, set.id, node) != 0
-        })
-    }
 }
 
 /// Kept beside the marks it belongs to: the kinds for which a validator may open a struct.

@@ -39,6 +39,18 @@ pub(crate) enum Followed {
 }
 
 impl Evaluator {
+    /// The first reference a conjunct came through, from the head of its list.
+    pub(crate) fn oldest_reference(&self, head: u32) -> Option<ExprId> {
+        let mut oldest = None;
+        let mut cursor = head;
+        while cursor != 0 {
+            let reference = &self.refs[cursor as usize];
+            oldest = Some(reference.expr);
+            cursor = reference.next;
+        }
+        oldest
+    }
+
     /// Checks the reference `conjunct` of `node`, which denotes `target`.
     pub(crate) fn detect_cycle(
         &mut self,

@@ -86,7 +86,7 @@ impl Evaluator {
 
     /// Evaluates the operand of a selector or index to something with fields.
     fn struct_operand(&mut self, whole: ExprId, base: ExprId, env: EnvId) -> Result<NodeId, ErrId> {
-        let value = self.eval(base, env)?;
+        let value = self.selected_from(base, env)?;
         let pos = self.program.pos(base);
         let node = match value {
             Val::Node(node) => node,
@@ -136,6 +136,26 @@ impl Evaluator {
         let error = self.error_at(Code::Incomplete, pos, message);
         self.error_mut(error).pending = pending;
         Err(error)
+    }
+
+    /// Evaluates what is selected from. A selection is proof that the value has structure, even
+    /// if it is reached through a cycle.
+    fn selected_from(&mut self, base: ExprId, env: EnvId) -> Result<Val, ErrId> {
+        let program = self.program.clone();
+        let expr = program.expr(base);
+        if !expr.is_reference() {
+            return self.eval(base, env);
+        }
+        let node = match self.deeper(|this| this.resolve(base, env))?? {
+            Val::Node(node) => node,
+            value => return Ok(value),
+        };
+        let bound = matches!(expr, Expr::Let { .. } | Expr::ClauseLet { .. });
+        let inner = self.deref(node);
+        if (!self.cycle.is_cyclic || bound) && self.node(inner).status < Status::Settled {
+            self.node_mut(inner).has_non_cycle = true;
+        }
+        self.value_of(node, base)
     }
 
     /// Finds the field `label` of a node.
@@ -212,9 +232,10 @@ impl Evaluator {
             self.error_mut(error).pending = pending;
             return error;
         }
+        let slot = self.node(node);
         let closed = !pending
             && label.is_regular()
-            && self.node(node).closed_recursive
+            && (slot.closed_recursive || slot.closed_once && !slot.anonymous)
             && !self.allows_any(node, label);
         let code = if closed { Code::Eval } else { Code::Incomplete };
         let message = format!("undefined field: {}", self.labels.show(label));
@@ -224,7 +245,7 @@ impl Evaluator {
     }
 
     fn allows_any(&mut self, node: NodeId, label: Label) -> bool {
-        if self.is_open_struct(node) || self.allows_field(node) {
+        if self.is_open_struct(node) {
             return true;
         }
         let patterns = self.node(node).patterns.len();
@@ -330,9 +351,9 @@ impl Evaluator {
                 return Err(self.error_at(Code::Eval, pos, message));
             }
             None => {
-                let text = self.show(&value);
-                let message = format!("non-concrete value {text} in operand to index");
-                return Err(self.error_at(Code::Incomplete, pos, message));
+                let (text, kind) = (self.program.text(index).to_owned(), self.kind_of(&value));
+                let message = format!("invalid index {text} (invalid type {kind})");
+                return Err(self.error_at(Code::Eval, self.program.pos(expr), message));
             }
         };
         self.lookup(node, label, pos).map(Val::Node)

@@ -122,7 +122,7 @@ impl Evaluator {
 
     fn run_reference(&mut self, node: NodeId, expr: ExprId, task: Task) -> Result<(), ErrId> {
         let target = match self.resolve(expr, task.env)? {
-            Val::Node(target) => target,
+            Val::Node(target) => self.deref_shared(target),
             value => return self.insert(node, value, self.program.pos(expr), task.info),
         };
         // The environment of a conjunct copied into an alternative still names the original.
