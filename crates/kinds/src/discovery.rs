@@ -174,16 +174,14 @@ const COLUMNS: &[Column] = &[
 ];
 
 fn row(object: &Value, now: Timestamp) -> Vec<Value> {
-    let ports: Vec<_> = list(object, &["ports"])
-        .iter()
-        .map(
-            |port| match (at(port, &["port"]).as_i64(), text(port, &["name"])) {
-                (Some(number), _) => number.to_string(),
-                (None, "") => "*".to_owned(),
-                (None, name) => name.to_owned(),
-            },
-        )
-        .collect();
+    let shown = |port: &Value| match at(port, &["port"]).as_i64() {
+        Some(number) => number.to_string(),
+        None => match at(port, &["name"]).as_str() {
+            Some(name) => name.to_owned(),
+            None => "*".to_owned(),
+        },
+    };
+    let ports: Vec<_> = list(object, &["ports"]).iter().map(shown).collect();
     let addresses: Vec<_> = list(object, &["endpoints"])
         .iter()
         .flat_map(|endpoint| texts(endpoint, &["addresses"]))

@@ -21,7 +21,9 @@ pub(crate) struct TypeFacts {
     /// Whether server-side apply replaces objects of the type as a whole.
     pub(crate) atomic: bool,
     /// The fields, sorted by name.
-    pub(crate) fields: Vec<FieldFacts>,
+    fields: Vec<FieldFacts>,
+    /// Those of them that are written whether or not they were given.
+    written: Vec<FieldFacts>,
 }
 
 impl TypeFacts {
@@ -29,6 +31,11 @@ impl TypeFacts {
     pub(crate) fn field(&self, name: &str) -> Option<&FieldFacts> {
         let found = self.fields.binary_search_by(|field| field.name.cmp(name));
         found.ok().map(|index| &self.fields[index])
+    }
+
+    /// The fields that are written whether or not they were given.
+    pub(crate) fn written(&self) -> impl Iterator<Item = &FieldFacts> {
+        self.written.iter()
     }
 }
 
@@ -88,6 +95,10 @@ fn parse(text: &'static str) -> HashMap<String, TypeFacts> {
             let facts = types.entry(current.clone()).or_default();
             facts.fields.extend(fields.split_whitespace().map(field));
             facts.fields.sort_by_key(|field| field.name);
+            let optional =
+                |field: &&FieldFacts| matches!(field.presence, Presence::NotZero | Presence::Given);
+            let written = facts.fields.iter().filter(|field| !optional(field));
+            facts.written = written.copied().collect();
         } else {
             let name = line.trim_end_matches('#');
             current = if name.starts_with("io.k8s.") {

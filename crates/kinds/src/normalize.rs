@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::catalog::{INT_OR_STRING, MICRO_TIME, QUANTITY, RAW_EXTENSION, TIME};
-use crate::facts::{self, Presence};
+use crate::facts::{self, Presence, TypeFacts};
 use crate::value::{empty, is_zero};
 
 /// Rewrites an object that fits the schema as Kubernetes would write it.
@@ -24,10 +24,12 @@ pub(crate) fn normalize(schema: &Schema, value: &mut Value) {
     }
     match value {
         Value::Object(fields) => match &schema.additional_properties {
+            Some(values) if values.type_name.as_deref() == Some(QUANTITY) => {
+                fields.values_mut().for_each(normalize_amount);
+            }
             Some(values) => {
                 for value in fields.values_mut() {
                     normalize_item(values, value);
-                    round(values, value);
                 }
             }
             None => normalize_fields(schema, fields),
@@ -75,34 +77,31 @@ fn normalize_item(schema: &Schema, value: &mut Value) {
 }
 
 fn normalize_fields(schema: &Schema, fields: &mut Map<String, Value>) {
-    for (name, value) in fields.iter_mut() {
+    let facts = schema.type_name.as_deref().and_then(facts::of);
+    fields.retain(|name, value| {
         if let Some(schema) = schema.properties.get(name) {
             normalize(schema, value);
         }
-    }
-    let Some(facts) = schema.type_name.as_deref().and_then(facts::of) else {
-        fields.retain(|_, value| !value.is_null());
-        return;
-    };
-    for field in &facts.fields {
-        let found = fields.get(field.name);
-        match field.presence {
-            Presence::NotZero if found.is_some_and(is_zero) => {
-                fields.remove(field.name);
-            }
-            Presence::Given if found.is_some_and(Value::is_null) => {
-                fields.remove(field.name);
-            }
-            Presence::GivenOrNull if found.is_none() => {
-                fields.insert(field.name.to_owned(), Value::Null);
-            }
-            Presence::Always | Presence::Object if found.is_none_or(Value::is_null) => {
-                // Fields that this build does not know cannot be written.
-                if let Some(schema) = schema.properties.get(field.name) {
-                    fields.insert(field.name.to_owned(), zero(schema));
-                }
-            }
-            _ => {}
+        match facts
+            .and_then(|facts| facts.field(name))
+            .map(|field| field.presence)
+        {
+            Some(Presence::NotZero) => !is_zero(value),
+            Some(Presence::Given) | None => !value.is_null(),
+            Some(Presence::GivenOrNull | Presence::Always | Presence::Object) => true,
+        }
+    });
+    for field in facts.into_iter().flat_map(TypeFacts::written) {
+        if fields.get(field.name).is_some_and(|value| !value.is_null()) {
+            continue;
+        }
+        // Fields that this build does not know cannot be written.
+        if let Some(schema) = schema.properties.get(field.name) {
+            let value = match field.presence {
+                Presence::GivenOrNull => Value::Null,
+                _ => zero(schema),
+            };
+            fields.insert(field.name.to_owned(), value);
         }
     }
 }
@@ -128,13 +127,13 @@ fn normalize_leaf(schema: &Schema, value: &mut Value) {
     }
 }
 
-/// Lists of resources are counted in thousandths at the finest.
-fn round(schema: &Schema, value: &mut Value) {
+/// Resources are counted in thousandths at the finest.
+fn normalize_amount(value: &mut Value) {
     const THOUSANDTHS: i32 = -3;
-    if schema.type_name.as_deref() == Some(QUANTITY)
-        && let Some(quantity) = quantity(value)
-    {
+    if let Some(quantity) = quantity(value) {
         *value = quantity.rounded_up(THOUSANDTHS).0.to_string().into();
+    } else if value.is_null() {
+        *value = "0".into();
     }
 }
 

@@ -207,10 +207,12 @@ fn binding_row(object: &Value, now: Timestamp) -> Vec<Value> {
         let all: Vec<_> = list(object, &["subjects"])
             .iter()
             .filter(|subject| text(subject, &["kind"]) == kind)
-            .map(|subject| match text(subject, &["namespace"]) {
-                namespace if kind == "ServiceAccount" && !namespace.is_empty() => {
-                    format!("{namespace}/{}", text(subject, &["name"]))
-                }
+            .map(|subject| match kind {
+                "ServiceAccount" => format!(
+                    "{}/{}",
+                    text(subject, &["namespace"]),
+                    text(subject, &["name"])
+                ),
                 _ => text(subject, &["name"]).to_owned(),
             })
             .collect();

@@ -7,7 +7,7 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use serde_json::Value;
 
 use crate::check::{self, Errors};
-use crate::columns::{AGE, NAME, age, cell, column, name, number, wide, words};
+use crate::columns::{AGE, NAME, age, cell, column, name, number, words};
 use crate::core::pod;
 use crate::selector::validate_labels;
 use crate::value::{Fill, at, flag, has, int, text};
@@ -115,7 +115,7 @@ const PRIORITY_COLUMNS: &[Column] = &[
         "Whether pods without a class get it.",
     ),
     AGE,
-    wide("PreemptionPolicy", "Whether its pods may push others out."),
+    words("PreemptionPolicy", "Whether its pods may push others out."),
 ];
 
 fn priority_row(object: &Value, now: Timestamp) -> Vec<Value> {

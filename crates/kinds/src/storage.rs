@@ -8,7 +8,9 @@ use k8s_openapi::api::storage::v1::{
 use serde_json::Value;
 
 use crate::check::{self, Errors};
-use crate::columns::{AGE, NAME, age, cell, cell_or, column, name, words};
+use crate::columns::{
+    AGE, NAME, NAME_AND_CREATION, age, cell, cell_or, column, name, name_and_creation, words,
+};
 use crate::core::volume::protect;
 use crate::resource::STATUS;
 use crate::value::{Fill, at, entries, existing, flag, has, list, same, text, texts};
@@ -61,12 +63,8 @@ pub(crate) const CSI_NODE: Resource = Resource {
 
 pub(crate) const CSI_STORAGE_CAPACITY: Resource = Resource {
     unconditional_update: false,
-    columns: &[
-        NAME,
-        words("StorageClassName", "The class that has the capacity."),
-        words("Capacity", "How much is left."),
-    ],
-    row: capacity_row,
+    columns: NAME_AND_CREATION,
+    row: name_and_creation,
     ..Resource::namespaced::<CSIStorageCapacity>(
         GROUP,
         "v1",
@@ -369,17 +367,12 @@ fn node_row(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-fn capacity_row(object: &Value, _now: Timestamp) -> Vec<Value> {
-    vec![
-        name(object),
-        cell(object, &["storageClassName"]),
-        cell_or(object, &["capacity"], "<unset>"),
-    ]
-}
-
 const ATTACHMENT_COLUMNS: &[Column] = &[
     NAME,
-    words("Attacher", "The driver that attaches."),
+    Column {
+        format: "name",
+        ..words("Attacher", "The driver that attaches.")
+    },
     words("PV", "The volume."),
     words("Node", "The node."),
     column("Attached", "boolean", "Whether it is attached."),

@@ -13,7 +13,8 @@ use crate::{Column, Resource};
 
 pub(crate) const IP_ADDRESS: Resource = Resource {
     short_names: &["ip"],
-    columns: &[NAME, words("ParentRef", "Who uses the address."), AGE],
+    // Rows have an age, too, for which Kubernetes declares no column.
+    columns: &[NAME, words("ParentRef", "Who uses the address.")],
     validate: validate_address,
     row: address_row,
     ..Resource::cluster::<IPAddress>("networking.k8s.io", "v1", "IPAddress", "ipaddresses")
