@@ -24,22 +24,25 @@ pub(crate) fn int32(varint: u64) -> i32 {
     i32::from_le_bytes([first, second, third, fourth])
 }
 
-/// A floating point number. Whole numbers are written without a fraction, as Go does.
+/// A floating point number. Whole numbers are written without a fraction or exponent as long as Go
+/// does so, and are then integers to whoever reads them.
 pub(crate) fn double(bytes: [u8; 8]) -> Result<Value, Reason> {
-    /// Above it, neighbouring numbers are further apart than 1 and Go's digits are only some of
-    /// those that mean the same number.
-    const WHOLE: f64 = 9_007_199_254_740_992.0;
+    /// From here on, Go writes numbers with an exponent.
+    const WITH_EXPONENT: f64 = 1e21;
     let number = f64::from_le_bytes(bytes);
-    if number.fract() == 0.0
-        && number.abs() <= WHOLE
-        && !(number == 0.0 && number.is_sign_negative())
-    {
-        #[expect(clippy::cast_possible_truncation, reason = "whole, and within 53 bits")]
-        return Ok(Value::from(number as i64));
+    let is_negative_zero = number == 0.0 && number.is_sign_negative();
+    if number.fract() == 0.0 && number.abs() < WITH_EXPONENT && !is_negative_zero {
+        // The same digits as Go's: the shortest that mean the number, then zeros.
+        let digits = number.to_string();
+        if let Ok(integer) = digits.parse::<i64>() {
+            return Ok(Value::from(integer));
+        }
+        if let Ok(integer) = digits.parse::<u64>() {
+            return Ok(Value::from(integer));
+        }
     }
-    Number::from_f64(number)
-        .map(Value::Number)
-        .ok_or(Reason::NotFinite)
+    let number = Number::from_f64(number).ok_or(Reason::NotFinite)?;
+    Ok(Value::Number(number))
 }
 
 /// Bytes in JSON.
@@ -48,14 +51,14 @@ pub(crate) fn base64(bytes: &[u8]) -> Value {
 }
 
 /// JSON text within a message. Nothing at all stands for `null`.
-pub(crate) fn json(text: &[u8]) -> Result<Value, Reason> {
-    if text.is_empty() {
+pub(crate) fn json(bytes: &[u8]) -> Result<Value, Reason> {
+    if bytes.is_empty() {
         return Ok(Value::Null);
     }
-    serde_json::from_slice(text).map_err(|error| Reason::EmbeddedJson(error.to_string()))
+    serde_json::from_str(&text(bytes)).map_err(|error| Reason::EmbeddedJson(error.to_string()))
 }
 
-/// `resource.Quantity`: its text. It is not brought into canonical form, which clients have done.
+/// `resource.Quantity`: its text, whatever it is. Validation judges it as it does in JSON.
 pub(crate) fn quantity(message: &[u8]) -> Result<Value, Reason> {
     let mut quantity = "0".to_owned();
     let mut reader = Reader::new(message);

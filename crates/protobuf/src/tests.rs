@@ -203,6 +203,12 @@ fn negative_numbers_and_whole_floats_are_read_as_written() {
     assert_eq!(maximum(-7.0), Ok(json!(-7)));
     assert_eq!(maximum(0.25), Ok(json!(0.25)));
     assert_eq!(maximum(1e300), Ok(json!(1e300)));
+    assert_eq!(maximum(1e20), Ok(json!(1e20)));
+    assert_eq!(maximum(9e15), Ok(json!(9_000_000_000_000_000_i64)));
+    assert_eq!(
+        maximum(2_f64.powi(63)),
+        Ok(json!(9_223_372_036_854_776_000_u64))
+    );
     assert_eq!(maximum(-0.0), Ok(json!(-0.0)));
     assert!(maximum(f64::NAN).unwrap_err().to_string().ends_with(
         "at spec.versions.schema.openAPIV3Schema.maximum: the number is infinite or not a number"

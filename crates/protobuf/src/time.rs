@@ -101,3 +101,92 @@ fn date(day: i64) -> (i64, i64, i64) {
     };
     (400 * cycle + year + next, month, day)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_follow_each_other_from_the_first_to_the_last_year() {
+        let is_leap = |year| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let (mut year, mut month, mut day) = (1, 1, 1);
+        for number in ZERO / DAY..=LAST / DAY {
+            assert_eq!(date(number), (year, month, day), "{number}");
+            let length = match month {
+                2 if is_leap(year) => 29,
+                2 => 28,
+                4 | 6 | 9 | 11 => 30,
+                _ => 31,
+            };
+            day += 1;
+            if day > length {
+                (month, day) = (month + 1, 1);
+            }
+            if month > 12 {
+                (year, month) = (year + 1, 1);
+            }
+        }
+        assert_eq!((year, month, day), (10_000, 1, 1));
+    }
+
+    #[track_caller]
+    fn check(read: fn(&[u8]) -> Result<Value, Reason>, message: &[u8], expected: Option<&str>) {
+        let expected = expected.map_or(Value::Null, Value::from);
+        assert_eq!(read(message), Ok(expected), "{message:?}");
+    }
+
+    /// 0001-01-01T00:00:00Z as a field.
+    const YEAR_ONE: [u8; 11] = [
+        0x08, 0x80, 0x92, 0xb8, 0xc3, 0x98, 0xfe, 0xff, 0xff, 0xff, 0x01,
+    ];
+
+    #[test]
+    fn no_time_and_the_first_time_are_null() {
+        check(time, &[], None);
+        check(micro_time, &[], None);
+        check(time, &YEAR_ONE, None);
+        check(micro_time, &YEAR_ONE, None);
+    }
+
+    #[test]
+    fn a_time_has_no_fraction_and_a_micro_time_has_six_digits() {
+        let message = [0x08, 0x01, 0x10, 0xff, 0xe7, 0xc9, 0x02];
+        check(time, &message, Some("1970-01-01T00:00:01Z"));
+        check(micro_time, &message, Some("1970-01-01T00:00:01.005403Z"));
+        check(time, &[0x10, 0x01], Some("1970-01-01T00:00:00Z"));
+        check(
+            micro_time,
+            &[0x18, 0x01],
+            Some("1970-01-01T00:00:00.000000Z"),
+        );
+    }
+
+    #[test]
+    fn negative_nanoseconds_count_back_from_the_second() {
+        let minus_one_microsecond = [
+            0x10, 0x98, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
+        ];
+        check(
+            micro_time,
+            &minus_one_microsecond,
+            Some("1969-12-31T23:59:59.999999Z"),
+        );
+    }
+
+    #[test]
+    fn a_micro_time_may_lie_just_after_the_first_time() {
+        let message = [&YEAR_ONE[..], &[0x10, 0xe8, 0x07]].concat();
+        check(micro_time, &message, Some("0001-01-01T00:00:00.000001Z"));
+        check(time, &message, None);
+    }
+
+    #[test]
+    fn times_that_rfc_3339_cannot_express_are_refused() {
+        let last = [
+            0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0x10, 0xff, 0xff, 0xff,
+            0xff, 0x07,
+        ];
+        assert_eq!(time(&last), Err(Reason::TimeOutOfRange));
+        assert_eq!(micro_time(&last), Err(Reason::TimeOutOfRange));
+    }
+}
