@@ -1,5 +1,10 @@
 //! What one write of a custom resource costs: decode, default, validate, run rules.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a benchmark may stop when its input is wrong"
+)]
+
 use std::sync::Arc;
 
 use bellwether_schema::meta::Malformed;

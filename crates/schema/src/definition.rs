@@ -4,6 +4,7 @@
 //! (types everywhere), defaults that are valid and pruned, and combinations of extensions.
 
 mod defaults;
+mod formats;
 
 use crate::document::{Additional, Document, Items};
 use crate::embedded::MetadataCheck;
@@ -12,6 +13,8 @@ use crate::field_path::{self, Brackets};
 use crate::model::{Rule, Schema};
 use crate::rules::cost::{self, Total, Typed};
 use crate::{printed, rules, structural};
+
+pub use formats::unrecognized_formats;
 
 /// What is wrong with a schema.
 ///

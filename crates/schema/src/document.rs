@@ -2,8 +2,10 @@
 //!
 //! [`Document::parse`] reads JSON the way the API server decodes it: types are checked, `null` is
 //! absence, unknown keywords are dropped and named. Whether the schema is acceptable is judged in
-//! [`crate::definition`]; [`Document::to_schema`] makes the compact tree
-//! that requests are served with.
+//! [`crate::definition`]; [`Document::to_schema`] makes the compact tree that requests are served
+//! with, and [`Document::to_json`] writes what was read.
+
+mod write;
 
 use std::collections::BTreeMap;
 
@@ -11,6 +13,8 @@ use serde_json::{Map, Value};
 
 use crate::decode::{DecodeError, Mismatch};
 use crate::model::Rule;
+
+pub(crate) use write::{number, rule as rule_to_json};
 
 /// How deep schemas may nest: far beyond any real one, and well within the stack.
 const MAX_DEPTH: usize = 100;

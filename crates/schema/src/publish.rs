@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::model::{Limits, ListType, MapType, PatchStrategy, Rule, Schema, Type};
+use crate::document::{number, rule_to_json};
+use crate::model::{Limits, ListType, MapType, PatchStrategy, Schema, Type};
 
 /// A version of OpenAPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -299,20 +300,6 @@ fn require(node: &mut Map<String, Value>, name: &str) {
     }
 }
 
-/// A bound, written as an integer where it is one.
-fn number(value: f64) -> Value {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() < EXACT {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "it is an integer within range"
-        )]
-        let integer = value as i64;
-        return integer.into();
-    }
-    value.into()
-}
-
 fn limits(limits: &Limits, node: &mut Map<String, Value>) {
     let mut set = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -365,27 +352,11 @@ fn extensions(schema: &Schema, node: &mut Map<String, Value>) {
         set("map-type", "atomic".into());
     }
     if !schema.rules.is_empty() {
-        set("validations", schema.rules.iter().map(rule).collect());
+        set(
+            "validations",
+            schema.rules.iter().map(rule_to_json).collect(),
+        );
     }
-}
-
-fn rule(rule: &Rule) -> Value {
-    let mut node = Map::from_iter([("rule".to_owned(), rule.rule.as_str().into())]);
-    let texts = [
-        ("message", &rule.message),
-        ("messageExpression", &rule.message_expression),
-        ("reason", &rule.reason),
-        ("fieldPath", &rule.field_path),
-    ];
-    for (key, text) in texts {
-        if let Some(text) = text.as_deref().filter(|text| !text.is_empty()) {
-            node.insert(key.to_owned(), text.into());
-        }
-    }
-    if let Some(optional) = rule.optional_old_self {
-        node.insert("optionalOldSelf".to_owned(), optional.into());
-    }
-    Value::Object(node)
 }
 
 fn patch_strategy(patch: &PatchStrategy, node: &mut Map<String, Value>) {
