@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod http;
+
 use std::sync::Arc;
 
 use base64::Engine as _;
