@@ -5,12 +5,12 @@
 
 mod defaults;
 mod formats;
+mod rule;
 
 use crate::document::{Additional, Document, Items};
 use crate::embedded::MetadataCheck;
 use crate::field::{FieldError, FieldPath};
-use crate::field_path::{self, Brackets};
-use crate::model::{Rule, Schema};
+use crate::model::Schema;
 use crate::rules::cost::{self, Total, Typed};
 use crate::{printed, rules, structural};
 
@@ -183,7 +183,8 @@ impl Walk {
         self.list_items(document, path);
         for (index, rule) in document.rules.iter().enumerate() {
             let path = path.child("x-kubernetes-validations");
-            self.rule(rule, document, &path.index(index));
+            self.errors
+                .extend(rule::check(rule, document, &path.index(index)));
         }
         // Compiling rules against a schema that is wrong gives errors that nobody understands.
         let is_sound = self.errors.len() == errors_before;
@@ -506,77 +507,6 @@ impl Walk {
                     "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
                 self.forbid(&path.child("nullable"), detail);
             }
-        }
-    }
-
-    /// What can be said of a rule without compiling it.
-    fn rule(&mut self, rule: &Rule, document: &Document, path: &FieldPath<'_>) {
-        const REASONS: [&str; 4] = [
-            "FieldValueDuplicate",
-            "FieldValueForbidden",
-            "FieldValueInvalid",
-            "FieldValueRequired",
-        ];
-        let given = |text: &Option<String>| text.clone().unwrap_or_default();
-        let (message, expression) = (given(&rule.message), given(&rule.message_expression));
-        let message_path = path.child("message");
-        let has_line_breaks = |text: &str| text.contains(['\n', '\r']);
-        if rule.rule.trim().is_empty() {
-            self.errors.push(FieldError::required(
-                &path.child("rule"),
-                "rule is not specified",
-            ));
-        } else if !message.is_empty() && message.trim().is_empty() {
-            let detail = "must be non-empty if specified";
-            self.errors
-                .push(FieldError::invalid(&message_path, message, detail));
-        } else if has_line_breaks(message.trim()) {
-            let detail = "must not contain line breaks";
-            self.errors
-                .push(FieldError::invalid(&message_path, message, detail));
-        } else if has_line_breaks(rule.rule.trim()) && message.trim().is_empty() {
-            let detail = "message must be specified if rule contains line breaks";
-            self.errors
-                .push(FieldError::required(&message_path, detail));
-        }
-        if !expression.is_empty() && expression.trim().is_empty() {
-            let path = path.child("messageExpression");
-            let detail = "messageExpression must be non-empty if specified";
-            self.errors.push(FieldError::required(&path, detail));
-        }
-        if let Some(reason) = rule
-            .reason
-            .as_deref()
-            .filter(|reason| !REASONS.contains(reason))
-        {
-            let path = path.child("reason");
-            self.errors
-                .push(FieldError::not_supported(&path, reason, &REASONS));
-        }
-        let Some(target) = rule
-            .field_path
-            .as_deref()
-            .filter(|target| !target.is_empty())
-        else {
-            return;
-        };
-        let path = path.child("fieldPath");
-        if target.trim().is_empty() {
-            let detail = "must be non-empty if specified";
-            self.errors.push(FieldError::invalid(&path, target, detail));
-        }
-        if has_line_breaks(target) {
-            self.errors.push(FieldError::invalid(
-                &path,
-                target,
-                "must not contain line breaks",
-            ));
-        }
-        let supported = structural::unsupported(document).is_none();
-        let schema = document.to_schema();
-        if supported && field_path::resolve(target, &schema, Brackets::Allowed).is_err() {
-            self.errors
-                .push(FieldError::invalid(&path, target, "must be a valid path"));
         }
     }
 }

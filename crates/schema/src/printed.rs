@@ -34,7 +34,7 @@ pub(crate) fn document(schema: &Document) -> String {
     let count = |number: Option<i64>| number.map_or_else(null, |number| number.to_string());
     let raw = |value: Option<&Value>| value.map_or_else(null, text::json);
     let optional = |text: Option<&String>| text.map_or_else(null, |text| string(text));
-    structure(&[
+    let mut fields = vec![
         ("ID", string(&schema.id)),
         ("Schema", string(&schema.schema)),
         ("Ref", optional(schema.reference.as_ref())),
@@ -59,6 +59,16 @@ pub(crate) fn document(schema: &Document) -> String {
         ("MaxProperties", count(schema.max_properties)),
         ("MinProperties", count(schema.min_properties)),
         ("Required", list(&schema.required, |name| string(name))),
+    ];
+    fields.extend(structure_fields(schema));
+    structure(&fields)
+}
+
+/// The fields behind those that restrict single values.
+fn structure_fields(schema: &Document) -> Vec<(&'static str, String)> {
+    let raw = |value: Option<&Value>| value.map_or_else(null, text::json);
+    let optional = |text: Option<&String>| text.map_or_else(null, |text| string(text));
+    vec![
         ("Items", schema.items.as_ref().map_or_else(null, items)),
         ("AllOf", list(&schema.all_of, document)),
         ("OneOf", list(&schema.one_of, document)),
@@ -99,7 +109,7 @@ pub(crate) fn document(schema: &Document) -> String {
         ("XListType", optional(schema.list_type.as_ref())),
         ("XMapType", optional(schema.map_type.as_ref())),
         ("XValidations", list(&schema.rules, rule)),
-    ])
+    ]
 }
 
 /// The value of `items`.

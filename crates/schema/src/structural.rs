@@ -288,11 +288,29 @@ fn check_nested(
     for (name, property) in &document.properties {
         check_nested(property, false, &properties_path.key(name), errors);
     }
+    for (keyword, wanted, used) in structure_of(document) {
+        if used {
+            let detail = format!("must be {wanted} to be structural");
+            errors.push(FieldError::forbidden(&path.child(keyword), detail));
+        }
+    }
+    if document.properties.contains_key("metadata") {
+        let detail = "must not be specified in a nested context";
+        errors.push(FieldError::forbidden(
+            &properties_path.key("metadata"),
+            detail,
+        ));
+    }
+}
+
+/// The keywords that say something of structure: what a junctor would have to do with each, and
+/// whether it is used.
+fn structure_of(document: &Document) -> [(&'static str, &'static str, bool); 13] {
     let allows_more = !matches!(
         document.additional_properties,
         None | Some(Additional::Allowed(false))
     );
-    let forbidden = [
+    [
         ("type", "empty", !document.kind.is_empty()),
         ("additionalProperties", "undefined", allows_more),
         ("default", "undefined", document.default.is_some()),
@@ -334,20 +352,7 @@ fn check_nested(
             "empty",
             !document.rules.is_empty(),
         ),
-    ];
-    for (keyword, wanted, used) in forbidden {
-        if used {
-            let detail = format!("must be {wanted} to be structural");
-            errors.push(FieldError::forbidden(&path.child(keyword), detail));
-        }
-    }
-    if document.properties.contains_key("metadata") {
-        let detail = "must not be specified in a nested context";
-        errors.push(FieldError::forbidden(
-            &properties_path.key("metadata"),
-            detail,
-        ));
-    }
+    ]
 }
 
 /// Everything that a junctor mentions is also specified outside of it.

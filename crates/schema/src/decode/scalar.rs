@@ -221,12 +221,7 @@ fn time_problem(written: &str) -> Option<TimeProblem> {
         };
         rest = after;
     }
-    if let Some(fraction) = rest.strip_prefix(['.', ',']) {
-        let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
-        if digits > 0 {
-            rest = &fraction[digits..];
-        }
-    }
+    rest = without_fraction(rest);
     rest = match rest.strip_prefix('Z') {
         Some(after) => after,
         None if is_offset(rest) => &rest[6..],
@@ -243,6 +238,19 @@ fn time_problem(written: &str) -> Option<TimeProblem> {
         out_of_range("day")
     } else {
         None
+    }
+}
+
+/// The text without the fraction of a second at its start.
+fn without_fraction(text: &str) -> &str {
+    let Some(fraction) = text.strip_prefix(['.', ',']) else {
+        return text;
+    };
+    let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 {
+        text
+    } else {
+        &fraction[digits..]
     }
 }
 

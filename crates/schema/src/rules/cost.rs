@@ -1,10 +1,11 @@
 //! Rules when a definition is written: do they compile, and could they cost too much?
 
-use bellwether_cel::{CostEstimate, DeclType};
+use bellwether_cel::{CostEstimate, DeclType, Program};
 
 use super::{CompiledRule, compile_rules, declare, declared_element, declared_field};
 use crate::document::Document;
 use crate::field::{FieldError, FieldErrorKind, FieldPath};
+use crate::model::Rule;
 use crate::printed;
 
 /// What is known around a schema about the types and the number of its values.
@@ -153,15 +154,18 @@ fn check_rule(
     total: &mut Total,
     errors: &mut Vec<FieldError>,
 ) {
-    let (rule_path, message_path) = (path.child("rule"), path.child("messageExpression"));
+    let rule_path = path.child("rule");
     let rule = &compiled.rule;
-    let printed = || printed::rule(rule);
     let limit = CostEstimate::RULE_LIMIT;
     let prepared = match &compiled.outcome {
         Ok(prepared) => prepared,
         Err(problem) => {
             total.add(&rule_path, 0);
-            errors.push(FieldError::invalid_printed(&rule_path, &printed(), problem));
+            errors.push(FieldError::invalid_printed(
+                &rule_path,
+                &printed::rule(rule),
+                problem,
+            ));
             // Nothing is known to be used by what does not compile.
             errors.extend(
                 rule.optional_old_self
@@ -176,23 +180,9 @@ fn check_rule(
         errors.push(FieldError::forbidden(&rule_path, detail));
     }
     total.add(&rule_path, cost);
-    match &prepared.message {
-        None => {}
-        Some(Err(problem)) => {
-            errors.push(FieldError::invalid_printed(
-                &message_path,
-                &printed(),
-                problem,
-            ));
-        }
-        Some(Ok(program)) => {
-            let cost = program.estimate_cost().max;
-            if cost > limit {
-                let detail = excess("estimated messageExpression cost", cost, limit);
-                errors.push(FieldError::forbidden(&message_path, detail));
-            }
-            total.add(&message_path, cost);
-        }
+    if let Some(message) = &prepared.message {
+        let path = path.child("messageExpression");
+        errors.extend(check_message(message.as_ref(), rule, &path, total));
     }
     match (
         prepared.uses_old_self,
@@ -208,6 +198,29 @@ fn check_rule(
         (false, _, Some(optional)) => errors.push(unused_option(path, optional)),
         _ => {}
     }
+}
+
+/// The expression that computes a message is charged once, however many values there are.
+fn check_message(
+    message: Result<&Program, &String>,
+    rule: &Rule,
+    path: &FieldPath<'_>,
+    total: &mut Total,
+) -> Option<FieldError> {
+    let limit = CostEstimate::RULE_LIMIT;
+    let cost = match message {
+        Ok(program) => program.estimate_cost().max,
+        Err(problem) => {
+            return Some(FieldError::invalid_printed(
+                path,
+                &printed::rule(rule),
+                problem,
+            ));
+        }
+    };
+    total.add(path, cost);
+    let detail = || excess("estimated messageExpression cost", cost, limit);
+    (cost > limit).then(|| FieldError::forbidden(path, detail()))
 }
 
 fn unused_option(path: &FieldPath<'_>, optional: bool) -> FieldError {
