@@ -356,9 +356,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(meta: Value, expected: &[&str]) {
+    fn check(meta: &Value, expected: &[&str]) {
         let mut errors = Vec::new();
-        validate(&meta, RULES, &FieldPath::new("metadata"), &mut errors);
+        validate(meta, RULES, &FieldPath::new("metadata"), &mut errors);
         let found = messages(&errors);
         assert_eq!(found.len(), expected.len(), "{found:?}");
         for (found, expected) in found.iter().zip(expected) {
@@ -368,24 +368,24 @@ mod tests {
 
     #[test]
     fn metadata_is_checked_at_creation() {
-        check(json!({"name": "a", "namespace": "b"}), &[]);
+        check(&json!({"name": "a", "namespace": "b"}), &[]);
         check(
-            json!({"namespace": "b"}),
+            &json!({"namespace": "b"}),
             &["metadata.name: Required value: name or generateName is required"],
         );
         check(
-            json!({"name": "a"}),
+            &json!({"name": "a"}),
             &["metadata.namespace: Required value"],
         );
         check(
-            json!({"name": "A", "namespace": "b.c"}),
+            &json!({"name": "A", "namespace": "b.c"}),
             &[
                 "metadata.name: Invalid value: \"A\": a lowercase RFC 1123 subdomain",
                 "metadata.namespace: Invalid value: \"b.c\": must not contain dots",
             ],
         );
         check(
-            json!({"name": "a", "namespace": "b", "labels": {"x y": "z"}, "annotations": {"A.b/c": "", "d/": ""}}),
+            &json!({"name": "a", "namespace": "b", "labels": {"x y": "z"}, "annotations": {"A.b/c": "", "d/": ""}}),
             &[
                 "metadata.labels: Invalid value: \"x y\": name part must consist",
                 "metadata.annotations: Invalid value: \"d/\": name part must be non-empty",
@@ -393,14 +393,14 @@ mod tests {
             ],
         );
         check(
-            json!({"name": "a", "namespace": "b", "finalizers": ["mine", "orphan", "foregroundDeletion", "a.b/c"]}),
+            &json!({"name": "a", "namespace": "b", "finalizers": ["mine", "orphan", "foregroundDeletion", "a.b/c"]}),
             &[
                 "metadata.finalizers: Invalid value: [\"mine\",",
                 "metadata.finalizers[0]: Invalid value: \"mine\": name is neither",
             ],
         );
         check(
-            json!({"name": "a", "namespace": "b", "ownerReferences": [
+            &json!({"name": "a", "namespace": "b", "ownerReferences": [
                 {"apiVersion": "", "kind": "", "name": "", "uid": ""}]}),
             &[
                 "metadata.ownerReferences.apiVersion: Invalid value: \"\": version must not be empty",
@@ -415,7 +415,7 @@ mod tests {
     fn there_is_one_controller_at_most() {
         let owner = |name: &str| json!({"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": true});
         check(
-            json!({"name": "a", "namespace": "b", "ownerReferences": [owner("x"), owner("y")]}),
+            &json!({"name": "a", "namespace": "b", "ownerReferences": [owner("x"), owner("y")]}),
             &["metadata.ownerReferences: Invalid value: [{"],
         );
     }
@@ -424,7 +424,7 @@ mod tests {
     fn annotations_have_a_limit_in_total() {
         let text = "x".repeat(ANNOTATIONS_SIZE);
         check(
-            json!({"name": "a", "namespace": "b", "annotations": {"k": text}}),
+            &json!({"name": "a", "namespace": "b", "annotations": {"k": text}}),
             &["metadata.annotations: Too long: may not be more than 262144 bytes"],
         );
     }

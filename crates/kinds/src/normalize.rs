@@ -157,13 +157,13 @@ mod tests {
     use crate::find_kind;
 
     #[track_caller]
-    fn check(group: &str, kind: &str, input: Value, expected: Value) {
+    fn check(group: &str, kind: &str, input: Value, expected: &Value) {
         let mut value = input;
         let schema = find_kind(group, "v1", kind).unwrap().schema();
         normalize(&schema, &mut value);
-        assert_eq!(value, expected);
+        assert_eq!(&value, expected);
         normalize(&schema, &mut value);
-        assert_eq!(value, expected, "again");
+        assert_eq!(&value, expected, "again");
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
             "",
             "ConfigMap",
             json!({"metadata": {"labels": {}, "name": "a"}, "data": {}, "immutable": false}),
-            json!({"metadata": {"name": "a"}, "immutable": false}),
+            &json!({"metadata": {"name": "a"}, "immutable": false}),
         );
     }
 
@@ -182,13 +182,13 @@ mod tests {
             "",
             "Pod",
             json!({"metadata": {}, "spec": {"containers": [{"resources": null, "stdin": false}]}}),
-            json!({"metadata": {}, "spec": {"containers": [{"name": "", "resources": {}}]}, "status": {}}),
+            &json!({"metadata": {}, "spec": {"containers": [{"name": "", "resources": {}}]}, "status": {}}),
         );
         check(
             "rbac.authorization.k8s.io",
             "Role",
             json!({}),
-            json!({"metadata": {}, "rules": null}),
+            &json!({"metadata": {}, "rules": null}),
         );
     }
 
@@ -199,7 +199,7 @@ mod tests {
             "Pod",
             json!({"metadata": {"creationTimestamp": "2030-01-01T02:00:00+02:00"}, "spec": {"containers": [
                 {"name": "a", "resources": {"limits": {"cpu": 0.5, "memory": "1024Mi"}}}]}}),
-            json!({"metadata": {"creationTimestamp": "2030-01-01T00:00:00Z"}, "spec": {"containers": [
+            &json!({"metadata": {"creationTimestamp": "2030-01-01T00:00:00Z"}, "spec": {"containers": [
                 {"name": "a", "resources": {"limits": {"cpu": "500m", "memory": "1Gi"}}}]}, "status": {}}),
         );
     }
@@ -210,7 +210,7 @@ mod tests {
             "",
             "ConfigMap",
             json!({"metadata": {}, "data": {"a": null}}),
-            json!({"metadata": {}, "data": {"a": ""}}),
+            &json!({"metadata": {}, "data": {"a": ""}}),
         );
     }
 }

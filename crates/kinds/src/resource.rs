@@ -43,6 +43,10 @@ pub(crate) const API_EXTENSIONS: &[&str] = &["api-extensions"];
 ///
 /// All of them are in [`crate::resources`]; the functions of this crate take one to know what to do.
 #[derive(Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a table of facts, which are independent of one another"
+)]
 pub struct Resource {
     /// The API group; empty for the core group.
     pub group: &'static str,

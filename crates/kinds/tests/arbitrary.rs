@@ -1,5 +1,7 @@
 //! Whatever a client sends, no function panics, and the laws hold.
 
+#![expect(clippy::unwrap_used, reason = "a test that fails here has failed")]
+
 use bellwether_kinds::{
     Creation, Resource, default, from_storage, prepare_for_create, prepare_for_part_update,
     prepare_for_update, resources, row, to_storage, validate, validate_part,

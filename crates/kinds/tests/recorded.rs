@@ -1,8 +1,10 @@
 //! Our answers compared with recorded ones of kube-apiserver; see `testdata/README.md`.
 
+#![expect(clippy::unwrap_used, reason = "a test that fails here has failed")]
+
 use bellwether_kinds::{
     Creation, Resource, default, find_kind, from_storage, prepare_for_create,
-    prepare_for_part_update, prepare_for_update, to_storage, validate, validate_part,
+    prepare_for_part_update, prepare_for_update, row, to_storage, validate, validate_part,
 };
 use bellwether_schema::{FieldError, decode};
 use jiff::Timestamp;
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 
 const CREATED: &str = include_str!("../testdata/created.jsonl");
 const REFUSED: &str = include_str!("../testdata/refused.jsonl");
+const ROWS: &str = include_str!("../testdata/rows.jsonl");
 const UPDATED: &str = include_str!("../testdata/updated.jsonl");
 
 fn lines(text: &str) -> impl Iterator<Item = Value> {
@@ -141,5 +144,17 @@ fn updates_are_stored_or_refused_as_kubernetes_does() {
         assert_eq!(errors, [], "{resource:?} {}", case["given"]);
         from_storage(resource, &mut object);
         assert_eq!(without_volatile(object), case["stored"], "{resource:?}");
+    }
+}
+
+#[test]
+fn tables_show_what_kubectl_users_know() {
+    for case in lines(ROWS) {
+        let resource = resource_of(&case["object"]);
+        let mut object = case["object"].clone();
+        to_storage(resource, &mut object);
+        let now = case["now"].as_str().unwrap().parse().unwrap();
+        let cells = Value::from(row(resource, &object, now));
+        assert_eq!(cells, case["cells"], "{resource:?} {}", case["object"]);
     }
 }

@@ -28,20 +28,20 @@ pub(super) fn to_v2(object: &mut Value) {
     let behavior = text(object, &["metadata", "annotations", BEHAVIOR]);
     let behavior = serde_json::from_str(behavior)
         .ok()
-        .map(|found| rename(found, lower_first));
+        .map(|found| rename(&found, lower_first));
     if let Some(percent) = cpu.filter(Value::is_number) {
         metrics.insert(
             0,
-            resource(
+            cpu_metric(
                 "target",
-                json!({"type": "Utilization", "averageUtilization": percent}),
+                &json!({"type": "Utilization", "averageUtilization": percent}),
             ),
         );
     }
     if let Some(percent) = current.filter(Value::is_number) {
         now.insert(
             0,
-            resource("current", json!({"averageUtilization": percent})),
+            cpu_metric("current", &json!({"averageUtilization": percent})),
         );
     }
     for name in [METRICS, CURRENT, CONDITIONS, BEHAVIOR] {
@@ -108,21 +108,21 @@ pub(super) fn to_v1(object: &mut Value) {
         object,
         "spec",
         "targetCPUUtilizationPercentage",
-        cpu,
+        cpu.as_ref(),
         "target",
     );
     set_percentage(
         object,
         "status",
         "currentCPUUtilizationPercentage",
-        current,
+        current.as_ref(),
         "current",
     );
-    annotate(object, METRICS, rest.into());
-    annotate(object, CURRENT, others.into());
-    annotate(object, CONDITIONS, conditions.into());
+    annotate(object, METRICS, &rest.into());
+    annotate(object, CURRENT, &others.into());
+    annotate(object, CONDITIONS, &conditions.into());
     if let Some(behavior) = behavior {
-        annotate(object, BEHAVIOR, rename(behavior, upper_first));
+        annotate(object, BEHAVIOR, &rename(&behavior, upper_first));
     }
     set_version(object, "autoscaling/v1");
 }
@@ -135,15 +135,15 @@ fn set_version(object: &mut Value, version: &str) {
     }
 }
 
-fn resource(side: &str, value: Value) -> Value {
+fn cpu_metric(side: &str, value: &Value) -> Value {
     json!({"type": "Resource", "resource": {"name": "cpu", side: value}})
 }
 
-fn set_percentage(object: &mut Value, part: &str, field: &str, metric: Option<Value>, side: &str) {
+fn set_percentage(object: &mut Value, part: &str, field: &str, metric: Option<&Value>, side: &str) {
     let (Some(fields), Some(metric)) = (existing(object, &[part]), metric) else {
         return;
     };
-    let percent = at(&metric, &["resource", side, "averageUtilization"]);
+    let percent = at(metric, &["resource", side, "averageUtilization"]);
     fields.insert(field.to_owned(), percent.clone());
 }
 
@@ -151,8 +151,8 @@ fn note(object: &Value, name: &str) -> Vec<Value> {
     serde_json::from_str(text(object, &["metadata", "annotations", name])).unwrap_or_default()
 }
 
-fn annotate(object: &mut Value, name: &str, value: Value) {
-    if crate::value::is_zero(&value) {
+fn annotate(object: &mut Value, name: &str, value: &Value) {
+    if crate::value::is_zero(value) {
         return;
     }
     if let Some(annotations) = self::object(object, &["metadata", "annotations"]) {
@@ -163,20 +163,20 @@ fn annotate(object: &mut Value, name: &str, value: Value) {
 /// Changes the first letter of every key: the annotation holds Go's names, not JSON's.
 ///
 /// Behaviours are three levels deep; deeper values are left as they are.
-fn rename(value: Value, change: fn(&str) -> String) -> Value {
-    fn walk(value: Value, change: fn(&str) -> String, depth: usize) -> Value {
+fn rename(value: &Value, change: fn(&str) -> String) -> Value {
+    fn walk(value: &Value, change: fn(&str) -> String, depth: usize) -> Value {
         match value {
             Value::Object(fields) if depth > 0 => fields
-                .into_iter()
-                .map(|(key, value)| (change(&key), walk(value, change, depth - 1)))
+                .iter()
+                .map(|(key, value)| (change(key), walk(value, change, depth - 1)))
                 .collect::<Map<_, _>>()
                 .into(),
             Value::Array(items) if depth > 0 => items
-                .into_iter()
+                .iter()
                 .map(|item| walk(item, change, depth - 1))
                 .collect::<Vec<_>>()
                 .into(),
-            other => other,
+            other => other.clone(),
         }
     }
     walk(value, change, 8)

@@ -72,12 +72,11 @@ fn validate_address(address: &Value, path: &FieldPath<'_>, errors: &mut Errors) 
     if !host.is_empty() {
         check::label(errors, &path.child("hostname"), host);
     }
-    match ip.parse() {
-        Ok(parsed) => endpoint_address(parsed, ip, &path.child("ip"), errors),
-        Err(_) => {
-            let detail = "must be a valid IP address";
-            errors.push(FieldError::invalid(&path.child("ip"), ip, detail));
-        }
+    if let Ok(parsed) = ip.parse() {
+        endpoint_address(parsed, ip, &path.child("ip"), errors);
+    } else {
+        let detail = "must be a valid IP address";
+        errors.push(FieldError::invalid(&path.child("ip"), ip, detail));
     }
 }
 

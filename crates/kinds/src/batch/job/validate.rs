@@ -67,8 +67,8 @@ fn generated_labels(new: &Value, errors: &mut Errors) {
     ];
     for (key, value) in expected {
         let found = text(labels, &[key]);
-        // The server has set what was absent; without a uid there is nothing to compare with.
-        if found != value && !(value.is_empty() && !found.is_empty()) {
+        // The server has set what was absent; before it has chosen a uid, any will do.
+        if found != value && (!value.is_empty() || found.is_empty()) {
             let detail = format!("must be '{value}'");
             errors.push(FieldError::invalid(&path.key(key), labels.clone(), detail));
         }

@@ -90,9 +90,9 @@ impl Summary {
         }
         if has(pod, &["metadata", "deletionTimestamp"]) {
             if text(pod, &["status", "reason"]) == "NodeLost" {
-                summary.reason = "Unknown".to_owned();
+                "Unknown".clone_into(&mut summary.reason);
             } else if !matches!(text(pod, &["status", "phase"]), "Failed" | "Succeeded") {
-                summary.reason = "Terminating".to_owned();
+                "Terminating".clone_into(&mut summary.reason);
             }
         }
         summary

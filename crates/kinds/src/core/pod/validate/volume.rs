@@ -341,7 +341,7 @@ fn downward_file(file: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
 fn projected(source: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
     file_mode(source, "defaultMode", path, errors);
     let sources = path.child("sources");
-    let mut taken: Vec<&str> = Vec::new();
+    let mut places: Vec<&str> = Vec::new();
     for (index, source) in list(source, &["sources"]).iter().enumerate() {
         let item = sources.index(index);
         let mut count = 0;
@@ -356,7 +356,7 @@ fn projected(source: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
             let items = item.child("items");
             for (index, key) in list(object, &["items"]).iter().enumerate() {
                 key_to_path(key, &items.index(index), errors);
-                take(text(key, &["path"]), name, &mut taken, path, errors);
+                take(text(key, &["path"]), name, &mut places, path, errors);
             }
         }
         let downward = at(source, &["downwardAPI"]);
@@ -365,7 +365,7 @@ fn projected(source: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
             for file in list(downward, &["items"]) {
                 downward_file(file, &item.child("downwardAPI"), errors);
                 let place = text(file, &["path"]);
-                take(place, place, &mut taken, path, errors);
+                take(place, place, &mut places, path, errors);
             }
         }
         let token = at(source, &["serviceAccountToken"]);
@@ -384,19 +384,19 @@ fn projected(source: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
 fn take<'a>(
     place: &'a str,
     blamed: &str,
-    taken: &mut Vec<&'a str>,
+    places: &mut Vec<&'a str>,
     path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
     if place.is_empty() {
-    } else if taken.contains(&place) {
+    } else if places.contains(&place) {
         errors.push(FieldError::invalid(
             path,
             blamed,
             "conflicting duplicate paths",
         ));
     } else {
-        taken.push(place);
+        places.push(place);
     }
 }
 
