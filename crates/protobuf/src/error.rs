@@ -88,9 +88,13 @@ pub enum Reason {
     EmbeddedJson(String),
 }
 
-/// A reason on its way up, collecting the path from its end.
+/// A reason on its way up, collecting the path from its end. Boxed, since it passes through the
+/// frames of a deep recursion.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct Fault(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     reason: Reason,
     /// Innermost first.
     path: Vec<String>,
@@ -99,13 +103,17 @@ pub(crate) struct Fault {
 impl Fault {
     /// The fault as seen from the object that has it in this field or under this key.
     pub(crate) fn within(mut self, name: &str) -> Self {
-        self.path.push(name.to_owned());
+        self.0.path.push(name.to_owned());
         self
     }
 
     pub(crate) fn into_error(self, kind: &str) -> DecodeError {
+        let Inner {
+            reason,
+            path: names,
+        } = *self.0;
         let mut path = String::new();
-        for name in self.path.iter().rev() {
+        for name in names.iter().rev() {
             // Writing to a string cannot fail.
             let _ = if name.contains(['.', '[', ' ']) {
                 write!(path, "[{name:?}]")
@@ -121,16 +129,16 @@ impl Fault {
         DecodeError::Malformed {
             kind: kind.to_owned(),
             path,
-            reason: self.reason,
+            reason,
         }
     }
 }
 
 impl From<Reason> for Fault {
     fn from(reason: Reason) -> Self {
-        Self {
+        Self(Box::new(Inner {
             reason,
             path: Vec::new(),
-        }
+        }))
     }
 }

@@ -329,11 +329,11 @@ fn damaged_objects_say_where_and_why() {
     );
 }
 
-/// A definition whose schema is nested so many times in `not`.
-fn nested_schema(levels: usize) -> Vec<u8> {
+/// A definition whose schema is wrapped so many times.
+fn nested_schema(levels: usize, wrap: fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
     let mut schema = text(5, "object");
     for _ in 0..levels {
-        schema = bytes(28, &schema);
+        schema = wrap(&schema);
     }
     let version = bytes(4, &bytes(1, &schema));
     body("CustomResourceDefinition", &[bytes(2, &bytes(7, &version))])
@@ -348,10 +348,18 @@ fn reason(body: &[u8]) -> Reason {
 
 #[test]
 fn nesting_is_bounded() {
-    // The object, its spec, the list of versions, a version and its schema come before.
-    assert!(decode(&nested_schema(MAX_DEPTH - 6)).is_ok());
-    assert_eq!(reason(&nested_schema(MAX_DEPTH - 5)), Reason::TooDeep);
-    assert_eq!(reason(&nested_schema(20_000)), Reason::TooDeep);
+    // The object, its spec, the list of versions, a version, its schema and the innermost one.
+    let outside = 6;
+    let negated: fn(&[u8]) -> Vec<u8> = |schema| bytes(28, schema);
+    let of_items: fn(&[u8]) -> Vec<u8> = |schema| bytes(24, &bytes(1, schema));
+    let of_properties: fn(&[u8]) -> Vec<u8> =
+        |schema| bytes(29, &[text(1, "x"), bytes(2, schema)].concat());
+    for (wrap, height) in [(negated, 1), (of_items, 1), (of_properties, 2)] {
+        let most = (MAX_DEPTH - outside) / height;
+        assert!(decode(&nested_schema(most, wrap)).is_ok());
+        assert_eq!(reason(&nested_schema(most + 1, wrap)), Reason::TooDeep);
+        assert_eq!(reason(&nested_schema(5_000, wrap)), Reason::TooDeep);
+    }
 }
 
 #[test]
