@@ -186,8 +186,6 @@ impl<'a> Compiler<'a> {
     fn must_be_concrete(&mut self, op: BinaryOp, source: &ast::Expr, id: ExprId) {
         let impossible = match self.program.expr(id) {
             Expr::Top | Expr::Type(_) | Expr::Range(..) | Expr::Bound(..) => true,
-            Expr::Struct(_) | Expr::List(_) => false,
-            Expr::Bottom => !matches!(op, BinaryOp::Equal | BinaryOp::NotEqual),
             _ => false,
         };
         if impossible {

@@ -138,7 +138,9 @@ impl Evaluator {
         }
         if slot.status < Status::Settled {
             if let Some(error) = self.blocking_error(node) {
-                return Err(error);
+                if !(self.forced && self.error(error).pending) {
+                    return Err(error);
+                }
             }
         }
         self.members(node, source)
@@ -146,7 +148,13 @@ impl Evaluator {
 
     fn members(&mut self, node: NodeId, source: ExprId) -> Result<Vec<(Value, NodeId)>, ErrId> {
         let mut members = Vec::new();
-        for (label, arc) in self.ordered_arcs(node) {
+        // Iteration follows the order in which fields were added, as in the reference; only
+        // exports sort them.
+        let mut arcs = self.node(node).arcs.clone();
+        if self.node(node).list.is_some() {
+            arcs.sort_by_key(|(label, _)| label.as_index());
+        }
+        for (label, arc) in arcs {
             if let Some(index) = label.as_index() {
                 let number = Number::from(i64::try_from(index).unwrap_or(i64::MAX));
                 members.push((Value::Number(number), arc));

@@ -225,9 +225,12 @@ impl Evaluator {
             }
         }
         let pending = self.may_gain(node, label);
-        if let (Some(index), Some(list)) = (label.as_index(), self.node(node).list) {
-            let code = if list.closed && !pending { Code::Eval } else { Code::Incomplete };
-            let message = format!("index out of range [{index}] with length {}", list.length);
+        if let Some(index) = label.as_index() {
+            let list = self.node(node).list;
+            let closed = list.is_none_or(|list| list.closed);
+            let code = if closed && !pending { Code::Eval } else { Code::Incomplete };
+            let length = list.map_or(0, |list| list.length);
+            let message = format!("index out of range [{index}] with length {length}");
             let error = self.error_at(code, pos, message);
             self.error_mut(error).pending = pending;
             return error;
@@ -235,8 +238,9 @@ impl Evaluator {
         let slot = self.node(node);
         let closed = !pending
             && label.is_regular()
-            && (slot.closed_recursive || slot.closed_once && !slot.anonymous)
-            && !self.allows_any(node, label);
+            && (slot.list.is_some()
+                || (slot.closed_recursive || slot.closed_once && !slot.anonymous)
+                    && !self.allows_any(node, label));
         let code = if closed { Code::Eval } else { Code::Incomplete };
         let message = format!("undefined field: {}", self.labels.show(label));
         let error = self.error_at(code, pos, message);
@@ -334,7 +338,7 @@ impl Evaluator {
                 return Err(self.error_at(Code::Eval, pos, message));
             }
             Some(Value::String(text)) => self.labels.string(&text),
-            Some(Value::Number(number)) if is_list || !self.node(node).has_struct => {
+            Some(Value::Number(number)) => {
                 let Some(position) = number.to_i64() else {
                     let message = format!("invalid list index {number} (type {})", Value::Number(number.clone()).kind());
                     return Err(self.error_at(Code::Eval, pos, message));
@@ -352,6 +356,11 @@ impl Evaluator {
             }
             None => {
                 let (text, kind) = (self.program.text(index).to_owned(), self.kind_of(&value));
+                if kind == Kind::STRING || Kind::NUMBER.contains(kind) {
+                    let value = self.show(&value);
+                    let message = format!("invalid non-ground value {value} (must be concrete {kind})");
+                    return Err(self.error_at(Code::Incomplete, pos, message));
+                }
                 let message = format!("invalid index {text} (invalid type {kind})");
                 return Err(self.error_at(Code::Eval, self.program.pos(expr), message));
             }
@@ -408,7 +417,7 @@ impl Evaluator {
     fn settled_value(&mut self, node: NodeId) -> Result<Val, ErrId> {
         if let Some(error) = self.node(node).error {
             let incomplete_struct =
-                self.error(error).code.is_temporary() && self.node(node).has_struct;
+                self.error(error).code.is_temporary() && self.node(node).is_struct;
             if !incomplete_struct {
                 return Err(error);
             }

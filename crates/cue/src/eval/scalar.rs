@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::{Evaluator, Val};
 use crate::ir::{BoundOp, Callee};
-use crate::number::Number;
+use crate::number::{Number, Rounding};
 use crate::token::Pos;
 use crate::value::{Kind, Value};
 
@@ -172,7 +172,12 @@ impl Evaluator {
     fn check_range(&mut self, scalar: &mut Scalar) -> Result<(), Conflict> {
         let (Some(lower), Some(upper)) = (&scalar.lower, &scalar.upper) else { return Ok(()) };
         let strict = lower.op == BoundOp::Greater || upper.op == BoundOp::Less;
-        let empty = match compare(&lower.value, &upper.value) {
+        let (low, high) = if scalar.kind.intersects(Kind::FLOAT) {
+            (lower.value.clone(), upper.value.clone())
+        } else {
+            integer_limits(lower, upper)
+        };
+        let empty = match compare(&low, &high) {
             Some(Ordering::Greater) => true,
             Some(Ordering::Equal) => strict,
             Some(Ordering::Less) => integer_gap_is_empty(scalar.kind, lower, upper),
@@ -243,6 +248,21 @@ fn tighter(known: Option<Bound>, new: Bound, direction: Ordering) -> Bound {
         }
         _ => known,
     }
+}
+
+/// The bounds of an integer moved to the nearest integers they admit.
+fn integer_limits(lower: &Bound, upper: &Bound) -> (Value, Value) {
+    let round = |value: &Value, up: bool| match value {
+        Value::Number(number) => {
+            let rounding = if up { Rounding::Ceiling } else { Rounding::Floor };
+            number.round_to_integer(rounding).map_or_else(|_| value.clone(), Value::Number)
+        }
+        other => other.clone(),
+    };
+    (
+        round(&lower.value, lower.op == BoundOp::GreaterEqual),
+        round(&upper.value, upper.op == BoundOp::Less),
+    )
 }
 
 /// Whether no integer lies strictly between two different bounds.

@@ -96,8 +96,8 @@ impl Evaluator {
                     if below.concrete {
                         let error = self.required(arc);
                         found.push(error);
-                        continue;
                     }
+                    continue;
                 }
                 ArcKind::Member => {}
             }
