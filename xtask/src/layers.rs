@@ -9,8 +9,8 @@ use crate::run::cargo;
 /// Crates by layer, lowest first; the names are those of the folders.
 const LAYERS: [&[&str]; 5] = [
     &["json", "jsonpath", "cel", "cue"],
-    &["schema", "patch", "kinds"],
-    &[],
+    &["api", "kinds", "patch", "protobuf", "schema"],
+    &["placement"],
     &["store", "apiserver"],
     &["bellwether"],
 ];

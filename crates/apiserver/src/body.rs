@@ -1,6 +1,6 @@
 //! Request bodies: read with limits, parsed from JSON or YAML, and checked to be what the path asks for.
 
-use bellwether_json::strict;
+use bellwether_json::{strict, yaml};
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
@@ -23,6 +23,8 @@ pub enum MediaType {
     Json,
     /// `application/yaml`
     Yaml,
+    /// What typed clients send of built-in kinds.
+    Protobuf,
 }
 
 /// A body and its content type.
@@ -66,6 +68,7 @@ impl RequestBody {
         match self.content_type.as_str() {
             "" | "application/json" | "*/*" => Ok(MediaType::Json),
             "application/yaml" => Ok(MediaType::Yaml),
+            bellwether_protobuf::MEDIA_TYPE => Ok(MediaType::Protobuf),
             _ => Err(ApiError::unsupported_media_type(ACCEPTED)),
         }
     }
@@ -88,13 +91,26 @@ impl RequestBody {
                 summary(&self.bytes)
             ))
         };
-        if self.media_type()? == MediaType::Yaml {
-            let text = std::str::from_utf8(&self.bytes).map_err(|error| unrecognized(&error))?;
-            let value = bellwether_json::yaml::value_from_yaml(text).map_err(|error| unrecognized(&error))?;
-            return Ok((value, Vec::new()));
+        match self.media_type()? {
+            MediaType::Json => {
+                let parsed = strict::parse(&self.bytes).map_err(|error| unrecognized(&error))?;
+                Ok((parsed.value, parsed.duplicates))
+            }
+            MediaType::Yaml => {
+                let text = std::str::from_utf8(&self.bytes).map_err(|error| unrecognized(&error))?;
+                let value = yaml::value_from_yaml(text).map_err(|error| unrecognized(&error))?;
+                Ok((value, Vec::new()))
+            }
+            MediaType::Protobuf => {
+                let value = bellwether_protobuf::decode(&self.bytes).map_err(|error| match error {
+                    bellwether_protobuf::DecodeError::UnknownKind { .. } => {
+                        ApiError::unsupported_media_type(ACCEPTED)
+                    }
+                    other => ApiError::bad_request(other.to_string()),
+                })?;
+                Ok((value, Vec::new()))
+            }
         }
-        let parsed = strict::parse(&self.bytes).map_err(|error| unrecognized(&error))?;
-        Ok((parsed.value, parsed.duplicates))
     }
 
     /// The options in the body of a delete; `null` if there is none.
@@ -109,7 +125,7 @@ impl RequestBody {
                 })?;
                 parsed.value
             }
-            MediaType::Yaml => self.parse("DeleteOptions")?.0,
+            MediaType::Yaml | MediaType::Protobuf => self.parse("DeleteOptions")?.0,
         };
         match options["kind"].as_str() {
             None | Some("" | "DeleteOptions") => Ok(options),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bellwether_store::Store;
 use bytes::Bytes;
@@ -40,6 +41,14 @@ struct Inner {
     definitions: Arc<DefinitionCache>,
     clock: Clock,
     metrics: Metrics,
+    /// Forgets old history; ends with the server.
+    sweeper: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.sweeper.abort();
+    }
 }
 
 impl std::fmt::Debug for ApiServer {
@@ -49,9 +58,10 @@ impl std::fmt::Debug for ApiServer {
 }
 
 impl ApiServer {
-    /// A server without clusters.
+    /// A server without clusters. Must be called within a tokio runtime.
     pub fn new(store: Store<StoredObject>, clock: Clock) -> Self {
         let inner = Inner {
+            sweeper: tokio::spawn(forget_history(store.clone())),
             store,
             clusters: RwLock::default(),
             definitions: Arc::default(),
@@ -179,6 +189,15 @@ impl ApiServer {
         };
         let cluster = self.cluster(name).ok_or_else(ApiError::no_such_path)?;
         Ok((cluster, path))
+    }
+}
+
+/// History that is too old is dropped even where nobody writes.
+async fn forget_history(store: Store<StoredObject>) {
+    const INTERVAL: Duration = Duration::from_secs(60);
+    loop {
+        tokio::time::sleep(INTERVAL).await;
+        store.compact();
     }
 }
 
