@@ -5,6 +5,8 @@ pub mod builtins;
 pub mod compile;
 pub mod diagnostic;
 mod eval;
+pub mod excerpt;
+pub mod format;
 pub mod host;
 pub mod ir;
 pub mod label;
