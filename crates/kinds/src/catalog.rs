@@ -111,7 +111,7 @@ impl Builder<'_> {
             opaque(&definition)
         } else {
             self.open.push(name.to_owned());
-            let schema = self.convert(&definition, facts::of(name));
+            let schema = self.convert(&definition, name);
             self.open.pop();
             schema
         };
@@ -126,7 +126,7 @@ impl Builder<'_> {
 
     fn child(&mut self, definition: &Value) -> Arc<Schema> {
         let Some(reference) = definition.get("$ref").and_then(Value::as_str) else {
-            return Arc::new(self.convert(definition, None));
+            return Arc::new(self.convert(definition, ""));
         };
         let name = reference.trim_start_matches("#/$defs/");
         let shared = self.named(name);
@@ -140,7 +140,8 @@ impl Builder<'_> {
         }
     }
 
-    fn convert(&mut self, definition: &Value, facts: Option<&TypeFacts>) -> Schema {
+    fn convert(&mut self, definition: &Value, type_name: &str) -> Schema {
+        let facts = facts::of(type_name);
         let mut properties = BTreeMap::new();
         if let Some(fields) = definition.get("properties").and_then(Value::as_object) {
             for (name, field) in fields {
@@ -164,7 +165,7 @@ impl Builder<'_> {
             kind: kind(definition),
             description: description(definition),
             format: text(definition, "format"),
-            required: required(definition, properties.contains_key("kind")),
+            required: required(definition, type_name, properties.contains_key("kind")),
             properties,
             additional_properties,
             items,
@@ -247,13 +248,27 @@ fn text(definition: &Value, key: &str) -> Option<String> {
     definition.get(key)?.as_str().map(str::to_owned)
 }
 
-/// Required fields; `metadata` of a whole object is not one of them on the wire, though it is in
-/// Rust.
-fn required(definition: &Value, is_object: bool) -> Vec<String> {
+/// Fields that are required in Rust, but not on the wire.
+const OPTIONAL: &[(&str, &str)] = &[
+    ("ConfigMapEnvSource", "name"),
+    ("ConfigMapKeySelector", "name"),
+    ("ConfigMapProjection", "name"),
+    ("ConfigMapVolumeSource", "name"),
+    ("LocalObjectReference", "name"),
+    ("PodFailurePolicyOnPodConditionsPattern", "status"),
+    ("SecretEnvSource", "name"),
+    ("SecretKeySelector", "name"),
+    ("SecretProjection", "name"),
+];
+
+/// Required fields; `metadata` of a whole object is one in Rust, but not on the wire.
+fn required(definition: &Value, type_name: &str, is_object: bool) -> Vec<String> {
+    let last = type_name.rsplit('.').next().unwrap_or(type_name);
     let names = definition.get("required").and_then(Value::as_array);
     let names = names.into_iter().flatten().filter_map(Value::as_str);
     names
         .filter(|name| !(is_object && *name == "metadata"))
+        .filter(|name| !OPTIONAL.contains(&(last, *name)))
         .map(str::to_owned)
         .collect()
 }
