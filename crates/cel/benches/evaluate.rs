@@ -1,5 +1,10 @@
 //! Speed of compiling and evaluating rules as works and resource definitions use them.
 
+#![expect(
+    clippy::expect_used,
+    reason = "the expressions are constants of this file"
+)]
+
 use std::sync::Arc;
 
 use bellwether_cel::{Budget, DeclType, Env, Program, Type, Vars};

@@ -319,12 +319,11 @@ impl Checker<'_> {
             self.undeclared(id, name);
             return;
         }
-        let message = match self.references[id.index()] {
-            Some(Reference::Type(_)) => format!("'{name}' is not a message type"),
-            _ => {
-                let of = self.types[id.index()].clone().unwrap_or(Type::Error);
-                format!("'{of}' is not a type")
-            }
+        let message = if let Some(Reference::Type(_)) = self.references[id.index()] {
+            format!("'{name}' is not a message type")
+        } else {
+            let of = self.types[id.index()].clone().unwrap_or(Type::Error);
+            format!("'{of}' is not a type")
         };
         self.report(id, message);
         self.set_type(id, Type::Error);

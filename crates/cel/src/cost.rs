@@ -74,16 +74,9 @@ impl Budget {
     /// Takes the cost of one evaluation; false if it exceeds what was left.
     pub(crate) fn take(&mut self, cost: u64) -> bool {
         self.spent = self.spent.saturating_add(cost);
-        match self.remaining.checked_sub(cost) {
-            Some(remaining) => {
-                self.remaining = remaining;
-                true
-            }
-            None => {
-                self.remaining = 0;
-                false
-            }
-        }
+        let enough = cost <= self.remaining;
+        self.remaining = self.remaining.saturating_sub(cost);
+        enough
     }
 }
 

@@ -68,12 +68,11 @@ impl fmt::Display for CompileErrors {
             if index > 0 {
                 f.write_str("\n")?;
             }
-            match self.stage {
-                Stage::Program => f.write_str(&issue.message)?,
-                Stage::Compile => {
-                    f.write_str(&source::render(&self.text, issue.location, &issue.message))?
-                }
-            }
+            let text = match self.stage {
+                Stage::Program => issue.message.clone(),
+                Stage::Compile => source::render(&self.text, issue.location, &issue.message),
+            };
+            f.write_str(&text)?;
         }
         if self.total > MAX_REPORTED {
             let more = self.total - MAX_REPORTED;

@@ -21,7 +21,13 @@ pub(crate) struct Evaluator<'a, 'v> {
     /// Spent so far.
     pub(crate) cost: u64,
     limit: u64,
+    /// Bytes of text made so far.
+    made: usize,
 }
+
+/// Most bytes of text one evaluation may make. Adding texts of open type costs one whatever
+/// their length, so the cost does not bound it.
+const MAX_MADE_BYTES: usize = 64 * 1024 * 1024;
 
 /// A comprehension variable.
 enum Local<'a> {
@@ -44,6 +50,7 @@ impl<'a, 'v> Evaluator<'a, 'v> {
             slots: Vec::new(),
             cost: 0,
             limit,
+            made: 0,
         };
         evaluator.slots.resize_with(slots, || Local::Empty);
         evaluator
@@ -217,16 +224,26 @@ impl<'a, 'v> Evaluator<'a, 'v> {
         }
     }
 
-    fn invoke(&self, call: &'a Call, arguments: &[Value<'a>]) -> Outcome<'a> {
-        if let Some(pattern) = &call.pattern {
-            return pattern.call(&call.function.name, arguments);
+    fn invoke(&mut self, call: &'a Call, arguments: &[Value<'a>]) -> Outcome<'a> {
+        let result = match &call.pattern {
+            Some(pattern) => pattern.call(&call.function.name, arguments),
+            None => dispatch(
+                &call.function,
+                call.overload.as_deref(),
+                self.vars,
+                arguments,
+            ),
+        };
+        let bytes = match &result {
+            Ok(Value::String(Text::Shared(text))) => text.len(),
+            Ok(Value::Bytes(bytes)) => bytes.len(),
+            _ => 0,
+        };
+        self.made = self.made.saturating_add(bytes);
+        if self.made > MAX_MADE_BYTES {
+            return Err(EvalError::CallLimitExceeded);
         }
-        dispatch(
-            &call.function,
-            call.overload.as_deref(),
-            self.vars,
-            arguments,
-        )
+        result
     }
 
     fn list(&mut self, elements: &'a [(Node, bool)]) -> Outcome<'a> {
@@ -275,13 +292,11 @@ impl<'a, 'v> Evaluator<'a, 'v> {
                 return Err(unsupported_key(&key));
             };
             let value = match value {
-                Value::Optional(inner) if *optional => match inner {
-                    Some(value) => (*value).clone(),
-                    None => {
-                        map.remove(&map_key);
-                        continue;
-                    }
-                },
+                Value::Optional(Some(value)) if *optional => (*value).clone(),
+                Value::Optional(None) if *optional => {
+                    map.remove(&map_key);
+                    continue;
+                }
                 other if *optional => {
                     return Err(EvalError::failed(format!(
                         "cannot initialize optional entry '{}' from non-optional value {}",

@@ -178,44 +178,43 @@ impl Lexer<'_> {
         }
     }
 
-    fn take(&mut self, length: usize, kind: TokenKind) -> Option<TokenKind> {
-        self.at += length;
-        Some(kind)
-    }
-
     fn next_kind(&mut self) -> Option<TokenKind> {
         use TokenKind as K;
-        match (self.byte(0), self.byte(1)) {
-            (b'=', b'=') => self.take(2, K::Equals),
-            (b'!', b'=') => self.take(2, K::NotEquals),
-            (b'<', b'=') => self.take(2, K::LessEquals),
-            (b'>', b'=') => self.take(2, K::GreaterEquals),
-            (b'&', b'&') => self.take(2, K::And),
-            (b'|', b'|') => self.take(2, K::Or),
-            (b'<', _) => self.take(1, K::Less),
-            (b'>', _) => self.take(1, K::Greater),
-            (b'[', _) => self.take(1, K::LeftBracket),
-            (b']', _) => self.take(1, K::RightBracket),
-            (b'{', _) => self.take(1, K::LeftBrace),
-            (b'}', _) => self.take(1, K::RightBrace),
-            (b'(', _) => self.take(1, K::LeftParen),
-            (b')', _) => self.take(1, K::RightParen),
-            (b'.', next) if !next.is_ascii_digit() => self.take(1, K::Dot),
-            (b',', _) => self.take(1, K::Comma),
-            (b'-', _) => self.take(1, K::Minus),
-            (b'!', _) => self.take(1, K::Exclamation),
-            (b'?', _) => self.take(1, K::Question),
-            (b':', _) => self.take(1, K::Colon),
-            (b'+', _) => self.take(1, K::Plus),
-            (b'*', _) => self.take(1, K::Star),
-            (b'/', _) => self.take(1, K::Slash),
-            (b'%', _) => self.take(1, K::Percent),
-            (b'"' | b'\'', _) => self.string(false).then_some(K::String),
-            (b'`', _) => self.escaped_identifier(),
-            (b'.' | b'0'..=b'9', _) => Some(self.number()),
-            (first, _) if first.is_ascii_alphabetic() || first == b'_' => Some(self.word()),
-            _ => None,
-        }
+        let (length, kind) = match (self.byte(0), self.byte(1)) {
+            (b'=', b'=') => (2, K::Equals),
+            (b'!', b'=') => (2, K::NotEquals),
+            (b'<', b'=') => (2, K::LessEquals),
+            (b'>', b'=') => (2, K::GreaterEquals),
+            (b'&', b'&') => (2, K::And),
+            (b'|', b'|') => (2, K::Or),
+            (b'<', _) => (1, K::Less),
+            (b'>', _) => (1, K::Greater),
+            (b'[', _) => (1, K::LeftBracket),
+            (b']', _) => (1, K::RightBracket),
+            (b'{', _) => (1, K::LeftBrace),
+            (b'}', _) => (1, K::RightBrace),
+            (b'(', _) => (1, K::LeftParen),
+            (b')', _) => (1, K::RightParen),
+            (b'.', next) if !next.is_ascii_digit() => (1, K::Dot),
+            (b',', _) => (1, K::Comma),
+            (b'-', _) => (1, K::Minus),
+            (b'!', _) => (1, K::Exclamation),
+            (b'?', _) => (1, K::Question),
+            (b':', _) => (1, K::Colon),
+            (b'+', _) => (1, K::Plus),
+            (b'*', _) => (1, K::Star),
+            (b'/', _) => (1, K::Slash),
+            (b'%', _) => (1, K::Percent),
+            (b'"' | b'\'', _) => return self.string(false).then_some(K::String),
+            (b'`', _) => return self.escaped_identifier(),
+            (b'.' | b'0'..=b'9', _) => return Some(self.number()),
+            (first, _) if first.is_ascii_alphabetic() || first == b'_' => {
+                return Some(self.word());
+            }
+            _ => return None,
+        };
+        self.at += length;
+        Some(kind)
     }
 
     /// An identifier, keyword, or the prefix of a raw or bytes literal.
@@ -306,7 +305,8 @@ impl Lexer<'_> {
         if length == 0 || body[length] != b'`' {
             return None;
         }
-        self.take(length + 2, TokenKind::EscapedIdentifier)
+        self.at += length + 2;
+        Some(TokenKind::EscapedIdentifier)
     }
 
     fn digits(&mut self) {

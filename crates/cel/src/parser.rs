@@ -333,44 +333,51 @@ impl Parser<'_, '_> {
             }
             self.advance();
         }
-        let condition = self.logical(operator::LOGICAL_OR)?;
+        let condition = self.logical()?;
         let result = match self.take(TokenKind::Question) {
             None => condition,
-            Some(question) => {
-                let when_true = self.logical(operator::LOGICAL_OR)?;
-                self.expect(TokenKind::Colon, |kind| EXPRESSION_START.contains(&kind))?;
-                let when_false = self.expr()?;
-                self.call(
-                    question.position(),
-                    operator::CONDITIONAL,
-                    vec![condition, when_true, when_false],
-                )
-            }
+            Some(question) => self.branches(question.position(), condition)?,
         };
         self.expr_depth -= 1;
         Ok(result)
     }
 
-    /// A chain of `||`, or of `&&` below it. Chains become balanced trees, so that long ones
+    /// What follows `?`.
+    fn branches(&mut self, position: Position, condition: Expr) -> Result<Expr> {
+        let when_true = self.logical()?;
+        self.expect(TokenKind::Colon, |kind| EXPRESSION_START.contains(&kind))?;
+        let when_false = self.expr()?;
+        let arguments = vec![condition, when_true, when_false];
+        Ok(self.call(position, operator::CONDITIONAL, arguments))
+    }
+
+    /// Chains of `||` and of `&&` between them. Chains become balanced trees, so that long ones
     /// stay shallow; the operators are associative and order of evaluation is kept.
-    fn logical(&mut self, function: &'static str) -> Result<Expr> {
-        let is_or = function == operator::LOGICAL_OR;
-        let (separator, mut terms) = if is_or {
-            (TokenKind::Or, vec![self.logical(operator::LOGICAL_AND)?])
-        } else {
-            (TokenKind::And, vec![self.relation()?])
-        };
-        let mut operators = Vec::new();
-        while let Some(token) = self.take(separator) {
-            operators.push(token.position());
-            terms.push(if is_or {
-                self.logical(operator::LOGICAL_AND)?
-            } else {
-                self.relation()?
-            });
+    fn logical(&mut self) -> Result<Expr> {
+        let mut either = Chain::default();
+        let mut both = Chain::default();
+        loop {
+            both.terms.push(self.operands()?);
+            let separator = self.peek();
+            match separator.kind {
+                TokenKind::And => both.operators.push(separator.position()),
+                TokenKind::Or => {
+                    let term = self.balance_chain(operator::LOGICAL_AND, &mut both);
+                    either.terms.push(term);
+                    either.operators.push(separator.position());
+                }
+                _ => break,
+            }
+            self.advance();
         }
-        let mut terms = terms.into_iter();
-        Ok(self.balance(function, &operators, &mut terms))
+        let last = self.balance_chain(operator::LOGICAL_AND, &mut both);
+        either.terms.push(last);
+        Ok(self.balance_chain(operator::LOGICAL_OR, &mut either))
+    }
+
+    fn balance_chain(&mut self, function: &str, chain: &mut Chain) -> Expr {
+        let Chain { terms, operators } = std::mem::take(chain);
+        self.balance(function, &operators, &mut terms.into_iter())
     }
 
     fn balance(
@@ -390,57 +397,79 @@ impl Parser<'_, '_> {
         self.call(operators[middle], function, vec![left, right])
     }
 
-    fn relation(&mut self) -> Result<Expr> {
-        self.relation_depth += 1;
-        if self.relation_depth > MAX_DEPTH {
-            return Err(self.too_deep());
-        }
-        let mut left = self.calc(0)?;
-        while let Some(function) = relation_operator(self.peek().kind) {
-            let position = self.advance().position();
-            let right = self.calc(0)?;
-            left = self.call(position, function, vec![left, right]);
-        }
-        self.relation_depth -= 1;
-        Ok(left)
-    }
-
-    /// Sums (precedence 0) and products (precedence 1).
-    fn calc(&mut self, precedence: u8) -> Result<Expr> {
-        self.calc_depth += 1;
-        if self.calc_depth > MAX_DEPTH {
-            return Err(self.too_deep());
-        }
-        let mut left = self.unary()?;
-        while let Some((function, level)) = calc_operator(self.peek().kind) {
-            if level < precedence {
-                break;
+    /// Operands joined by comparisons, sums and products. One loop with a stack rather than a
+    /// function per precedence: every level of nesting goes through here, and the less stack it
+    /// takes, the better.
+    fn operands(&mut self) -> Result<Expr> {
+        let mut operands: Vec<Expr> = Vec::new();
+        let mut pending: Vec<Pending> = Vec::new();
+        loop {
+            let operand = self.operand(&pending)?;
+            operands.push(operand);
+            let token = self.peek();
+            let next = binary_operator(token.kind);
+            let precedence = next.map_or(0, |(_, precedence)| precedence);
+            while let Some(operation) = pending.pop_if(|last| last.precedence >= precedence) {
+                self.reduce(&operation, &mut operands);
             }
-            let position = self.advance().position();
-            let right = self.calc(level + 1)?;
-            left = self.call(position, function, vec![left, right]);
+            let Some((function, precedence)) = next else {
+                break;
+            };
+            self.advance();
+            pending.push(Pending {
+                function,
+                precedence,
+                position: token.position(),
+            });
         }
-        self.calc_depth -= 1;
-        Ok(left)
+        Ok(operands
+            .pop()
+            .unwrap_or_else(|| self.unspecified(Position::NONE)))
     }
 
-    fn unary(&mut self) -> Result<Expr> {
+    /// Replaces the last two operands by the operation on them.
+    fn reduce(&mut self, operation: &Pending, operands: &mut Vec<Expr>) {
+        if let (Some(right), Some(left)) = (operands.pop(), operands.pop()) {
+            let node = self.call(operation.position, operation.function, vec![left, right]);
+            operands.push(node);
+        }
+    }
+
+    /// One operand with its signs. The depths count what the rules of cel-go's grammar nest.
+    fn operand(&mut self, pending: &[Pending]) -> Result<Expr> {
+        let comparisons = pending.iter().filter(|p| p.precedence == COMPARISON);
+        let comparisons = u16::from(comparisons.count() > 0);
+        let arithmetic = pending.iter().filter(|p| p.precedence > COMPARISON);
+        let arithmetic = u16::try_from(arithmetic.count()).unwrap_or(u16::MAX);
+        self.relation_depth += 1 + comparisons;
+        self.calc_depth += 1 + arithmetic;
+        if self.relation_depth.max(self.calc_depth) > MAX_DEPTH {
+            return Err(self.too_deep());
+        }
+        let prefix = self.prefix();
+        let mut operand = self.member()?;
+        if let Some((function, position)) = prefix {
+            operand = self.call(position, function, vec![operand]);
+        }
+        self.relation_depth -= 1 + comparisons;
+        self.calc_depth -= 1 + arithmetic;
+        Ok(operand)
+    }
+
+    /// The sign in front of an operand; two equal ones cancel out.
+    fn prefix(&mut self) -> Option<(&'static str, Position)> {
         let first = self.peek();
         let function = match first.kind {
             TokenKind::Exclamation => operator::LOGICAL_NOT,
             TokenKind::Minus if !self.negative_literal() => operator::NEGATE,
-            _ => return self.member(),
+            _ => return None,
         };
-        let mut count = 0_usize;
+        let mut odd = false;
         while self.peek().kind == first.kind {
             self.advance();
-            count += 1;
+            odd = !odd;
         }
-        let operand = self.member()?;
-        if count.is_multiple_of(2) {
-            return Ok(operand);
-        }
-        Ok(self.call(first.position(), function, vec![operand]))
+        odd.then(|| (function, first.position()))
     }
 
     /// Whether the minus sign here belongs to a number.
@@ -449,26 +478,37 @@ impl Parser<'_, '_> {
     }
 }
 
-fn relation_operator(kind: TokenKind) -> Option<&'static str> {
-    Some(match kind {
-        TokenKind::Less => operator::LESS,
-        TokenKind::LessEquals => operator::LESS_EQUALS,
-        TokenKind::Greater => operator::GREATER,
-        TokenKind::GreaterEquals => operator::GREATER_EQUALS,
-        TokenKind::Equals => operator::EQUALS,
-        TokenKind::NotEquals => operator::NOT_EQUALS,
-        TokenKind::In => operator::IN,
-        _ => return None,
-    })
+/// Terms and the places of the operators between them.
+#[derive(Default)]
+struct Chain {
+    terms: Vec<Expr>,
+    operators: Vec<Position>,
 }
 
-fn calc_operator(kind: TokenKind) -> Option<(&'static str, u8)> {
+/// An operator that waits for its right operand.
+struct Pending {
+    function: &'static str,
+    precedence: u8,
+    position: Position,
+}
+
+/// Precedence of comparisons; sums and products bind tighter.
+const COMPARISON: u8 = 1;
+
+fn binary_operator(kind: TokenKind) -> Option<(&'static str, u8)> {
     Some(match kind {
-        TokenKind::Plus => (operator::ADD, 0),
-        TokenKind::Minus => (operator::SUBTRACT, 0),
-        TokenKind::Star => (operator::MULTIPLY, 1),
-        TokenKind::Slash => (operator::DIVIDE, 1),
-        TokenKind::Percent => (operator::MODULO, 1),
+        TokenKind::Less => (operator::LESS, COMPARISON),
+        TokenKind::LessEquals => (operator::LESS_EQUALS, COMPARISON),
+        TokenKind::Greater => (operator::GREATER, COMPARISON),
+        TokenKind::GreaterEquals => (operator::GREATER_EQUALS, COMPARISON),
+        TokenKind::Equals => (operator::EQUALS, COMPARISON),
+        TokenKind::NotEquals => (operator::NOT_EQUALS, COMPARISON),
+        TokenKind::In => (operator::IN, COMPARISON),
+        TokenKind::Plus => (operator::ADD, 2),
+        TokenKind::Minus => (operator::SUBTRACT, 2),
+        TokenKind::Star => (operator::MULTIPLY, 3),
+        TokenKind::Slash => (operator::DIVIDE, 3),
+        TokenKind::Percent => (operator::MODULO, 3),
         _ => return None,
     })
 }

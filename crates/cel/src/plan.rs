@@ -180,9 +180,9 @@ impl Planner<'_> {
             optional: false,
         });
         Ok(if select.test_only {
-            Node::Test(attribute)
+            Node::Test(Box::new(attribute))
         } else {
-            Node::Attribute(attribute)
+            Node::Attribute(Box::new(attribute))
         })
     }
 
@@ -267,13 +267,13 @@ pub(crate) fn unsupported_key(key: &Value<'_>) -> EvalError {
 }
 
 /// A node as the start of a chain of selections.
-fn as_attribute(node: Node) -> Box<Attribute> {
+fn as_attribute(node: Node) -> Attribute {
     match node {
-        Node::Attribute(attribute) => attribute,
-        other => Box::new(Attribute {
+        Node::Attribute(attribute) => *attribute,
+        other => Attribute {
             root: Root::Operand(other),
             qualifiers: Vec::new(),
-        }),
+        },
     }
 }
 

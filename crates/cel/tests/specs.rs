@@ -11,6 +11,8 @@
 //!
 //! The expectations were computed with cel-go 0.26 and the libraries of Kubernetes 1.35.
 
+#![expect(clippy::expect_used, reason = "a broken document should stop the test")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

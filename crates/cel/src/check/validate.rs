@@ -44,10 +44,9 @@ impl Validator<'_> {
                     self.format_arguments(expr.id, call);
                     self.exempt = true;
                 }
-                call.target
-                    .iter()
-                    .chain(&call.arguments)
-                    .for_each(|argument| self.visit(argument));
+                for argument in call.target.iter().chain(&call.arguments) {
+                    self.visit(argument);
+                }
                 self.exempt = outside;
             }
             ExprKind::List(elements) => {
@@ -56,9 +55,9 @@ impl Validator<'_> {
                     .map(|element| self.unwrapped(&element.value, element.optional))
                     .collect();
                 self.same_types(&types, true);
-                elements
-                    .iter()
-                    .for_each(|element| self.visit(&element.value));
+                for element in elements {
+                    self.visit(&element.value);
+                }
             }
             ExprKind::Map(entries) => {
                 let keys: Vec<(ExprId, Type)> = entries
@@ -77,7 +76,9 @@ impl Validator<'_> {
                 }
             }
             ExprKind::Struct(_, fields) => {
-                fields.iter().for_each(|field| self.visit(&field.value));
+                for field in fields {
+                    self.visit(&field.value);
+                }
             }
             ExprKind::Comprehension(fold) => {
                 for part in [

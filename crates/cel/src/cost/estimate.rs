@@ -232,7 +232,7 @@ impl Estimator<'_> {
         };
         if count == 0 {
             value.min = 0;
-            key.min = if is_list { 1 } else { 0 };
+            key.min = u64::from(is_list);
         }
         let sizes = EntrySize {
             is_list,
@@ -358,7 +358,7 @@ impl Estimator<'_> {
             let Some(overload) = function.overloads.get(*index) else {
                 continue;
             };
-            let site = estimate_call::Site {
+            let invocation = estimate_call::Invocation {
                 expr,
                 function: &function.name,
                 overload: &overload.id,
@@ -366,7 +366,7 @@ impl Estimator<'_> {
                 arguments: &call.arguments,
                 costs: &costs,
             };
-            let (cost, size) = self.overload_cost(&site);
+            let (cost, size) = self.overload_cost(&invocation);
             total = total.union(cost);
             result_size = match (result_size, size) {
                 (Some(known), Some(size)) => Some(known.union(size)),

@@ -6,7 +6,7 @@ use crate::ast::{Expr, ExprKind, Literal, operator};
 use crate::types::{AbstractType, Type};
 
 /// A call as one of its overloads sees it.
-pub(crate) struct Site<'s> {
+pub(crate) struct Invocation<'s> {
     pub(crate) expr: &'s Expr,
     pub(crate) function: &'s str,
     pub(crate) overload: &'s str,
@@ -25,26 +25,29 @@ const FORMAT_PATTERN_SIZE: f64 = 128.0;
 const FORMAT_NAME_SIZE: u64 = 64;
 
 impl Estimator<'_> {
-    pub(crate) fn overload_cost(&mut self, site: &Site<'_>) -> Estimate {
-        let arguments = site
+    pub(crate) fn overload_cost(&mut self, invocation: &Invocation<'_>) -> Estimate {
+        let arguments = invocation
             .costs
             .iter()
             .fold(CostEstimate::default(), |sum, cost| sum.plus(*cost));
-        if let Some((cost, size)) = self.list_cost(site).or_else(|| self.kubernetes_cost(site)) {
+        if let Some((cost, size)) = self
+            .list_cost(invocation)
+            .or_else(|| self.kubernetes_cost(invocation))
+        {
             return (cost.plus(arguments), size);
         }
-        if let Some(estimate) = self.branching_cost(site) {
+        if let Some(estimate) = self.branching_cost(invocation) {
             return estimate;
         }
         let (cost, size) = self
-            .standard_cost(site)
+            .standard_cost(invocation)
             .unwrap_or((CostEstimate::fixed(1), None));
         (cost.plus(arguments), size)
     }
 
     /// Operators that do not evaluate all their operands.
-    fn branching_cost(&mut self, site: &Site<'_>) -> Option<Estimate> {
-        match (site.function, site.costs, site.arguments) {
+    fn branching_cost(&mut self, invocation: &Invocation<'_>) -> Option<Estimate> {
+        match (invocation.function, invocation.costs, invocation.arguments) {
             (operator::LOGICAL_AND | operator::LOGICAL_OR, [left, right], _) => {
                 let cost = CostEstimate {
                     min: left.min,
@@ -60,16 +63,16 @@ impl Estimator<'_> {
                     (Some(yes), Some(no)) => Some(yes.union(no)),
                     _ => None,
                 };
-                self.set_entry_size(site.expr.id, entry);
+                self.set_entry_size(invocation.expr.id, entry);
                 Some((condition.plus(yes.union(*no)), Some(size)))
             }
             _ => None,
         }
     }
 
-    fn standard_cost(&mut self, site: &Site<'_>) -> Option<Estimate> {
+    fn standard_cost(&mut self, invocation: &Invocation<'_>) -> Option<Estimate> {
         let one = Size::fixed(1);
-        match (site.overload, site.target, site.arguments) {
+        match (invocation.overload, invocation.target, invocation.arguments) {
             ("string_format", Some(target), _) => {
                 Some((self.size_or_unknown(target).scaled(TRAVERSAL), None))
             }
@@ -112,7 +115,7 @@ impl Estimator<'_> {
                 Some((text.times(part), None))
             }
             ("add_string" | "add_bytes" | "add_list", _, [left, right]) => {
-                Some(self.addition_cost(site, left, right))
+                Some(self.addition_cost(invocation, left, right))
             }
             (
                 "less_string"
@@ -142,12 +145,17 @@ impl Estimator<'_> {
         }
     }
 
-    fn addition_cost(&mut self, site: &Site<'_>, left: &Expr, right: &Expr) -> Estimate {
+    fn addition_cost(
+        &mut self,
+        invocation: &Invocation<'_>,
+        left: &Expr,
+        right: &Expr,
+    ) -> Estimate {
         let size = self.size_or_unknown(left).plus(self.size_or_unknown(right));
         if let (Some(first), Some(second)) = (self.entry_size(left), self.entry_size(right)) {
-            self.set_entry_size(site.expr.id, Some(first.union(second)));
+            self.set_entry_size(invocation.expr.id, Some(first.union(second)));
         }
-        let cost = if site.overload == "add_list" {
+        let cost = if invocation.overload == "add_list" {
             CostEstimate::fixed(1)
         } else {
             size.scaled(TRAVERSAL)
@@ -156,13 +164,13 @@ impl Estimator<'_> {
     }
 
     /// Functions of the lists and sets libraries.
-    fn list_cost(&mut self, site: &Site<'_>) -> Option<Estimate> {
-        let compare = match site.overload {
+    fn list_cost(&mut self, invocation: &Invocation<'_>) -> Option<Estimate> {
+        let compare = match invocation.overload {
             "list_sets_contains_list" | "list_sets_intersects_list" => 1.0,
             "list_sets_equivalent_list" => 2.0,
-            _ => return self.new_list_cost(site),
+            _ => return self.new_list_cost(invocation),
         };
-        let [left, right] = site.arguments else {
+        let [left, right] = invocation.arguments else {
             return None;
         };
         let product = self
@@ -173,8 +181,8 @@ impl Estimator<'_> {
     }
 
     /// Functions that make a list: the call, the list, and the work for its elements.
-    fn new_list_cost(&mut self, site: &Site<'_>) -> Option<Estimate> {
-        let (work, factor) = match (site.overload, site.target, site.arguments) {
+    fn new_list_cost(&mut self, invocation: &Invocation<'_>) -> Option<Estimate> {
+        let (work, factor) = match (invocation.overload, invocation.target, invocation.arguments) {
             ("list_slice", Some(target), [start, end]) => {
                 let limit = self.size_or_unknown(target).max;
                 let start = literal_int(start).unwrap_or(0);
@@ -184,8 +192,9 @@ impl Estimator<'_> {
             ("lists_range", None, [count]) => {
                 (Size::fixed(literal_int(count).unwrap_or(u64::MAX)), 1.0)
             }
-            ("list_reverse", Some(target), []) => (self.size_or_unknown(target), 1.0),
-            ("list_flatten", Some(target), []) => (self.size_or_unknown(target), 1.0),
+            ("list_reverse" | "list_flatten", Some(target), []) => {
+                (self.size_or_unknown(target), 1.0)
+            }
             ("list_flatten_int", Some(target), [depth]) => {
                 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
                 let depth = literal_int(depth).unwrap_or(u64::MAX) as f64;
@@ -213,11 +222,12 @@ impl Estimator<'_> {
     }
 
     /// Functions of the Kubernetes libraries, and those whose cost Kubernetes defines anew.
-    fn kubernetes_cost(&mut self, site: &Site<'_>) -> Option<Estimate> {
-        if is_unit_cost(site.function) && site.function != operator::NOT_STRICTLY_FALSE {
+    fn kubernetes_cost(&mut self, invocation: &Invocation<'_>) -> Option<Estimate> {
+        if is_unit_cost(invocation.function) && invocation.function != operator::NOT_STRICTLY_FALSE
+        {
             return Some((CostEstimate::fixed(1), None));
         }
-        match (site.function, site.target, site.arguments) {
+        match (invocation.function, invocation.target, invocation.arguments) {
             ("isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf", Some(target), _) => {
                 Some((self.visit_cost(target), None))
             }
@@ -251,7 +261,9 @@ impl Estimator<'_> {
                 };
                 Some((text.times(pattern), Some(result)))
             }
-            ("ip", _, _) if site.overload == "cidr_ip" => Some((CostEstimate::fixed(1), None)),
+            ("ip", _, _) if invocation.overload == "cidr_ip" => {
+                Some((CostEstimate::fixed(1), None))
+            }
             (
                 "cidr" | "isIP" | "isCIDR" | "ip" | "quantity" | "isQuantity" | "semver"
                 | "isSemver",
@@ -262,7 +274,7 @@ impl Estimator<'_> {
                 Some((self.size_or_unknown(argument).scaled(2.0 * TRAVERSAL), None))
             }
             ("containsIP" | "containsCIDR", _, [argument, ..]) => {
-                Some((self.contains_cost(site, argument), None))
+                Some((self.contains_cost(invocation, argument), None))
             }
             ("validate", _, [argument, ..]) => {
                 let pass = self.size_or_unknown(argument).scaled(TRAVERSAL);
@@ -337,16 +349,16 @@ impl Estimator<'_> {
         (size.scaled(2.0 * TRAVERSAL), Some(result))
     }
 
-    fn contains_cost(&mut self, site: &Site<'_>, argument: &Expr) -> CostEstimate {
+    fn contains_cost(&mut self, invocation: &Invocation<'_>, argument: &Expr) -> CostEstimate {
         let address = Size { min: 4, max: 16 };
         let mut cost = address.plus(address).scaled(TRAVERSAL);
-        if site.function == "containsCIDR" {
+        if invocation.function == "containsCIDR" {
             cost = cost
                 .plus(address.scaled(TRAVERSAL))
                 .plus(CostEstimate::fixed(1));
         }
         if matches!(
-            site.overload,
+            invocation.overload,
             "cidr_contains_ip_string" | "cidr_contains_cidr_string"
         ) {
             cost = cost.plus(self.size_or_unknown(argument).scaled(TRAVERSAL));

@@ -57,7 +57,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
 /// Standard base64 with padding; line ends are skipped.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let compact: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    if compact.len() % 4 != 0 {
+    if !compact.len().is_multiple_of(4) {
         return None;
     }
     let body = compact.trim_end_matches('=');

@@ -28,12 +28,12 @@ pub(crate) fn next_piece<'t>(rest: &mut &'t str) -> Option<Piece<'t>> {
     }
     match template.find('%') {
         Some(0) => {
-            if template.starts_with("%%") {
-                *rest = &template[2..];
+            if let Some(after) = template.strip_prefix("%%") {
+                *rest = after;
                 return Some(Piece::Text("%"));
             }
             *rest = &template[1..];
-            Some(Piece::Clause(*rest))
+            Some(Piece::Clause(rest))
         }
         Some(at) => {
             *rest = &template[at..];
@@ -318,9 +318,10 @@ fn octal(argument: &Value<'_>) -> Formatted {
 
 fn hex(argument: &Value<'_>, upper: bool) -> Formatted {
     let bytes = |bytes: &[u8]| {
+        let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
         bytes
             .iter()
-            .map(|byte| format!("{byte:02x}"))
+            .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
             .collect::<String>()
     };
     let text = match argument {

@@ -80,17 +80,17 @@ fn slice<'a>(list: &List<'a>, start: i64, end: i64) -> Outcome<'a> {
             "cannot slice({start}, {end}), {reason}"
         )))
     };
-    let (Ok(first), Ok(last)) = (usize::try_from(start), usize::try_from(end)) else {
+    let (Ok(first), Ok(past)) = (usize::try_from(start), usize::try_from(end)) else {
         return fail("negative indexes not supported".to_owned());
     };
-    if first > last {
+    if first > past {
         return fail("start index must be less than or equal to end index".to_owned());
     }
-    if last > list.len() {
+    if past > list.len() {
         return fail(format!("list is length {}", list.len()));
     }
-    let mut values = Vec::with_capacity(last - first);
-    for index in first..last {
+    let mut values = Vec::with_capacity(past - first);
+    for index in first..past {
         if let Some(value) = list.get(index) {
             values.push(value?);
         }
@@ -264,13 +264,13 @@ fn sum<'a>(list: &List<'a>, zero: Value<'a>) -> Outcome<'a> {
     Ok(total)
 }
 
-fn position<'a>(list: &List<'a>, wanted: Option<&Value<'a>>, last: bool) -> Outcome<'a> {
+fn position<'a>(list: &List<'a>, wanted: Option<&Value<'a>>, backwards: bool) -> Outcome<'a> {
     let wanted = wanted.ok_or_else(EvalError::no_such_overload)?;
     let mut found = -1;
     for (index, value) in list.iter().enumerate() {
         if equal(&value?, wanted).unwrap_or(false) {
             found = i64::try_from(index).unwrap_or(i64::MAX);
-            if !last {
+            if !backwards {
                 break;
             }
         }

@@ -332,9 +332,9 @@ fn first<'a>(arguments: &[Value<'a>], convert: fn(&Value<'a>) -> Outcome<'a>) ->
     convert(arguments.first().ok_or_else(EvalError::no_such_overload)?)
 }
 
-fn on_texts<'a>(arguments: &[Value<'a>], test: fn(&str, &str) -> bool) -> Outcome<'a> {
+fn on_texts<'a>(arguments: &[Value<'a>], holds: fn(&str, &str) -> bool) -> Outcome<'a> {
     match arguments {
-        [Value::String(text), Value::String(part)] => Ok(Value::Bool(test(text, part))),
+        [Value::String(text), Value::String(part)] => Ok(Value::Bool(holds(text, part))),
         _ => Err(EvalError::no_such_overload()),
     }
 }
@@ -452,7 +452,7 @@ fn multiply<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
             return Err(EvalError::no_such_overload());
         }
         [left, ..] => return not_applicable(operator::MULTIPLY, left),
-        [] => return Err(EvalError::no_such_overload()),
+        [] => return not_applicable(operator::MULTIPLY, &Value::Null),
     })
 }
 
@@ -469,7 +469,7 @@ fn divide<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
             return Err(EvalError::no_such_overload());
         }
         [left, ..] => return not_applicable(operator::DIVIDE, left),
-        [] => return Err(EvalError::no_such_overload()),
+        [] => return not_applicable(operator::DIVIDE, &Value::Null),
     })
 }
 
@@ -483,7 +483,7 @@ fn modulo<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         [Value::Uint(a), Value::Uint(b)] => Value::Uint(a % b),
         [Value::Int(_) | Value::Uint(_), _] => return Err(EvalError::no_such_overload()),
         [left, ..] => return not_applicable(operator::MODULO, left),
-        [] => return Err(EvalError::no_such_overload()),
+        [] => return not_applicable(operator::MODULO, &Value::Null),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use super::text;
@@ -46,7 +46,8 @@ impl Url {
             if is_plain_path_byte(byte) {
                 out.push(char::from(byte));
             } else {
-                out.push_str(&format!("%{byte:02X}"));
+                // Writing to a String cannot fail.
+                let _ = write!(out, "%{byte:02X}");
             }
         }
         Cow::Owned(out)

@@ -1,6 +1,6 @@
 //! Macros: calls that stand for a fold or a presence test and are rewritten while parsing.
 
-use super::{Parser, Result};
+use super::Parser;
 use crate::ast::{
     Call, Comprehension, Element, Entry, Expr, ExprKind, Field, Literal, Select, operator,
 };
@@ -17,7 +17,7 @@ const UNUSED: &str = "#unused";
 type Unchanged = (Option<Expr>, Vec<Expr>);
 
 /// The expansion, or the error to report with the place to blame.
-type Expansion = std::result::Result<Expr, (Position, String)>;
+type Expansion = Result<Expr, (Position, String)>;
 
 impl Parser<'_, '_> {
     /// Expands `target.function(arguments)` if it is a macro.
@@ -27,7 +27,7 @@ impl Parser<'_, '_> {
         function: &str,
         target: Option<Expr>,
         arguments: Vec<Expr>,
-    ) -> Result<std::result::Result<Expr, Unchanged>> {
+    ) -> Result<Expr, Unchanged> {
         let two_variables = self.macros.contains(Library::TwoVariableComprehensions);
         let optional = self.macros.contains(Library::Optional);
         let bind = self.macros.contains(Library::Bindings);
@@ -67,11 +67,9 @@ impl Parser<'_, '_> {
             {
                 maker.extreme(function, &target, arguments)
             }
-            (_, target, _) => return Ok(Err((target, arguments))),
+            (_, target, _) => return Err((target, arguments)),
         };
-        Ok(Ok(expansion.unwrap_or_else(|(position, message)| {
-            self.report(position, message)
-        })))
+        Ok(expansion.unwrap_or_else(|(position, message)| self.report(position, message)))
     }
 }
 
@@ -156,7 +154,7 @@ impl Maker<'_, '_, '_> {
         arguments: &mut std::vec::IntoIter<Expr>,
         two: bool,
         not_a_name: &str,
-    ) -> std::result::Result<(String, Option<String>), (Position, String)> {
+    ) -> Result<(String, Option<String>), (Position, String)> {
         let mut names: Vec<String> = Vec::with_capacity(2);
         for argument in arguments.by_ref().take(if two { 2 } else { 1 }) {
             let place = self.place(&argument);

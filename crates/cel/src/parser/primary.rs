@@ -96,7 +96,7 @@ impl Parser<'_, '_> {
     fn member_call(&mut self, target: Expr, function: &str) -> Result<Expr> {
         let open = self.advance();
         let arguments = self.arguments()?;
-        self.expand_or_call(open.position(), Some(target), function, arguments)
+        Ok(self.expand_or_call(open.position(), Some(target), function, arguments))
     }
 
     fn expand_or_call(
@@ -105,17 +105,17 @@ impl Parser<'_, '_> {
         target: Option<Expr>,
         function: &str,
         arguments: Vec<Expr>,
-    ) -> Result<Expr> {
-        match self.expand_macro(position, function, target, arguments)? {
-            Ok(expanded) => Ok(expanded),
-            Err((target, arguments)) => Ok(self.node(
+    ) -> Expr {
+        match self.expand_macro(position, function, target, arguments) {
+            Ok(expanded) => expanded,
+            Err((target, arguments)) => self.node(
                 position,
                 ExprKind::Call(Box::new(Call {
                     target,
                     function: function.to_owned(),
                     arguments,
                 })),
-            )),
+            ),
         }
     }
 
@@ -180,7 +180,7 @@ impl Parser<'_, '_> {
         if self.peek().kind == TokenKind::LeftParen {
             let open = self.advance();
             let arguments = self.arguments()?;
-            return self.expand_or_call(open.position(), None, &name, arguments);
+            return Ok(self.expand_or_call(open.position(), None, &name, arguments));
         }
         Ok(self.node(token.position(), ExprKind::Ident(name)))
     }

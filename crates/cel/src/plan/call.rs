@@ -170,5 +170,5 @@ fn plan_index([operand, index]: [Node; 2], optional: bool) -> Node {
         other => QualifierKey::Computed(other),
     };
     attribute.qualifiers.push(Qualifier { key, optional });
-    Node::Attribute(attribute)
+    Node::Attribute(Box::new(attribute))
 }

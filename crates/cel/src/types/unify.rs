@@ -181,7 +181,7 @@ pub(crate) fn most_general<'t>(left: &'t Type, right: &'t Type) -> &'t Type {
 
 fn is_equal_or_less_specific(left: &Type, right: &Type) -> bool {
     match (left, right) {
-        (Type::Dyn | Type::Parameter(_), _) => true,
+        (Type::Dyn | Type::Parameter(_), _) | (Type::Type(_), Type::Type(_)) => true,
         (_, Type::Dyn | Type::Parameter(_)) => false,
         (Type::List(left), Type::List(right)) | (Type::Optional(left), Type::Optional(right)) => {
             is_equal_or_less_specific(left, right)
@@ -190,7 +190,6 @@ fn is_equal_or_less_specific(left: &Type, right: &Type) -> bool {
             is_equal_or_less_specific(&left.0, &right.0)
                 && is_equal_or_less_specific(&left.1, &right.1)
         }
-        (Type::Type(_), Type::Type(_)) => true,
         _ => left.is_exactly(right),
     }
 }

@@ -178,7 +178,7 @@ pub(crate) fn format_double(value: f64) -> String {
         return scientific;
     };
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    if exponent < -4 || exponent >= 6 {
+    if !(-4..6).contains(&exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
         return format!("{mantissa}e{sign}{:02}", exponent.abs());
     }

@@ -10,7 +10,7 @@ use crate::error::EvalError;
 /// are compared by value.
 pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>) -> Result<bool, EvalError> {
     Ok(match (left, right) {
-        (Value::Null, Value::Null) => true,
+        (Value::Null, Value::Null) | (Value::Optional(None), Value::Optional(None)) => true,
         (Value::Null, _) | (_, Value::Null) => false,
         (Value::String(left), Value::String(right)) => **left == **right,
         (Value::Int(left), Value::Int(right)) => left == right,
@@ -35,7 +35,6 @@ pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>) -> Result<bool, EvalErr
         (Value::Timestamp(left), Value::Timestamp(right)) => left == right,
         (Value::Duration(left), Value::Duration(right)) => left == right,
         (Value::Type(left), Value::Type(right)) => left.runtime_name() == right.runtime_name(),
-        (Value::Optional(None), Value::Optional(None)) => true,
         (Value::Optional(Some(left)), Value::Optional(Some(right))) => return equal(left, right),
         (Value::Quantity(left), Value::Quantity(right)) => left == right,
         (Value::Url(left), Value::Url(right)) => left == right,

@@ -32,9 +32,8 @@ pub(crate) fn is_instance(value: &Value<'_>, of: &Type) -> bool {
         (Type::Map(entry), Value::Map(map)) => match map.keys().first() {
             None => true,
             Some(key) => {
-                let value = match map.find(key) {
-                    Ok(Some(Ok(value))) => value,
-                    _ => return false,
+                let Ok(Some(Ok(value))) = map.find(key) else {
+                    return false;
                 };
                 is_instance(key, &entry.0) && is_instance(&value, &entry.1)
             }

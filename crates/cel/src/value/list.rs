@@ -205,7 +205,7 @@ impl<'a> List<'a> {
     }
 
     /// `self == other`, in any order for lists declared as sets or maps.
-    pub(crate) fn equal<'b>(&self, other: &List<'b>) -> Result<bool, EvalError> {
+    pub(crate) fn equal(&self, other: &List<'_>) -> Result<bool, EvalError> {
         if self.len() != other.len() {
             return Ok(false);
         }
