@@ -112,7 +112,10 @@ fn restore_all_but_status(new: &mut Value, old: &Value) {
 /// What is wrong with an object that is to be created, or to replace `old`.
 pub fn validate(resource: &Resource, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    validate_metadata(resource, new, old, &mut errors);
+    // What is only answered needs no name.
+    if !resource.is_virtual() {
+        validate_metadata(resource, new, old, &mut errors);
+    }
     (resource.validate)(new, old, &mut errors);
     errors
 }

@@ -23,7 +23,6 @@ const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric charac
 const PERCENT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 const HEADER: &str = "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
 const VARIABLE: &str = "a valid environment variable name must consist only of printable ASCII characters other than '='";
-const C_IDENTIFIER: &str = "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')";
 
 /// What is wrong with the name of an object; `prefix` for a `generateName`, to which the server
 /// will append.
@@ -195,17 +194,6 @@ pub fn environment_variable(value: &str) -> Vec<String> {
     messages
 }
 
-/// A C identifier.
-pub fn c_identifier(value: &str) -> Vec<String> {
-    let valid = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let first = value.bytes().next();
-    if first.is_some_and(|first| !first.is_ascii_digit()) && value.bytes().all(valid) {
-        Vec::new()
-    } else {
-        vec![C_IDENTIFIER.to_owned()]
-    }
-}
-
 /// The name of a port (RFC 6335).
 pub fn port_name(value: &str) -> Vec<String> {
     let mut messages = Vec::new();
@@ -337,7 +325,6 @@ mod tests {
             &["A", "a b", "9"],
             &["", "a=b", "ä", "a\nb"],
         );
-        check(c_identifier, &["a", "_A9"], &["", "9a", "a-b"]);
         check(header_name, &["X-A"], &["", "a b"]);
     }
 
