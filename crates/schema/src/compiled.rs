@@ -200,3 +200,6 @@ fn is_blocking(error: &FieldError) -> bool {
             | FieldErrorKind::TypeInvalid
     )
 }
+
+#[cfg(test)]
+mod tests;
