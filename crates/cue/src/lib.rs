@@ -2,6 +2,7 @@
 
 pub mod ast;
 pub mod builtins;
+pub mod cli;
 pub mod compile;
 pub mod diagnostic;
 mod eval;

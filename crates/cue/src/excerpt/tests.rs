@@ -32,8 +32,16 @@ fn a_conflict_shows_every_conjunct() {
 fn a_misspelt_name_gets_a_suggestion() {
     check(
         "parameter: image: string\noutput: parameter.imgae\n",
-        "incomplete: parameter.image: incomplete value string\n = hint: give it a value, or a default with *\n\
-         \nincomplete: output: undefined field: imgae\n -->in.cue\n",
+        "\
+incomplete: parameter.image: incomplete value string
+  = hint: give it a value, or a default with *
+
+incomplete: output: undefined field: imgae
+ --> in.cue:2:19
+2 | output: parameter.imgae
+  |                   ^^^^^
+  = hint: did you mean \"image\"?
+",
     );
 }
 
