@@ -1,0 +1,240 @@
+//! `bellwether cue …` and `bellwether probe cue`: files in, text out; the language is in its crate.
+
+#![allow(
+    clippy::print_stdout,
+    reason = "results of a command go to standard output"
+)]
+
+use std::io::{BufRead as _, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use bellwether_cue::cli::{self, EvalOptions, Input, Output};
+use bellwether_cue::host::Budget;
+use bellwether_cue::probe;
+use clap::{Args, Subcommand, ValueEnum};
+
+/// Arguments of `bellwether cue`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: bellwether cue export config.cue -e app.image --out yaml")]
+pub(crate) struct CueArgs {
+    #[command(subcommand)]
+    command: CueCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum CueCommand {
+    /// Print the finished value, which must be concrete
+    Export {
+        #[command(flatten)]
+        source: SourceArgs,
+        /// The format of the result
+        #[arg(long, value_enum, default_value_t = Format::Json)]
+        out: Format,
+    },
+    /// Print the value as far as it is known
+    Eval {
+        #[command(flatten)]
+        source: SourceArgs,
+        /// Show hidden and optional fields too
+        #[arg(short, long)]
+        all: bool,
+        /// Fail unless everything is concrete
+        #[arg(short, long)]
+        concrete: bool,
+        /// The format of the result instead of CUE
+        #[arg(long, value_enum)]
+        out: Option<Format>,
+    },
+    /// Check sources, or data files against sources
+    Vet {
+        #[command(flatten)]
+        source: SourceArgs,
+        /// Show what is not concrete; `-c=false` allows it
+        #[arg(
+            short,
+            long,
+            num_args = 0..=1,
+            require_equals = true,
+            default_missing_value = "true"
+        )]
+        concrete: Option<bool>,
+    },
+    /// Format files in place, or standard input
+    Fmt {
+        /// Files or directories; `-` for standard input
+        #[arg(default_value = ".")]
+        files: Vec<PathBuf>,
+        /// Only list the files that would change, and fail if there are any
+        #[arg(long)]
+        check: bool,
+    },
+    /// Print the constraints with defaults, optional fields and comments
+    Def {
+        #[command(flatten)]
+        source: SourceArgs,
+    },
+}
+
+/// What the commands read.
+#[derive(Debug, Args)]
+struct SourceArgs {
+    /// Files, a directory as a package, or `-` for standard input
+    #[arg(default_value = ".")]
+    files: Vec<PathBuf>,
+    /// Evaluate this expression instead of the whole value; may be repeated
+    #[arg(short, long = "expression")]
+    expression: Vec<String>,
+    /// A value for a @tag attribute: name=value
+    #[arg(short = 't', long = "inject")]
+    tag: Vec<String>,
+    /// The package to take when there are several
+    #[arg(short, long)]
+    package: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    Json,
+    Yaml,
+    Cue,
+    Text,
+}
+
+impl From<Format> for Output {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Json => Output::Json,
+            Format::Yaml => Output::Yaml,
+            Format::Cue => Output::Cue,
+            Format::Text => Output::Text,
+        }
+    }
+}
+
+/// Runs a `cue` command.
+pub(crate) fn run(arguments: CueArgs) -> anyhow::Result<()> {
+    let text = match arguments.command {
+        CueCommand::Export { source, out } => cli::export(&read(source)?, out.into()),
+        CueCommand::Eval {
+            source,
+            all,
+            concrete,
+            out,
+        } => {
+            let options = EvalOptions {
+                all,
+                concrete,
+                output: out.map(Into::into),
+            };
+            cli::eval(&read(source)?, options)
+        }
+        CueCommand::Vet { source, concrete } => {
+            cli::vet(&read(source)?, concrete).map(|()| String::new())
+        }
+        CueCommand::Def { source } => cli::def(&read(source)?),
+        CueCommand::Fmt { files, check } => return format(&files, check),
+    };
+    match text {
+        Ok(text) => write_out(&text),
+        Err(failure) => bail!("{}", failure.to_string().trim_end()),
+    }
+}
+
+/// Answers conformance records: one JSON object per line in, one per line out.
+pub(crate) fn run_probe() -> anyhow::Result<()> {
+    let mut output = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let line = line.context("reading standard input")?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        writeln!(output, "{}", probe::answer(&line, Budget::default()))?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+fn write_out(text: &str) -> anyhow::Result<()> {
+    let mut output = std::io::stdout().lock();
+    output.write_all(text.as_bytes())?;
+    output.flush()?;
+    Ok(())
+}
+
+fn read(source: SourceArgs) -> anyhow::Result<Input> {
+    let mut files = Vec::new();
+    for path in &source.files {
+        for file in expand(path, &["cue"])? {
+            files.push((file.display().to_string(), read_file(&file)?));
+        }
+    }
+    Ok(Input {
+        files,
+        package: source.package,
+        tags: source.tag,
+        expressions: source.expression,
+        budget: Budget::default(),
+    })
+}
+
+/// A directory stands for its files with one of the endings, sorted by name.
+fn expand(path: &Path, endings: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let entries = std::fs::read_dir(path).with_context(|| format!("reading {}", path.display()))?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let file = entry
+            .with_context(|| format!("reading {}", path.display()))?
+            .path();
+        let ending = file.extension().and_then(|ending| ending.to_str());
+        if file.is_file() && ending.is_some_and(|ending| endings.contains(&ending)) {
+            files.push(file);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        bail!("no CUE files in {}", path.display());
+    }
+    Ok(files)
+}
+
+fn read_file(path: &Path) -> anyhow::Result<String> {
+    if path == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .context("reading standard input")?;
+        return Ok(text);
+    }
+    std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))
+}
+
+fn format(paths: &[PathBuf], check: bool) -> anyhow::Result<()> {
+    let mut changed = Vec::new();
+    for path in paths {
+        for file in expand(path, &["cue"])? {
+            let name = file.display().to_string();
+            let text = read_file(&file)?;
+            let formatted = match cli::fmt(&name, &text) {
+                Ok(formatted) => formatted,
+                Err(failure) => bail!("{}", failure.to_string().trim_end()),
+            };
+            if file == Path::new("-") {
+                write_out(&formatted)?;
+            } else if formatted != text {
+                if !check {
+                    std::fs::write(&file, formatted).with_context(|| format!("writing {name}"))?;
+                }
+                changed.push(name);
+            }
+        }
+    }
+    if check && !changed.is_empty() {
+        write_out(&format!("{}\n", changed.join("\n")))?;
+        bail!("{} files are not formatted", changed.len());
+    }
+    Ok(())
+}
