@@ -13,13 +13,22 @@ const BENCHES: &[(&str, &str, &str)] = &[
 
 /// Runs all benchmarks, or the one of that name.
 pub(crate) fn bench(name: Option<&str>) -> anyhow::Result<()> {
-    let chosen: Vec<_> =
-        BENCHES.iter().filter(|(known, ..)| name.is_none_or(|name| name == *known)).collect();
+    let chosen: Vec<_> = BENCHES
+        .iter()
+        .filter(|(known, ..)| name.is_none_or(|name| name == *known))
+        .collect();
     let known: Vec<&str> = BENCHES.iter().map(|(known, ..)| *known).collect();
-    anyhow::ensure!(!chosen.is_empty(), "no such benchmark; there are {}", known.join(", "));
+    anyhow::ensure!(
+        !chosen.is_empty(),
+        "no such benchmark; there are {}",
+        known.join(", ")
+    );
     for (name, package, target) in chosen {
         say(&format!("== {name}"));
-        let succeeded = watch(&mut cargo(&["bench", "--package", package, "--bench", target]), |_| {})?;
+        let succeeded = watch(
+            &mut cargo(&["bench", "--package", package, "--bench", target]),
+            |_| {},
+        )?;
         anyhow::ensure!(succeeded, "the benchmark {name} failed");
     }
     Ok(())

@@ -20,10 +20,19 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Scores the cases in `path`; fails if a gate is missed or something has got worse.
 pub(crate) fn corpus(path: &Path, failures: bool) -> anyhow::Result<()> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let built = cargo(&["build", "--quiet", "--release", "--package", "bellwether-cue", "--example", "probe"])
-        .status()?
-        .success();
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let built = cargo(&[
+        "build",
+        "--quiet",
+        "--release",
+        "--package",
+        "bellwether-cue",
+        "--example",
+        "probe",
+    ])
+    .status()?
+    .success();
     anyhow::ensure!(built, "the probe does not build");
     let mut probe = Probe::start()?;
     let mut crashes = Vec::new();
@@ -44,14 +53,21 @@ pub(crate) fn corpus(path: &Path, failures: bool) -> anyhow::Result<()> {
     }
     if failures {
         for outcome in report.outcomes.iter().filter(|outcome| !outcome.right) {
-            say(&format!("wrong: {} ({} tier {}): {}", outcome.id, outcome.kind, outcome.tier, outcome.reason));
+            say(&format!(
+                "wrong: {} ({} tier {}): {}",
+                outcome.id, outcome.kind, outcome.tier, outcome.reason
+            ));
         }
     }
     let regressions = remember(&report)?;
     for id in &regressions {
         say(&format!("regression: {id}"));
     }
-    let missed = report.gates().iter().filter(|(_, reached, required)| reached < required).count();
+    let missed = report
+        .gates()
+        .iter()
+        .filter(|(_, reached, required)| reached < required)
+        .count();
     anyhow::ensure!(
         missed == 0 && crashes.is_empty(),
         "{missed} gates missed, {} crashes or hangs",
@@ -104,7 +120,11 @@ impl Probe {
                 }
             }
         });
-        Ok(Self { child, input, answers })
+        Ok(Self {
+            child,
+            input,
+            answers,
+        })
     }
 
     /// The answer to a record; `None` if the process died or took too long.
@@ -125,5 +145,8 @@ impl Drop for Probe {
 fn target_directory() -> anyhow::Result<String> {
     let output = cargo(&["metadata", "--format-version", "1", "--no-deps"]).output()?;
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    Ok(metadata["target_directory"].as_str().context("no target directory")?.to_owned())
+    Ok(metadata["target_directory"]
+        .as_str()
+        .context("no target directory")?
+        .to_owned())
 }

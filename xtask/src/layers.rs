@@ -19,8 +19,17 @@ const LAYERS: [&[&str]; 5] = [
 const PURE: usize = 2;
 
 /// What a crate without I/O has no use for.
-const BANNED: [&str; 9] =
-    ["tokio", "kube", "hyper", "axum", "redb", "reqwest", "tracing-subscriber", "rcgen", "tokio-rustls"];
+const BANNED: [&str; 9] = [
+    "tokio",
+    "kube",
+    "hyper",
+    "axum",
+    "redb",
+    "reqwest",
+    "tracing-subscriber",
+    "rcgen",
+    "tokio-rustls",
+];
 
 /// What is wrong with the dependencies between our crates, one line each.
 pub(crate) fn check() -> anyhow::Result<Vec<String>> {
@@ -34,7 +43,9 @@ pub(crate) fn check() -> anyhow::Result<Vec<String>> {
             continue;
         }
         let Some(layer) = layer(name) else {
-            problems.push(format!("{name} is in no layer: add it to xtask/src/layers.rs"));
+            problems.push(format!(
+                "{name} is in no layer: add it to xtask/src/layers.rs"
+            ));
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
@@ -43,10 +54,14 @@ pub(crate) fn check() -> anyhow::Result<Vec<String>> {
             }
             let other = dependency["name"].as_str().unwrap_or_default();
             if layer <= PURE && BANNED.contains(&other) {
-                problems.push(format!("{name} (layer {layer}) does no I/O, but depends on {other}"));
+                problems.push(format!(
+                    "{name} (layer {layer}) does no I/O, but depends on {other}"
+                ));
             }
             if let Some(above) = self::layer(other).filter(|found| *found > layer) {
-                problems.push(format!("{name} (layer {layer}) depends on {other} (layer {above})"));
+                problems.push(format!(
+                    "{name} (layer {layer}) depends on {other} (layer {above})"
+                ));
             }
         }
     }

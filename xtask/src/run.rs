@@ -35,7 +35,7 @@ pub(crate) fn watch(command: &mut Command, mut line: impl FnMut(&str)) -> anyhow
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
-        .with_context(|| format!("cannot run {:?}", command.get_program()))?;
+        .with_context(|| format!("cannot run {}", command.get_program().display()))?;
     let output = child.stdout.take().context("no output to read")?;
     for text in BufReader::new(output).lines() {
         let text = text?;
@@ -48,7 +48,11 @@ pub(crate) fn watch(command: &mut Command, mut line: impl FnMut(&str)) -> anyhow
 /// Whether a program can be run at all.
 pub(crate) fn is_installed(name: &str, arguments: &[&str]) -> bool {
     let quiet = |command: &mut Command| {
-        command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
+        command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|s| s.success())
     };
     quiet(&mut program(name, arguments))
 }

@@ -10,7 +10,7 @@ mod rbac;
 mod review;
 
 pub(crate) use authorizer::Authorizer;
-pub use bootstrap::bootstrap_objects;
+pub(crate) use bootstrap::bootstrap_objects;
 pub use identity::Identity;
-pub use rbac::Attributes;
+pub(crate) use rbac::Attributes;
 pub(crate) use review::review;

@@ -72,7 +72,9 @@ pub(crate) fn mark_deleted(cx: &RequestContext, object: &mut Value) {
 /// Whether a deleted object has to wait for something besides its finalizers.
 pub(crate) fn holds_back(cx: &RequestContext, object: &Value) -> bool {
     resource(cx) == ("", "namespaces")
-        && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty())
+        && object["spec"]["finalizers"]
+            .as_array()
+            .is_some_and(|list| !list.is_empty())
 }
 
 /// Makes a durable write take effect before it is answered.
@@ -87,8 +89,18 @@ pub(crate) fn check_namespace(cx: &RequestContext, object: &Value) -> Result<(),
     let Some(namespace) = cx.namespace.as_deref().filter(|_| cx.resource.namespaced) else {
         return Ok(());
     };
-    let Some(entry) = cx.cluster.keyspace().get(&format!("core/namespaces/{namespace}")) else {
-        return Err(ApiError::not_found(Subject { group: "", resource: "namespaces" }, namespace));
+    let Some(entry) = cx
+        .cluster
+        .keyspace()
+        .get(&format!("core/namespaces/{namespace}"))
+    else {
+        return Err(ApiError::not_found(
+            Subject {
+                group: "",
+                resource: "namespaces",
+            },
+            namespace,
+        ));
     };
     if !entry.value.facts.deleting {
         return Ok(());

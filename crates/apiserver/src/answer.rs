@@ -28,7 +28,10 @@ pub enum Body {
 impl std::fmt::Debug for Body {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Full(bytes) => f.debug_tuple("Full").field(&bytes.as_ref().map(Bytes::len)).finish(),
+            Self::Full(bytes) => f
+                .debug_tuple("Full")
+                .field(&bytes.as_ref().map(Bytes::len))
+                .finish(),
             Self::Stream(_) => f.write_str("Stream"),
         }
     }
@@ -44,9 +47,10 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut *self {
             Self::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Stream(stream) => {
-                stream.as_mut().poll_next(cx).map(|item| item.map(|bytes| Ok(Frame::data(bytes))))
-            }
+            Self::Stream(stream) => stream
+                .as_mut()
+                .poll_next(cx)
+                .map(|item| item.map(|bytes| Ok(Frame::data(bytes)))),
         }
     }
 
@@ -64,7 +68,7 @@ impl http_body::Body for Body {
 
 /// What a handler found or did.
 #[derive(Debug)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// An object as it is stored.
     Stored(StatusCode, Arc<StoredObject>),
     /// An object that is not stored: a dry run, a review, a scale.
@@ -79,7 +83,7 @@ pub enum Answer {
 
 /// An answer, and what the client should know besides.
 #[derive(Debug)]
-pub struct Reply {
+pub(crate) struct Reply {
     /// What was found or done.
     pub answer: Answer,
     /// Sent as `Warning` headers.
@@ -88,13 +92,16 @@ pub struct Reply {
 
 impl From<Answer> for Reply {
     fn from(answer: Answer) -> Self {
-        Self { answer, warnings: Vec::new() }
+        Self {
+            answer,
+            warnings: Vec::new(),
+        }
     }
 }
 
 /// What is needed to write an object for a client.
 #[derive(Debug, Clone)]
-pub struct Writer {
+pub(crate) struct Writer {
     /// Format and shape that the client wants.
     pub representation: Representation,
     /// `includeObject` of tables.
@@ -105,7 +112,7 @@ pub struct Writer {
 
 impl Writer {
     /// Turns a reply into a response.
-    pub fn respond(&self, resource: Option<&Resource>, reply: Reply) -> Response<Body> {
+    pub(crate) fn respond(&self, resource: Option<&Resource>, reply: Reply) -> Response<Body> {
         let mut response = match reply.answer {
             Answer::Stored(code, object) => match resource {
                 Some(resource) => self.stored(code, resource, &object),
@@ -133,7 +140,12 @@ impl Writer {
         response
     }
 
-    fn stored(&self, code: StatusCode, resource: &Resource, object: &StoredObject) -> Response<Body> {
+    fn stored(
+        &self,
+        code: StatusCode,
+        resource: &Resource,
+        object: &StoredObject,
+    ) -> Response<Body> {
         if self.representation.shape == Shape::Object && !resource.converts() {
             let mut json = Vec::with_capacity(object.untyped_json().len() + 64);
             object.write_typed(&resource.api_version, &resource.kind, &mut json);
@@ -144,9 +156,12 @@ impl Writer {
 
     fn value(&self, code: StatusCode, resource: Option<&Resource>, value: Value) -> Response<Body> {
         let value = match (self.representation.shape, resource) {
-            (Shape::Table, Some(resource)) if value["kind"] == *resource.kind => {
-                table::of_objects(resource, std::slice::from_ref(&value), &value["metadata"], self)
-            }
+            (Shape::Table, Some(resource)) if value["kind"] == *resource.kind => table::of_objects(
+                resource,
+                std::slice::from_ref(&value),
+                &value["metadata"],
+                self,
+            ),
             (Shape::Metadata, Some(_)) => table::partial_metadata(&value),
             _ => value,
         };
@@ -167,7 +182,7 @@ impl Writer {
 }
 
 /// The response to a failed request.
-pub fn failure(error: &ApiError) -> Response<Body> {
+pub(crate) fn failure(error: &ApiError) -> Response<Body> {
     let code = StatusCode::from_u16(error.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if error.plain {
         let mut response = Response::new(Body::Full(Some(error.message.clone().into())));
@@ -176,15 +191,20 @@ pub fn failure(error: &ApiError) -> Response<Body> {
         return response;
     }
     let mut response = json_response(code, to_bytes(&error.to_status()));
-    let retry = error.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+    let retry = error
+        .details
+        .as_ref()
+        .map_or(0, |details| details.retry_after_seconds);
     if retry > 0 {
-        response.headers_mut().insert(header::RETRY_AFTER, retry.into());
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, retry.into());
     }
     response
 }
 
 /// A JSON document as a response.
-pub fn json_response(code: StatusCode, json: Bytes) -> Response<Body> {
+pub(crate) fn json_response(code: StatusCode, json: Bytes) -> Response<Body> {
     let mut response = Response::new(Body::Full(Some(json)));
     *response.status_mut() = code;
     set_content_type(&mut response, "application/json");
@@ -192,12 +212,14 @@ pub fn json_response(code: StatusCode, json: Bytes) -> Response<Body> {
 }
 
 /// Serialises a value; values with string keys always can be.
-pub fn to_bytes(value: &Value) -> Bytes {
+pub(crate) fn to_bytes(value: &Value) -> Bytes {
     serde_json::to_vec(value).unwrap_or_default().into()
 }
 
 fn set_content_type(response: &mut Response<Body>, content_type: &'static str) {
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
 }
 
 /// A warning as RFC 7234 quotes it; `None` if it cannot be put in a header.

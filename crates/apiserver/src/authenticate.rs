@@ -1,5 +1,7 @@
 //! From a connection and its headers to an identity.
 
+use std::collections::BTreeMap;
+
 use http::HeaderMap;
 
 use crate::access::{Attributes, Identity};
@@ -59,18 +61,33 @@ fn impersonate(
         ));
     };
     let uid = text("impersonate-uid");
-    let service_account = user.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
+    let service_account = user
+        .strip_prefix("system:serviceaccount:")
+        .and_then(|rest| rest.split_once(':'));
     let who = match service_account {
         Some((namespace, name)) => ("serviceaccounts", namespace, name),
         None => ("users", "", user),
     };
     let extra = extra(headers);
     let mut wanted = vec![("", who.0, "", who.1, who.2)];
-    wanted.extend(groups.iter().map(|group| ("", "groups", "", "", group.as_str())));
-    wanted.extend(uid.iter().map(|uid| ("authentication.k8s.io", "uids", "", "", *uid)));
+    wanted.extend(
+        groups
+            .iter()
+            .map(|group| ("", "groups", "", "", group.as_str())),
+    );
+    wanted.extend(
+        uid.iter()
+            .map(|uid| ("authentication.k8s.io", "uids", "", "", *uid)),
+    );
     for (key, values) in &extra {
         wanted.extend(values.iter().map(|value| {
-            ("authentication.k8s.io", "userextras", key.as_str(), "", value.as_str())
+            (
+                "authentication.k8s.io",
+                "userextras",
+                key.as_str(),
+                "",
+                value.as_str(),
+            )
         }));
     }
     for (group, resource, subresource, namespace, name) in wanted {
@@ -85,25 +102,32 @@ fn impersonate(
         };
         if !cluster.authorizer().decide(&identity, &attributes).allowed {
             let subject = Subject { group, resource };
-            return Err(ApiError::forbidden(subject, name, &attributes.refusal(&identity.user)));
+            return Err(ApiError::forbidden(
+                subject,
+                name,
+                &attributes.refusal(&identity.user),
+            ));
         }
     }
     let mut groups = groups;
     if let (Some((namespace, _)), true) = (service_account, groups.is_empty()) {
-        groups = vec!["system:serviceaccounts".into(), format!("system:serviceaccounts:{namespace}")];
+        groups = vec![
+            "system:serviceaccounts".into(),
+            format!("system:serviceaccounts:{namespace}"),
+        ];
     }
     let mut impersonated = if user == "system:anonymous" {
         Identity::anonymous()
     } else {
         Identity::authenticated(user, groups)
     };
-    impersonated.uid = uid.unwrap_or_default().to_owned();
+    uid.unwrap_or_default().clone_into(&mut impersonated.uid);
     impersonated.extra = extra;
     Ok(impersonated)
 }
 
-fn extra(headers: &HeaderMap) -> std::collections::BTreeMap<String, Vec<String>> {
-    let mut extra: std::collections::BTreeMap<String, Vec<String>> = Default::default();
+fn extra(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
+    let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in headers {
         if let Some(key) = name.as_str().strip_prefix("impersonate-extra-")
             && let Ok(value) = value.to_str()

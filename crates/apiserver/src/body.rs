@@ -12,13 +12,13 @@ use crate::resource::{Resource, Source};
 use crate::status::ApiError;
 
 /// The largest body that is read, as in Kubernetes.
-pub const LIMIT: usize = 3 * 1024 * 1024;
+pub(crate) const LIMIT: usize = 3 * 1024 * 1024;
 
 const ACCEPTED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 /// What a body says it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MediaType {
+pub(crate) enum MediaType {
     /// `application/json`, or nothing said.
     Json,
     /// `application/yaml`
@@ -29,7 +29,7 @@ pub enum MediaType {
 
 /// A body and its content type.
 #[derive(Debug, Clone)]
-pub struct RequestBody {
+pub(crate) struct RequestBody {
     /// The bytes.
     pub bytes: Bytes,
     /// The `Content-Type` without parameters; empty if there is none.
@@ -38,7 +38,7 @@ pub struct RequestBody {
 
 impl RequestBody {
     /// Reads a body up to [`LIMIT`].
-    pub async fn read<B>(headers: &HeaderMap, body: B) -> Result<Self, ApiError>
+    pub(crate) async fn read<B>(headers: &HeaderMap, body: B) -> Result<Self, ApiError>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -61,7 +61,10 @@ impl RequestBody {
                 }
             })?
             .to_bytes();
-        Ok(Self { bytes, content_type })
+        Ok(Self {
+            bytes,
+            content_type,
+        })
     }
 
     fn media_type(&self) -> Result<MediaType, ApiError> {
@@ -74,17 +77,17 @@ impl RequestBody {
     }
 
     /// The body of a create or update as an object of `resource`, and warnings about it.
-    pub fn decode(
+    pub(crate) fn decode(
         &self,
         resource: &Resource,
         validation: FieldValidation,
     ) -> Result<(Value, Vec<String>), ApiError> {
         let (value, duplicates) = self.parse(&resource.kind)?;
-        decode_value(resource, value, duplicates, validation)
+        decode_value(resource, value, &duplicates, validation)
     }
 
     /// The body as plain JSON, whatever it is; empty is `null`.
-    pub fn parse(&self, expected: &str) -> Result<(Value, Vec<String>), ApiError> {
+    pub(crate) fn parse(&self, expected: &str) -> Result<(Value, Vec<String>), ApiError> {
         let unrecognized = |why: &dyn std::fmt::Display| {
             ApiError::bad_request(format!(
                 "the object provided is unrecognized (must be of type {expected}): couldn't get version/kind; json parse error: {why} ({})",
@@ -97,31 +100,35 @@ impl RequestBody {
                 Ok((parsed.value, parsed.duplicates))
             }
             MediaType::Yaml => {
-                let text = std::str::from_utf8(&self.bytes).map_err(|error| unrecognized(&error))?;
+                let text =
+                    std::str::from_utf8(&self.bytes).map_err(|error| unrecognized(&error))?;
                 let value = yaml::value_from_yaml(text).map_err(|error| unrecognized(&error))?;
                 Ok((value, Vec::new()))
             }
             MediaType::Protobuf => {
-                let value = bellwether_protobuf::decode(&self.bytes).map_err(|error| match error {
-                    bellwether_protobuf::DecodeError::UnknownKind { .. } => {
-                        ApiError::unsupported_media_type(ACCEPTED)
-                    }
-                    other => ApiError::bad_request(other.to_string()),
-                })?;
+                let value =
+                    bellwether_protobuf::decode(&self.bytes).map_err(|error| match error {
+                        bellwether_protobuf::DecodeError::UnknownKind { .. } => {
+                            ApiError::unsupported_media_type(ACCEPTED)
+                        }
+                        other => ApiError::bad_request(other.to_string()),
+                    })?;
                 Ok((value, Vec::new()))
             }
         }
     }
 
     /// The options in the body of a delete; `null` if there is none.
-    pub fn delete_options(&self) -> Result<Value, ApiError> {
+    pub(crate) fn delete_options(&self) -> Result<Value, ApiError> {
         if self.bytes.is_empty() {
             return Ok(Value::Null);
         }
         let options = match self.media_type()? {
             MediaType::Json => {
                 let parsed = strict::parse(&self.bytes).map_err(|error| {
-                    ApiError::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+                    ApiError::bad_request(format!(
+                        "couldn't get version/kind; json parse error: {error}"
+                    ))
                 })?;
                 parsed.value
             }
@@ -138,17 +145,25 @@ impl RequestBody {
 }
 
 /// Checks the type of an object and drops or refuses fields that its schema does not know.
-pub fn decode_value(
+pub(crate) fn decode_value(
     resource: &Resource,
     mut value: Value,
-    duplicates: Vec<String>,
+    duplicates: &[String],
     validation: FieldValidation,
 ) -> Result<(Value, Vec<String>), ApiError> {
     check_type(resource, &mut value)?;
-    let mut problems: Vec<String> =
-        duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
-    let unknown = resource.drop_unknown(&mut value).map_err(|why| cannot_handle(resource, &why))?;
-    problems.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+    let mut problems: Vec<String> = duplicates
+        .iter()
+        .map(|path| format!("duplicate field \"{path}\""))
+        .collect();
+    let unknown = resource
+        .drop_unknown(&mut value)
+        .map_err(|why| cannot_handle(resource, &why))?;
+    problems.extend(
+        unknown
+            .iter()
+            .map(|path| format!("unknown field \"{path}\"")),
+    );
     if validation == FieldValidation::Strict && !problems.is_empty() {
         let why = format!("strict decoding error: {}", problems.join(", "));
         return Err(cannot_handle(resource, &why));
@@ -181,12 +196,24 @@ fn check_type(resource: &Resource, value: &mut Value) -> Result<(), ApiError> {
             summary(value.to_string().as_bytes()),
         )));
     };
-    let text = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
+    let text = |key: &str| {
+        fields
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or("")
+            .to_owned()
+    };
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let other_kind = !kind.is_empty() && kind != *resource.kind;
     let other_version = !api_version.is_empty() && api_version != *resource.api_version;
-    if other_kind || (other_version && !resource.is_custom() && !is_built_in(&api_version, &resource.kind)) {
-        let kind = if kind.is_empty() { &resource.kind } else { kind.as_str() };
+    if other_kind
+        || (other_version && !resource.is_custom() && !is_built_in(&api_version, &resource.kind))
+    {
+        let kind = if kind.is_empty() {
+            &resource.kind
+        } else {
+            kind.as_str()
+        };
         return Err(wrong_kind(resource, &api_version, kind));
     }
     if !api_version.is_empty() && api_version != *resource.api_version {
@@ -253,6 +280,6 @@ fn summary(data: &[u8]) -> String {
     match data.first() {
         None => "<empty>".into(),
         Some(b'{') => format!("{}{more}", String::from_utf8_lossy(shown)),
-        Some(_) => shown.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + more,
+        Some(_) => crate::discovery::hex(shown).to_lowercase() + more,
     }
 }

@@ -17,9 +17,9 @@ const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kub
 
 /// Creates what is missing; what people have changed stays as it is.
 pub(crate) async fn prepare(cluster: &Arc<Cluster>) -> Result<(), ApiError> {
-    let namespaces = NAMESPACES.iter().map(|name| {
-        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    });
+    let namespaces = NAMESPACES
+        .iter()
+        .map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
     let service = json!({
         "apiVersion": "v1", "kind": "Service",
         "metadata": {
@@ -51,5 +51,7 @@ async fn create_if_absent(cluster: &Arc<Cluster>, mut object: Value) -> Result<(
     resource.default(&mut object);
     let cx = RequestContext::internal(cluster, resource, &key, CONTROLLER);
     let ownership = Ownership::Update(CONTROLLER.into());
-    create_object(&cx, object, &WriteOptions::default(), &ownership).await.map(drop)
+    create_object(&cx, object, &WriteOptions::default(), &ownership)
+        .await
+        .map(drop)
 }

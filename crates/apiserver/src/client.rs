@@ -28,7 +28,13 @@ impl ApiServer {
             only_cluster: Some(cluster.to_owned()),
             in_process: true,
         };
-        kube::Client::new(ClusterService { server: self.clone(), caller }, "default")
+        kube::Client::new(
+            ClusterService {
+                server: self.clone(),
+                caller,
+            },
+            "default",
+        )
     }
 }
 

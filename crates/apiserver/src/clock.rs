@@ -16,7 +16,10 @@ impl Clock {
 
     /// The machine's clock.
     pub fn system() -> Self {
-        #[expect(clippy::disallowed_methods, reason = "the one place where the clock is read")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the one place where the clock is read"
+        )]
         Self::new(Timestamp::now)
     }
 

@@ -14,7 +14,7 @@ use crate::status::ApiError;
 
 /// A request for a resource that exists, by somebody who may.
 #[derive(Debug)]
-pub struct RequestContext {
+pub(crate) struct RequestContext {
     /// The cluster that is asked.
     pub cluster: Arc<Cluster>,
     /// The resource that the path names.
@@ -69,23 +69,29 @@ impl RequestContext {
     }
 
     /// The name in the path; handlers of single objects are only called with one.
-    pub fn name(&self) -> Result<&str, ApiError> {
-        self.name.as_deref().ok_or_else(ApiError::method_not_allowed)
+    pub(crate) fn name(&self) -> Result<&str, ApiError> {
+        self.name
+            .as_deref()
+            .ok_or_else(ApiError::method_not_allowed)
     }
 
     /// The key of the object in the path.
-    pub fn key(&self) -> Result<String, ApiError> {
+    pub(crate) fn key(&self) -> Result<String, ApiError> {
         Ok(self.resource.key(self.namespace.as_deref(), self.name()?))
     }
 
     /// The manager of written fields: named by the client, or the first part of its user agent.
-    pub fn manager(&self, field_manager: &str) -> String {
+    pub(crate) fn manager(&self, field_manager: &str) -> String {
         if !field_manager.is_empty() {
             return field_manager.to_owned();
         }
         let program = self.user_agent.split('/').next().unwrap_or_default();
         let printable = program.chars().filter(|letter| !letter.is_control());
         let name: String = printable.take(128).collect();
-        if name.is_empty() { "unknown".into() } else { name }
+        if name.is_empty() {
+            "unknown".into()
+        } else {
+            name
+        }
     }
 }

@@ -8,7 +8,7 @@ mod version;
 pub(crate) use accept::{CLEANUP, accept, mark_terminating};
 pub(crate) use cache::DefinitionCache;
 pub(crate) use validate::validate;
-pub use version::{CustomVersion, PrinterColumn};
+pub(crate) use version::{CustomVersion, PrinterColumn};
 
 use std::sync::Arc;
 
@@ -23,7 +23,12 @@ pub(crate) const PREFIX: &str = "apiextensions.k8s.io/customresourcedefinitions/
 
 /// The definitions of a cluster.
 pub(crate) fn definitions(keyspace: &Keyspace<StoredObject>) -> Vec<Arc<StoredObject>> {
-    let range = Range { prefix: PREFIX, start_after: None, limit: None, at: None };
+    let range = Range {
+        prefix: PREFIX,
+        start_after: None,
+        limit: None,
+        at: None,
+    };
     match keyspace.range(range) {
         Ok(page) => page.entries.into_iter().map(|entry| entry.value).collect(),
         Err(_) => Vec::new(),
@@ -35,11 +40,17 @@ pub(crate) fn served_resources(
     keyspace: &Keyspace<StoredObject>,
     cache: &DefinitionCache,
 ) -> Vec<Arc<Resource>> {
-    definitions(keyspace).iter().flat_map(|stored| cache.resources(stored)).collect()
+    definitions(keyspace)
+        .iter()
+        .flat_map(|stored| cache.resources(stored))
+        .collect()
 }
 
 /// Whether a condition of an object is true.
 pub(crate) fn has_condition(object: &Value, kind: &str) -> bool {
     let conditions = object["status"]["conditions"].as_array();
-    conditions.into_iter().flatten().any(|found| found["type"] == *kind && found["status"] == "True")
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|found| found["type"] == *kind && found["status"] == "True")
 }

@@ -15,7 +15,9 @@ use crate::status::ApiError;
 pub(crate) fn handle(request: &PathRequest<'_>) -> Result<Response<Body>, ApiError> {
     let resources = request.cluster.resources();
     let parts: Vec<&str> = request.path.trim_matches('/').split('/').collect();
-    let aggregated = request.accept.is_some_and(|accept| accept.contains("g=apidiscovery.k8s.io"));
+    let aggregated = request
+        .accept
+        .is_some_and(|accept| accept.contains("g=apidiscovery.k8s.io"));
     let document = match parts.as_slice() {
         ["api"] if aggregated => return Ok(respond_aggregated(request, &resources, true)),
         ["apis"] if aggregated => return Ok(respond_aggregated(request, &resources, false)),
@@ -34,7 +36,9 @@ pub(crate) fn handle(request: &PathRequest<'_>) -> Result<Response<Body>, ApiErr
         }),
         ["apis", group] => {
             let groups = resources.groups();
-            let found = groups.iter().find(|(name, _)| !name.is_empty() && **name == **group);
+            let found = groups
+                .iter()
+                .find(|(name, _)| !name.is_empty() && **name == **group);
             let (group, versions) = found.ok_or_else(ApiError::no_such_path)?;
             let mut document = group_document(group, versions);
             document["kind"] = "APIGroup".into();
@@ -49,7 +53,8 @@ pub(crate) fn handle(request: &PathRequest<'_>) -> Result<Response<Body>, ApiErr
 }
 
 fn group_document(group: &str, versions: &[std::sync::Arc<str>]) -> Value {
-    let entry = |version: &str| json!({"groupVersion": format!("{group}/{version}"), "version": version});
+    let entry =
+        |version: &str| json!({"groupVersion": format!("{group}/{version}"), "version": version});
     json!({
         "name": group,
         "versions": versions.iter().map(|version| entry(version)).collect::<Vec<_>>(),
@@ -64,7 +69,10 @@ fn resource_list(resources: &Resources, group: &str, version: &str) -> Result<Va
         .map(AsRef::as_ref)
         .collect();
     let first = found.first().ok_or_else(ApiError::no_such_path)?;
-    let entries: Vec<Value> = found.iter().flat_map(|resource| list_entries(resource)).collect();
+    let entries: Vec<Value> = found
+        .iter()
+        .flat_map(|resource| list_entries(resource))
+        .collect();
     let mut list = json!({
         "kind": "APIResourceList", "groupVersion": *first.api_version, "resources": entries,
     });
@@ -92,7 +100,10 @@ fn list_entries(resource: &Resource) -> Vec<Value> {
         entry.insert("categories".into(), json!(resource.categories));
     }
     if !resource.is_virtual() {
-        entry.insert("storageVersionHash".into(), storage_version_hash(resource).into());
+        entry.insert(
+            "storageVersionHash".into(),
+            storage_version_hash(resource).into(),
+        );
     }
     let mut entries = vec![Value::Object(entry)];
     entries.extend(subresources(resource).into_iter().map(|sub| {
@@ -169,13 +180,18 @@ fn storage_version_hash(resource: &Resource) -> String {
 }
 
 /// The whole of discovery in one document, with an entity tag so that clients need not read it twice.
-fn respond_aggregated(request: &PathRequest<'_>, resources: &Resources, core: bool) -> Response<Body> {
+fn respond_aggregated(
+    request: &PathRequest<'_>,
+    resources: &Resources,
+    core: bool,
+) -> Response<Body> {
     let accept = request.accept.unwrap_or_default();
-    let version = if accept.contains("v=v2;") || accept.contains("v=v2,") || accept.ends_with("v=v2") {
-        "v2"
-    } else {
-        "v2beta1"
-    };
+    let version =
+        if accept.contains("v=v2;") || accept.contains("v=v2,") || accept.ends_with("v=v2") {
+            "v2"
+        } else {
+            "v2beta1"
+        };
     let groups: Vec<Value> = resources
         .groups()
         .iter()
@@ -210,11 +226,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn aggregated_group(
-    resources: &Resources,
-    group: &str,
-    versions: &[std::sync::Arc<str>],
-) -> Value {
+fn aggregated_group(resources: &Resources, group: &str, versions: &[std::sync::Arc<str>]) -> Value {
     let versions: Vec<Value> = versions
         .iter()
         .map(|version| {
@@ -234,9 +246,7 @@ fn aggregated_group(
 }
 
 fn aggregated_resource(resource: &Resource) -> Value {
-    let kind = |group: &str, version: &str, kind: &str| {
-        json!({"group": group, "version": version, "kind": kind})
-    };
+    let kind = |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
     let mut entry = json!({
         "resource": *resource.plural,
         "responseKind": kind(&resource.group, &resource.version, &resource.kind),

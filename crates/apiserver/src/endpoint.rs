@@ -23,7 +23,7 @@ pub(crate) struct PathRequest<'a> {
 }
 
 /// The release of Kubernetes whose behaviour we show; clients choose features by it.
-pub const KUBERNETES_VERSION: (&str, &str, &str) = ("1", "35", "v1.35.0");
+pub(crate) const KUBERNETES_VERSION: (&str, &str, &str) = ("1", "35", "v1.35.0");
 
 /// Answers a plain path.
 pub(crate) fn handle(
@@ -37,17 +37,24 @@ pub(crate) fn handle(
             let check = path.trim_start_matches('/');
             Ok(text(
                 "text/plain; charset=utf-8",
-                if verbose { format!("[+]ping ok\n[+]store ok\n{check} check passed\n") } else { "ok".into() },
+                if verbose {
+                    format!("[+]ping ok\n[+]store ok\n{check} check passed\n")
+                } else {
+                    "ok".into()
+                },
             ))
         }
-        _ if ["/healthz/", "/livez/", "/readyz/"].iter().any(|prefix| {
-            matches!(path.strip_prefix(prefix), Some("ping" | "store" | "etcd"))
-        }) =>
+        _ if ["/healthz/", "/livez/", "/readyz/"]
+            .iter()
+            .any(|prefix| matches!(path.strip_prefix(prefix), Some("ping" | "store" | "etcd"))) =>
         {
             Ok(text("text/plain; charset=utf-8", "ok".into()))
         }
         "/version" => Ok(version()),
-        "/metrics" => Ok(text("text/plain; version=0.0.4; charset=utf-8", metrics.render())),
+        "/metrics" => Ok(text(
+            "text/plain; version=0.0.4; charset=utf-8",
+            metrics.render(),
+        )),
         "" => Ok(root(request.cluster)),
         _ if path.starts_with("/openapi") => openapi::handle(request),
         _ => discovery::handle(request),
@@ -73,9 +80,21 @@ fn root(cluster: &Cluster) -> Response<Body> {
             continue;
         }
         paths.push(format!("/apis/{group}"));
-        paths.extend(versions.iter().map(|version| format!("/apis/{group}/{version}")));
+        paths.extend(
+            versions
+                .iter()
+                .map(|version| format!("/apis/{group}/{version}")),
+        );
     }
-    let others = ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"];
+    let others = [
+        "/healthz",
+        "/livez",
+        "/metrics",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/readyz",
+        "/version",
+    ];
     paths.extend(others.map(str::to_owned));
     json_response(StatusCode::OK, to_bytes(&json!({"paths": paths})))
 }

@@ -54,7 +54,12 @@ impl House {
     /// Takes in what is there and begins to watch from that moment.
     fn survey(&mut self) -> Option<Watch<StoredObject>> {
         let keyspace = self.cluster.keyspace().clone();
-        let range = Range { prefix: "", start_after: None, limit: None, at: None };
+        let range = Range {
+            prefix: "",
+            start_after: None,
+            limit: None,
+            at: None,
+        };
         let page = keyspace.range(range).ok()?;
         for entry in &page.entries {
             self.notice(&entry.key, None, Some(&entry.value));
@@ -96,8 +101,14 @@ impl House {
         before: Option<&Arc<StoredObject>>,
         now: Option<&Arc<StoredObject>>,
     ) {
-        self.garbage.notice(key, before.map(|o| &o.facts), now.map(|o| &o.facts), &mut self.todo);
-        self.expiry.notice(key, now.is_some(), self.cluster.clock().now());
+        self.garbage.notice(
+            key,
+            before.map(|o| &o.facts),
+            now.map(|o| &o.facts),
+            &mut self.todo,
+        );
+        self.expiry
+            .notice(key, now.is_some(), self.cluster.clock().now());
         if let Some(object) = now
             && object.facts.deleting
         {
@@ -106,9 +117,11 @@ impl House {
         if now.is_none() {
             // Whatever waits for the last of its contents may go on now.
             self.todo.extend(namespaces::of_key(&self.cluster, key));
-            self.todo.extend(teardown::definition_of_key(&self.cluster, key));
+            self.todo
+                .extend(teardown::definition_of_key(&self.cluster, key));
             if let Some(object) = before {
-                self.todo.extend(garbage::owner_keys(&self.cluster, key, &object.facts));
+                self.todo
+                    .extend(garbage::owner_keys(&self.cluster, key, &object.facts));
             }
         }
     }

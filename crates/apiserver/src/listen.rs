@@ -34,9 +34,8 @@ pub fn tls_config(
     server: &Credentials,
 ) -> Result<Arc<ServerConfig>, TlsError> {
     let wrong = |error: &dyn std::fmt::Display| TlsError(error.to_string());
-    let certificate = |pem: &str| {
-        CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| wrong(&error))
-    };
+    let certificate =
+        |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| wrong(&error));
     let root = certificate(&authority.credentials().certificate)?;
     let mut roots = RootCertStore::empty();
     roots.add(root.clone()).map_err(|error| wrong(&error))?;
@@ -45,7 +44,8 @@ pub fn tls_config(
         .allow_unauthenticated()
         .build()
         .map_err(|error| wrong(&error))?;
-    let key = PrivateKeyDer::from_pem_slice(server.key.as_bytes()).map_err(|error| wrong(&error))?;
+    let key =
+        PrivateKeyDer::from_pem_slice(server.key.as_bytes()).map_err(|error| wrong(&error))?;
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| wrong(&error))?
@@ -87,7 +87,10 @@ pub async fn serve(
         });
     }
     drop(listener);
-    if tokio::time::timeout(FAREWELL, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(FAREWELL, graceful.shutdown())
+        .await
+        .is_err()
+    {
         tracing::debug!("some connections did not end in time");
     }
 }
@@ -100,7 +103,11 @@ async fn converse(
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     stream.set_nodelay(true)?;
     let stream = tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await??;
-    let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+    let certificate = stream
+        .get_ref()
+        .1
+        .peer_certificates()
+        .and_then(<[_]>::first);
     let caller = match certificate.map(|certificate| identify(certificate)) {
         Some(Some((identity, cluster))) => Caller {
             identity: Some(identity),
@@ -111,18 +118,24 @@ async fn converse(
         Some(None) => return Err("a client certificate without an identity".into()),
         None => Caller::default(),
     };
-    let service = hyper::service::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
-        let server = server.clone();
-        request.extensions_mut().insert(caller.clone());
-        async move { Ok::<_, std::convert::Infallible>(server.handle(request).await) }
-    });
+    let service =
+        hyper::service::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
+            let server = server.clone();
+            request.extensions_mut().insert(caller.clone());
+            async move { Ok::<_, std::convert::Infallible>(server.handle(request).await) }
+        });
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE);
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(1_000)
         .keep_alive_interval(Some(Duration::from_secs(30)));
-    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+    let connection = builder
+        .serve_connection(TokioIo::new(stream), service)
+        .into_owned();
     watcher.watch(connection).await
 }

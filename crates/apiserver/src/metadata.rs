@@ -13,7 +13,7 @@ const SUFFIX_LENGTH: usize = 5;
 const LONGEST_NAME: usize = 63;
 
 /// The `metadata` of an object, created if it is missing.
-pub fn of(object: &mut Value) -> &mut Map<String, Value> {
+pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
     if !object.get("metadata").is_some_and(Value::is_object) {
         object["metadata"] = Value::Object(Map::new());
     }
@@ -24,21 +24,27 @@ pub fn of(object: &mut Value) -> &mut Map<String, Value> {
 }
 
 /// A text field of `metadata`; empty if it is missing.
-pub fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or("")
 }
 
 /// The finalizers of an object.
-pub fn finalizers(object: &Value) -> Vec<&str> {
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     let list = object["metadata"]["finalizers"].as_array();
-    list.into_iter().flatten().filter_map(Value::as_str).collect()
+    list.into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
 }
 
 /// Makes namespace and name agree with the path, or says how they do not.
-pub fn match_path(cx: &RequestContext, object: &mut Value) -> Result<(), ApiError> {
+pub(crate) fn match_path(cx: &RequestContext, object: &mut Value) -> Result<(), ApiError> {
     let (in_path, name) = (cx.namespace.as_deref(), cx.name.as_deref());
     let fields = of(object);
-    let current = fields.get("namespace").and_then(Value::as_str).unwrap_or("");
+    let current = fields
+        .get("namespace")
+        .and_then(Value::as_str)
+        .unwrap_or("");
     if !current.is_empty() && in_path != Some(current) {
         return Err(ApiError::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
@@ -61,9 +67,15 @@ pub fn match_path(cx: &RequestContext, object: &mut Value) -> Result<(), ApiErro
 }
 
 /// Sets uid and creation time, and removes what only the server sets later.
-pub fn initialize(object: &mut Value, uid: &str, now: Timestamp) {
+pub(crate) fn initialize(object: &mut Value, uid: &str, now: Timestamp) {
     let fields = of(object);
-    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation", "resourceVersion"] {
+    for field in [
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+        "generation",
+        "resourceVersion",
+    ] {
         fields.remove(field);
     }
     fields.insert("uid".into(), uid.into());
@@ -71,10 +83,15 @@ pub fn initialize(object: &mut Value, uid: &str, now: Timestamp) {
 }
 
 /// Takes over what an update may leave out: a client need not repeat what the server set.
-pub fn carry_over(object: &mut Value, live: &Value) {
+pub(crate) fn carry_over(object: &mut Value, live: &Value) {
     let fields = of(object);
     fields.remove("selfLink");
-    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+    for field in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ] {
         if let Some(found) = live["metadata"].get(field)
             && fields.get(field).is_none_or(Value::is_null)
         {
@@ -89,7 +106,7 @@ pub fn carry_over(object: &mut Value, live: &Value) {
 }
 
 /// Checks the uid that an update names against the live object.
-pub fn check_uid(
+pub(crate) fn check_uid(
     subject: Subject<'_>,
     key: &str,
     object: &Value,
@@ -109,7 +126,11 @@ pub fn check_uid(
 }
 
 /// Checks the revision that an update names against the live object.
-pub fn check_revision(subject: Subject<'_>, object: &Value, live: &Value) -> Result<(), ApiError> {
+pub(crate) fn check_revision(
+    subject: Subject<'_>,
+    object: &Value,
+    live: &Value,
+) -> Result<(), ApiError> {
     let revision = text(object, "resourceVersion");
     if !revision.is_empty() && revision != "0" && revision != text(live, "resourceVersion") {
         return Err(ApiError::stale(subject, text(live, "name")));
@@ -118,7 +139,7 @@ pub fn check_revision(subject: Subject<'_>, object: &Value, live: &Value) -> Res
 }
 
 /// A name that begins with `base` and ends in random letters.
-pub fn generate_name(base: &str) -> String {
+pub(crate) fn generate_name(base: &str) -> String {
     let mut kept = base.len().min(LONGEST_NAME - SUFFIX_LENGTH);
     while !base.is_char_boundary(kept) {
         kept -= 1;
@@ -132,7 +153,7 @@ pub fn generate_name(base: &str) -> String {
 }
 
 /// A fresh uid.
-pub fn new_uid() -> String {
+pub(crate) fn new_uid() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 

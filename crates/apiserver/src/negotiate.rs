@@ -4,7 +4,7 @@ use crate::status::ApiError;
 
 /// How the answer is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     /// `application/json`
     #[default]
     Json,
@@ -14,7 +14,7 @@ pub enum Format {
 
 /// What of an object is answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// The object itself.
     #[default]
     Object,
@@ -26,7 +26,7 @@ pub enum Shape {
 
 /// Format and shape of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Representation {
+pub(crate) struct Representation {
     /// How it is written.
     pub format: Format,
     /// What is written.
@@ -36,7 +36,7 @@ pub struct Representation {
 const AVAILABLE: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 /// Picks the first acceptable representation; clients list them in order of preference.
-pub fn negotiate(accept: Option<&str>) -> Result<Representation, ApiError> {
+pub(crate) fn negotiate(accept: Option<&str>) -> Result<Representation, ApiError> {
     let accept = accept.unwrap_or("").trim();
     if accept.is_empty() {
         return Ok(Representation::default());
@@ -104,7 +104,9 @@ mod tests {
 
     #[track_caller]
     fn check(accept: &str, want: Option<(Format, Shape)>) {
-        let got = negotiate(Some(accept)).ok().map(|found| (found.format, found.shape));
+        let got = negotiate(Some(accept))
+            .ok()
+            .map(|found| (found.format, found.shape));
         assert_eq!(got, want, "{accept}");
     }
 
@@ -113,13 +115,22 @@ mod tests {
         check("", Some((Format::Json, Shape::Object)));
         check("*/*", Some((Format::Json, Shape::Object)));
         check("application/yaml", Some((Format::Yaml, Shape::Object)));
-        check("application/vnd.kubernetes.protobuf,application/json", Some((Format::Json, Shape::Object)));
+        check(
+            "application/vnd.kubernetes.protobuf,application/json",
+            Some((Format::Json, Shape::Object)),
+        );
         check(
             "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
             Some((Format::Json, Shape::Table)),
         );
-        check("application/json;as=Nonsense;v=v1;g=meta.k8s.io,application/json", Some((Format::Json, Shape::Object)));
-        check("application/json;q=0.1,application/yaml;q=0.9", Some((Format::Yaml, Shape::Object)));
+        check(
+            "application/json;as=Nonsense;v=v1;g=meta.k8s.io,application/json",
+            Some((Format::Json, Shape::Object)),
+        );
+        check(
+            "application/json;q=0.1,application/yaml;q=0.9",
+            Some((Format::Yaml, Shape::Object)),
+        );
         check("application/x-nope", None);
         check("application/vnd.kubernetes.protobuf", None);
     }

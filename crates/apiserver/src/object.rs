@@ -86,20 +86,21 @@ impl StoredObject {
         // What was written by `Draft` or accepted by `decode` parses.
         serde_json::from_slice(&self.json).unwrap_or_default()
     }
-
 }
 
 impl Labels for StoredObject {
     fn label(&self, key: &str) -> Option<&str> {
         let labels = &self.facts.labels;
-        let found = labels.binary_search_by(|(name, _)| (**name).cmp(key)).ok()?;
+        let found = labels
+            .binary_search_by(|(name, _)| (**name).cmp(key))
+            .ok()?;
         Some(&labels[found].1)
     }
 }
 
 /// An object that is ready to be written, but for its revision.
 #[derive(Debug)]
-pub struct Draft {
+pub(crate) struct Draft {
     json: Vec<u8>,
     /// Where the digits of `metadata.resourceVersion` go.
     hole: usize,
@@ -108,7 +109,7 @@ pub struct Draft {
 
 impl Draft {
     /// Serialises `object`, leaving out its type and a hole where the revision will stand.
-    pub fn new(object: &Value) -> Self {
+    pub(crate) fn new(object: &Value) -> Self {
         let mut json = Vec::with_capacity(512);
         let mut hole = 0;
         let empty = Map::new();
@@ -140,12 +141,15 @@ impl Draft {
     }
 
     /// Fills in the revision.
-    pub fn finish(self, revision: Revision) -> StoredObject {
+    pub(crate) fn finish(self, revision: Revision) -> StoredObject {
         let mut json = Vec::with_capacity(self.json.len() + 20);
         json.extend_from_slice(&self.json[..self.hole]);
         json.extend_from_slice(revision.to_string().as_bytes());
         json.extend_from_slice(&self.json[self.hole..]);
-        StoredObject { json: json.into(), facts: self.facts }
+        StoredObject {
+            json: json.into(),
+            facts: self.facts,
+        }
     }
 }
 
@@ -194,17 +198,27 @@ fn facts_of(metadata: &Value) -> Facts {
     let labels = metadata["labels"].as_object().map(|labels| {
         labels
             .iter()
-            .map(|(key, value)| (key.as_str().into(), value.as_str().unwrap_or_default().into()))
+            .map(|(key, value)| {
+                (
+                    key.as_str().into(),
+                    value.as_str().unwrap_or_default().into(),
+                )
+            })
             .collect()
     });
     let owners = metadata["ownerReferences"].as_array().map(|owners| {
-        owners.iter().filter_map(|owner| Owner::deserialize(owner).ok()).collect()
+        owners
+            .iter()
+            .filter_map(|owner| Owner::deserialize(owner).ok())
+            .collect()
     });
     Facts {
         uid: metadata["uid"].as_str().unwrap_or_default().into(),
         labels: labels.unwrap_or_default(),
         owners: owners.unwrap_or_default(),
-        deleting: metadata.get("deletionTimestamp").is_some_and(Value::is_string),
+        deleting: metadata
+            .get("deletionTimestamp")
+            .is_some_and(Value::is_string),
     }
 }
 
@@ -247,7 +261,7 @@ impl StoreValue for StoredObject {
             owners: metadata.owner_references.into(),
             deleting: metadata.deletion_timestamp.is_some(),
         };
-        Ok(Self { facts, json })
+        Ok(Self { json, facts })
     }
 }
 
@@ -294,6 +308,9 @@ mod tests {
     #[test]
     fn an_object_without_metadata_gets_a_revision_all_the_same() {
         let stored = Draft::new(&json!({"kind": "X"})).finish(3);
-        assert_eq!(stored.to_untyped_value(), json!({"metadata": {"resourceVersion": "3"}}));
+        assert_eq!(
+            stored.to_untyped_value(),
+            json!({"metadata": {"resourceVersion": "3"}})
+        );
     }
 }

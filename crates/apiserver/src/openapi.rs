@@ -33,17 +33,31 @@ pub(crate) fn handle(request: &PathRequest<'_>) -> Result<Response<Body>, ApiErr
     let resources = request.cluster.resources();
     let mut by_document: BTreeMap<String, Vec<&Arc<Resource>>> = BTreeMap::new();
     for resource in resources.iter() {
-        by_document.entry(document_path(resource)).or_default().push(resource);
+        by_document
+            .entry(document_path(resource))
+            .or_default()
+            .push(resource);
     }
     if path == "/openapi/v3" {
-        return Ok(json_response(StatusCode::OK, to_bytes(&index(request.base, &by_document))));
+        return Ok(json_response(
+            StatusCode::OK,
+            to_bytes(&index(request.base, &by_document)),
+        ));
     }
-    let wanted = path.strip_prefix("/openapi/v3/").ok_or_else(ApiError::no_such_path)?;
+    let wanted = path
+        .strip_prefix("/openapi/v3/")
+        .ok_or_else(ApiError::no_such_path)?;
     let found = by_document.get(wanted).ok_or_else(ApiError::no_such_path)?;
     let mut response = json_response(StatusCode::OK, document(wanted, found));
-    if request.query.get("hash").is_some_and(|hash| hash == fingerprint(found)) {
+    if request
+        .query
+        .get("hash")
+        .is_some_and(|hash| hash == fingerprint(found))
+    {
         let forever = HeaderValue::from_static("public, immutable, max-age=31536000");
-        response.headers_mut().insert(header::CACHE_CONTROL, forever);
+        response
+            .headers_mut()
+            .insert(header::CACHE_CONTROL, forever);
     }
     Ok(response)
 }
@@ -116,9 +130,10 @@ fn define(resource: &Resource, version: OpenApi, definitions: &mut Definitions) 
                 json!([{"group": kind.0, "version": kind.1, "kind": kind.2}]);
             (built_in.type_name(), definition)
         }
-        Source::Custom(_) => {
-            (custom_name(resource), publish_resource(&schema, kind, version, definitions))
-        }
+        Source::Custom(_) => (
+            custom_name(resource),
+            publish_resource(&schema, kind, version, definitions),
+        ),
     };
     definitions.insert(name, definition);
 }
@@ -134,7 +149,10 @@ fn custom_name(resource: &Resource) -> String {
 /// Everything in one document, for older clients.
 fn version_2(request: &PathRequest<'_>) -> Result<Response<Body>, ApiError> {
     let accept = request.accept.unwrap_or("*/*");
-    if !["*/*", "application/json", "application/*"].iter().any(|known| accept.contains(known)) {
+    if !["*/*", "application/json", "application/*"]
+        .iter()
+        .any(|known| accept.contains(known))
+    {
         return Err(ApiError::not_acceptable("application/json"));
     }
     let mut definitions = Definitions::new();

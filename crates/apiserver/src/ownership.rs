@@ -72,7 +72,10 @@ pub(crate) fn record_update(
 /// Entries of the scale subresource carry no time, because in Kubernetes they are computed on a
 /// `Scale`, which has none.
 fn forget_times_of_scale(object: &mut Value) {
-    let entries = object["metadata"]["managedFields"].as_array_mut().into_iter().flatten();
+    let entries = object["metadata"]["managedFields"]
+        .as_array_mut()
+        .into_iter()
+        .flatten();
     for entry in entries.filter(|entry| entry["subresource"] == "scale") {
         if let Value::Object(fields) = entry {
             fields.remove("time");
@@ -110,7 +113,10 @@ pub(crate) fn apply(
                 message: cause.message,
                 field: cause.field,
             });
-            Err(ApiError::apply_conflict(conflicts.to_string(), causes.collect()))
+            Err(ApiError::apply_conflict(
+                conflicts.to_string(),
+                causes.collect(),
+            ))
         }
         Err(ApplyError::BadRequest(message)) => Err(ApiError::bad_request(message)),
         Err(ApplyError::Typed(message)) => Err(ApiError::unexplained(message)),

@@ -10,11 +10,11 @@ use crate::status::{ApiError, Subject};
 
 /// The parameters of a request, in order.
 #[derive(Debug, Clone, Default)]
-pub struct Query(Vec<(String, String)>);
+pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Parses a query string; what cannot be decoded is an error.
-    pub fn parse(text: Option<&str>) -> Result<Self, ApiError> {
+    pub(crate) fn parse(text: Option<&str>) -> Result<Self, ApiError> {
         let decode = |part: &str| {
             percent_decode(part, true)
                 .ok_or_else(|| ApiError::bad_request(format!("invalid URL escape \"{part}\"")))
@@ -31,18 +31,21 @@ impl Query {
     }
 
     /// The first value of a parameter; an empty one counts as absent.
-    pub fn get(&self, key: &str) -> Option<&str> {
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
         let (_, value) = self.0.iter().find(|(name, _)| name == key)?;
         (!value.is_empty()).then_some(value.as_str())
     }
 
     /// All values of a parameter.
-    pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(name, _)| name == key).map(|(_, value)| value.as_str())
+    pub(crate) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0
+            .iter()
+            .filter(move |(name, _)| name == key)
+            .map(|(_, value)| value.as_str())
     }
 
     /// Whether a flag is set; `?watch` and `?watch=1` are.
-    pub fn flag(&self, key: &str) -> Result<Option<bool>, ApiError> {
+    pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>, ApiError> {
         let Some((_, value)) = self.0.iter().find(|(name, _)| name == key) else {
             return Ok(None);
         };
@@ -70,7 +73,7 @@ impl Query {
 
 /// How a list relates to the revision that the client names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RevisionMatch {
+pub(crate) enum RevisionMatch {
     /// The state at exactly that revision.
     Exact,
     /// That state or a later one.
@@ -79,7 +82,7 @@ pub enum RevisionMatch {
 
 /// Options of list and watch.
 #[derive(Debug, Clone)]
-pub struct ListOptions {
+pub(crate) struct ListOptions {
     /// Which labels objects must have.
     pub labels: LabelSelector,
     /// Which field values objects must have.
@@ -102,13 +105,15 @@ pub struct ListOptions {
 
 impl ListOptions {
     /// Reads and checks the options of a list, or of a watch.
-    pub fn parse(query: &Query, watch: bool) -> Result<Self, ApiError> {
+    pub(crate) fn parse(query: &Query, watch: bool) -> Result<Self, ApiError> {
         let labels = LabelSelector::parse(query.get("labelSelector").unwrap_or(""))
             .map_err(|error| ApiError::bad_request(error.to_string()))?;
         let fields = FieldSelector::parse(query.get("fieldSelector").unwrap_or(""))
             .map_err(|error| ApiError::bad_request(error.to_string()))?;
         let limit = query.number("limit")?.unwrap_or(0).max(0);
-        let timeout = query.number("timeoutSeconds")?.filter(|seconds| *seconds > 0);
+        let timeout = query
+            .number("timeoutSeconds")?
+            .filter(|seconds| *seconds > 0);
         let options = Self {
             labels,
             fields,
@@ -150,7 +155,10 @@ impl ListOptions {
         if self.send_initial_events.is_some() {
             if !watch {
                 let path = FieldPath::new("sendInitialEvents");
-                errors.push(FieldError::forbidden(&path, "sendInitialEvents is forbidden for list"));
+                errors.push(FieldError::forbidden(
+                    &path,
+                    "sendInitialEvents is forbidden for list",
+                ));
             } else if matching.is_none() {
                 errors.push(FieldError::forbidden(
                     &path,
@@ -158,7 +166,9 @@ impl ListOptions {
                 ));
             }
         }
-        let Some(matching) = matching else { return errors };
+        let Some(matching) = matching else {
+            return errors;
+        };
         if watch {
             if self.send_initial_events.is_none() {
                 errors.push(FieldError::forbidden(
@@ -167,7 +177,11 @@ impl ListOptions {
                 ));
             }
             if matching != "NotOlderThan" {
-                errors.push(FieldError::not_supported(&path, matching, &["NotOlderThan"]));
+                errors.push(FieldError::not_supported(
+                    &path,
+                    matching,
+                    &["NotOlderThan"],
+                ));
             }
             return errors;
         }
@@ -198,7 +212,7 @@ impl ListOptions {
 }
 
 /// Reads a `resourceVersion` that a client sends.
-pub fn parse_revision(text: &str) -> Result<u64, ApiError> {
+pub(crate) fn parse_revision(text: &str) -> Result<u64, ApiError> {
     text.parse().map_err(|_| {
         ApiError::bad_request(format!(
             "invalid resource version: resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax"
@@ -208,7 +222,7 @@ pub fn parse_revision(text: &str) -> Result<u64, ApiError> {
 
 /// What happens to fields that nobody knows, and to those that occur twice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum FieldValidation {
+pub(crate) enum FieldValidation {
     /// They are dropped in silence.
     Ignore,
     /// They are dropped, and the answer carries a warning.
@@ -220,7 +234,7 @@ pub enum FieldValidation {
 
 /// Options of create, update and patch.
 #[derive(Debug, Clone, Default)]
-pub struct WriteOptions {
+pub(crate) struct WriteOptions {
     /// Everything but the write itself happens.
     pub dry_run: bool,
     /// Who owns the written fields; empty to derive it from the user agent.
@@ -233,7 +247,7 @@ pub struct WriteOptions {
 
 impl WriteOptions {
     /// Reads and checks the options; `kind` is what Kubernetes calls them in errors.
-    pub fn parse(query: &Query, kind: &str) -> Result<Self, ApiError> {
+    pub(crate) fn parse(query: &Query, kind: &str) -> Result<Self, ApiError> {
         let mut errors = Vec::new();
         let dry_run = dry_run(query.all("dryRun"), &mut errors);
         let field_manager = query.get("fieldManager").unwrap_or("").to_owned();
@@ -262,11 +276,16 @@ impl WriteOptions {
         if !errors.is_empty() {
             return Err(invalid_options(kind, &errors));
         }
-        Ok(Self { dry_run, field_manager, field_validation, force: query.flag("force")? })
+        Ok(Self {
+            dry_run,
+            field_manager,
+            field_validation,
+            force: query.flag("force")?,
+        })
     }
 
     /// The rules between apply patches and the others.
-    pub fn check_patch(&self, apply: bool) -> Result<(), ApiError> {
+    pub(crate) fn check_patch(&self, apply: bool) -> Result<(), ApiError> {
         let mut errors = Vec::new();
         if apply && self.field_manager.is_empty() {
             let path = FieldPath::new("fieldManager");
@@ -274,9 +293,16 @@ impl WriteOptions {
         }
         if !apply && self.force.is_some() {
             let path = FieldPath::new("force");
-            errors.push(FieldError::forbidden(&path, "may not be specified for non-apply patch"));
+            errors.push(FieldError::forbidden(
+                &path,
+                "may not be specified for non-apply patch",
+            ));
         }
-        if errors.is_empty() { Ok(()) } else { Err(invalid_options("PatchOptions", &errors)) }
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(invalid_options("PatchOptions", &errors))
+        }
     }
 }
 
@@ -287,7 +313,11 @@ fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldErro
             dry_run = true;
         } else {
             let path = FieldPath::new("dryRun");
-            errors.push(FieldError::not_supported(&path, serde_json::json!([value]), &["All"]));
+            errors.push(FieldError::not_supported(
+                &path,
+                serde_json::json!([value]),
+                &["All"],
+            ));
         }
     }
     dry_run
@@ -295,7 +325,7 @@ fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldErro
 
 /// What becomes of the objects that a deleted one owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Propagation {
+pub(crate) enum Propagation {
     /// They lose their owner and stay.
     Orphan,
     /// They are deleted after it.
@@ -306,7 +336,7 @@ pub enum Propagation {
 
 /// Options of delete, from the body and the query.
 #[derive(Debug, Clone, Default)]
-pub struct DeleteOptions {
+pub(crate) struct DeleteOptions {
     /// Everything but the deletion itself happens.
     pub dry_run: bool,
     /// How long a pod may take to end.
@@ -321,10 +351,14 @@ pub struct DeleteOptions {
 
 impl DeleteOptions {
     /// Reads and checks the options; those in the body win over those in the query.
-    pub fn parse(query: &Query, body: &Value) -> Result<Self, ApiError> {
+    pub(crate) fn parse(query: &Query, body: &Value) -> Result<Self, ApiError> {
         let mut errors = Vec::new();
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        let in_body = body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let in_body = body["dryRun"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
         let mut options = Self {
             dry_run: dry_run(query.all("dryRun"), &mut errors) | dry_run(in_body, &mut errors),
             grace_period_seconds: match body["gracePeriodSeconds"].as_i64() {
@@ -339,7 +373,9 @@ impl DeleteOptions {
             Some(orphan) => Some(orphan),
             None => query.flag("orphanDependents")?,
         };
-        let policy = body["propagationPolicy"].as_str().or_else(|| query.get("propagationPolicy"));
+        let policy = body["propagationPolicy"]
+            .as_str()
+            .or_else(|| query.get("propagationPolicy"));
         let path = FieldPath::new("propagationPolicy");
         if policy.is_some() && orphan.is_some() {
             errors.push(FieldError::invalid(
@@ -359,10 +395,21 @@ impl DeleteOptions {
                 None
             }
         };
-        if errors.is_empty() { Ok(options) } else { Err(invalid_options("DeleteOptions", &errors)) }
+        if errors.is_empty() {
+            Ok(options)
+        } else {
+            Err(invalid_options("DeleteOptions", &errors))
+        }
     }
 }
 
 fn invalid_options(kind: &str, errors: &[FieldError]) -> ApiError {
-    ApiError::invalid(Subject { group: "meta.k8s.io", resource: kind }, "", errors)
+    ApiError::invalid(
+        Subject {
+            group: "meta.k8s.io",
+            resource: kind,
+        },
+        "",
+        errors,
+    )
 }

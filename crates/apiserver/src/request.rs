@@ -4,7 +4,7 @@ use http::Method;
 
 /// Where a request goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub(crate) enum Target {
     /// An object or a collection.
     Resource(ResourcePath),
     /// Anything else, such as discovery and health; the path below the cluster.
@@ -13,7 +13,7 @@ pub enum Target {
 
 /// The parts of `/apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUBRESOURCE`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ResourcePath {
+pub(crate) struct ResourcePath {
     /// API group, empty for core.
     pub group: String,
     /// API version.
@@ -30,8 +30,7 @@ pub struct ResourcePath {
 
 /// What is to be done, in the words that access rules use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the verbs speak for themselves")]
-pub enum Verb {
+pub(crate) enum Verb {
     Get,
     List,
     Watch,
@@ -44,7 +43,7 @@ pub enum Verb {
 
 impl Verb {
     /// The word for access rules and metrics.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Get => "get",
             Self::List => "list",
@@ -58,7 +57,7 @@ impl Verb {
     }
 
     /// The verb that a word names.
-    pub fn from_word(word: &str) -> Option<Self> {
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
         const ALL: [Verb; 8] = [
             Verb::Get,
             Verb::List,
@@ -72,13 +71,8 @@ impl Verb {
         ALL.into_iter().find(|verb| verb.as_str() == word)
     }
 
-    /// Whether the verb changes anything.
-    pub fn is_mutating(self) -> bool {
-        !matches!(self, Self::Get | Self::List | Self::Watch)
-    }
-
     /// The verb of a method on an object (`on_item`) or a collection; `None` if there is none.
-    pub fn of(method: &Method, on_item: bool, watch: bool) -> Option<Self> {
+    pub(crate) fn of(method: &Method, on_item: bool, watch: bool) -> Option<Self> {
         Some(match (method, on_item) {
             (&Method::GET | &Method::HEAD, false) if watch => Self::Watch,
             (&Method::GET | &Method::HEAD, true) => Self::Get,
@@ -95,7 +89,7 @@ impl Verb {
 
 impl Target {
     /// Takes a path apart. Nothing is looked up, so the resource need not exist.
-    pub fn parse(path: &str) -> Self {
+    pub(crate) fn parse(path: &str) -> Self {
         Self::resource(path).map_or_else(|| Self::Path(path.to_owned()), Self::Resource)
     }
 
@@ -111,8 +105,11 @@ impl Target {
         if version.is_empty() || rest.iter().any(|part| part.is_empty()) {
             return None;
         }
-        let mut found =
-            ResourcePath { group, version: version.to_owned(), ..ResourcePath::default() };
+        let mut found = ResourcePath {
+            group,
+            version: version.to_owned(),
+            ..ResourcePath::default()
+        };
         let words: &[&str] = match rest.as_slice() {
             ["namespaces", namespace, "status"] => {
                 return Some(ResourcePath {
@@ -203,25 +200,58 @@ mod tests {
 
     #[test]
     fn paths_of_objects_and_collections_are_taken_apart() {
-        check("/api/v1/namespaces", Some(["", "v1", "", "namespaces", "", ""]));
-        check("/api/v1/namespaces/x", Some(["", "v1", "", "namespaces", "x", ""]));
-        check("/api/v1/namespaces/x/status", Some(["", "v1", "", "namespaces", "x", "status"]));
-        check("/api/v1/namespaces/x/pods", Some(["", "v1", "x", "pods", "", ""]));
-        check("/api/v1/namespaces/x/pods/p/log", Some(["", "v1", "x", "pods", "p", "log"]));
-        check("/apis/apps/v1/deployments", Some(["apps", "v1", "", "deployments", "", ""]));
+        check(
+            "/api/v1/namespaces",
+            Some(["", "v1", "", "namespaces", "", ""]),
+        );
+        check(
+            "/api/v1/namespaces/x",
+            Some(["", "v1", "", "namespaces", "x", ""]),
+        );
+        check(
+            "/api/v1/namespaces/x/status",
+            Some(["", "v1", "", "namespaces", "x", "status"]),
+        );
+        check(
+            "/api/v1/namespaces/x/pods",
+            Some(["", "v1", "x", "pods", "", ""]),
+        );
+        check(
+            "/api/v1/namespaces/x/pods/p/log",
+            Some(["", "v1", "x", "pods", "p", "log"]),
+        );
+        check(
+            "/apis/apps/v1/deployments",
+            Some(["apps", "v1", "", "deployments", "", ""]),
+        );
         check(
             "/apis/apps/v1/namespaces/x/deployments/d/scale",
             Some(["apps", "v1", "x", "deployments", "d", "scale"]),
         );
         check(
             "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode",
-            Some(["rbac.authorization.k8s.io", "v1", "", "clusterroles", "system:node", ""]),
+            Some([
+                "rbac.authorization.k8s.io",
+                "v1",
+                "",
+                "clusterroles",
+                "system:node",
+                "",
+            ]),
         );
     }
 
     #[test]
     fn everything_else_is_a_plain_path() {
-        for path in ["/", "/api", "/apis", "/apis/apps", "/apis/apps/v1", "/healthz", "/api//pods"] {
+        for path in [
+            "/",
+            "/api",
+            "/apis",
+            "/apis/apps",
+            "/apis/apps/v1",
+            "/healthz",
+            "/api//pods",
+        ] {
             check(path, None);
         }
         check("/api/v1/namespaces/a%2Fb/pods", None);

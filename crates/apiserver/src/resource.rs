@@ -16,7 +16,7 @@ use crate::status::Subject;
 
 /// One version of one resource.
 #[derive(Debug, Clone)]
-pub struct Resource {
+pub(crate) struct Resource {
     /// API group, empty for core.
     pub group: Arc<str>,
     /// Version under which it is served.
@@ -49,7 +49,7 @@ pub struct Resource {
 
 /// Who defines a resource.
 #[derive(Debug, Clone)]
-pub enum Source {
+pub(crate) enum Source {
     /// We do.
     BuiltIn(&'static kinds::Resource),
     /// A CustomResourceDefinition.
@@ -58,7 +58,7 @@ pub enum Source {
 
 /// Parts of an object that are read and written on their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     /// The object without its status, where that is a subresource.
     Main,
     /// `status`
@@ -73,7 +73,7 @@ pub enum Part {
 
 impl Part {
     /// The word in `managedFields[].subresource`; empty for the main part.
-    pub fn subresource(self) -> &'static str {
+    pub(crate) fn subresource(self) -> &'static str {
         match self {
             Self::Main | Self::Whole => "",
             Self::Status => "status",
@@ -85,17 +85,23 @@ impl Part {
 
 impl Resource {
     /// The resource in error messages: `widgets.example.com`.
-    pub fn subject(&self) -> Subject<'_> {
-        Subject { group: &self.group, resource: &self.plural }
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        Subject {
+            group: &self.group,
+            resource: &self.plural,
+        }
     }
 
     /// The kind in error messages: `Widget.example.com`.
-    pub fn kind_subject(&self) -> Subject<'_> {
-        Subject { group: &self.group, resource: &self.kind }
+    pub(crate) fn kind_subject(&self) -> Subject<'_> {
+        Subject {
+            group: &self.group,
+            resource: &self.kind,
+        }
     }
 
     /// The key of an object.
-    pub fn key(&self, namespace: Option<&str>, name: &str) -> String {
+    pub(crate) fn key(&self, namespace: Option<&str>, name: &str) -> String {
         match namespace {
             Some(namespace) => format!("{}{namespace}/{name}", self.prefix),
             None => format!("{}{name}", self.prefix),
@@ -103,7 +109,7 @@ impl Resource {
     }
 
     /// The common beginning of the keys of a collection.
-    pub fn collection_prefix(&self, namespace: Option<&str>) -> String {
+    pub(crate) fn collection_prefix(&self, namespace: Option<&str>) -> String {
         match namespace {
             Some(namespace) => format!("{}{namespace}/", self.prefix),
             None => self.prefix.to_string(),
@@ -111,7 +117,7 @@ impl Resource {
     }
 
     /// Namespace and name from a key.
-    pub fn split_key<'a>(&self, key: &'a str) -> (Option<&'a str>, &'a str) {
+    pub(crate) fn split_key<'a>(&self, key: &'a str) -> (Option<&'a str>, &'a str) {
         let rest = key.strip_prefix(&*self.prefix).unwrap_or(key);
         match rest.split_once('/') {
             Some((namespace, name)) if self.namespaced => (Some(namespace), name),
@@ -120,7 +126,7 @@ impl Resource {
     }
 
     /// The schema of an object, for merging, pruning and publishing.
-    pub fn schema(&self) -> Arc<Schema> {
+    pub(crate) fn schema(&self) -> Arc<Schema> {
         match &self.source {
             Source::BuiltIn(kind) => kind.schema(),
             Source::Custom(version) => version.schema.clone(),
@@ -136,7 +142,7 @@ impl Resource {
     }
 
     /// A warning for everybody who uses this version.
-    pub fn deprecation(&self) -> Option<&str> {
+    pub(crate) fn deprecation(&self) -> Option<&str> {
         match &self.source {
             Source::BuiltIn(_) => None,
             Source::Custom(version) => version.deprecation.as_deref(),
@@ -144,12 +150,12 @@ impl Resource {
     }
 
     /// Whether objects are only answered, never stored.
-    pub fn is_virtual(&self) -> bool {
+    pub(crate) fn is_virtual(&self) -> bool {
         matches!(&self.source, Source::BuiltIn(kind) if kind.is_virtual())
     }
 
     /// What becomes of dependents if a delete does not say.
-    pub fn default_propagation(&self) -> Propagation {
+    pub(crate) fn default_propagation(&self) -> Propagation {
         match (&*self.group, &*self.plural) {
             ("", "replicationcontrollers") => Propagation::Orphan,
             _ => Propagation::Background,
@@ -157,30 +163,41 @@ impl Resource {
     }
 
     /// Whether a delete answers with the object instead of a status.
-    pub fn returns_deleted(&self) -> bool {
+    pub(crate) fn returns_deleted(&self) -> bool {
         self.group.is_empty()
             && matches!(
                 &*self.plural,
-                "pods" | "podtemplates" | "persistentvolumeclaims" | "persistentvolumes" | "resourcequotas" | "serviceaccounts" | "services"
+                "pods"
+                    | "podtemplates"
+                    | "persistentvolumeclaims"
+                    | "persistentvolumes"
+                    | "resourcequotas"
+                    | "serviceaccounts"
+                    | "services"
             )
     }
 
     /// How long an object may take to end: only pods may, and only while a node has them.
-    pub fn grace_period(&self, wanted: Option<i64>, live: &Value) -> i64 {
+    pub(crate) fn grace_period(&self, wanted: Option<i64>, live: &Value) -> i64 {
         if !self.group.is_empty() || &*self.plural != "pods" {
             return 0;
         }
         let unscheduled = live["spec"]["nodeName"].as_str().unwrap_or("").is_empty();
-        let ended = matches!(live["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+        let ended = matches!(
+            live["status"]["phase"].as_str(),
+            Some("Failed" | "Succeeded")
+        );
         if unscheduled || ended {
             return 0;
         }
-        let own = live["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
+        let own = live["spec"]["terminationGracePeriodSeconds"]
+            .as_i64()
+            .unwrap_or(30);
         wanted.unwrap_or(own).max(0)
     }
 
     /// Whether `status` is read and written on its own.
-    pub fn has_status(&self) -> bool {
+    pub(crate) fn has_status(&self) -> bool {
         match &self.source {
             Source::BuiltIn(kind) => kind.has_status(),
             Source::Custom(version) => version.has_status,
@@ -188,13 +205,13 @@ impl Resource {
     }
 
     /// Whether this is a custom resource.
-    pub fn is_custom(&self) -> bool {
+    pub(crate) fn is_custom(&self) -> bool {
         matches!(self.source, Source::Custom(_))
     }
 }
 
 /// The beginning of all keys of a resource.
-pub fn key_prefix(group: &str, plural: &str) -> Arc<str> {
+pub(crate) fn key_prefix(group: &str, plural: &str) -> Arc<str> {
     let group = if group.is_empty() { "core" } else { group };
     format!("{group}/{plural}/").into()
 }

@@ -10,7 +10,7 @@ use crate::status::ApiError;
 
 /// Label and field conditions, checked against what the resource knows.
 #[derive(Debug, Clone)]
-pub struct Selector {
+pub(crate) struct Selector {
     labels: LabelSelector,
     fields: Vec<FieldCondition>,
     resource: Resource,
@@ -33,7 +33,7 @@ enum Field {
 
 impl Selector {
     /// Checks that the resource knows the fields.
-    pub fn new(resource: &Resource, options: &ListOptions) -> Result<Self, ApiError> {
+    pub(crate) fn new(resource: &Resource, options: &ListOptions) -> Result<Self, ApiError> {
         Ok(Self {
             labels: options.labels.clone(),
             fields: conditions(resource, &options.fields)?,
@@ -42,12 +42,12 @@ impl Selector {
     }
 
     /// Whether nothing is left out.
-    pub fn is_everything(&self) -> bool {
+    pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_everything() && self.fields.is_empty()
     }
 
     /// The only name that can match, if there is one.
-    pub fn name(&self) -> Option<&str> {
+    pub(crate) fn name(&self) -> Option<&str> {
         self.fields
             .iter()
             .find(|condition| condition.equal && matches!(condition.field, Field::Name))
@@ -55,7 +55,7 @@ impl Selector {
     }
 
     /// Whether the object under `key` is wanted.
-    pub fn matches(&self, key: &str, object: &StoredObject) -> bool {
+    pub(crate) fn matches(&self, key: &str, object: &StoredObject) -> bool {
         self.labels.matches(object) && self.fields_match(key, object)
     }
 
@@ -93,7 +93,11 @@ fn conditions(
                 other if resource.knows_field(other) => Field::Other(other.to_owned()),
                 other => return Err(unknown_field(resource, other)),
             };
-            Ok(FieldCondition { field, value: requirement.value.clone(), equal: requirement.is_equal })
+            Ok(FieldCondition {
+                field,
+                value: requirement.value.clone(),
+                equal: requirement.is_equal,
+            })
         })
         .collect()
 }

@@ -53,7 +53,9 @@ impl Drop for Inner {
 
 impl std::fmt::Debug for ApiServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ApiServer").field("clusters", &self.clusters()).finish_non_exhaustive()
+        f.debug_struct("ApiServer")
+            .field("clusters", &self.clusters())
+            .finish_non_exhaustive()
     }
 }
 
@@ -68,7 +70,9 @@ impl ApiServer {
             clock,
             metrics: Metrics::default(),
         };
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// Makes a cluster available, with what every cluster begins with. Again is no harm.
@@ -77,10 +81,17 @@ impl ApiServer {
             return Ok(cluster);
         }
         let keyspace = self.inner.store.keyspace(name);
-        let cluster =
-            Cluster::new(name, keyspace, self.inner.definitions.clone(), self.inner.clock.clone());
+        let cluster = Cluster::new(
+            name,
+            keyspace,
+            self.inner.definitions.clone(),
+            self.inner.clock.clone(),
+        );
         bootstrap::prepare(&cluster).await?;
-        self.inner.clusters.write().insert(name.to_owned(), cluster.clone());
+        self.inner
+            .clusters
+            .write()
+            .insert(name.to_owned(), cluster.clone());
         tokio::spawn(housekeeping::keep_house(cluster.clone()));
         Ok(cluster)
     }
@@ -107,26 +118,40 @@ impl ApiServer {
             Ok(answered) => answered,
             Err(error) => ("", failure(&error)),
         };
-        self.inner.metrics.count(label, response.status(), self.inner.clock.now().duration_since(started));
+        self.inner.metrics.count(
+            label,
+            response.status(),
+            self.inner.clock.now().duration_since(started),
+        );
         if head {
             *response.body_mut() = Body::Full(None);
         }
         response
     }
 
-    async fn answer<B>(&self, request: Request<B>) -> Result<(&'static str, Response<Body>), ApiError>
+    async fn answer<B>(
+        &self,
+        request: Request<B>,
+    ) -> Result<(&'static str, Response<Body>), ApiError>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let (parts, body) = request.into_parts();
-        let caller = parts.extensions.get::<Caller>().cloned().unwrap_or_default();
+        let caller = parts
+            .extensions
+            .get::<Caller>()
+            .cloned()
+            .unwrap_or_default();
         let whole_path = parts.uri.path();
         let (cluster, path) = self.route(&caller, whole_path)?;
         let base = &whole_path[..whole_path.len() - path.len()];
         let identity = authenticate(&cluster, &caller, &parts.headers)?;
         let query = Query::parse(parts.uri.query())?;
-        let accept = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+        let accept = parts
+            .headers
+            .get(header::ACCEPT)
+            .and_then(|value| value.to_str().ok());
         let target = match Target::parse(path) {
             Target::Resource(target) => target,
             Target::Path(path) => {
@@ -139,11 +164,15 @@ impl ApiServer {
                     accept,
                     query: &query,
                 };
-                return endpoint::handle(&request, &self.inner.metrics).map(|response| ("path", response));
+                return endpoint::handle(&request, &self.inner.metrics)
+                    .map(|response| ("path", response));
             }
         };
         let text = |name| {
-            let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
+            let value = parts
+                .headers
+                .get(name)
+                .and_then(|value| value.to_str().ok());
             value.unwrap_or_default().to_owned()
         };
         let watch = target.name.is_none() && query.flag("watch")?.unwrap_or(false);
@@ -172,12 +201,18 @@ impl ApiServer {
             now: writer.now,
         };
         let mut reply = handler::handle(cx, body).await?;
-        reply.warnings.extend(resource.deprecation().map(str::to_owned));
+        reply
+            .warnings
+            .extend(resource.deprecation().map(str::to_owned));
         Ok((verb.as_str(), writer.respond(Some(&resource), reply)))
     }
 
     /// Finds the cluster that is meant, and the path within it.
-    fn route<'a>(&self, caller: &Caller, path: &'a str) -> Result<(Arc<Cluster>, &'a str), ApiError> {
+    fn route<'a>(
+        &self,
+        caller: &Caller,
+        path: &'a str,
+    ) -> Result<(Arc<Cluster>, &'a str), ApiError> {
         let (name, path) = match (&caller.only_cluster, path.strip_prefix("/clusters/")) {
             // A client in this process talks to one cluster and knows no others.
             (Some(name), _) if caller.in_process => (name.as_str(), path),
@@ -194,7 +229,7 @@ impl ApiServer {
 
 /// History that is too old is dropped even where nobody writes.
 async fn forget_history(store: Store<StoredObject>) {
-    const INTERVAL: Duration = Duration::from_secs(60);
+    const INTERVAL: Duration = Duration::from_mins(1);
     loop {
         tokio::time::sleep(INTERVAL).await;
         store.compact();
@@ -232,8 +267,15 @@ fn authorize(
     if cluster.authorizer().decide(identity, &wanted).allowed {
         return Ok(());
     }
-    let subject = Subject { group: &target.group, resource: &target.resource };
-    Err(ApiError::forbidden(subject, wanted.name, &wanted.refusal(&identity.user)))
+    let subject = Subject {
+        group: &target.group,
+        resource: &target.resource,
+    };
+    Err(ApiError::forbidden(
+        subject,
+        wanted.name,
+        &wanted.refusal(&identity.user),
+    ))
 }
 
 fn authorize_path(
@@ -242,11 +284,18 @@ fn authorize_path(
     verb: &str,
     path: &str,
 ) -> Result<(), ApiError> {
-    let wanted = Attributes { verb, path, ..Attributes::default() };
+    let wanted = Attributes {
+        verb,
+        path,
+        ..Attributes::default()
+    };
     if cluster.authorizer().decide(identity, &wanted).allowed {
         return Ok(());
     }
-    Err(ApiError::forbidden_path(format!("forbidden: {}", wanted.refusal(&identity.user))))
+    Err(ApiError::forbidden_path(format!(
+        "forbidden: {}",
+        wanted.refusal(&identity.user)
+    )))
 }
 
 fn find_resource(
@@ -258,7 +307,11 @@ fn find_resource(
         return Ok(found.clone());
     }
     let group_exists = resources.iter().any(|known| *known.group == *target.group);
-    Err(if group_exists { ApiError::no_such_resource() } else { ApiError::no_such_path() })
+    Err(if group_exists {
+        ApiError::no_such_resource()
+    } else {
+        ApiError::no_such_path()
+    })
 }
 
 /// Whether the resource can be addressed and treated like that.
@@ -290,5 +343,8 @@ pub(crate) fn text(content_type: &'static str, text: String) -> Response<Body> {
         include_object: IncludeObject::default(),
         now: jiff::Timestamp::UNIX_EPOCH,
     };
-    writer.respond(None, Reply::from(Answer::Text(StatusCode::OK, content_type, text)))
+    writer.respond(
+        None,
+        Reply::from(Answer::Text(StatusCode::OK, content_type, text)),
+    )
 }

@@ -16,7 +16,7 @@ pub struct ApiError {
     /// What to tell a person.
     pub message: String,
     /// `details` of the status, without the empty ones.
-    pub details: Option<Details>,
+    pub details: Option<Box<Details>>,
     /// `metadata.continue` of an expired list, with which a client may go on inconsistently.
     pub continue_token: Option<String>,
     /// Sent as plain text instead of a `Status`.
@@ -94,7 +94,7 @@ impl ApiError {
     }
 
     fn with_details(mut self, details: Details) -> Self {
-        self.details = Some(details);
+        self.details = Some(Box::new(details));
         self
     }
 
@@ -131,8 +131,12 @@ impl ApiError {
 
     /// 404: no such resource or subresource.
     pub fn no_such_resource() -> Self {
-        Self::new(404, "NotFound", "the server could not find the requested resource")
-            .with_details(Details::default())
+        Self::new(
+            404,
+            "NotFound",
+            "the server could not find the requested resource",
+        )
+        .with_details(Details::default())
     }
 
     /// 404 in plain text: nothing is served under this path.
@@ -174,8 +178,12 @@ impl ApiError {
 
     /// 409: the name is taken.
     pub fn already_exists(subject: Subject<'_>, name: &str) -> Self {
-        Self::new(409, "AlreadyExists", format!("{subject} \"{name}\" already exists"))
-            .with_details(subject.details(name))
+        Self::new(
+            409,
+            "AlreadyExists",
+            format!("{subject} \"{name}\" already exists"),
+        )
+        .with_details(subject.details(name))
     }
 
     /// 409: somebody else was faster, or a precondition does not hold.
@@ -199,7 +207,10 @@ impl ApiError {
 
     /// 409: server-side apply would take fields from other managers.
     pub fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
-        Self::new(409, "Conflict", message).with_details(Details { causes, ..Details::default() })
+        Self::new(409, "Conflict", message).with_details(Details {
+            causes,
+            ..Details::default()
+        })
     }
 
     /// 410: the revision is gone from the history.
@@ -236,25 +247,37 @@ impl ApiError {
             bellwether_schema::aggregate(&unique(errors))
         );
         let causes = errors.iter().map(Cause::from).collect();
-        Self::new(422, "Invalid", message)
-            .with_details(Details { causes, ..subject.details(name) })
+        Self::new(422, "Invalid", message).with_details(Details {
+            causes,
+            ..subject.details(name)
+        })
     }
 
     /// 422: a patch that cannot be applied to this object.
     pub fn patch_rejected() -> Self {
-        Self::new(422, "Invalid", "the server rejected our request due to an error in our request")
-            .with_details(Details::default())
+        Self::new(
+            422,
+            "Invalid",
+            "the server rejected our request due to an error in our request",
+        )
+        .with_details(Details::default())
     }
 
     /// 429: ask again later.
     pub fn too_many_requests(message: impl Into<String>, retry_after_seconds: u32) -> Self {
-        Self::new(429, "TooManyRequests", message)
-            .with_details(Details { retry_after_seconds, ..Details::default() })
+        Self::new(429, "TooManyRequests", message).with_details(Details {
+            retry_after_seconds,
+            ..Details::default()
+        })
     }
 
     /// 500: our fault, or one that Kubernetes reports as its own.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(500, "InternalError", format!("Internal error occurred: {}", message.into()))
+        Self::new(
+            500,
+            "InternalError",
+            format!("Internal error occurred: {}", message.into()),
+        )
     }
 
     /// 500 without a reason, as Kubernetes answers a create that carries a resourceVersion.
@@ -343,9 +366,11 @@ impl Details {
 impl Cause {
     fn to_json(&self) -> Value {
         let mut out = Map::new();
-        for (key, text) in
-            [("reason", &self.reason), ("message", &self.message), ("field", &self.field)]
-        {
+        for (key, text) in [
+            ("reason", &self.reason),
+            ("message", &self.message),
+            ("field", &self.field),
+        ] {
             if !text.is_empty() {
                 out.insert(key.into(), text.as_str().into());
             }

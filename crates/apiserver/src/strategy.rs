@@ -18,7 +18,7 @@ use crate::resource::{Part, Resource, Source};
 
 impl Resource {
     /// The object in this version.
-    pub fn read(&self, stored: &StoredObject) -> Value {
+    pub(crate) fn read(&self, stored: &StoredObject) -> Value {
         let mut value = stored.to_value(&self.api_version, &self.kind);
         if let Source::BuiltIn(kind) = &self.source {
             kinds::from_storage(kind, &mut value);
@@ -27,7 +27,7 @@ impl Resource {
     }
 
     /// Whether objects look different in this version than at rest.
-    pub fn converts(&self) -> bool {
+    pub(crate) fn converts(&self) -> bool {
         match &self.source {
             Source::BuiltIn(kind) => {
                 (kind.group, kind.version) != (kind.storage.group, kind.storage.version)
@@ -37,7 +37,7 @@ impl Resource {
     }
 
     /// The object as it is stored.
-    pub fn to_storage(&self, value: &mut Value) {
+    pub(crate) fn to_storage(&self, value: &mut Value) {
         if let Source::BuiltIn(kind) = &self.source {
             kinds::to_storage(kind, value);
         }
@@ -66,20 +66,21 @@ impl Resource {
     ///
     /// The error is what Go's decoder says of a value of the wrong type; in custom resources that
     /// is found later, by validation.
-    pub fn drop_unknown(&self, value: &mut Value) -> Result<Vec<String>, String> {
+    pub(crate) fn drop_unknown(&self, value: &mut Value) -> Result<Vec<String>, String> {
         match &self.source {
             Source::BuiltIn(kind) => {
                 let schema = kind.schema();
                 decode::decode(value, &schema, kind.kind).map_err(|error| error.to_string())
             }
-            Source::Custom(version) => {
-                version.compiled.coerce(value, Malformed::Refuse).map_err(|error| error.to_string())
-            }
+            Source::Custom(version) => version
+                .compiled
+                .coerce(value, Malformed::Refuse)
+                .map_err(|error| error.to_string()),
         }
     }
 
     /// Fills in what was left out.
-    pub fn default(&self, value: &mut Value) {
+    pub(crate) fn default(&self, value: &mut Value) {
         match &self.source {
             Source::BuiltIn(kind) => kinds::default(kind, value),
             Source::Custom(version) => version.compiled.default(value),
@@ -87,10 +88,12 @@ impl Resource {
     }
 
     /// Sets what a client may not set at creation.
-    pub fn prepare_create(&self, value: &mut Value, creation: &Creation<'_>) {
+    pub(crate) fn prepare_create(&self, value: &mut Value, creation: &Creation<'_>) {
         match &self.source {
             Source::BuiltIn(kind) => {
-                self.in_stored_form(value, |value| kinds::prepare_for_create(kind, value, creation));
+                self.in_stored_form(value, |value| {
+                    kinds::prepare_for_create(kind, value, creation);
+                });
             }
             Source::Custom(version) => {
                 if version.has_status {
@@ -102,7 +105,13 @@ impl Resource {
     }
 
     /// Takes over from the live object what this part of it may not change, and counts generations.
-    pub fn prepare_update(&self, part: Part, value: &mut Value, live: &Value, now: Timestamp) {
+    pub(crate) fn prepare_update(
+        &self,
+        part: Part,
+        value: &mut Value,
+        live: &Value,
+        now: Timestamp,
+    ) {
         match (&self.source, part) {
             (Source::BuiltIn(kind), Part::Main | Part::Scale) => {
                 let live = self.stored_form(live);
@@ -130,7 +139,12 @@ impl Resource {
     }
 
     /// Everything that is wrong with an object, or with a change.
-    pub fn validate(&self, part: Part, value: &Value, live: Option<&Value>) -> Vec<FieldError> {
+    pub(crate) fn validate(
+        &self,
+        part: Part,
+        value: &Value,
+        live: Option<&Value>,
+    ) -> Vec<FieldError> {
         match (&self.source, part, live) {
             (_, Part::Whole, _) => Vec::new(),
             (Source::BuiltIn(kind), part, live) => {
@@ -177,7 +191,7 @@ impl Resource {
     }
 
     /// Whether an update may leave out `resourceVersion`.
-    pub fn allows_unconditional_update(&self) -> bool {
+    pub(crate) fn allows_unconditional_update(&self) -> bool {
         match &self.source {
             Source::BuiltIn(kind) => kind.unconditional_update,
             Source::Custom(_) => false,
@@ -185,7 +199,7 @@ impl Resource {
     }
 
     /// Whether an update of an absent object creates it.
-    pub fn allows_create_on_update(&self) -> bool {
+    pub(crate) fn allows_create_on_update(&self) -> bool {
         match &self.source {
             Source::BuiltIn(kind) => kind.create_on_update,
             Source::Custom(_) => false,
@@ -193,7 +207,7 @@ impl Resource {
     }
 
     /// Whether a field selector may name this field.
-    pub fn knows_field(&self, label: &str) -> bool {
+    pub(crate) fn knows_field(&self, label: &str) -> bool {
         match &self.source {
             Source::BuiltIn(kind) => kind.field_selector(label).is_some(),
             Source::Custom(version) => version.selectable.iter().any(|(known, _)| known == label),
@@ -201,11 +215,12 @@ impl Resource {
     }
 
     /// The value that a field selector compares.
-    pub fn field(&self, label: &str, object: &Value) -> String {
+    pub(crate) fn field(&self, label: &str, object: &Value) -> String {
         match &self.source {
-            Source::BuiltIn(kind) => {
-                kind.field_selector(label).map(|field| field.value(object)).unwrap_or_default()
-            }
+            Source::BuiltIn(kind) => kind
+                .field_selector(label)
+                .map(|field| field.value(object))
+                .unwrap_or_default(),
             Source::Custom(version) => version
                 .selectable
                 .iter()

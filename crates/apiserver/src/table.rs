@@ -11,7 +11,7 @@ use crate::resource::{Resource, Source};
 
 /// What each row of a table carries besides its cells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum IncludeObject {
+pub(crate) enum IncludeObject {
     /// Only metadata: what kubectl needs to sort and to filter.
     #[default]
     Metadata,
@@ -23,7 +23,7 @@ pub enum IncludeObject {
 
 impl IncludeObject {
     /// Reads `?includeObject=`.
-    pub fn parse(text: Option<&str>) -> Self {
+    pub(crate) fn parse(text: Option<&str>) -> Self {
         match text {
             Some("Object") => Self::Object,
             Some("None") => Self::None,
@@ -33,7 +33,7 @@ impl IncludeObject {
 }
 
 /// A table of objects; `list_metadata` gives revision and continue token.
-pub fn of_objects(
+pub(crate) fn of_objects(
     resource: &Resource,
     objects: &[Value],
     list_metadata: &Value,
@@ -55,7 +55,7 @@ pub fn of_objects(
 }
 
 /// Type and metadata of an object, and nothing else.
-pub fn partial_metadata(object: &Value) -> Value {
+pub(crate) fn partial_metadata(object: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",
@@ -64,7 +64,7 @@ pub fn partial_metadata(object: &Value) -> Value {
 }
 
 /// The column definitions of a resource.
-pub fn columns(resource: &Resource) -> Value {
+pub(crate) fn columns(resource: &Resource) -> Value {
     let column = |name: &str, kind: &str, format: &str, description: &str, priority: i32| {
         json!({
             "name": name, "type": kind, "format": format,
@@ -98,7 +98,12 @@ fn row(resource: &Resource, object: &Value, writer: &Writer) -> Value {
     let cells = match &resource.source {
         Source::BuiltIn(kind) => kinds::row(kind, object, writer.now),
         Source::Custom(version) => std::iter::once(object["metadata"]["name"].clone())
-            .chain(version.columns.iter().map(|column| cell(column, object, writer.now)))
+            .chain(
+                version
+                    .columns
+                    .iter()
+                    .map(|column| cell(column, object, writer.now)),
+            )
             .collect(),
     };
     let shown = match writer.include_object {
@@ -111,13 +116,18 @@ fn row(resource: &Resource, object: &Value, writer: &Writer) -> Value {
 
 /// The cell of a printer column: what its path finds, in the column's type.
 fn cell(column: &PrinterColumn, object: &Value, now: Timestamp) -> Value {
-    let Ok(found) = column.path.find(object) else { return Value::Null };
+    let Ok(found) = column.path.find(object) else {
+        return Value::Null;
+    };
     // Paths of columns are simple: what they find beyond the first value is not shown.
-    let Some(first) = found.into_iter().flatten().next() else { return Value::Null };
+    let Some(first) = found.into_iter().flatten().next() else {
+        return Value::Null;
+    };
     match (column.kind.as_str(), first) {
-        ("integer", Value::Number(number)) => {
-            number.as_i64().or_else(|| number.as_f64().map(truncate)).map_or(Value::Null, Into::into)
-        }
+        ("integer", Value::Number(number)) => number
+            .as_i64()
+            .or_else(|| number.as_f64().map(truncate))
+            .map_or(Value::Null, Into::into),
         ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) => first.clone(),
         ("date", Value::String(text)) => match time::parse_time(text.as_str()) {
             Ok(then) => kinds::human(now.duration_since(then).as_secs()).into(),
@@ -128,7 +138,10 @@ fn cell(column: &PrinterColumn, object: &Value, now: Timestamp) -> Value {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a column of integers shows the integral part")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a column of integers shows the integral part"
+)]
 fn truncate(number: f64) -> i64 {
     number as i64
 }

@@ -1,5 +1,12 @@
 //! No body makes the server panic: mutilated, deep, huge and merely odd ones are answered.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on fails"
+)]
+#![allow(clippy::needless_pass_by_value, reason = "bodies are written in place")]
+
 mod common;
 
 use bellwether_apiserver::{ApiServer, Caller, Clock, HUB, Identity};
@@ -16,7 +23,10 @@ const PATHS: [(&str, &str); 10] = [
     ("POST", "/api/v1/namespaces/default/services"),
     ("POST", "/apis/apps/v1/namespaces/default/deployments"),
     ("POST", "/apis/batch/v1/namespaces/default/jobs"),
-    ("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"),
+    (
+        "POST",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    ),
     ("PUT", "/api/v1/namespaces/default"),
     ("PATCH", "/api/v1/namespaces/default"),
     ("PATCH", "/apis/apps/v1/namespaces/default/deployments/d"),
@@ -57,27 +67,44 @@ fn mutilated() -> impl Strategy<Value = Vec<u8>> {
         Just("[".repeat(600)),
         Just("{\"a\":".repeat(400)),
     ];
-    (0..SEEDS.len(), any::<prop::sample::Index>(), 0_usize..40, piece).prop_map(
-        |(seed, at, length, piece)| {
+    (
+        0..SEEDS.len(),
+        any::<prop::sample::Index>(),
+        0_usize..40,
+        piece,
+    )
+        .prop_map(|(seed, at, length, piece)| {
             let seed = SEEDS[seed].as_bytes();
             let at = at.index(seed.len());
             let end = (at + length).min(seed.len());
             [&seed[..at], piece.as_bytes(), &seed[end..]].concat()
-        },
-    )
+        })
 }
 
 #[test]
 fn mutilated_bodies_are_answered() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let server = runtime.block_on(async {
         let server = ApiServer::new(Store::in_memory(Options::default()), Clock::system());
         server.add_cluster(HUB).await.unwrap();
         server
     });
-    #[expect(clippy::disallowed_methods, reason = "how long to look for crashes is for the caller to say")]
-    let cases = std::env::var("BELLWETHER_FUZZ_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000);
-    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how long to look for crashes is for the caller to say"
+    )]
+    let cases = std::env::var("BELLWETHER_FUZZ_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(2_000);
+    let mut runner = TestRunner::new(Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    });
     let strategy = (0..PATHS.len(), 0..CONTENT_TYPES.len(), mutilated());
     runner
         .run(&strategy, |(path, content_type, body)| {

@@ -1,6 +1,13 @@
 //! A kube-rs controller with a watcher, a finalizer, server-side apply and status patches, once
 //! without a socket and once over TLS: it cannot tell the difference, and neither can we.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on fails"
+)]
+#![allow(clippy::needless_pass_by_value, reason = "bodies are written in place")]
+
 mod common;
 
 use std::collections::BTreeMap;
@@ -22,7 +29,12 @@ use serde_json::json;
 
 /// What the controller of the test turns into a ConfigMap.
 #[derive(CustomResource, Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[kube(group = "test.bellwether.dev", version = "v1", kind = "Greeting", namespaced)]
+#[kube(
+    group = "test.bellwether.dev",
+    version = "v1",
+    kind = "Greeting",
+    namespaced
+)]
 #[kube(status = "GreetingStatus", shortname = "greet")]
 struct GreetingSpec {
     text: String,
@@ -37,37 +49,49 @@ async fn reconcile(greeting: Arc<Greeting>, client: Arc<Client>) -> Result<Actio
     let namespace = greeting.namespace().unwrap_or_default();
     let greetings: Api<Greeting> = Api::namespaced((*client).clone(), &namespace);
     let maps: Api<ConfigMap> = Api::namespaced((*client).clone(), &namespace);
-    let result = finalizer(&greetings.clone(), "test.bellwether.dev/copy", greeting, |event| async {
-        match event {
-            Event::Apply(greeting) => {
-                let name = greeting.name_any();
-                let map = ConfigMap {
-                    metadata: ObjectMeta {
-                        name: Some(name.clone()),
-                        owner_references: greeting.controller_owner_ref(&()).map(|owner| vec![owner]),
-                        ..ObjectMeta::default()
-                    },
-                    data: Some(BTreeMap::from([("text".to_owned(), greeting.spec.text.clone())])),
-                    ..ConfigMap::default()
-                };
-                let params = PatchParams::apply("copier").force();
-                maps.patch(&name, &params, &Patch::Apply(&map)).await?;
-                let status = json!({"status": {"copies": 1}});
-                greetings.patch_status(&name, &PatchParams::default(), &Patch::Merge(status)).await?;
+    let result = finalizer(
+        &greetings.clone(),
+        "test.bellwether.dev/copy",
+        greeting,
+        |event| async {
+            match event {
+                Event::Apply(greeting) => {
+                    let name = greeting.name_any();
+                    let map = ConfigMap {
+                        metadata: ObjectMeta {
+                            name: Some(name.clone()),
+                            owner_references: greeting
+                                .controller_owner_ref(&())
+                                .map(|owner| vec![owner]),
+                            ..ObjectMeta::default()
+                        },
+                        data: Some(BTreeMap::from([(
+                            "text".to_owned(),
+                            greeting.spec.text.clone(),
+                        )])),
+                        ..ConfigMap::default()
+                    };
+                    let params = PatchParams::apply("copier").force();
+                    maps.patch(&name, &params, &Patch::Apply(&map)).await?;
+                    let status = json!({"status": {"copies": 1}});
+                    greetings
+                        .patch_status(&name, &PatchParams::default(), &Patch::Merge(status))
+                        .await?;
+                }
+                Event::Cleanup(greeting) => {
+                    let record = ConfigMap {
+                        metadata: ObjectMeta {
+                            name: Some(format!("{}-was-here", greeting.name_any())),
+                            ..ObjectMeta::default()
+                        },
+                        ..ConfigMap::default()
+                    };
+                    maps.create(&PostParams::default(), &record).await?;
+                }
             }
-            Event::Cleanup(greeting) => {
-                let record = ConfigMap {
-                    metadata: ObjectMeta {
-                        name: Some(format!("{}-was-here", greeting.name_any())),
-                        ..ObjectMeta::default()
-                    },
-                    ..ConfigMap::default()
-                };
-                maps.create(&PostParams::default(), &record).await?;
-            }
-        }
-        Ok::<_, kube::Error>(Action::await_change())
-    })
+            Ok::<_, kube::Error>(Action::await_change())
+        },
+    )
     .await;
     // A conflict with our own finalizer patch is the next round's business.
     Ok(result.unwrap_or_else(|_| Action::requeue(Duration::from_millis(20))))
@@ -75,7 +99,10 @@ async fn reconcile(greeting: Arc<Greeting>, client: Arc<Client>) -> Result<Actio
 
 async fn run(client: Client) {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    definitions.create(&PostParams::default(), &Greeting::crd()).await.unwrap();
+    definitions
+        .create(&PostParams::default(), &Greeting::crd())
+        .await
+        .unwrap();
     let greetings: Api<Greeting> = Api::default_namespaced(client.clone());
     let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
 
@@ -91,24 +118,40 @@ async fn run(client: Client) {
     let controller = tokio::spawn(controller);
 
     let hello = Greeting::new("hello", GreetingSpec { text: "hi".into() });
-    greetings.create(&PostParams::default(), &hello).await.unwrap();
+    greetings
+        .create(&PostParams::default(), &hello)
+        .await
+        .unwrap();
     let text = |map: &ConfigMap| map.data.as_ref().and_then(|data| data.get("text").cloned());
-    eventually("the copy", || async { maps.get_opt("hello").await.unwrap().as_ref().and_then(text) }).await;
+    eventually("the copy", || async {
+        maps.get_opt("hello").await.unwrap().as_ref().and_then(text)
+    })
+    .await;
     eventually("the status", || async {
-        let copies = greetings.get("hello").await.unwrap().status.map(|status| status.copies);
+        let copies = greetings
+            .get("hello")
+            .await
+            .unwrap()
+            .status
+            .map(|status| status.copies);
         copies.filter(|copies| *copies == 1)
     })
     .await;
 
     // What somebody else changes is put right, because the controller watches what it owns.
     let drift = json!({"data": {"text": "drifted"}});
-    maps.patch("hello", &PatchParams::default(), &Patch::Merge(drift)).await.unwrap();
+    maps.patch("hello", &PatchParams::default(), &Patch::Merge(drift))
+        .await
+        .unwrap();
     eventually("the repair", || async {
         text(&maps.get("hello").await.unwrap()).filter(|text| text == "hi")
     })
     .await;
 
-    greetings.delete("hello", &DeleteParams::default()).await.unwrap();
+    greetings
+        .delete("hello", &DeleteParams::default())
+        .await
+        .unwrap();
     eventually("the clean-up", || async {
         let gone = greetings.get_opt("hello").await.unwrap().is_none();
         let collected = maps.get_opt("hello").await.unwrap().is_none();

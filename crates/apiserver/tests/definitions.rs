@@ -1,5 +1,12 @@
 //! CustomResourceDefinitions: from creation to the end of all their objects.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on fails"
+)]
+#![allow(clippy::needless_pass_by_value, reason = "bodies are written in place")]
+
 mod common;
 
 use common::eventually;
@@ -22,11 +29,26 @@ fn sheep(name: &str, spec: Value) -> Value {
 async fn a_definition_can_be_used_at_once() {
     let http = Http::start().await;
     let created = http.ok("POST", DEFINITIONS, definition()).await;
-    assert!(created.to_string().contains("InitialNamesAccepted"), "{created}");
-    let dolly = http.ok("POST", SHEEP, sheep("dolly", json!({"bells": 1, "unknown": true}))).await;
+    assert!(
+        created.to_string().contains("InitialNamesAccepted"),
+        "{created}"
+    );
+    let dolly = http
+        .ok(
+            "POST",
+            SHEEP,
+            sheep("dolly", json!({"bells": 1, "unknown": true})),
+        )
+        .await;
     assert_eq!(dolly["spec"], json!({"bells": 1, "role": "follower"}));
-    let (code, refused) =
-        http.send("POST", SHEEP, "application/json", sheep("x", json!({"bells": 0, "role": "bellwether"}))).await;
+    let (code, refused) = http
+        .send(
+            "POST",
+            SHEEP,
+            "application/json",
+            sheep("x", json!({"bells": 0, "role": "bellwether"})),
+        )
+        .await;
     assert_eq!(code, 422);
     assert_eq!(
         refused["message"],
@@ -44,12 +66,24 @@ async fn a_deleted_definition_takes_its_objects_along() {
     let path = format!("{DEFINITIONS}/sheep.flock.example.com");
     http.ok("DELETE", &path, Value::Null).await;
     eventually("the mark on its object", || async {
-        let (_, dolly) = http.send("GET", &format!("{SHEEP}/dolly"), "", Value::Null).await;
-        dolly["metadata"]["deletionTimestamp"].is_string().then_some(())
+        let (_, dolly) = http
+            .send("GET", &format!("{SHEEP}/dolly"), "", Value::Null)
+            .await;
+        dolly["metadata"]["deletionTimestamp"]
+            .is_string()
+            .then_some(())
     })
     .await;
-    http.patch(MERGE, &format!("{SHEEP}/dolly"), json!({"metadata": {"finalizers": null}})).await;
-    eventually("its end", || async { (http.send("GET", &path, "", Value::Null).await.0 == 404).then_some(()) }).await;
+    http.patch(
+        MERGE,
+        &format!("{SHEEP}/dolly"),
+        json!({"metadata": {"finalizers": null}}),
+    )
+    .await;
+    eventually("its end", || async {
+        (http.send("GET", &path, "", Value::Null).await.0 == 404).then_some(())
+    })
+    .await;
     assert_eq!(http.send("GET", SHEEP, "", Value::Null).await.0, 404);
 }
 
@@ -62,20 +96,40 @@ async fn versions_of_a_kind_show_the_same_objects() {
     second["storage"] = false.into();
     two["spec"]["versions"].as_array_mut().unwrap().push(second);
     http.ok("POST", DEFINITIONS, two.clone()).await;
-    http.ok("POST", SHEEP, sheep("dolly", json!({"bells": 1}))).await;
-    let other = http.ok("GET", &SHEEP.replace("/v1/", "/v2/"), Value::Null).await;
+    http.ok("POST", SHEEP, sheep("dolly", json!({"bells": 1})))
+        .await;
+    let other = http
+        .ok("GET", &SHEEP.replace("/v1/", "/v2/"), Value::Null)
+        .await;
     assert_eq!(other["items"][0]["apiVersion"], "flock.example.com/v2");
-    let (_, group) = http.send("GET", "/apis/flock.example.com", "", Value::Null).await;
+    let (_, group) = http
+        .send("GET", "/apis/flock.example.com", "", Value::Null)
+        .await;
     assert_eq!(group["preferredVersion"]["version"], "v2");
     // A version in which objects are stored cannot be taken away.
-    let live = http.ok("GET", &format!("{DEFINITIONS}/sheep.flock.example.com"), Value::Null).await;
+    let live = http
+        .ok(
+            "GET",
+            &format!("{DEFINITIONS}/sheep.flock.example.com"),
+            Value::Null,
+        )
+        .await;
     let mut changed = live;
-    changed["spec"]["versions"].as_array_mut().unwrap().remove(0);
+    changed["spec"]["versions"]
+        .as_array_mut()
+        .unwrap()
+        .remove(0);
     changed["spec"]["versions"][0]["storage"] = true.into();
     let path = format!("{DEFINITIONS}/sheep.flock.example.com");
     let (code, refused) = http.send("PUT", &path, "application/json", changed).await;
     assert_eq!(code, 422, "{refused}");
-    assert!(refused["message"].as_str().unwrap().contains("storedVersions[0]"), "{refused}");
+    assert!(
+        refused["message"]
+            .as_str()
+            .unwrap()
+            .contains("storedVersions[0]"),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
@@ -86,7 +140,12 @@ async fn names_that_are_taken_are_not_served_twice() {
     rival["metadata"]["name"] = "rams.flock.example.com".into();
     rival["spec"]["names"]["plural"] = "rams".into();
     let rival = http.ok("POST", DEFINITIONS, rival).await;
-    assert!(rival.to_string().contains("\\\"sheep\\\" is already in use"), "{rival}");
+    assert!(
+        rival
+            .to_string()
+            .contains("\\\"sheep\\\" is already in use"),
+        "{rival}"
+    );
     let path = "/apis/flock.example.com/v1/namespaces/default/rams";
     assert_eq!(http.send("GET", path, "", Value::Null).await.0, 404);
 }

@@ -1,5 +1,12 @@
 //! Who gets in, and where: certificates are good for one cluster, and role bindings decide the rest.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on fails"
+)]
+#![allow(clippy::needless_pass_by_value, reason = "bodies are written in place")]
+
 mod common;
 
 use bellwether_apiserver::Identity;
@@ -21,7 +28,14 @@ async fn a_certificate_of_one_cluster_is_worth_nothing_in_another() {
     let server = TestServer::start().await;
     let admin = Identity::administrator("root");
     let here: Api<Namespace> = Api::all(server.remote("cluster1", &admin, "cluster1").await);
-    assert!(!here.list(&ListParams::default()).await.unwrap().items.is_empty());
+    assert!(
+        !here
+            .list(&ListParams::default())
+            .await
+            .unwrap()
+            .items
+            .is_empty()
+    );
     let there: Api<Namespace> = Api::all(server.remote("hub", &admin, "cluster1").await);
     assert_eq!(code(there.list(&ListParams::default()).await), 401);
 }
@@ -31,7 +45,10 @@ async fn role_bindings_hold_in_process_as_over_tls() {
     let server = TestServer::start().await;
     let bob = Identity::authenticated("bob", []);
     let admin = server.local("cluster1");
-    for client in [server.server.client("cluster1", bob.clone()), server.remote("cluster1", &bob, "cluster1").await] {
+    for client in [
+        server.server.client("cluster1", bob.clone()),
+        server.remote("cluster1", &bob, "cluster1").await,
+    ] {
         let maps: Api<ConfigMap> = Api::namespaced(client, "default");
         let refused = maps.list(&ListParams::default()).await.unwrap_err();
         assert!(
@@ -47,9 +64,15 @@ async fn role_bindings_hold_in_process_as_over_tls() {
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bob"}],
     }))
     .unwrap();
-    Api::namespaced(admin, "default").create(&PostParams::default(), &binding).await.unwrap();
+    Api::namespaced(admin, "default")
+        .create(&PostParams::default(), &binding)
+        .await
+        .unwrap();
     let bobs = server.remote("cluster1", &bob, "cluster1").await;
-    Api::<ConfigMap>::namespaced(bobs.clone(), "default").list(&ListParams::default()).await.unwrap();
+    Api::<ConfigMap>::namespaced(bobs.clone(), "default")
+        .list(&ListParams::default())
+        .await
+        .unwrap();
     let elsewhere: Api<ConfigMap> = Api::namespaced(bobs.clone(), "kube-system");
     assert_eq!(code(elsewhere.list(&ListParams::default()).await), 403);
     let map = ConfigMap::default();

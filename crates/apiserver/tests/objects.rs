@@ -1,5 +1,12 @@
 //! The life of an object: created, read, changed by many hands, deleted.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on fails"
+)]
+#![allow(clippy::needless_pass_by_value, reason = "bodies are written in place")]
+
 mod common;
 
 use common::eventually;
@@ -13,7 +20,11 @@ fn map(name: &str, data: Value) -> Value {
 }
 
 fn revision(object: &Value) -> u64 {
-    object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+    object["metadata"]["resourceVersion"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap()
 }
 
 #[tokio::test]
@@ -33,14 +44,19 @@ async fn a_write_that_changes_nothing_is_no_write() {
 async fn a_dry_run_leaves_no_trace() {
     let http = Http::start().await;
     let before = http.ok("GET", MAPS, Value::Null).await;
-    let dry = http.ok("POST", &format!("{MAPS}?dryRun=All"), map("a", json!({}))).await;
+    let dry = http
+        .ok("POST", &format!("{MAPS}?dryRun=All"), map("a", json!({})))
+        .await;
     assert!(dry["metadata"]["uid"].is_string() && dry["metadata"]["resourceVersion"].is_null());
     http.ok("POST", MAPS, map("b", json!({"k": "1"}))).await;
     let path = format!("{MAPS}/b?dryRun=All");
     http.patch(MERGE, &path, json!({"data": {"k": "2"}})).await;
     http.ok("DELETE", &path, Value::Null).await;
     let after = http.ok("GET", MAPS, Value::Null).await;
-    assert_eq!(after["items"].as_array().unwrap().len(), 1 + before["items"].as_array().unwrap().len());
+    assert_eq!(
+        after["items"].as_array().unwrap().len(),
+        1 + before["items"].as_array().unwrap().len()
+    );
     assert_eq!(after["items"][0]["data"]["k"], "1");
 }
 
@@ -56,7 +72,10 @@ async fn appliers_share_an_object_until_they_want_the_same_field() {
     assert_eq!(apply("two", json!({"c": "1"})).await.0, 200);
     let (code, conflict) = apply("two", json!({"a": "2", "c": "1"})).await;
     assert_eq!(code, 409);
-    assert_eq!(conflict["message"], "Apply failed with 1 conflict: conflict with \"one\": .data.a");
+    assert_eq!(
+        conflict["message"],
+        "Apply failed with 1 conflict: conflict with \"one\": .data.a"
+    );
     assert_eq!(conflict["details"]["causes"][0]["field"], ".data.a");
     // What an applier leaves out goes, unless others own it.
     let (_, object) = apply("one", json!({"a": "1"})).await;
@@ -74,19 +93,40 @@ async fn strategic_patches_know_the_keys_of_lists() {
             "metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "1"}]}}},
     }))
     .await;
-    let patch = json!({"spec": {"template": {"spec": {"containers": [
+    let change = json!({"spec": {"template": {"spec": {"containers": [
         {"name": "b", "image": "2"}, {"name": "a", "$patch": "delete"},
     ]}}}});
-    let patched = http.patch(STRATEGIC, &format!("{path}/d"), patch).await;
+    let patched = http.patch(STRATEGIC, &format!("{path}/d"), change).await;
     let containers = &patched["spec"]["template"]["spec"]["containers"];
     assert_eq!(containers.as_array().unwrap().len(), 1);
-    assert_eq!((&containers[0]["name"], &containers[0]["image"]), (&json!("b"), &json!("2")));
+    assert_eq!(
+        (&containers[0]["name"], &containers[0]["image"]),
+        (&json!("b"), &json!("2"))
+    );
     assert_eq!(patched["metadata"]["generation"], 2);
     // Status is another matter: it counts no generation, and the main resource cannot write it.
-    let status = http.patch(MERGE, &format!("{path}/d/status"), json!({"status": {"replicas": 1}, "spec": {"replicas": 9}})).await;
-    assert_eq!((&status["metadata"]["generation"], &status["spec"]["replicas"]), (&json!(2), &json!(1)));
-    assert_eq!(status["status"]["replicas"], 1);
-    let sneaky = http.patch(MERGE, &format!("{path}/d"), json!({"status": {"replicas": 5}})).await;
+    let with_status = http
+        .patch(
+            MERGE,
+            &format!("{path}/d/status"),
+            json!({"status": {"replicas": 1}, "spec": {"replicas": 9}}),
+        )
+        .await;
+    assert_eq!(
+        (
+            &with_status["metadata"]["generation"],
+            &with_status["spec"]["replicas"]
+        ),
+        (&json!(2), &json!(1))
+    );
+    assert_eq!(with_status["status"]["replicas"], 1);
+    let sneaky = http
+        .patch(
+            MERGE,
+            &format!("{path}/d"),
+            json!({"status": {"replicas": 5}}),
+        )
+        .await;
     assert_eq!(sneaky["status"]["replicas"], 1);
 }
 
@@ -101,7 +141,8 @@ async fn a_finalizer_keeps_a_deleted_object_until_it_is_removed() {
     assert!(marked["metadata"]["deletionTimestamp"].is_string());
     let add = json!({"metadata": {"finalizers": ["example.com/hold", "example.com/more"]}});
     assert_eq!(http.send("PATCH", &path, MERGE, add).await.0, 422);
-    http.patch(MERGE, &path, json!({"metadata": {"finalizers": null}})).await;
+    http.patch(MERGE, &path, json!({"metadata": {"finalizers": null}}))
+        .await;
     assert_eq!(http.send("GET", &path, "", Value::Null).await.0, 404);
 }
 
@@ -121,17 +162,27 @@ async fn dependents_go_with_their_owner_or_stay_on_request() {
     for policy in ["Background", "Foreground", "Orphan"] {
         let name = policy.to_lowercase();
         owner_and_dependent(&http, &name).await;
-        let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": policy});
+        let options =
+            json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": policy});
         http.ok("DELETE", &format!("{MAPS}/{name}"), options).await;
         let get = |name: String| {
             let http = &http;
-            async move { http.send("GET", &format!("{MAPS}/{name}"), "", Value::Null).await }
+            async move {
+                http.send("GET", &format!("{MAPS}/{name}"), "", Value::Null)
+                    .await
+            }
         };
-        eventually("the owner's end", || async { (get(name.clone()).await.0 == 404).then_some(()) }).await;
+        eventually("the owner's end", || async {
+            (get(name.clone()).await.0 == 404).then_some(())
+        })
+        .await;
         let dependent = format!("{name}-dependent");
         if policy == "Orphan" {
             let (code, left) = get(dependent).await;
-            assert_eq!((code, &left["metadata"]["ownerReferences"]), (200, &Value::Null));
+            assert_eq!(
+                (code, &left["metadata"]["ownerReferences"]),
+                (200, &Value::Null)
+            );
         } else {
             eventually("the dependent's end", || async {
                 (get(dependent.clone()).await.0 == 404).then_some(())
@@ -149,7 +200,12 @@ async fn an_object_with_an_absent_owner_is_collected() {
         json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "no-such-uid"}]);
     http.ok("POST", MAPS, orphan).await;
     eventually("its end", || async {
-        (http.send("GET", &format!("{MAPS}/orphan"), "", Value::Null).await.0 == 404).then_some(())
+        (http
+            .send("GET", &format!("{MAPS}/orphan"), "", Value::Null)
+            .await
+            .0
+            == 404)
+            .then_some(())
     })
     .await;
 }
@@ -158,22 +214,42 @@ async fn an_object_with_an_absent_owner_is_collected() {
 async fn a_deleted_namespace_takes_its_contents_along() {
     let http = Http::start().await;
     let namespaces = "/api/v1/namespaces";
-    http.ok("POST", namespaces, json!({"metadata": {"name": "shop"}})).await;
+    http.ok("POST", namespaces, json!({"metadata": {"name": "shop"}}))
+        .await;
     let maps = format!("{namespaces}/shop/configmaps");
     let mut held = map("held", json!({}));
     held["metadata"]["finalizers"] = json!(["example.com/hold"]);
     http.ok("POST", &maps, held).await;
     http.ok("POST", &maps, map("free", json!({}))).await;
     let path = format!("{namespaces}/shop");
-    assert_eq!(http.ok("DELETE", &path, Value::Null).await["status"]["phase"], "Terminating");
-    let (code, refused) = http.send("POST", &maps, "application/json", map("late", json!({}))).await;
-    assert_eq!((code, &refused["details"]["causes"][0]["reason"]), (403, &json!("NamespaceTerminating")));
+    assert_eq!(
+        http.ok("DELETE", &path, Value::Null).await["status"]["phase"],
+        "Terminating"
+    );
+    let (code, refused) = http
+        .send("POST", &maps, "application/json", map("late", json!({})))
+        .await;
+    assert_eq!(
+        (code, &refused["details"]["causes"][0]["reason"]),
+        (403, &json!("NamespaceTerminating"))
+    );
     // It says what it waits for.
     eventually("the explanation", || async {
         let namespace = http.ok("GET", &path, Value::Null).await;
-        namespace.to_string().contains("example.com/hold in 1 resource instances").then_some(())
+        namespace
+            .to_string()
+            .contains("example.com/hold in 1 resource instances")
+            .then_some(())
     })
     .await;
-    http.patch(MERGE, &format!("{maps}/held"), json!({"metadata": {"finalizers": null}})).await;
-    eventually("its end", || async { (http.send("GET", &path, "", Value::Null).await.0 == 404).then_some(()) }).await;
+    http.patch(
+        MERGE,
+        &format!("{maps}/held"),
+        json!({"metadata": {"finalizers": null}}),
+    )
+    .await;
+    eventually("its end", || async {
+        (http.send("GET", &path, "", Value::Null).await.0 == 404).then_some(())
+    })
+    .await;
 }

@@ -1,5 +1,12 @@
 //! Lists and watches: pages of one revision, history and its end, and what a selector makes of changes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on fails"
+)]
+#![allow(clippy::needless_pass_by_value, reason = "bodies are written in place")]
+
 mod common;
 
 use bellwether_store::Options;
@@ -9,12 +16,19 @@ use serde_json::{Value, json};
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 async fn create(http: &Http, name: &str, labels: Value) -> Value {
-    http.ok("POST", MAPS, json!({"metadata": {"name": name, "labels": labels}})).await
+    http.ok(
+        "POST",
+        MAPS,
+        json!({"metadata": {"name": name, "labels": labels}}),
+    )
+    .await
 }
 
 fn names(list: &Value) -> Vec<&str> {
     let items = list["items"].as_array().unwrap().iter();
-    items.map(|item| item["metadata"]["name"].as_str().unwrap()).collect()
+    items
+        .map(|item| item["metadata"]["name"].as_str().unwrap())
+        .collect()
 }
 
 #[tokio::test]
@@ -23,70 +37,139 @@ async fn pages_show_one_revision_whatever_happens_in_between() {
     for name in ["a", "b", "c", "d", "e"] {
         create(&http, name, json!({})).await;
     }
-    let first = http.ok("GET", &format!("{MAPS}?limit=2"), Value::Null).await;
+    let first = http
+        .ok("GET", &format!("{MAPS}?limit=2"), Value::Null)
+        .await;
     assert_eq!(names(&first), ["a", "b"]);
     assert_eq!(first["metadata"]["remainingItemCount"], 3);
     http.ok("DELETE", &format!("{MAPS}/c"), Value::Null).await;
     create(&http, "cc", json!({})).await;
     let token = first["metadata"]["continue"].as_str().unwrap();
-    let second = http.ok("GET", &format!("{MAPS}?limit=2&continue={token}"), Value::Null).await;
+    let second = http
+        .ok(
+            "GET",
+            &format!("{MAPS}?limit=2&continue={token}"),
+            Value::Null,
+        )
+        .await;
     assert_eq!(names(&second), ["c", "d"]);
-    assert_eq!(second["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+    assert_eq!(
+        second["metadata"]["resourceVersion"],
+        first["metadata"]["resourceVersion"]
+    );
     let exact = first["metadata"]["resourceVersion"].as_str().unwrap();
     let path = format!("{MAPS}?resourceVersion={exact}&resourceVersionMatch=Exact");
-    assert_eq!(names(&http.ok("GET", &path, Value::Null).await), ["a", "b", "c", "d", "e"]);
-    assert_eq!(names(&http.ok("GET", MAPS, Value::Null).await), ["a", "b", "cc", "d", "e"]);
+    assert_eq!(
+        names(&http.ok("GET", &path, Value::Null).await),
+        ["a", "b", "c", "d", "e"]
+    );
+    assert_eq!(
+        names(&http.ok("GET", MAPS, Value::Null).await),
+        ["a", "b", "cc", "d", "e"]
+    );
 }
 
 #[tokio::test]
 async fn what_the_history_has_forgotten_is_gone() {
-    let options = Options { history_events: 3, ..Options::default() };
+    let options = Options {
+        history_events: 3,
+        ..Options::default()
+    };
     let http = Http::start_with(options).await;
     for name in ["a", "b", "c"] {
         create(&http, name, json!({})).await;
     }
-    let first = http.ok("GET", &format!("{MAPS}?limit=1"), Value::Null).await;
+    let first = http
+        .ok("GET", &format!("{MAPS}?limit=1"), Value::Null)
+        .await;
     for value in 0..10 {
-        http.patch(MERGE, &format!("{MAPS}/a"), json!({"data": {"k": value.to_string()}})).await;
+        http.patch(
+            MERGE,
+            &format!("{MAPS}/a"),
+            json!({"data": {"k": value.to_string()}}),
+        )
+        .await;
     }
     let token = first["metadata"]["continue"].as_str().unwrap();
-    let (code, expired) =
-        http.send("GET", &format!("{MAPS}?limit=1&continue={token}"), "", Value::Null).await;
+    let (code, expired) = http
+        .send(
+            "GET",
+            &format!("{MAPS}?limit=1&continue={token}"),
+            "",
+            Value::Null,
+        )
+        .await;
     assert_eq!((code, &expired["reason"]), (410, &json!("Expired")));
     // With the token of the answer a client may go on, knowing that it is inconsistent.
     let token = expired["metadata"]["continue"].as_str().unwrap();
-    let rest = http.ok("GET", &format!("{MAPS}?continue={token}"), Value::Null).await;
+    let rest = http
+        .ok("GET", &format!("{MAPS}?continue={token}"), Value::Null)
+        .await;
     assert_eq!(names(&rest), ["b", "c"]);
-    let events = http.watch(&format!("{MAPS}?watch=1&resourceVersion=1&timeoutSeconds=1")).await;
-    assert_eq!((events[0].0.as_str(), &events[0].1["code"]), ("ERROR", &json!(410)));
+    let events = http
+        .watch(&format!(
+            "{MAPS}?watch=1&resourceVersion=1&timeoutSeconds=1"
+        ))
+        .await;
+    assert_eq!(
+        (events[0].0.as_str(), &events[0].1["code"]),
+        ("ERROR", &json!(410))
+    );
 }
 
 #[tokio::test]
 async fn a_watch_resumes_without_gap_or_repetition() {
     let http = Http::start().await;
     let created = create(&http, "a", json!({})).await;
-    let since = created["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
-    http.patch(MERGE, &format!("{MAPS}/a"), json!({"data": {"k": "1"}})).await;
+    let since = created["metadata"]["resourceVersion"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    http.patch(MERGE, &format!("{MAPS}/a"), json!({"data": {"k": "1"}}))
+        .await;
     http.ok("DELETE", &format!("{MAPS}/a"), Value::Null).await;
-    let events = http.watch(&format!("{MAPS}?watch=1&resourceVersion={since}&timeoutSeconds=1")).await;
+    let events = http
+        .watch(&format!(
+            "{MAPS}?watch=1&resourceVersion={since}&timeoutSeconds=1"
+        ))
+        .await;
     let kinds: Vec<&str> = events.iter().map(|(kind, _)| kind.as_str()).collect();
     assert_eq!(kinds, ["MODIFIED", "DELETED"]);
     let revisions: Vec<u64> = events
         .iter()
-        .map(|(_, object)| object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap())
+        .map(|(_, object)| {
+            object["metadata"]["resourceVersion"]
+                .as_str()
+                .unwrap()
+                .parse()
+                .unwrap()
+        })
         .collect();
-    assert!(revisions.is_sorted() && revisions[0] > since.parse().unwrap(), "{revisions:?}");
+    assert!(
+        revisions.is_sorted() && revisions[0] > since.parse().unwrap(),
+        "{revisions:?}"
+    );
 }
 
 #[tokio::test]
 async fn an_object_that_ceases_to_match_is_deleted_for_the_watcher() {
     let http = Http::start().await;
     let created = create(&http, "a", json!({"color": "red"})).await;
-    let since = created["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    let since = created["metadata"]["resourceVersion"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     for color in ["blue", "red"] {
-        http.patch(MERGE, &format!("{MAPS}/a"), json!({"metadata": {"labels": {"color": color}}})).await;
+        http.patch(
+            MERGE,
+            &format!("{MAPS}/a"),
+            json!({"metadata": {"labels": {"color": color}}}),
+        )
+        .await;
     }
-    let path = format!("{MAPS}?watch=1&labelSelector=color%3Dred&resourceVersion={since}&timeoutSeconds=1");
+    let path = format!(
+        "{MAPS}?watch=1&labelSelector=color%3Dred&resourceVersion={since}&timeoutSeconds=1"
+    );
     let events = http.watch(&path).await;
     let kinds: Vec<&str> = events.iter().map(|(kind, _)| kind.as_str()).collect();
     assert_eq!(kinds, ["DELETED", "ADDED"]);
@@ -101,6 +184,12 @@ async fn a_streamed_list_ends_with_a_bookmark() {
         "{MAPS}?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1"
     );
     let events = http.watch(&path).await;
-    assert_eq!((events[0].0.as_str(), events[1].0.as_str()), ("ADDED", "BOOKMARK"));
-    assert_eq!(events[1].1["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
+    assert_eq!(
+        (events[0].0.as_str(), events[1].0.as_str()),
+        ("ADDED", "BOOKMARK")
+    );
+    assert_eq!(
+        events[1].1["metadata"]["annotations"]["k8s.io/initial-events-end"],
+        "true"
+    );
 }

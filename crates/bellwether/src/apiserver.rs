@@ -43,7 +43,11 @@ pub(crate) async fn run(arguments: ApiserverArgs) -> anyhow::Result<()> {
     let running = Running::start(&arguments.server).await?;
     running.server.add_cluster(HUB).await?;
     let path = running.publish()?;
-    say(&format!("API server ready at {}; kubeconfig in {}", running.address, path.display()));
+    say(&format!(
+        "API server ready at {}; kubeconfig in {}",
+        running.address,
+        path.display()
+    ));
     running.until_stopped().await
 }
 
@@ -65,7 +69,10 @@ impl Running {
     /// Binds the address first, so that a port in use is found before anything is touched.
     pub(crate) async fn start(arguments: &ServerArgs) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(arguments.listen).await.with_context(|| {
-            format!("cannot listen on {}: choose another address with --listen", arguments.listen)
+            format!(
+                "cannot listen on {}: choose another address with --listen",
+                arguments.listen
+            )
         })?;
         let bound = listener.local_addr()?;
         let clock = Clock::system();
@@ -73,7 +80,12 @@ impl Running {
         let store = data.open_store(arguments.in_memory, &clock)?;
         let authority = data.authority(arguments.in_memory, &clock)?;
         let certificate = authority.issue_server(
-            &["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"],
+            &[
+                "localhost",
+                "kubernetes",
+                "kubernetes.default",
+                "kubernetes.default.svc",
+            ],
             &server_addresses(bound.ip()),
             clock.now(),
         )?;
@@ -85,7 +97,16 @@ impl Running {
         };
         let listener = tokio::spawn(serve(server.clone(), listener, config, stopped));
         let address = format!("https://{}", reachable(bound));
-        Ok(Self { server, address, store, authority, clock, data, listener, stop })
+        Ok(Self {
+            server,
+            address,
+            store,
+            authority,
+            clock,
+            data,
+            listener,
+            stop,
+        })
     }
 
     /// Writes the kubeconfig for all clusters; what waits for it finds everything ready.

@@ -46,8 +46,10 @@ impl DataDir {
     pub(crate) fn authority(&self, in_memory: bool, clock: &Clock) -> anyhow::Result<Authority> {
         let (certificate, key) = (self.0.join("ca.crt"), self.0.join("ca.key"));
         if !in_memory && key.exists() {
-            let credentials =
-                Credentials { certificate: read(&certificate)?, key: read(&key)? };
+            let credentials = Credentials {
+                certificate: read(&certificate)?,
+                key: read(&key)?,
+            };
             return Authority::load(credentials)
                 .with_context(|| format!("{} does not hold our authority", key.display()));
         }

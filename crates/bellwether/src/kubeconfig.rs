@@ -21,17 +21,29 @@ pub(crate) fn kubeconfig(
         "clusters": [], "contexts": [], "users": [],
     });
     for name in clusters {
-        let address =
-            if name == HUB { server.to_owned() } else { format!("{server}/clusters/{name}") };
+        let address = if name == HUB {
+            server.to_owned()
+        } else {
+            format!("{server}/clusters/{name}")
+        };
         let identity = Identity::administrator(ADMINISTRATOR);
         let user = authority.issue_client(&identity, name, now)?;
-        push(&mut config["clusters"], json!({
-            "name": name, "cluster": {"server": address, "certificate-authority-data": certificate},
-        }));
-        push(&mut config["users"], json!({"name": name, "user": user_entry(&user)}));
-        push(&mut config["contexts"], json!({
-            "name": name, "context": {"cluster": name, "user": name},
-        }));
+        push(
+            &mut config["clusters"],
+            json!({
+                "name": name, "cluster": {"server": address, "certificate-authority-data": certificate},
+            }),
+        );
+        push(
+            &mut config["users"],
+            json!({"name": name, "user": user_entry(&user)}),
+        );
+        push(
+            &mut config["contexts"],
+            json!({
+                "name": name, "context": {"cluster": name, "user": name},
+            }),
+        );
     }
     Ok(bellwether_json::yaml::to_yaml(&config))
 }

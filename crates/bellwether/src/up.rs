@@ -25,7 +25,10 @@ pub(crate) struct UpArgs {
 }
 
 pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
-    #[expect(clippy::disallowed_methods, reason = "only to tell how long the start took")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "only to tell how long the start took"
+    )]
     let started = Instant::now();
     let running = Running::start(&arguments.server).await?;
     running.server.add_cluster(HUB).await?;

@@ -1,19 +1,36 @@
 //! The command line as people meet it: help, bad flags, a port in use, an unwritable directory.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on fails"
+)]
+#![allow(clippy::needless_pass_by_value, reason = "bodies are written in place")]
+
 use std::net::TcpListener;
 use std::process::Command;
 
 fn bellwether(arguments: &[&str]) -> (bool, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_bellwether")).args(arguments).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_bellwether"))
+        .args(arguments)
+        .output()
+        .unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.success(), text(&output.stdout), text(&output.stderr))
+    (
+        output.status.success(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
 }
 
 #[test]
 fn every_command_has_help_with_an_example() {
     for command in ["up", "apiserver"] {
         let (succeeded, help, _) = bellwether(&[command, "--help"]);
-        assert!(succeeded && help.contains("bellwether "), "{command}: {help}");
+        assert!(
+            succeeded && help.contains("bellwether "),
+            "{command}: {help}"
+        );
         assert!(help.contains("Example"), "{command}: {help}");
     }
 }
@@ -30,11 +47,19 @@ fn a_port_in_use_is_one_clear_line() {
     let address = taken.local_addr().unwrap().to_string();
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
-    let (succeeded, _, errors) =
-        bellwether(&["up", "--listen", &address, "--data-dir", data.to_str().unwrap()]);
+    let (succeeded, _, errors) = bellwether(&[
+        "up",
+        "--listen",
+        &address,
+        "--data-dir",
+        data.to_str().unwrap(),
+    ]);
     assert!(!succeeded);
     assert_eq!(errors.lines().count(), 1, "{errors}");
-    assert!(errors.contains(&address) && errors.contains("--listen"), "{errors}");
+    assert!(
+        errors.contains(&address) && errors.contains("--listen"),
+        "{errors}"
+    );
     assert!(!data.exists(), "nothing may be touched");
 }
 
@@ -42,8 +67,7 @@ fn a_port_in_use_is_one_clear_line() {
 fn a_data_directory_that_is_a_file_is_one_clear_line() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let path = file.path().to_str().unwrap();
-    let (succeeded, _, errors) =
-        bellwether(&["up", "--listen", "127.0.0.1:0", "--data-dir", path]);
+    let (succeeded, _, errors) = bellwether(&["up", "--listen", "127.0.0.1:0", "--data-dir", path]);
     assert!(!succeeded);
     assert_eq!(errors.lines().count(), 1, "{errors}");
     assert!(errors.contains(path), "{errors}");

@@ -32,7 +32,10 @@ impl std::fmt::Debug for Authorizer {
 
 impl Authorizer {
     pub(crate) fn new(keyspace: Keyspace<StoredObject>) -> Self {
-        Self { keyspace, state: Mutex::new(None) }
+        Self {
+            keyspace,
+            state: Mutex::new(None),
+        }
     }
 
     /// Whether `identity` may do what `wanted` says, by the bindings of this moment.
@@ -50,16 +53,29 @@ impl Authorizer {
         }
         let (rbac, watch) = self.load();
         let rbac = Arc::new(rbac);
-        *state = watch.map(|changes| State { rbac: rbac.clone(), changes });
+        *state = watch.map(|changes| State {
+            rbac: rbac.clone(),
+            changes,
+        });
         rbac
     }
 
     fn load(&self) -> (Rbac, Option<Watch<StoredObject>>) {
         let mut rbac = Rbac::default();
-        let range = Range { prefix: PREFIX, start_after: None, limit: None, at: None };
-        let Ok(page) = self.keyspace.range(range) else { return (rbac, None) };
+        let range = Range {
+            prefix: PREFIX,
+            start_after: None,
+            limit: None,
+            at: None,
+        };
+        let Ok(page) = self.keyspace.range(range) else {
+            return (rbac, None);
+        };
         for entry in &page.entries {
-            let plural = entry.key.strip_prefix(PREFIX).and_then(|rest| rest.split('/').next());
+            let plural = entry
+                .key
+                .strip_prefix(PREFIX)
+                .and_then(|rest| rest.split('/').next());
             rbac.add(plural.unwrap_or_default(), &entry.value.to_untyped_value());
         }
         (rbac, self.keyspace.watch(PREFIX, page.revision).ok())

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// Key prefix, name and content of the objects; they are written where they are missing.
-pub fn bootstrap_objects() -> Vec<Value> {
+pub(crate) fn bootstrap_objects() -> Vec<Value> {
     let read = ["get", "list", "watch"];
     let write = ["create", "delete", "deletecollection", "patch", "update"];
     let everyday = json!([
@@ -32,30 +32,50 @@ pub fn bootstrap_objects() -> Vec<Value> {
         {"apiGroups": ["authorization.k8s.io"], "resources": ["localsubjectaccessreviews"], "verbs": ["create"]},
     ]);
     let joined = |parts: &[&Value]| -> Value {
-        parts.iter().filter_map(|part| part.as_array()).flatten().cloned().collect()
+        parts
+            .iter()
+            .filter_map(|part| part.as_array())
+            .flatten()
+            .cloned()
+            .collect()
     };
     vec![
-        role("cluster-admin", json!([
-            {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
-            {"nonResourceURLs": ["*"], "verbs": ["*"]},
-        ])),
+        role(
+            "cluster-admin",
+            json!([
+                {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+                {"nonResourceURLs": ["*"], "verbs": ["*"]},
+            ]),
+        ),
         role("admin", joined(&[&everyday, &edit, &admin])),
         role("edit", joined(&[&everyday, &edit])),
         role("view", everyday),
-        role("system:discovery", json!([{"verbs": ["get"], "nonResourceURLs": [
+        role(
+            "system:discovery",
+            json!([{"verbs": ["get"], "nonResourceURLs": [
             "/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz",
-            "/version", "/version/"]}])),
-        role("system:basic-user", json!([
-            {"apiGroups": ["authorization.k8s.io"],
-             "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"], "verbs": ["create"]},
-            {"apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"], "verbs": ["create"]},
-        ])),
-        role("system:public-info-viewer", json!([{"verbs": ["get"], "nonResourceURLs": [
-            "/healthz", "/livez", "/readyz", "/version", "/version/"]}])),
+            "/version", "/version/"]}]),
+        ),
+        role(
+            "system:basic-user",
+            json!([
+                {"apiGroups": ["authorization.k8s.io"],
+                 "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"], "verbs": ["create"]},
+                {"apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"], "verbs": ["create"]},
+            ]),
+        ),
+        role(
+            "system:public-info-viewer",
+            json!([{"verbs": ["get"], "nonResourceURLs": [
+            "/healthz", "/livez", "/readyz", "/version", "/version/"]}]),
+        ),
         binding("cluster-admin", &["system:masters"]),
         binding("system:discovery", &["system:authenticated"]),
         binding("system:basic-user", &["system:authenticated"]),
-        binding("system:public-info-viewer", &["system:authenticated", "system:unauthenticated"]),
+        binding(
+            "system:public-info-viewer",
+            &["system:authenticated", "system:unauthenticated"],
+        ),
     ]
 }
 
@@ -67,7 +87,10 @@ fn metadata(name: &str) -> Value {
     })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "callers build the rules in place")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "callers build the rules in place"
+)]
 fn role(name: &str, rules: Value) -> Value {
     json!({
         "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole",

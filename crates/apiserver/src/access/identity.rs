@@ -28,12 +28,19 @@ pub struct Identity {
 
 impl Identity {
     /// A user who has proved to be one.
-    pub fn authenticated(user: impl Into<String>, groups: impl IntoIterator<Item = String>) -> Self {
+    pub fn authenticated(
+        user: impl Into<String>,
+        groups: impl IntoIterator<Item = String>,
+    ) -> Self {
         let mut groups: Vec<String> = groups.into_iter().collect();
         if !groups.iter().any(|group| group == AUTHENTICATED) {
             groups.push(AUTHENTICATED.into());
         }
-        Self { user: user.into(), groups, ..Self::default() }
+        Self {
+            user: user.into(),
+            groups,
+            ..Self::default()
+        }
     }
 
     /// Somebody who may do everything; for our own controllers and the written kubeconfig.

@@ -9,7 +9,7 @@ use super::identity::{Identity, MASTERS};
 
 /// What somebody wants to do.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Attributes<'a> {
+pub(crate) struct Attributes<'a> {
     /// The verb in lower case.
     pub verb: &'a str,
     /// API group, empty for core.
@@ -28,9 +28,12 @@ pub struct Attributes<'a> {
 
 impl Attributes<'_> {
     /// The refusal as Kubernetes words it, after "is forbidden: " or "forbidden: ".
-    pub fn refusal(&self, user: &str) -> String {
+    pub(crate) fn refusal(&self, user: &str) -> String {
         if self.resource.is_empty() {
-            return format!("User \"{user}\" cannot {} path \"{}\"", self.verb, self.path);
+            return format!(
+                "User \"{user}\" cannot {} path \"{}\"",
+                self.verb, self.path
+            );
         }
         let resource = self.full_resource();
         let scope = if self.namespace.is_empty() {
@@ -55,7 +58,7 @@ impl Attributes<'_> {
 
 /// Whether something is allowed, and by what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Decision {
+pub(crate) struct Decision {
     /// Whether it may happen.
     pub allowed: bool,
     /// The binding that allows it; empty if none does.
@@ -65,7 +68,7 @@ pub struct Decision {
 /// One rule of a role.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct PolicyRule {
+pub(crate) struct PolicyRule {
     /// Verbs, or `*`.
     pub verbs: Vec<String>,
     /// API groups, or `*`.
@@ -81,12 +84,15 @@ pub struct PolicyRule {
 
 impl PolicyRule {
     /// Whether the rule covers the request.
-    pub fn allows(&self, wanted: &Attributes<'_>) -> bool {
+    pub(crate) fn allows(&self, wanted: &Attributes<'_>) -> bool {
         if !has(&self.verbs, wanted.verb) {
             return false;
         }
         if wanted.resource.is_empty() {
-            return self.non_resource_urls.iter().any(|pattern| path_matches(pattern, wanted.path));
+            return self
+                .non_resource_urls
+                .iter()
+                .any(|pattern| path_matches(pattern, wanted.path));
         }
         has(&self.api_groups, wanted.group)
             && self.allows_resource(wanted)
@@ -172,7 +178,7 @@ impl Binding {
 
 /// The roles and bindings of a cluster, ready to be asked.
 #[derive(Debug, Default)]
-pub struct Rbac {
+pub(crate) struct Rbac {
     cluster_roles: HashMap<String, Vec<PolicyRule>>,
     /// By namespace and name.
     roles: HashMap<(String, String), Vec<PolicyRule>>,
@@ -181,7 +187,7 @@ pub struct Rbac {
 
 impl Rbac {
     /// Takes in an object of the group; what is none of its four kinds is passed over.
-    pub fn add(&mut self, plural: &str, object: &Value) {
+    pub(crate) fn add(&mut self, plural: &str, object: &Value) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let name = text(&object["metadata"]["name"]);
         let namespace = text(&object["metadata"]["namespace"]);
@@ -204,26 +210,33 @@ impl Rbac {
     }
 
     /// Whether `identity` may do what `wanted` says.
-    pub fn decide(&self, identity: &Identity, wanted: &Attributes<'_>) -> Decision {
+    pub(crate) fn decide(&self, identity: &Identity, wanted: &Attributes<'_>) -> Decision {
         if identity.groups.iter().any(|group| group == MASTERS) {
-            return Decision { allowed: true, reason: String::new() };
+            return Decision {
+                allowed: true,
+                reason: String::new(),
+            };
         }
-        let binding = self.bindings_of(identity, wanted.namespace).find(|(_, rules)| {
-            rules.iter().any(|rule| rule.allows(wanted))
-        });
+        let binding = self
+            .bindings_of(identity, wanted.namespace)
+            .find(|(_, rules)| rules.iter().any(|rule| rule.allows(wanted)));
         match binding {
-            Some((binding, _)) => Decision { allowed: true, reason: binding.describe() },
+            Some((binding, _)) => Decision {
+                allowed: true,
+                reason: binding.describe(),
+            },
             None => Decision::default(),
         }
     }
 
     /// The rules that hold for `identity` in a namespace, or everywhere if it is empty.
-    pub fn rules_for<'a>(
+    pub(crate) fn rules_for<'a>(
         &'a self,
         identity: &'a Identity,
         namespace: &'a str,
     ) -> impl Iterator<Item = &'a PolicyRule> {
-        self.bindings_of(identity, namespace).flat_map(|(_, rules)| rules)
+        self.bindings_of(identity, namespace)
+            .flat_map(|(_, rules)| rules)
     }
 
     fn bindings_of<'a>(
@@ -234,7 +247,10 @@ impl Rbac {
         self.bindings
             .iter()
             .filter(move |binding| {
-                binding.namespace.as_deref().is_none_or(|own| !own.is_empty() && own == namespace)
+                binding
+                    .namespace
+                    .as_deref()
+                    .is_none_or(|own| !own.is_empty() && own == namespace)
                     && binding.subjects.iter().any(|subject| subject.is(identity))
             })
             .map(|binding| (binding, self.rules_of(binding)))
@@ -243,9 +259,9 @@ impl Rbac {
     fn rules_of(&self, binding: &Binding) -> &[PolicyRule] {
         let found = match (binding.role.kind.as_str(), &binding.namespace) {
             ("ClusterRole", _) => self.cluster_roles.get(&binding.role.name),
-            ("Role", Some(namespace)) => {
-                self.roles.get(&(namespace.clone(), binding.role.name.clone()))
-            }
+            ("Role", Some(namespace)) => self
+                .roles
+                .get(&(namespace.clone(), binding.role.name.clone())),
             _ => None,
         };
         found.map_or(&[], Vec::as_slice)
@@ -261,48 +277,136 @@ mod tests {
     fn rbac() -> Rbac {
         let mut rbac = Rbac::default();
         let mut add = |plural: &str, object: Value| rbac.add(plural, &object);
-        add("clusterroles", json!({"metadata": {"name": "reader"}, "rules": [
-            {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps", "*/scale"]},
-            {"verbs": ["get"], "nonResourceURLs": ["/metrics", "/logs/*"]},
-        ]}));
-        add("roles", json!({"metadata": {"name": "one", "namespace": "a"}, "rules": [
-            {"verbs": ["*"], "apiGroups": ["*"], "resources": ["secrets"], "resourceNames": ["only"]},
-        ]}));
-        add("clusterrolebindings", json!({"metadata": {"name": "all"},
+        add(
+            "clusterroles",
+            json!({"metadata": {"name": "reader"}, "rules": [
+                {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps", "*/scale"]},
+                {"verbs": ["get"], "nonResourceURLs": ["/metrics", "/logs/*"]},
+            ]}),
+        );
+        add(
+            "roles",
+            json!({"metadata": {"name": "one", "namespace": "a"}, "rules": [
+                {"verbs": ["*"], "apiGroups": ["*"], "resources": ["secrets"], "resourceNames": ["only"]},
+            ]}),
+        );
+        add(
+            "clusterrolebindings",
+            json!({"metadata": {"name": "all"},
             "subjects": [{"kind": "Group", "name": "readers"}],
-            "roleRef": {"kind": "ClusterRole", "name": "reader"}}));
-        add("rolebindings", json!({"metadata": {"name": "sa", "namespace": "a"},
+            "roleRef": {"kind": "ClusterRole", "name": "reader"}}),
+        );
+        add(
+            "rolebindings",
+            json!({"metadata": {"name": "sa", "namespace": "a"},
             "subjects": [{"kind": "ServiceAccount", "name": "bot", "namespace": "b"}],
-            "roleRef": {"kind": "Role", "name": "one"}}));
+            "roleRef": {"kind": "Role", "name": "one"}}),
+        );
         rbac
     }
 
     #[track_caller]
     fn check(identity: &Identity, wanted: &Attributes<'_>, allowed: bool) {
-        assert_eq!(rbac().decide(identity, wanted).allowed, allowed, "{identity:?} {wanted:?}");
+        assert_eq!(
+            rbac().decide(identity, wanted).allowed,
+            allowed,
+            "{identity:?} {wanted:?}"
+        );
     }
 
     #[test]
     fn a_cluster_binding_holds_in_every_namespace() {
         let reader = Identity::authenticated("ann", ["readers".to_owned()]);
-        let list = Attributes { verb: "list", resource: "configmaps", namespace: "x", ..Default::default() };
+        let list = Attributes {
+            verb: "list",
+            resource: "configmaps",
+            namespace: "x",
+            ..Default::default()
+        };
         check(&reader, &list, true);
-        check(&reader, &Attributes { namespace: "", ..list }, true);
-        check(&reader, &Attributes { verb: "delete", ..list }, false);
-        check(&reader, &Attributes { group: "apps", ..list }, false);
-        check(&reader, &Attributes { resource: "deployments", subresource: "scale", ..list }, true);
-        check(&reader, &Attributes { verb: "get", resource: "", path: "/logs/x", ..list }, true);
-        check(&reader, &Attributes { verb: "get", resource: "", path: "/metrics/x", ..list }, false);
+        check(
+            &reader,
+            &Attributes {
+                namespace: "",
+                ..list
+            },
+            true,
+        );
+        check(
+            &reader,
+            &Attributes {
+                verb: "delete",
+                ..list
+            },
+            false,
+        );
+        check(
+            &reader,
+            &Attributes {
+                group: "apps",
+                ..list
+            },
+            false,
+        );
+        check(
+            &reader,
+            &Attributes {
+                resource: "deployments",
+                subresource: "scale",
+                ..list
+            },
+            true,
+        );
+        check(
+            &reader,
+            &Attributes {
+                verb: "get",
+                resource: "",
+                path: "/logs/x",
+                ..list
+            },
+            true,
+        );
+        check(
+            &reader,
+            &Attributes {
+                verb: "get",
+                resource: "",
+                path: "/metrics/x",
+                ..list
+            },
+            false,
+        );
         check(&Identity::authenticated("bob", []), &list, false);
     }
 
     #[test]
     fn a_role_holds_in_its_own_namespace_for_the_names_it_lists() {
         let bot = Identity::authenticated("system:serviceaccount:b:bot", []);
-        let get = Attributes { verb: "get", resource: "secrets", namespace: "a", name: "only", ..Default::default() };
+        let get = Attributes {
+            verb: "get",
+            resource: "secrets",
+            namespace: "a",
+            name: "only",
+            ..Default::default()
+        };
         check(&bot, &get, true);
-        check(&bot, &Attributes { namespace: "b", ..get }, false);
-        check(&bot, &Attributes { name: "other", ..get }, false);
+        check(
+            &bot,
+            &Attributes {
+                namespace: "b",
+                ..get
+            },
+            false,
+        );
+        check(
+            &bot,
+            &Attributes {
+                name: "other",
+                ..get
+            },
+            false,
+        );
         check(&bot, &Attributes { name: "", ..get }, false);
         let other = Identity::authenticated("system:serviceaccount:a:bot", []);
         check(&other, &get, false);
@@ -310,13 +414,24 @@ mod tests {
 
     #[test]
     fn refusals_read_as_in_kubernetes() {
-        let wanted = Attributes { verb: "get", group: "apps", resource: "deployments", namespace: "x", ..Default::default() };
+        let wanted = Attributes {
+            verb: "get",
+            group: "apps",
+            resource: "deployments",
+            namespace: "x",
+            ..Default::default()
+        };
         assert_eq!(
             wanted.refusal("bob"),
             "User \"bob\" cannot get resource \"deployments\" in API group \"apps\" in the namespace \"x\""
         );
         assert_eq!(
-            Attributes { namespace: "", subresource: "scale", ..wanted }.refusal("bob"),
+            Attributes {
+                namespace: "",
+                subresource: "scale",
+                ..wanted
+            }
+            .refusal("bob"),
             "User \"bob\" cannot get resource \"deployments/scale\" in API group \"apps\" at the cluster scope"
         );
     }

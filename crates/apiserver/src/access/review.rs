@@ -25,7 +25,11 @@ pub(crate) fn review(cx: &RequestContext, mut object: Value) -> Result<Value, Ap
     };
     object["status"] = status;
     let metadata = object["metadata"].take();
-    object["metadata"] = if metadata.is_object() { metadata } else { json!({}) };
+    object["metadata"] = if metadata.is_object() {
+        metadata
+    } else {
+        json!({})
+    };
     Ok(object)
 }
 
@@ -77,7 +81,8 @@ fn access(
     let source = if resource.is_object() { resource } else { path };
     let [verb, group, name, namespace] =
         ["verb", "group", "name", "namespace"].map(|key| text(&source[key]));
-    let [plural, subresource, path] = ["resource", "subresource", "path"].map(|key| text(&source[key]));
+    let [plural, subresource, path] =
+        ["resource", "subresource", "path"].map(|key| text(&source[key]));
     let decision = cx.cluster.authorizer().decide(
         identity,
         &Attributes {
@@ -95,7 +100,14 @@ fn access(
 
 /// Reviews have neither kind nor name in Kubernetes' messages.
 fn invalid(cx: &RequestContext, errors: &[FieldError]) -> ApiError {
-    ApiError::invalid(Subject { group: &cx.resource.group, resource: "" }, "", errors)
+    ApiError::invalid(
+        Subject {
+            group: &cx.resource.group,
+            resource: "",
+        },
+        "",
+        errors,
+    )
 }
 
 fn status(decision: &Decision) -> Value {
@@ -125,13 +137,20 @@ fn rules(cx: &RequestContext, spec: &Value) -> Result<Value, ApiError> {
         ..PolicyRule::default()
     };
     let mut found: Vec<&PolicyRule> = rbac.rules_for(&cx.identity, namespace).collect();
-    if cx.identity.groups.iter().any(|group| group == super::identity::MASTERS) {
+    if cx
+        .identity
+        .groups
+        .iter()
+        .any(|group| group == super::identity::MASTERS)
+    {
         found.extend([&everything, &anywhere]);
     }
-    let (paths, resources): (Vec<_>, Vec<_>) =
-        found.into_iter().partition(|rule| !rule.non_resource_urls.is_empty());
+    let (paths, resources): (Vec<_>, Vec<_>) = found
+        .into_iter()
+        .partition(|rule| !rule.non_resource_urls.is_empty());
     let resource_rule = |rule: &&PolicyRule| {
-        let mut out = json!({"verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources});
+        let mut out =
+            json!({"verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources});
         if !rule.resource_names.is_empty() {
             out["resourceNames"] = json!(rule.resource_names);
         }

@@ -35,27 +35,35 @@ fn decide(definition: &mut Value, others: &[Value], now: Timestamp) {
     let conflict = find_conflict(definition, others);
     let was_established = has_condition(definition, "Established");
     let names = match (&conflict, &definition["status"]["acceptedNames"]) {
-        (Some(_), accepted) if accepted["kind"].as_str().is_some_and(|kind| !kind.is_empty()) => {
+        (Some(_), accepted)
+            if accepted["kind"]
+                .as_str()
+                .is_some_and(|kind| !kind.is_empty()) =>
+        {
             accepted.clone()
         }
         (Some(_), _) => json!({"plural": "", "kind": ""}),
         (None, _) => definition["spec"]["names"].clone(),
     };
     definition["status"]["acceptedNames"] = names;
-    match &conflict {
-        Some((reason, message)) => {
-            set_condition(definition, "NamesAccepted", "False", reason, message, now);
-            if !was_established {
-                let why = "not all names are accepted";
-                set_condition(definition, "Established", "False", "NotAccepted", why, now);
-            }
+    if let Some((reason, message)) = &conflict {
+        set_condition(definition, "NamesAccepted", "False", reason, message, now);
+        if !was_established {
+            let why = "not all names are accepted";
+            set_condition(definition, "Established", "False", "NotAccepted", why, now);
         }
-        None => {
-            let why = "no conflicts found";
-            set_condition(definition, "NamesAccepted", "True", "NoConflicts", why, now);
-            let why = "the initial names have been accepted";
-            set_condition(definition, "Established", "True", "InitialNamesAccepted", why, now);
-        }
+    } else {
+        let why = "no conflicts found";
+        set_condition(definition, "NamesAccepted", "True", "NoConflicts", why, now);
+        let why = "the initial names have been accepted";
+        set_condition(
+            definition,
+            "Established",
+            "True",
+            "InitialNamesAccepted",
+            why,
+            now,
+        );
     }
     record_stored_versions(definition);
 }
@@ -69,7 +77,10 @@ fn record_stored_versions(definition: &mut Value) {
         .filter_map(Value::as_str)
         .map(str::to_owned)
         .collect();
-    let storage = definition["spec"]["versions"].as_array().into_iter().flatten();
+    let storage = definition["spec"]["versions"]
+        .as_array()
+        .into_iter()
+        .flatten();
     let storage = storage.filter(|version| version["storage"] == true);
     for name in storage.filter_map(|version| version["name"].as_str()) {
         if !stored.iter().any(|known| known == name) {
@@ -84,7 +95,13 @@ fn find_conflict(definition: &Value, others: &[Value]) -> Option<(String, String
     let names = &definition["spec"]["names"];
     let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
     let texts = |value: &Value| -> Vec<String> {
-        value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        value
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
     };
     let accepted: Vec<&Value> = others
         .iter()
@@ -95,23 +112,36 @@ fn find_conflict(definition: &Value, others: &[Value]) -> Option<(String, String
         accepted.iter().any(|other| {
             other["plural"] == *name
                 || other["singular"] == *name
-                || texts(&other["shortNames"]).iter().any(|short| short == name)
+                || texts(&other["shortNames"])
+                    .iter()
+                    .any(|short| short == name)
         })
     };
-    let is_kind =
-        |name: &str| accepted.iter().any(|other| other["kind"] == *name || other["listKind"] == *name);
+    let is_kind = |name: &str| {
+        accepted
+            .iter()
+            .any(|other| other["kind"] == *name || other["listKind"] == *name)
+    };
     let wanted = [
         ("PluralConflict", text(&names["plural"]), true),
         ("SingularConflict", text(&names["singular"]), true),
         ("KindConflict", text(&names["kind"]), false),
         ("ListKindConflict", text(&names["listKind"]), false),
     ];
-    let short = texts(&names["shortNames"]).into_iter().map(|name| ("ShortNamesConflict", name, true));
+    let short = texts(&names["shortNames"])
+        .into_iter()
+        .map(|name| ("ShortNamesConflict", name, true));
     wanted
         .into_iter()
         .chain(short)
         .filter(|(_, name, _)| !name.is_empty())
-        .find(|(_, name, resource)| if *resource { is_resource(name) } else { is_kind(name) })
+        .find(|(_, name, resource)| {
+            if *resource {
+                is_resource(name)
+            } else {
+                is_kind(name)
+            }
+        })
         .map(|(reason, name, _)| (reason.to_owned(), format!("\"{name}\" is already in use")))
 }
 
@@ -143,7 +173,9 @@ fn set_condition(
         "type": kind, "status": status, "reason": reason, "message": message,
         "lastTransitionTime": time::format_time(now),
     });
-    let Some(conditions) = definition["status"]["conditions"].as_array_mut() else { return };
+    let Some(conditions) = definition["status"]["conditions"].as_array_mut() else {
+        return;
+    };
     match conditions.iter_mut().find(|found| found["type"] == *kind) {
         Some(found) => {
             if found["status"] == *status {

@@ -36,10 +36,13 @@ impl DefinitionCache {
         if !has_condition(&definition, "Established") {
             return Vec::new();
         }
-        let identity = serde_json::json!([definition["spec"], definition["status"]["acceptedNames"]]);
+        let identity =
+            serde_json::json!([definition["spec"], definition["status"]["acceptedNames"]]);
         let key: [u8; 32] = Sha256::digest(identity.to_string()).into();
         let mut cache = self.0.lock();
-        let known = cache.get(&key).and_then(|known| known.iter().map(Weak::upgrade).collect());
+        let known = cache
+            .get(&key)
+            .and_then(|known| known.iter().map(Weak::upgrade).collect());
         if let Some(known) = known {
             return known;
         }
@@ -51,14 +54,22 @@ impl DefinitionCache {
 }
 
 fn compile(definition: &Value, fingerprint: [u8; 32]) -> Vec<Arc<Resource>> {
-    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    let versions = definition["spec"]["versions"]
+        .as_array()
+        .into_iter()
+        .flatten();
     versions
         .filter(|version| version["served"] == true)
         .filter_map(|version| {
             let resource = resource(definition, version, fingerprint);
             if let Err(error) = &resource {
                 let name = definition["metadata"]["name"].as_str().unwrap_or_default();
-                tracing::error!(kind = "CustomResourceDefinition", name, error, "cannot serve a version");
+                tracing::error!(
+                    kind = "CustomResourceDefinition",
+                    name,
+                    error,
+                    "cannot serve a version"
+                );
             }
             resource.ok().map(Arc::new)
         })

@@ -53,14 +53,22 @@ fn validate_group(group: &str, path: &FieldPath<'_>, errors: &mut Vec<FieldError
     } else if let Some(problem) = names::subdomain(group).into_iter().next() {
         errors.push(FieldError::invalid(&path, group, problem));
     } else if !group.contains('.') {
-        errors.push(FieldError::invalid(&path, group, "should be a domain with at least one dot"));
+        errors.push(FieldError::invalid(
+            &path,
+            group,
+            "should be a domain with at least one dot",
+        ));
     }
 }
 
 fn validate_scope(scope: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
     if !SCOPES.contains(&text(scope)) {
-        errors.push(FieldError::not_supported(&path.child("scope"), text(scope), &SCOPES));
+        errors.push(FieldError::not_supported(
+            &path.child("scope"),
+            text(scope),
+            &SCOPES,
+        ));
     }
 }
 
@@ -82,14 +90,21 @@ fn validate_versions(spec: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldE
         if version["deprecationWarning"].is_string() && version["deprecated"] != true {
             let detail = "can only be set for deprecated versions";
             let warning = version["deprecationWarning"].clone();
-            errors.push(FieldError::invalid(&path.child("deprecationWarning"), warning, detail));
+            errors.push(FieldError::invalid(
+                &path.child("deprecationWarning"),
+                warning,
+                detail,
+            ));
         }
         let shared = Shared::of(list);
         if index == 0 || !shared.everything() {
             validate_version(version, &path, spec_path, &shared, errors);
         }
     }
-    let storage = list.iter().filter(|version| version["storage"] == true).count();
+    let storage = list
+        .iter()
+        .filter(|version| version["storage"] == true)
+        .count();
     if storage != 1 {
         let detail = "must have exactly one version marked as storage version";
         errors.push(FieldError::invalid(&path, spec["versions"].clone(), detail));
@@ -97,6 +112,7 @@ fn validate_versions(spec: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldE
 }
 
 /// What is the same in all versions: Kubernetes keeps it once, and reports it there.
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
 struct Shared {
     schema: bool,
     columns: bool,
@@ -106,7 +122,11 @@ struct Shared {
 
 impl Shared {
     fn of(versions: &[Value]) -> Self {
-        let same = |field: &str| versions.windows(2).all(|pair| pair[0][field] == pair[1][field]);
+        let same = |field: &str| {
+            versions
+                .windows(2)
+                .all(|pair| pair[0][field] == pair[1][field])
+        };
         Self {
             schema: same("schema"),
             columns: same("additionalPrinterColumns"),
@@ -128,7 +148,11 @@ fn validate_version(
     errors: &mut Vec<FieldError>,
 ) {
     let has_status = version["subresources"].get("status").is_some();
-    let schema_path = if shared.schema { spec.child("validation") } else { path.child("schema") };
+    let schema_path = if shared.schema {
+        spec.child("validation")
+    } else {
+        path.child("schema")
+    };
     let own = |shared: bool| if shared { spec } else { path };
     match version["schema"].get("openAPIV3Schema") {
         None | Some(Value::Null) => {
@@ -138,7 +162,12 @@ fn validate_version(
         }
         Some(schema) => match Document::parse(schema) {
             Ok((document, _)) => {
-                errors.extend(definition::check(&document, has_status, check_metadata, &schema_path));
+                errors.extend(definition::check(
+                    &document,
+                    has_status,
+                    check_metadata,
+                    &schema_path,
+                ));
             }
             Err(problem) => errors.push(FieldError::invalid(
                 &schema_path.child("openAPIV3Schema"),
@@ -147,14 +176,27 @@ fn validate_version(
             )),
         },
     }
-    validate_columns(&version["additionalPrinterColumns"], own(shared.columns), errors);
+    validate_columns(
+        &version["additionalPrinterColumns"],
+        own(shared.columns),
+        errors,
+    );
     validate_scale(&version["subresources"], own(shared.subresources), errors);
     validate_selectable(&version["selectableFields"], own(shared.selectable), errors);
 }
 
 fn validate_columns(columns: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
-    const FORMATS: [&str; 8] = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+    const FORMATS: [&str; 8] = [
+        "byte",
+        "date",
+        "date-time",
+        "double",
+        "float",
+        "int32",
+        "int64",
+        "password",
+    ];
     let path = path.child("additionalPrinterColumns");
     for (index, column) in columns.as_array().into_iter().flatten().enumerate() {
         let path = path.index(index);
@@ -191,12 +233,16 @@ fn validate_path(json_path: &Value, path: &FieldPath<'_>, errors: &mut Vec<Field
 }
 
 fn validate_scale(subresources: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
-    let Some(scale) = subresources.get("scale").filter(|scale| scale.is_object()) else { return };
+    let Some(scale) = subresources.get("scale").filter(|scale| scale.is_object()) else {
+        return;
+    };
     let path = path.child("subresources");
     let path = path.child("scale");
-    for (field, root) in
-        [("specReplicasPath", ".spec."), ("statusReplicasPath", ".status."), ("labelSelectorPath", "")]
-    {
+    for (field, root) in [
+        ("specReplicasPath", ".spec."),
+        ("statusReplicasPath", ".status."),
+        ("labelSelectorPath", ""),
+    ] {
         let path = path.child(field);
         let value = text(&scale[field]);
         if field == "labelSelectorPath" {
@@ -237,8 +283,11 @@ fn validate_names(given: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldErr
     let mut check = |field: &str, name: &str| {
         // Kinds are written in capitals, and only their lower case has to be a name.
         let kind = matches!(field, "kind" | "listKind");
-        let problems =
-            if kind { names::label_1035(&name.to_lowercase()) } else { names::label_1035(name) };
+        let problems = if kind {
+            names::label_1035(&name.to_lowercase())
+        } else {
+            names::label_1035(name)
+        };
         for problem in problems {
             errors.push(FieldError::invalid(&path.child(field), name, problem));
         }
@@ -262,7 +311,11 @@ fn validate_names(given: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldErr
     }
     if !text(&given["kind"]).is_empty() && given["kind"] == given["listKind"] {
         let detail = "kind and listKind may not be the same";
-        errors.push(FieldError::invalid(&path.child("listKind"), text(&given["listKind"]), detail));
+        errors.push(FieldError::invalid(
+            &path.child("listKind"),
+            text(&given["listKind"]),
+            detail,
+        ));
     }
 }
 
@@ -278,22 +331,35 @@ fn validate_conversion(conversion: &Value, path: &FieldPath<'_>, errors: &mut Ve
         )),
         other => {
             let other = other.unwrap_or_default();
-            errors.push(FieldError::not_supported(&path, other, &["None", "Webhook"]));
+            errors.push(FieldError::not_supported(
+                &path,
+                other,
+                &["None", "Webhook"],
+            ));
         }
     }
 }
 
 /// A version in which objects are stored may not disappear.
 fn validate_stored_versions(definition: &Value, errors: &mut Vec<FieldError>) {
-    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    let versions = definition["spec"]["versions"]
+        .as_array()
+        .into_iter()
+        .flatten();
     let known: Vec<&str> = versions.map(|version| text(&version["name"])).collect();
     let path = FieldPath::new("status");
     let path = path.child("storedVersions");
-    if definition["status"]["storedVersions"].as_array().is_none_or(Vec::is_empty) {
+    if definition["status"]["storedVersions"]
+        .as_array()
+        .is_none_or(Vec::is_empty)
+    {
         let detail = "must have at least one stored version";
         errors.push(FieldError::invalid(&path, Value::Null, detail));
     }
-    let stored = definition["status"]["storedVersions"].as_array().into_iter().flatten();
+    let stored = definition["status"]["storedVersions"]
+        .as_array()
+        .into_iter()
+        .flatten();
     for (index, name) in stored.map(text).enumerate() {
         if !known.contains(&name) {
             let detail = "missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions"
@@ -318,7 +384,11 @@ fn validate_change(definition: &Value, live: &Value, errors: &mut Vec<FieldError
     for (path, pointer) in fixed {
         let (new, old) = (definition.pointer(pointer), live.pointer(pointer));
         if new != old {
-            errors.push(FieldError::invalid(&path, new.cloned().unwrap_or_default(), IMMUTABLE));
+            errors.push(FieldError::invalid(
+                &path,
+                new.cloned().unwrap_or_default(),
+                IMMUTABLE,
+            ));
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 /// What a version of a CustomResourceDefinition says, parsed once and shared by all clusters.
 #[derive(Debug)]
-pub struct CustomVersion {
+pub(crate) struct CustomVersion {
     /// The schema tree, for merging and publishing.
     pub schema: Arc<Schema>,
     /// The schema with its patterns and rules compiled, for checking objects.
@@ -31,7 +31,7 @@ pub struct CustomVersion {
 
 /// Paths of the scale subresource.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScalePaths {
+pub(crate) struct ScalePaths {
     /// `specReplicasPath` as field names.
     pub spec_replicas: Vec<String>,
     /// `statusReplicasPath` as field names.
@@ -42,7 +42,7 @@ pub struct ScalePaths {
 
 /// One of `additionalPrinterColumns`.
 #[derive(Debug)]
-pub struct PrinterColumn {
+pub(crate) struct PrinterColumn {
     /// Heading.
     pub name: String,
     /// `integer`, `number`, `string`, `boolean` or `date`.
@@ -59,7 +59,7 @@ pub struct PrinterColumn {
 
 impl CustomVersion {
     /// Reads an entry of `spec.versions`; `kind` completes the deprecation warning.
-    pub fn new(
+    pub(crate) fn new(
         version: &Value,
         api_version: &str,
         kind: &str,
@@ -88,9 +88,10 @@ impl CustomVersion {
                 })
                 .collect(),
             deprecation: (version["deprecated"] == true).then(|| {
-                version["deprecationWarning"]
-                    .as_str()
-                    .map_or_else(|| format!("{api_version} {kind} is deprecated"), str::to_owned)
+                version["deprecationWarning"].as_str().map_or_else(
+                    || format!("{api_version} {kind} is deprecated"),
+                    str::to_owned,
+                )
             }),
             schema,
             compiled,
@@ -100,7 +101,10 @@ impl CustomVersion {
 }
 
 /// How metadata of embedded resources is checked: as that of any object.
-pub(super) fn check_metadata(metadata: &Map<String, Value>, path: &FieldPath<'_>) -> Vec<FieldError> {
+pub(super) fn check_metadata(
+    metadata: &Map<String, Value>,
+    path: &FieldPath<'_>,
+) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut metadata = metadata.clone();
     // What is embedded may be a template, which has no name and namespace yet.
@@ -126,7 +130,12 @@ impl ScalePaths {
     fn new(scale: &Value) -> Option<Self> {
         let path = |field: &str| -> Option<Vec<String>> {
             let path = scale[field].as_str()?;
-            Some(path.trim_start_matches('.').split('.').map(str::to_owned).collect())
+            Some(
+                path.trim_start_matches('.')
+                    .split('.')
+                    .map(str::to_owned)
+                    .collect(),
+            )
         };
         Some(Self {
             spec_replicas: path("specReplicasPath")?,

@@ -32,7 +32,10 @@ pub(crate) async fn create(cx: &RequestContext, body: &RequestBody) -> Result<Re
     }
     let ownership = Ownership::Update(cx.manager(&options.field_manager));
     let created = create_object(cx, object, &options, &ownership).await?;
-    Ok(Reply { answer: created.answer(StatusCode::CREATED), warnings })
+    Ok(Reply {
+        answer: created.answer(StatusCode::CREATED),
+        warnings,
+    })
 }
 
 /// An object that was written, or would have been.
@@ -95,7 +98,11 @@ async fn create_named(
     // Who wrote what is settled before the server adds what is its own.
     let mut object = record_update(cx, Part::Main, object, None, ownership);
     let user = cx.identity.to_json();
-    let creation = Creation { uid: &uid, now: cx.now, user: &user };
+    let creation = Creation {
+        uid: &uid,
+        now: cx.now,
+        user: &user,
+    };
     resource.prepare_create(&mut object, &creation);
     admission::on_create(cx, &mut object)?;
     let name = metadata::text(&object, "name").to_owned();
@@ -112,8 +119,13 @@ async fn create_named(
     }
     resource.to_storage(&mut object);
     let draft = Draft::new(&object);
-    let written =
-        cx.cluster.keyspace().put(&key, Expected::Absent, move |revision| draft.finish(revision)).await;
+    let written = cx
+        .cluster
+        .keyspace()
+        .put(&key, Expected::Absent, move |revision| {
+            draft.finish(revision)
+        })
+        .await;
     match written {
         Ok(entry) => {
             admission::after_write(cx);

@@ -10,10 +10,10 @@ use crate::admission;
 use crate::answer::{Answer, Reply};
 use crate::body::RequestBody;
 use crate::context::RequestContext;
-use crate::housekeeping::{FOREGROUND, ORPHAN};
 use crate::handler::get::not_found;
 use crate::handler::list::find;
 use crate::handler::update::is_finished;
+use crate::housekeeping::{FOREGROUND, ORPHAN};
 use crate::metadata;
 use crate::object::{Draft, StoredObject};
 use crate::params::{DeleteOptions, ListOptions, Propagation};
@@ -70,14 +70,22 @@ pub(crate) async fn delete_object(
 ) -> Result<Outcome, ApiError> {
     let key = cx.key()?;
     loop {
-        let entry = cx.cluster.keyspace().get(&key).ok_or_else(|| not_found(cx))?;
+        let entry = cx
+            .cluster
+            .keyspace()
+            .get(&key)
+            .ok_or_else(|| not_found(cx))?;
         let live = cx.resource.read(&entry.value);
         check_preconditions(cx, options, &live)?;
         admission::on_delete(cx, &live)?;
         let object = mark(cx, options, &live);
         let finished = is_finished(cx, &object);
         if options.dry_run {
-            return Ok(if finished { Outcome::Gone(live) } else { Outcome::Marked(object) });
+            return Ok(if finished {
+                Outcome::Gone(live)
+            } else {
+                Outcome::Marked(object)
+            });
         }
         if !finished && object == live {
             return Ok(Outcome::Marked(live));
@@ -162,9 +170,15 @@ fn mark(cx: &RequestContext, options: &DeleteOptions, live: &Value) -> Value {
     }
     let grace = cx.resource.grace_period(options.grace_period_seconds, live);
     let already = fields.contains_key("deletionTimestamp");
-    let earlier = fields.get("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
+    let earlier = fields
+        .get("deletionGracePeriodSeconds")
+        .and_then(Value::as_i64)
+        .unwrap_or(0);
     if !already || grace < earlier {
-        let at = cx.now.saturating_add(SignedDuration::from_secs(grace)).unwrap_or(cx.now);
+        let at = cx
+            .now
+            .saturating_add(SignedDuration::from_secs(grace))
+            .unwrap_or(cx.now);
         fields.insert("deletionTimestamp".into(), time::format_time(at).into());
         fields.insert("deletionGracePeriodSeconds".into(), grace.into());
         if let Some(generation) = fields.get("generation").and_then(Value::as_i64)

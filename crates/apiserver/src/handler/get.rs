@@ -28,5 +28,8 @@ pub(crate) async fn get(cx: &RequestContext) -> Result<Answer, ApiError> {
 
 /// The error for an object that is not there.
 pub(crate) fn not_found(cx: &RequestContext) -> ApiError {
-    ApiError::not_found(cx.resource.subject(), cx.name.as_deref().unwrap_or_default())
+    ApiError::not_found(
+        cx.resource.subject(),
+        cx.name.as_deref().unwrap_or_default(),
+    )
 }

@@ -46,7 +46,10 @@ pub(crate) struct Found {
 /// Finds the objects that the options select.
 pub(crate) async fn find(cx: &RequestContext, options: &ListOptions) -> Result<Found, ApiError> {
     let start = Start::of(options)?;
-    if let Some(revision) = options.revision.filter(|_| options.continue_token.is_none()) {
+    if let Some(revision) = options
+        .revision
+        .filter(|_| options.continue_token.is_none())
+    {
         wait_for(&cx.cluster, revision).await?;
     }
     let prefix = cx.resource.collection_prefix(cx.namespace.as_deref());
@@ -54,14 +57,26 @@ pub(crate) async fn find(cx: &RequestContext, options: &ListOptions) -> Result<F
     if let Some(found) = find_by_name(cx, &selector, &start) {
         return Ok(found);
     }
-    let limit = if options.limit == 0 { usize::MAX } else { options.limit };
-    let mut found =
-        Found { entries: Vec::new(), revision: 0, continue_token: None, remaining: None };
+    let limit = if options.limit == 0 {
+        usize::MAX
+    } else {
+        options.limit
+    };
+    let mut found = Found {
+        entries: Vec::new(),
+        revision: 0,
+        continue_token: None,
+        remaining: None,
+    };
     let mut at = start.at;
     let mut after = start.after.map(|after| format!("{prefix}{after}"));
     loop {
         let wanted = limit - found.entries.len();
-        let chunk = if selector.is_everything() { wanted } else { CHUNK.max(wanted.min(CHUNK)) };
+        let chunk = if selector.is_everything() {
+            wanted
+        } else {
+            CHUNK.max(wanted.min(CHUNK))
+        };
         let page = read(cx, &prefix, after.as_deref(), chunk, at, options)?;
         found.revision = page.revision;
         at = Some(page.revision);
@@ -100,10 +115,19 @@ fn find_by_name(cx: &RequestContext, selector: &Selector, start: &Start) -> Opti
     let keyspace = cx.cluster.keyspace();
     let revision = keyspace.revision();
     let entry = keyspace.get(&cx.resource.key(cx.namespace.as_deref(), name));
-    let entries: Vec<_> =
-        entry.into_iter().filter(|entry| selector.matches(&entry.key, &entry.value)).collect();
-    let revision = entries.first().map_or(revision, |entry| revision.max(entry.modified));
-    Some(Found { entries, revision, continue_token: None, remaining: None })
+    let entries: Vec<_> = entry
+        .into_iter()
+        .filter(|entry| selector.matches(&entry.key, &entry.value))
+        .collect();
+    let revision = entries
+        .first()
+        .map_or(revision, |entry| revision.max(entry.modified));
+    Some(Found {
+        entries,
+        revision,
+        continue_token: None,
+        remaining: None,
+    })
 }
 
 fn read(
@@ -114,7 +138,12 @@ fn read(
     at: Option<Revision>,
     options: &ListOptions,
 ) -> Result<Page<StoredObject>, ApiError> {
-    let range = Range { prefix, start_after, limit: (limit != usize::MAX).then_some(limit), at };
+    let range = Range {
+        prefix,
+        start_after,
+        limit: (limit != usize::MAX).then_some(limit),
+        at,
+    };
     cx.cluster.keyspace().range(range).map_err(|error| match error {
         RangeError::Compacted { .. } if options.continue_token.is_some() => {
             let mut error = ApiError::expired(
@@ -155,7 +184,10 @@ impl Start {
                 // A limit asks for the very state that the client saw before.
                 None => options.limit > 0,
             };
-            return Ok(Self { at: revision.filter(|_| exact), after: None });
+            return Ok(Self {
+                at: revision.filter(|_| exact),
+                after: None,
+            });
         };
         if options.revision.is_some_and(|revision| revision > 0) {
             return Err(ApiError::bad_request(
@@ -163,7 +195,10 @@ impl Start {
             ));
         }
         let (at, after) = decode_token(token)?;
-        Ok(Self { at, after: Some(after) })
+        Ok(Self {
+            at,
+            after: Some(after),
+        })
     }
 }
 
@@ -180,16 +215,23 @@ fn encode_inconsistent_token(after: &str) -> String {
 }
 
 fn decode_token(token: &str) -> Result<(Option<Revision>, String), ApiError> {
-    let invalid =
-        |why: String| ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+    let invalid = |why: String| {
+        ApiError::bad_request(format!(
+            "invalid continue token: continue key is not valid: {why}"
+        ))
+    };
     let bytes = LENIENT
         .decode(token.trim_end_matches('='))
         .map_err(|error| invalid(error.to_string()))?;
     if let Some(byte) = bytes.first().filter(|byte| !byte.is_ascii()) {
         // Go names the byte as the character of that number.
-        return Err(invalid(format!("invalid character '\\u{byte:04x}' looking for beginning of value")));
+        return Err(invalid(format!(
+            "invalid character '\\u{byte:04x}' looking for beginning of value"
+        )));
     }
-    let token = bellwether_json::strict::parse(&bytes).map_err(|error| invalid(error.to_string()))?.value;
+    let token = bellwether_json::strict::parse(&bytes)
+        .map_err(|error| invalid(error.to_string()))?
+        .value;
     let revision = token["rv"].as_i64().unwrap_or(0);
     let start = token["start"].as_str().unwrap_or("");
     if token["v"] != "meta.k8s.io/v1" {
@@ -199,12 +241,19 @@ fn decode_token(token: &str) -> Result<(Option<Revision>, String), ApiError> {
         )));
     }
     if revision == 0 {
-        return Err(invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)".into()));
+        return Err(invalid(
+            "incorrect encoded start resourceVersion (version meta.k8s.io/v1)".into(),
+        ));
     }
     if start.is_empty() || start.split('/').any(|part| part == "..") {
-        return Err(invalid("encoded start key empty (version meta.k8s.io/v1)".into()));
+        return Err(invalid(
+            "encoded start key empty (version meta.k8s.io/v1)".into(),
+        ));
     }
-    Ok((Revision::try_from(revision).ok(), start.trim_end_matches('\0').to_owned()))
+    Ok((
+        Revision::try_from(revision).ok(),
+        start.trim_end_matches('\0').to_owned(),
+    ))
 }
 
 fn write(cx: &RequestContext, found: &Found) -> Vec<u8> {
@@ -212,9 +261,18 @@ fn write(cx: &RequestContext, found: &Found) -> Vec<u8> {
     match cx.writer.representation.shape {
         Shape::Object => write_objects(cx, found, &metadata),
         Shape::Table => {
-            let objects: Vec<Value> =
-                found.entries.iter().map(|entry| cx.resource.read(&entry.value)).collect();
-            to_bytes(&table::of_objects(&cx.resource, &objects, &metadata, &cx.writer)).into()
+            let objects: Vec<Value> = found
+                .entries
+                .iter()
+                .map(|entry| cx.resource.read(&entry.value))
+                .collect();
+            to_bytes(&table::of_objects(
+                &cx.resource,
+                &objects,
+                &metadata,
+                &cx.writer,
+            ))
+            .into()
         }
         Shape::Metadata => {
             let items: Vec<Value> = found
@@ -247,7 +305,11 @@ fn metadata(found: &Found) -> Value {
 
 fn write_objects(cx: &RequestContext, found: &Found, metadata: &Value) -> Vec<u8> {
     let resource = &cx.resource;
-    let bytes: usize = found.entries.iter().map(|entry| entry.value.untyped_json().len() + 80).sum();
+    let bytes: usize = found
+        .entries
+        .iter()
+        .map(|entry| entry.value.untyped_json().len() + 80)
+        .sum();
     let mut out = Vec::with_capacity(bytes + 200);
     out.extend_from_slice(
         format!(

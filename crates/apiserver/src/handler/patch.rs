@@ -62,14 +62,24 @@ pub(crate) async fn patch(
     let written = change(cx, part, &options, |live| {
         let patched = patch.apply(cx, live.clone())?;
         let text = patched.to_string();
-        let (object, found) =
-            decode_value(&cx.resource, patched, patch.duplicates.clone(), options.field_validation)
-                .map_err(|error| undecodable(&cx.resource, &text, error))?;
+        let (object, found) = decode_value(
+            &cx.resource,
+            patched,
+            &patch.duplicates,
+            options.field_validation,
+        )
+        .map_err(|error| undecodable(&cx.resource, &text, error))?;
         warnings = found;
-        Ok(Proposal { object, ownership: ownership.clone() })
+        Ok(Proposal {
+            object,
+            ownership: ownership.clone(),
+        })
     })
     .await?;
-    Ok(Reply { answer: written.answer(StatusCode::OK), warnings })
+    Ok(Reply {
+        answer: written.answer(StatusCode::OK),
+        warnings,
+    })
 }
 
 /// A patch whose result is no object of the kind.
@@ -78,10 +88,23 @@ fn undecodable(resource: &Resource, patched: &str, error: ApiError) -> ApiError 
         return error;
     }
     let kind = &resource.kind;
-    let prefix = format!("{kind} in version \"{}\" cannot be handled as a {kind}: ", resource.version);
-    let why = error.message.strip_prefix(&prefix).unwrap_or(&error.message);
+    let prefix = format!(
+        "{kind} in version \"{}\" cannot be handled as a {kind}: ",
+        resource.version
+    );
+    let why = error
+        .message
+        .strip_prefix(&prefix)
+        .unwrap_or(&error.message);
     let field = FieldError::invalid(&FieldPath::new("patch"), patched, why);
-    ApiError::invalid(Subject { group: "", resource: "" }, "", &[field])
+    ApiError::invalid(
+        Subject {
+            group: "",
+            resource: "",
+        },
+        "",
+        &[field],
+    )
 }
 
 /// A parsed patch, ready to be applied as often as races demand.
@@ -128,7 +151,10 @@ impl Patch {
                 ParsedPatch::Strategic(expect_object(parsed.value)?)
             }
         };
-        Ok(Self { kind, duplicates: parsed.duplicates })
+        Ok(Self {
+            kind,
+            duplicates: parsed.duplicates,
+        })
     }
 
     /// The object after the patch.
@@ -186,7 +212,10 @@ async fn apply(
         let object = redecode(cx, object)?;
         let ownership = Ownership::Recorded;
         return match create_object(cx, object, options, &ownership).await {
-            Ok(created) => Ok(Reply { answer: created.answer(StatusCode::CREATED), warnings }),
+            Ok(created) => Ok(Reply {
+                answer: created.answer(StatusCode::CREATED),
+                warnings,
+            }),
             // Somebody else created it in between: then this is an apply to theirs.
             Err(error) if error.reason == "AlreadyExists" => {
                 let answer = apply_to_live(cx, part, options, &wanted).await?;
@@ -195,7 +224,10 @@ async fn apply(
             Err(error) => Err(error),
         };
     }
-    Ok(Reply { answer: apply_to_live(cx, part, options, &wanted).await?, warnings })
+    Ok(Reply {
+        answer: apply_to_live(cx, part, options, &wanted).await?,
+        warnings,
+    })
 }
 
 async fn apply_to_live(
@@ -213,7 +245,10 @@ async fn apply_to_live(
             return Err(ApiError::stale(cx.resource.subject(), cx.name()?));
         }
         let object = ownership::apply(cx, part, Some(live), wanted, &options.field_manager, force)?;
-        Ok(Proposal { object: redecode(cx, object)?, ownership: Ownership::Recorded })
+        Ok(Proposal {
+            object: redecode(cx, object)?,
+            ownership: Ownership::Recorded,
+        })
     })
     .await?;
     Ok(written.answer(StatusCode::OK))
@@ -222,7 +257,7 @@ async fn apply_to_live(
 /// The result of a merge is defaulted and pruned as if it had been sent.
 fn redecode(cx: &RequestContext, object: Value) -> Result<Value, ApiError> {
     let validation = FieldValidation::Ignore;
-    Ok(decode_value(&cx.resource, object, Vec::new(), validation)?.0)
+    Ok(decode_value(&cx.resource, object, &[], validation)?.0)
 }
 
 /// The applied configuration: YAML or JSON. What is wrong with its type or its fields is found when
@@ -241,12 +276,15 @@ fn decode_applied(
             json_type(&wanted)
         )));
     }
-    let problems: Vec<String> =
-        duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+    let problems: Vec<String> = duplicates
+        .iter()
+        .map(|path| format!("duplicate field \"{path}\""))
+        .collect();
     match validation {
-        FieldValidation::Strict if !problems.is_empty() => {
-            Err(ApiError::bad_request(format!("strict decoding error: {}", problems.join(", "))))
-        }
+        FieldValidation::Strict if !problems.is_empty() => Err(ApiError::bad_request(format!(
+            "strict decoding error: {}",
+            problems.join(", ")
+        ))),
         FieldValidation::Ignore => Ok((wanted, Vec::new())),
         _ => Ok((wanted, problems)),
     }

@@ -30,7 +30,11 @@ pub(crate) async fn handle(cx: RequestContext, body: &RequestBody) -> Result<Rep
     let paths = paths(&cx).ok_or_else(ApiError::no_such_resource)?;
     match cx.verb {
         Verb::Get => {
-            let entry = cx.cluster.keyspace().get(&cx.key()?).ok_or_else(|| not_found(&cx))?;
+            let entry = cx
+                .cluster
+                .keyspace()
+                .get(&cx.key()?)
+                .ok_or_else(|| not_found(&cx))?;
             let scale = scale_of(&cx.resource.read(&entry.value), &paths);
             Ok(Answer::Value(StatusCode::OK, scale).into())
         }
@@ -56,13 +60,20 @@ fn paths(cx: &RequestContext) -> Option<Paths> {
 }
 
 fn at<'a>(object: &'a Value, path: &[String]) -> &'a Value {
-    path.iter().fold(object, |value, name| &value[name.as_str()])
+    path.iter()
+        .fold(object, |value, name| &value[name.as_str()])
 }
 
 fn scale_of(object: &Value, paths: &Paths) -> Value {
     let number = |path: &[String]| at(object, path).as_i64().unwrap_or(0);
     let mut metadata = json!({});
-    for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+    for field in [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+    ] {
         if let Some(found) = object["metadata"].get(field) {
             metadata[field] = found.clone();
         }
@@ -75,7 +86,10 @@ fn scale_of(object: &Value, paths: &Paths) -> Value {
     if wanted != 0 {
         scale["spec"]["replicas"] = wanted.into();
     }
-    let selector = paths.selector.as_deref().map(|path| selector_text(at(object, path)));
+    let selector = paths
+        .selector
+        .as_deref()
+        .map(|path| selector_text(at(object, path)));
     if let Some(selector) = selector.filter(|text| !text.is_empty()) {
         scale["status"]["selector"] = selector.into();
     }
@@ -93,13 +107,21 @@ fn selector_text(selector: &Value) -> String {
 }
 
 async fn set(cx: &RequestContext, paths: &Paths, body: &RequestBody) -> Result<Reply, ApiError> {
-    let options = if cx.verb == Verb::Patch { "PatchOptions" } else { "UpdateOptions" };
+    let options = if cx.verb == Verb::Patch {
+        "PatchOptions"
+    } else {
+        "UpdateOptions"
+    };
     let options = WriteOptions::parse(&cx.query, options)?;
     let patch = match cx.verb {
         Verb::Patch => Some(Patch::parse(PatchType::of(cx, &body.content_type)?, body)?),
         _ => None,
     };
-    let sent = if patch.is_none() { body.parse("Scale")?.0 } else { Value::Null };
+    let sent = if patch.is_none() {
+        body.parse("Scale")?.0
+    } else {
+        Value::Null
+    };
     let ownership = Ownership::Update(cx.manager(&options.field_manager));
     let written = change(cx, Part::Scale, &options, |live| {
         let scale = match &patch {
@@ -109,9 +131,15 @@ async fn set(cx: &RequestContext, paths: &Paths, body: &RequestBody) -> Result<R
         metadata::check_revision(cx.resource.subject(), &scale, live)?;
         let replicas = replicas(cx, &scale)?;
         let mut object = live.clone();
-        let slot = paths.spec_replicas.iter().fold(&mut object, |value, name| &mut value[name.as_str()]);
+        let slot = paths
+            .spec_replicas
+            .iter()
+            .fold(&mut object, |value, name| &mut value[name.as_str()]);
         *slot = replicas.into();
-        Ok(Proposal { object, ownership: ownership.clone() })
+        Ok(Proposal {
+            object,
+            ownership: ownership.clone(),
+        })
     })
     .await?;
     let object = match written {
@@ -134,6 +162,9 @@ fn replicas(cx: &RequestContext, scale: &Value) -> Result<i64, ApiError> {
     let path = FieldPath::new("spec");
     let path = path.child("replicas");
     let error = FieldError::invalid(&path, replicas, "must be greater than or equal to 0");
-    let subject = Subject { group: "autoscaling", resource: "Scale" };
+    let subject = Subject {
+        group: "autoscaling",
+        resource: "Scale",
+    };
     Err(ApiError::invalid(subject, cx.name()?, &[error]))
 }

@@ -30,8 +30,12 @@ pub(crate) async fn handle(cx: RequestContext, body: &RequestBody) -> Result<Rep
         ("pods", "binding") => bind(&cx, body).await,
         ("pods", "eviction") => evict(&cx, body).await,
         ("namespaces", "finalize") => object(&cx, Part::Other("finalize"), body).await,
-        ("certificatesigningrequests", "approval") => object(&cx, Part::Other("approval"), body).await,
-        ("pods", "ephemeralcontainers") => object(&cx, Part::Other("ephemeralcontainers"), body).await,
+        ("certificatesigningrequests", "approval") => {
+            object(&cx, Part::Other("approval"), body).await
+        }
+        ("pods", "ephemeralcontainers") => {
+            object(&cx, Part::Other("ephemeralcontainers"), body).await
+        }
         (plural, name) => Err(ApiError::bad_request(format!(
             "{plural}/{name} needs a node: embedded clusters run no containers"
         ))),
@@ -53,7 +57,10 @@ async fn bind(cx: &RequestContext, body: &RequestBody) -> Result<Reply, ApiError
     require(cx, Verb::Create)?;
     let options = WriteOptions::parse(&cx.query, "CreateOptions")?;
     let (binding, _) = body.parse("Binding")?;
-    let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
+    let node = binding["target"]["name"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     if node.is_empty() {
         return Err(ApiError::bad_request("target.name: Required value"));
     }
@@ -61,9 +68,15 @@ async fn bind(cx: &RequestContext, body: &RequestBody) -> Result<Reply, ApiError
         let current = live["spec"]["nodeName"].as_str().unwrap_or("");
         if !current.is_empty() && current != node {
             return Err(ApiError::conflict(
-                crate::status::Subject { group: "", resource: "pods/binding" },
+                crate::status::Subject {
+                    group: "",
+                    resource: "pods/binding",
+                },
                 cx.name()?,
-                &format!("pod {} is already assigned to node \"{current}\"", cx.name()?),
+                &format!(
+                    "pod {} is already assigned to node \"{current}\"",
+                    cx.name()?
+                ),
             ));
         }
         let mut object = live.clone();
@@ -102,7 +115,11 @@ async fn evict(cx: &RequestContext, body: &RequestBody) -> Result<Reply, ApiErro
 }
 
 fn require(cx: &RequestContext, verb: Verb) -> Result<(), ApiError> {
-    if cx.verb == verb { Ok(()) } else { Err(ApiError::method_not_allowed()) }
+    if cx.verb == verb {
+        Ok(())
+    } else {
+        Err(ApiError::method_not_allowed())
+    }
 }
 
 fn success() -> Value {

@@ -35,14 +35,23 @@ pub(crate) async fn update(
         && cx.cluster.keyspace().get(&cx.key()?).is_none()
     {
         let created = create_object(cx, object, &options, &ownership).await?;
-        return Ok(Reply { answer: created.answer(StatusCode::CREATED), warnings });
+        return Ok(Reply {
+            answer: created.answer(StatusCode::CREATED),
+            warnings,
+        });
     }
     require_revision(cx, &object)?;
     let written = change(cx, part, &options, |_| {
-        Ok(Proposal { object: object.clone(), ownership: ownership.clone() })
+        Ok(Proposal {
+            object: object.clone(),
+            ownership: ownership.clone(),
+        })
     })
     .await?;
-    Ok(Reply { answer: written.answer(StatusCode::OK), warnings })
+    Ok(Reply {
+        answer: written.answer(StatusCode::OK),
+        warnings,
+    })
 }
 
 fn require_revision(cx: &RequestContext, object: &Value) -> Result<(), ApiError> {
@@ -53,7 +62,11 @@ fn require_revision(cx: &RequestContext, object: &Value) -> Result<(), ApiError>
     let path = FieldPath::new("metadata");
     let path = path.child("resourceVersion");
     let error = FieldError::invalid(&path, 0, "must be specified for an update");
-    Err(ApiError::invalid(cx.resource.subject(), cx.name()?, &[error]))
+    Err(ApiError::invalid(
+        cx.resource.subject(),
+        cx.name()?,
+        &[error],
+    ))
 }
 
 /// What a request wants an object to become.
@@ -74,7 +87,11 @@ pub(crate) async fn change(
 ) -> Result<Written, ApiError> {
     let key = cx.key()?;
     loop {
-        let entry = cx.cluster.keyspace().get(&key).ok_or_else(|| not_found(cx))?;
+        let entry = cx
+            .cluster
+            .keyspace()
+            .get(&key)
+            .ok_or_else(|| not_found(cx))?;
         let live = cx.resource.read(&entry.value);
         let Proposal { object, ownership } = propose(&live)?;
         let object = settle(cx, part, &key, object, &live, &ownership)?;
@@ -116,7 +133,11 @@ fn settle(
     if errors.is_empty() {
         return Ok(object);
     }
-    Err(ApiError::invalid(resource.kind_subject(), metadata::text(live, "name"), &errors))
+    Err(ApiError::invalid(
+        resource.kind_subject(),
+        metadata::text(live, "name"),
+        &errors,
+    ))
 }
 
 /// Writes the object, or removes it if it was only waiting for its last finalizer. `None` if

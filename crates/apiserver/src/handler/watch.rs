@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_store::{Event, Revision, Watch, WatchError};
 use crate::watching::try_next;
+use bellwether_store::{Event, Revision, Watch, WatchError};
 use bytes::Bytes;
 use futures::stream;
 use serde_json::{Value, json};
@@ -22,10 +22,10 @@ use crate::status::ApiError;
 use crate::table;
 
 /// How long a watch lasts if the client does not say.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1_800);
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// How often a quiet watch is told how far it is.
-const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+const BOOKMARK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// How long before its end a watch is told how far it is for the last time.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
@@ -38,7 +38,9 @@ pub(crate) async fn watch(cx: &RequestContext) -> Result<Answer, ApiError> {
     let options = ListOptions::parse(&cx.query, true)?;
     let selector = Selector::new(&cx.resource, &options)?;
     let encoder = Encoder::new(cx);
-    let timeout = options.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
+    let timeout = options
+        .timeout_seconds
+        .map_or(DEFAULT_TIMEOUT, Duration::from_secs);
 
     let initial = match (options.send_initial_events, options.revision) {
         (Some(wanted), _) => wanted,
@@ -55,7 +57,9 @@ pub(crate) async fn watch(cx: &RequestContext) -> Result<Answer, ApiError> {
         }
         found.revision
     } else {
-        options.revision.unwrap_or_else(|| cx.cluster.keyspace().revision())
+        options
+            .revision
+            .unwrap_or_else(|| cx.cluster.keyspace().revision())
     };
 
     let prefix = cx.resource.collection_prefix(cx.namespace.as_deref());
@@ -174,15 +178,24 @@ impl Follower {
     /// is, so that it can resume there.
     fn next_wake(&self) -> tokio::time::Instant {
         let now = tokio::time::Instant::now();
-        let last = self.deadline.checked_sub(LAST_BOOKMARK).unwrap_or(self.deadline);
-        if now < last && self.bookmarks { last.min(now + BOOKMARK_INTERVAL) } else { self.deadline }
+        let last = self
+            .deadline
+            .checked_sub(LAST_BOOKMARK)
+            .unwrap_or(self.deadline);
+        if now < last && self.bookmarks {
+            last.min(now + BOOKMARK_INTERVAL)
+        } else {
+            self.deadline
+        }
     }
 
     /// Takes along what is there already, so that a burst is one write.
     fn drain(&mut self, lines: &mut Vec<u8>) {
         const ENOUGH: usize = 64 * 1024;
         while lines.len() < ENOUGH {
-            let Some(event) = self.source.as_mut().and_then(try_next) else { return };
+            let Some(event) = self.source.as_mut().and_then(try_next) else {
+                return;
+            };
             match event {
                 Ok(event) => self.encode(&event, lines),
                 Err(error) => {
@@ -273,8 +286,16 @@ impl Encoder {
             Shape::Metadata => table::partial_metadata(&value),
             Shape::Table => {
                 let metadata = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
-                let writer = Writer { now: self.clock.now(), ..self.writer.clone() };
-                table::of_objects(&self.resource, std::slice::from_ref(&value), &metadata, &writer)
+                let writer = Writer {
+                    now: self.clock.now(),
+                    ..self.writer.clone()
+                };
+                table::of_objects(
+                    &self.resource,
+                    std::slice::from_ref(&value),
+                    &metadata,
+                    &writer,
+                )
             }
         }
     }

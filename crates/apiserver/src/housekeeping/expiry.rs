@@ -61,11 +61,16 @@ impl Expiry {
 
 /// Removes an expired event.
 pub(super) async fn remove(cluster: &Cluster, key: &str) {
-    let Some(entry) = cluster.keyspace().get(key) else { return };
+    let Some(entry) = cluster.keyspace().get(key) else {
+        return;
+    };
     let draft = Draft::new(&entry.value.to_untyped_value());
     let expected = Expected::Revision(entry.modified);
     // If it was written meanwhile it is not expired, and will be noticed again.
-    let _ = cluster.keyspace().delete(key, expected, move |revision| draft.finish(revision)).await;
+    let _ = cluster
+        .keyspace()
+        .delete(key, expected, move |revision| draft.finish(revision))
+        .await;
 }
 
 #[cfg(test)]
@@ -81,7 +86,7 @@ mod tests {
         expiry.notice(&key, true, start);
         expiry.notice(&"core/pods/default/p".into(), true, start);
         expiry.notice(&key, true, minutes(30));
-        assert_eq!(expiry.next(start), Some(Duration::from_secs(3_600)));
+        assert_eq!(expiry.next(start), Some(Duration::from_hours(1)));
         assert!(expiry.due(minutes(60)).is_empty());
         assert_eq!(expiry.due(minutes(90)), [key]);
         assert_eq!(expiry.next(minutes(90)), None);

@@ -47,7 +47,10 @@ impl Graph {
                 self.forget(&owner.uid, key);
             }
             for owner in &new {
-                self.dependents.entry(owner.uid.clone()).or_default().insert(key.clone());
+                self.dependents
+                    .entry(owner.uid.clone())
+                    .or_default()
+                    .insert(key.clone());
             }
             if !new.is_empty() {
                 todo.insert(key.clone());
@@ -65,7 +68,12 @@ impl Graph {
 
     /// The keys of the objects that `uid` owns.
     fn of(&self, uid: &str) -> Vec<Arc<str>> {
-        self.dependents.get(uid).into_iter().flatten().cloned().collect()
+        self.dependents
+            .get(uid)
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect()
     }
 
     fn forget(&mut self, uid: &str, key: &Arc<str>) {
@@ -98,8 +106,12 @@ pub(super) async fn collect(
     key: &Arc<str>,
     todo: &mut BTreeSet<Arc<str>>,
 ) {
-    let Some(entry) = cluster.keyspace().get(key) else { return };
-    let Some(resource) = resource_of(cluster, key) else { return };
+    let Some(entry) = cluster.keyspace().get(key) else {
+        return;
+    };
+    let Some(resource) = resource_of(cluster, key) else {
+        return;
+    };
     let object = entry.value;
     let result = if object.facts.deleting {
         let value = object.to_untyped_value();
@@ -155,7 +167,11 @@ async fn follow_owners(
             .filter(|(_, standing)| *standing != Standing::Solid)
             .map(|(owner, _)| &*owner.uid)
             .collect();
-        return if gone.is_empty() { Ok(()) } else { remove_owners(&cx, &gone).await };
+        return if gone.is_empty() {
+            Ok(())
+        } else {
+            remove_owners(&cx, &gone).await
+        };
     }
     let has_dependents = !graph.of(&object.facts.uid).is_empty();
     let propagation = if any(Standing::Waiting) && has_dependents {
@@ -172,16 +188,24 @@ async fn follow_owners(
     // An owner that waits may go on.
     todo.extend(standings.iter().filter_map(|(owner, standing)| {
         let waits = *standing == Standing::Waiting;
-        waits.then(|| owner_key(cluster, owner, namespace)).flatten()
+        waits
+            .then(|| owner_key(cluster, owner, namespace))
+            .flatten()
     }));
     Ok(())
 }
 
 /// The keys of the owners of an object, some of which may wait for it to go.
 pub(super) fn owner_keys(cluster: &Cluster, key: &str, facts: &Facts) -> Vec<Arc<str>> {
-    let Some(resource) = resource_of(cluster, key) else { return Vec::new() };
+    let Some(resource) = resource_of(cluster, key) else {
+        return Vec::new();
+    };
     let (namespace, _) = resource.split_key(key);
-    facts.owners.iter().filter_map(|owner| owner_key(cluster, owner, namespace)).collect()
+    facts
+        .owners
+        .iter()
+        .filter_map(|owner| owner_key(cluster, owner, namespace))
+        .collect()
 }
 
 fn owner_key(cluster: &Cluster, owner: &Owner, namespace: Option<&str>) -> Option<Arc<str>> {
@@ -195,12 +219,18 @@ fn owner_key(cluster: &Cluster, owner: &Owner, namespace: Option<&str>) -> Optio
 }
 
 fn standing(cluster: &Cluster, owner: &Owner, namespace: Option<&str>) -> Standing {
-    let Some(key) = owner_key(cluster, owner, namespace) else { return Standing::Unknown };
+    let Some(key) = owner_key(cluster, owner, namespace) else {
+        return Standing::Unknown;
+    };
     match cluster.keyspace().get(&key) {
         Some(entry) if entry.value.facts.uid == owner.uid => {
             let waiting = entry.value.facts.deleting
                 && metadata::finalizers(&entry.value.to_untyped_value()).contains(&FOREGROUND);
-            if waiting { Standing::Waiting } else { Standing::Solid }
+            if waiting {
+                Standing::Waiting
+            } else {
+                Standing::Solid
+            }
         }
         _ => Standing::Absent,
     }
@@ -210,7 +240,10 @@ fn standing(cluster: &Cluster, owner: &Owner, namespace: Option<&str>) -> Standi
 async fn remove_owners(cx: &RequestContext, uids: &[&str]) -> Result<(), ApiError> {
     change(cx, Part::Whole, &WriteOptions::default(), |live| {
         let mut object = live.clone();
-        let owners = live["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+        let owners = live["metadata"]["ownerReferences"]
+            .as_array()
+            .into_iter()
+            .flatten();
         let kept: Vec<&Value> = owners
             .filter(|owner| !owner["uid"].as_str().is_some_and(|uid| uids.contains(&uid)))
             .collect();
@@ -219,7 +252,10 @@ async fn remove_owners(cx: &RequestContext, uids: &[&str]) -> Result<(), ApiErro
         } else {
             object["metadata"]["ownerReferences"] = json!(kept);
         }
-        Ok(Proposal { object, ownership: Ownership::Update(CONTROLLER.into()) })
+        Ok(Proposal {
+            object,
+            ownership: Ownership::Update(CONTROLLER.into()),
+        })
     })
     .await
     .map(drop)
@@ -234,7 +270,9 @@ async fn release_dependents(
     object: &StoredObject,
 ) -> Result<(), ApiError> {
     for dependent in graph.of(&object.facts.uid) {
-        let Some(resource) = resource_of(cluster, &dependent) else { continue };
+        let Some(resource) = resource_of(cluster, &dependent) else {
+            continue;
+        };
         let cx = RequestContext::internal(cluster, &resource, &dependent, CONTROLLER);
         match remove_owners(&cx, &[&object.facts.uid]).await {
             Err(error) if error.reason != "NotFound" => return Err(error),
@@ -255,7 +293,9 @@ async fn wait_for_dependents(
 ) -> Result<(), ApiError> {
     let mut blocked = false;
     for dependent in graph.of(&object.facts.uid) {
-        let Some(entry) = cluster.keyspace().get(&dependent) else { continue };
+        let Some(entry) = cluster.keyspace().get(&dependent) else {
+            continue;
+        };
         blocked |= entry
             .value
             .facts
@@ -266,7 +306,11 @@ async fn wait_for_dependents(
             todo.insert(dependent);
         }
     }
-    if blocked { Ok(()) } else { remove_finalizer(cluster, resource, key, FOREGROUND).await }
+    if blocked {
+        Ok(())
+    } else {
+        remove_finalizer(cluster, resource, key, FOREGROUND).await
+    }
 }
 
 async fn remove_finalizer(
@@ -278,14 +322,19 @@ async fn remove_finalizer(
     let cx = RequestContext::internal(cluster, resource, key, CONTROLLER);
     change(&cx, Part::Whole, &WriteOptions::default(), |live| {
         let mut object = live.clone();
-        let kept: Vec<&str> =
-            metadata::finalizers(live).into_iter().filter(|name| *name != finalizer).collect();
+        let kept: Vec<&str> = metadata::finalizers(live)
+            .into_iter()
+            .filter(|name| *name != finalizer)
+            .collect();
         if kept.is_empty() {
             metadata::of(&mut object).remove("finalizers");
         } else {
             object["metadata"]["finalizers"] = json!(kept);
         }
-        Ok(Proposal { object, ownership: Ownership::Update(CONTROLLER.into()) })
+        Ok(Proposal {
+            object,
+            ownership: Ownership::Update(CONTROLLER.into()),
+        })
     })
     .await
     .map(drop)

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::context::RequestContext;
-use crate::handler::delete::{delete_object, Outcome};
+use crate::handler::delete::{Outcome, delete_object};
 use crate::handler::update::{Proposal, change};
 use crate::ownership::Ownership;
 use crate::params::{DeleteOptions, WriteOptions};
@@ -18,19 +18,28 @@ const PREFIX: &str = "core/namespaces/";
 
 /// The key of the namespace that an object was in, if that is being deleted.
 pub(super) fn of_key(cluster: &Cluster, key: &str) -> Option<Arc<str>> {
-    let namespace = key.splitn(4, '/').nth(2).filter(|_| key.matches('/').count() == 3)?;
+    let namespace = key
+        .split('/')
+        .nth(2)
+        .filter(|_| key.matches('/').count() == 3)?;
     let entry = cluster.keyspace().get(&format!("{PREFIX}{namespace}"))?;
     entry.value.facts.deleting.then_some(entry.key)
 }
 
 /// Removes the contents of a deleted namespace, and the namespace once it is empty.
 pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
-    let Some(entry) = cluster.keyspace().get(key).filter(|entry| entry.value.facts.deleting) else {
+    let Some(entry) = cluster
+        .keyspace()
+        .get(key)
+        .filter(|entry| entry.value.facts.deleting)
+    else {
         return;
     };
     let namespace = key.strip_prefix(PREFIX).unwrap_or(key);
     let held = remove_contents(cluster, namespace).await;
-    let Some(resource) = cluster.resources().find("", "v1", "namespaces").cloned() else { return };
+    let Some(resource) = cluster.resources().find("", "v1", "namespaces").cloned() else {
+        return;
+    };
     let cx = RequestContext::internal(cluster, &resource, &entry.key, CONTROLLER);
     let options = WriteOptions::default();
     let result = change(&cx, Part::Whole, &options, |live| {
@@ -40,7 +49,10 @@ pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
         } else {
             object["status"]["conditions"] = conditions(live, &held, &cx);
         }
-        Ok(Proposal { object, ownership: Ownership::Recorded })
+        Ok(Proposal {
+            object,
+            ownership: Ownership::Recorded,
+        })
     })
     .await;
     if let Err(error) = result
@@ -62,11 +74,21 @@ async fn remove_contents(cluster: &Arc<Cluster>, namespace: &str) -> Vec<Held> {
     let resources = cluster.resources();
     for resource in resources.stored().filter(|resource| resource.namespaced) {
         let prefix = resource.collection_prefix(Some(namespace));
-        let range = Range { prefix: &prefix, start_after: None, limit: None, at: None };
-        let Ok(page) = cluster.keyspace().range(range) else { continue };
+        let range = Range {
+            prefix: &prefix,
+            start_after: None,
+            limit: None,
+            at: None,
+        };
+        let Ok(page) = cluster.keyspace().range(range) else {
+            continue;
+        };
         for entry in page.entries {
             let cx = RequestContext::internal(cluster, resource, &entry.key, CONTROLLER);
-            let options = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
+            let options = DeleteOptions {
+                grace_period_seconds: Some(0),
+                ..DeleteOptions::default()
+            };
             match delete_object(&cx, &options).await {
                 Ok(Outcome::Marked(object)) => held.push(Held {
                     resource: resource.subject().to_string(),
@@ -106,11 +128,22 @@ fn conditions(live: &Value, held: &[Held], cx: &RequestContext) -> Value {
             .collect();
         parts.join(", ")
     };
-    let resources = count(held.iter().map(|held| held.resource.as_str()).collect(), "has");
-    let finalizers =
-        count(held.iter().flat_map(|held| &held.finalizers).map(String::as_str).collect(), "in");
+    let resources = count(
+        held.iter().map(|held| held.resource.as_str()).collect(),
+        "has",
+    );
+    let finalizers = count(
+        held.iter()
+            .flat_map(|held| &held.finalizers)
+            .map(String::as_str)
+            .collect(),
+        "in",
+    );
     let condition = |kind: &str, reason: &str, message: String| {
-        let before = live["status"]["conditions"].as_array().into_iter().flatten();
+        let before = live["status"]["conditions"]
+            .as_array()
+            .into_iter()
+            .flatten();
         let since = before
             .filter(|found| found["type"] == *kind)
             .map(|found| found["lastTransitionTime"].clone())

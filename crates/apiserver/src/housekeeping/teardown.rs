@@ -21,13 +21,19 @@ const CONTROLLER: &str = "customresourcedefinition-controller";
 pub(super) fn definition_of_key(cluster: &Cluster, key: &str) -> Option<Arc<str>> {
     let mut parts = key.split('/');
     let (group, plural) = (parts.next()?, parts.next()?);
-    let entry = cluster.keyspace().get(&format!("{PREFIX}{plural}.{group}"))?;
+    let entry = cluster
+        .keyspace()
+        .get(&format!("{PREFIX}{plural}.{group}"))?;
     entry.value.facts.deleting.then_some(entry.key)
 }
 
 /// Removes the objects of a deleted definition, and the definition once there are none.
 pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
-    let Some(entry) = cluster.keyspace().get(key).filter(|entry| entry.value.facts.deleting) else {
+    let Some(entry) = cluster
+        .keyspace()
+        .get(key)
+        .filter(|entry| entry.value.facts.deleting)
+    else {
         return;
     };
     let definition = entry.value.to_untyped_value();
@@ -43,10 +49,15 @@ pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
     let cx = RequestContext::internal(cluster, resource, &entry.key, CONTROLLER);
     let result = change(&cx, Part::Whole, &WriteOptions::default(), |live| {
         let mut object = live.clone();
-        let kept: Vec<&str> =
-            metadata::finalizers(live).into_iter().filter(|name| *name != CLEANUP).collect();
+        let kept: Vec<&str> = metadata::finalizers(live)
+            .into_iter()
+            .filter(|name| *name != CLEANUP)
+            .collect();
         object["metadata"]["finalizers"] = json!(kept);
-        Ok(Proposal { object, ownership: Ownership::Recorded })
+        Ok(Proposal {
+            object,
+            ownership: Ownership::Recorded,
+        })
     })
     .await;
     if let Err(error) = result
@@ -59,8 +70,10 @@ pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
 /// Deletes all objects of a definition; returns how many wait for their finalizers.
 async fn remove_objects(cluster: &Arc<Cluster>, definition: &Value) -> usize {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let (group, plural) =
-        (text(&definition["spec"]["group"]), text(&definition["spec"]["names"]["plural"]));
+    let (group, plural) = (
+        text(&definition["spec"]["group"]),
+        text(&definition["spec"]["names"]["plural"]),
+    );
     let resources = cluster.resources();
     let Some(resource) = resources
         .custom()
@@ -69,14 +82,22 @@ async fn remove_objects(cluster: &Arc<Cluster>, definition: &Value) -> usize {
     else {
         return 0;
     };
-    let range = Range { prefix: &resource.prefix, start_after: None, limit: None, at: None };
-    let Ok(page) = cluster.keyspace().range(range) else { return 0 };
+    let range = Range {
+        prefix: &resource.prefix,
+        start_after: None,
+        limit: None,
+        at: None,
+    };
+    let Ok(page) = cluster.keyspace().range(range) else {
+        return 0;
+    };
     let mut left = 0;
     for entry in page.entries {
         let cx = RequestContext::internal(cluster, resource, &entry.key, CONTROLLER);
-        match delete_object(&cx, &DeleteOptions::default()).await {
-            Ok(crate::handler::delete::Outcome::Marked(_)) => left += 1,
-            _ => {}
+        if let Ok(crate::handler::delete::Outcome::Marked(_)) =
+            delete_object(&cx, &DeleteOptions::default()).await
+        {
+            left += 1;
         }
     }
     left

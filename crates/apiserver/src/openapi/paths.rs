@@ -17,8 +17,11 @@ pub(super) fn add(resource: &Resource, paths: &mut Map<String, Value>) {
     } else {
         format!("{root}/{}", resource.plural)
     };
-    let on_collection =
-        [("get", Verb::List), ("post", Verb::Create), ("delete", Verb::DeleteCollection)];
+    let on_collection = [
+        ("get", Verb::List),
+        ("post", Verb::Create),
+        ("delete", Verb::DeleteCollection),
+    ];
     let on_item = [
         ("get", Verb::Get),
         ("put", Verb::Update),

@@ -28,7 +28,13 @@ impl Http {
     }
 
     /// Sends a request and returns status code and body.
-    pub async fn send(&self, method: &str, path: &str, content_type: &str, body: Value) -> (u16, Value) {
+    pub async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        content_type: &str,
+        body: Value,
+    ) -> (u16, Value) {
         let response = self.respond(method, path, content_type, body).await;
         let code = response.status().as_u16();
         let bytes = response.into_body().collect().await.unwrap().to_bytes();
@@ -47,7 +53,11 @@ impl Http {
             only_cluster: Some(HUB.into()),
             in_process: true,
         };
-        let bytes = if body.is_null() { Bytes::new() } else { body.to_string().into() };
+        let bytes = if body.is_null() {
+            Bytes::new()
+        } else {
+            body.to_string().into()
+        };
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -72,7 +82,13 @@ impl Http {
     }
 
     #[track_caller]
-    fn done(&self, method: &str, path: &str, kind: &str, body: Value) -> impl Future<Output = Value> {
+    fn done(
+        &self,
+        method: &str,
+        path: &str,
+        kind: &str,
+        body: Value,
+    ) -> impl Future<Output = Value> {
         let place = std::panic::Location::caller();
         async move {
             let (code, answer) = self.send(method, path, kind, body).await;
@@ -86,11 +102,16 @@ impl Http {
         let response = self.respond("GET", path, "", Value::Null).await;
         assert_eq!(response.status(), 200, "{path}");
         let bytes = response.into_body().collect().await.unwrap().to_bytes();
-        let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let lines = bytes
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty());
         lines
             .map(|line| {
                 let event: Value = serde_json::from_slice(line).unwrap();
-                (event["type"].as_str().unwrap().to_owned(), event["object"].clone())
+                (
+                    event["type"].as_str().unwrap().to_owned(),
+                    event["object"].clone(),
+                )
             })
             .collect()
     }

@@ -1,13 +1,19 @@
 //! A server in this process, with clients that come over TLS or without a socket.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test file uses its own part"
+)]
 
 pub mod http;
 
 use std::sync::Arc;
 
 use base64::Engine as _;
-use bellwether_apiserver::{ApiServer, Authority, Clock, HUB, Identity, StoredObject, serve, tls_config};
+use bellwether_apiserver::{
+    ApiServer, Authority, Clock, HUB, Identity, StoredObject, serve, tls_config,
+};
 use bellwether_store::{Options, Store};
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, NamedAuthInfo};
 use tokio::net::TcpListener;
@@ -30,14 +36,25 @@ impl TestServer {
         let authority = Authority::generate(clock.now()).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let bound = listener.local_addr().unwrap();
-        let certificate = authority.issue_server(&["localhost"], &[bound.ip()], clock.now()).unwrap();
+        let certificate = authority
+            .issue_server(&["localhost"], &[bound.ip()], clock.now())
+            .unwrap();
         let config = tls_config(&authority, &certificate).unwrap();
         let server = ApiServer::new(store, clock);
         for name in [HUB, "cluster1"] {
             server.add_cluster(name).await.unwrap();
         }
-        tokio::spawn(serve(server.clone(), listener, config, std::future::pending()));
-        Self { server, authority, address: format!("https://{bound}") }
+        tokio::spawn(serve(
+            server.clone(),
+            listener,
+            config,
+            std::future::pending(),
+        ));
+        Self {
+            server,
+            authority,
+            address: format!("https://{bound}"),
+        }
     }
 
     /// A client in this process with all rights.
@@ -46,8 +63,16 @@ impl TestServer {
     }
 
     /// A client over TLS, with a certificate that is good for `certified`.
-    pub async fn remote(&self, cluster: &str, identity: &Identity, certified: &str) -> kube::Client {
-        let user = self.authority.issue_client(identity, certified, Clock::system().now()).unwrap();
+    pub async fn remote(
+        &self,
+        cluster: &str,
+        identity: &Identity,
+        certified: &str,
+    ) -> kube::Client {
+        let user = self
+            .authority
+            .issue_client(identity, certified, Clock::system().now())
+            .unwrap();
         let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
         let kubeconfig = serde_json::json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "x",
@@ -59,19 +84,27 @@ impl TestServer {
             "users": [],
         });
         let mut kubeconfig: Kubeconfig = serde_json::from_value(kubeconfig).unwrap();
-        let mut auth = AuthInfo::default();
-        auth.client_certificate_data = Some(encode(&user.certificate));
-        auth.client_key_data = Some(encode(&user.key).into());
-        kubeconfig.auth_infos =
-            vec![NamedAuthInfo { name: "x".into(), auth_info: Some(auth), ..NamedAuthInfo::default() }];
+        let auth = AuthInfo {
+            client_certificate_data: Some(encode(&user.certificate)),
+            client_key_data: Some(encode(&user.key).into()),
+            ..AuthInfo::default()
+        };
+        kubeconfig.auth_infos = vec![NamedAuthInfo {
+            name: "x".into(),
+            auth_info: Some(auth),
+            ..NamedAuthInfo::default()
+        }];
         let options = KubeConfigOptions::default();
-        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
+            .await
+            .unwrap();
         kube::Client::try_from(config).unwrap()
     }
 
     /// An administrator over TLS.
     pub async fn remote_admin(&self, cluster: &str) -> kube::Client {
-        self.remote(cluster, &Identity::administrator("test"), cluster).await
+        self.remote(cluster, &Identity::administrator("test"), cluster)
+            .await
     }
 }
 
@@ -86,7 +119,10 @@ where
         if let Some(value) = found().await {
             return value;
         }
-        assert!(tokio::time::Instant::now() < deadline, "{what} did not happen");
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "{what} did not happen"
+        );
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
 }

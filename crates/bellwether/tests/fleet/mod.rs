@@ -64,7 +64,11 @@ impl Fleet {
             .output()
             .unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (output.status.success(), text(&output.stdout), text(&output.stderr))
+        (
+            output.status.success(),
+            text(&output.stdout),
+            text(&output.stderr),
+        )
     }
 }
 
@@ -76,7 +80,9 @@ fn spawn(directory: &Path) -> Child {
         .spawn()
         .unwrap();
     let lines = BufReader::new(process.stdout.take().unwrap()).lines();
-    let ready = lines.map_while(Result::ok).any(|line| line.contains("Everything is up"));
+    let ready = lines
+        .map_while(Result::ok)
+        .any(|line| line.contains("Everything is up"));
     assert!(ready, "bellwether up ended before it was ready");
     process
 }
