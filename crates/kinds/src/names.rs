@@ -11,8 +11,6 @@ use crate::NameRule;
 const LABEL_LENGTH: usize = 63;
 /// The longest DNS subdomain.
 const SUBDOMAIN_LENGTH: usize = 253;
-/// Room that is kept for what the server appends to a `generateName`.
-const GENERATED_SUFFIX_LENGTH: usize = 5;
 
 const LABEL_1123: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const SUBDOMAIN_1123: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
@@ -40,18 +38,6 @@ pub fn object_name(rule: NameRule, name: &str, prefix: bool) -> Vec<String> {
         NameRule::Label1035 => label_1035(name),
         NameRule::PathSegment => path_segment(name, prefix),
     }
-}
-
-/// The name that a `generateName` and a random suffix make.
-pub fn generated_name(prefix: &str, suffix: &str) -> String {
-    let mut room = LABEL_LENGTH - GENERATED_SUFFIX_LENGTH;
-    if prefix.len() <= room {
-        return format!("{prefix}{suffix}");
-    }
-    while !prefix.is_char_boundary(room) {
-        room -= 1;
-    }
-    format!("{}{suffix}", &prefix[..room])
 }
 
 /// A dash at the end of a prefix is fine, since something will follow it.
@@ -333,13 +319,6 @@ mod tests {
         assert!(object_name(NameRule::Subdomain, "web-", true).is_empty());
         assert!(!object_name(NameRule::Subdomain, "web-", false).is_empty());
         assert!(!object_name(NameRule::Subdomain, "-", true).is_empty());
-    }
-
-    #[test]
-    fn a_long_prefix_leaves_room_for_the_suffix() {
-        assert_eq!(generated_name("web-", "x7k2p"), "web-x7k2p");
-        assert_eq!(generated_name(&"a".repeat(80), "x7k2p").len(), 63);
-        assert!(generated_name(&"ä".repeat(40), "x7k2p").ends_with("x7k2p"));
     }
 
     #[test]

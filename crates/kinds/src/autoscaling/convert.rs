@@ -156,7 +156,73 @@ fn annotate(object: &mut Value, name: &str, value: &Value) {
         return;
     }
     if let Some(annotations) = self::object(object, &["metadata", "annotations"]) {
-        annotations.insert(name.to_owned(), value.to_string().into());
+        annotations.insert(name.to_owned(), ordered(value, NESTING).into());
+    }
+}
+
+/// Names in annotations, in the order in which Go declares them.
+const ORDER: &[&str] = &[
+    "type",
+    "kind",
+    "name",
+    "apiVersion",
+    "status",
+    "lastTransitionTime",
+    "reason",
+    "message",
+    "target",
+    "metricName",
+    "metricSelector",
+    "targetAverageUtilization",
+    "targetValue",
+    "targetAverageValue",
+    "currentAverageUtilization",
+    "currentValue",
+    "currentAverageValue",
+    "selector",
+    "averageValue",
+    "container",
+    "ScaleUp",
+    "ScaleDown",
+    "StabilizationWindowSeconds",
+    "SelectPolicy",
+    "Policies",
+    "Type",
+    "Value",
+    "PeriodSeconds",
+];
+/// How deep annotations are written in that order; deeper there are only labels.
+const NESTING: usize = 6;
+
+/// JSON text with the fields in the order of [`ORDER`], then by name.
+fn ordered(value: &Value, depth: usize) -> String {
+    let rank = |name: &str| {
+        ORDER
+            .iter()
+            .position(|known| *known == name)
+            .unwrap_or(ORDER.len())
+    };
+    match value {
+        Value::Object(fields) if depth > 0 => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(name, _)| rank(name));
+            let fields: Vec<_> = fields
+                .into_iter()
+                .map(|(name, value)| {
+                    format!(
+                        "{}:{}",
+                        Value::from(name.as_str()),
+                        ordered(value, depth - 1)
+                    )
+                })
+                .collect();
+            format!("{{{}}}", fields.join(","))
+        }
+        Value::Array(items) if depth > 0 => {
+            let items: Vec<_> = items.iter().map(|item| ordered(item, depth - 1)).collect();
+            format!("[{}]", items.join(","))
+        }
+        other => other.to_string(),
     }
 }
 
