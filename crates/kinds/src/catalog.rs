@@ -15,7 +15,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use crate::Resource;
-use crate::facts::{self, FieldFacts, ListFact, Presence, TypeFacts};
+use crate::facts::{self, FieldFacts, ListFact, Presence};
 
 /// OpenAPI name of quantities such as `500m`.
 pub(crate) const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
