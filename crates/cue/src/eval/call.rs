@@ -191,10 +191,7 @@ impl Evaluator {
             return Ok(atom);
         }
         let composite = match value {
-            Val::Node(node) => {
-                let slot = self.node(*node);
-                slot.has_struct || slot.list.is_some()
-            }
+            Val::Node(node) => self.node(*node).is_composite(),
             _ => true,
         };
         if !composite {
@@ -378,7 +375,7 @@ impl Evaluator {
             if let Some(list) = slot.list {
                 return count(list.length);
             }
-            if slot.has_struct {
+            if slot.is_composite() {
                 let regular = slot.arcs.iter().filter(|(label, arc)| {
                     label.is_regular() && self.node(*arc).arc == ArcKind::Member
                 });

@@ -120,9 +120,8 @@ impl Evaluator {
             return Err(error);
         }
         let slot = self.node(node);
-        let composite = matches!(slot.base, Base::Struct | Base::List)
-            || slot.has_struct
-            || slot.list.is_some();
+        let composite =
+            slot.is_composite() || slot.has_struct && matches!(slot.base, Base::Unset);
         if !composite {
             let text = self.program.text(source).to_owned();
             let kind = slot.scalar.kind;

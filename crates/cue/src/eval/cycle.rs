@@ -14,7 +14,7 @@ use crate::token::Pos;
 
 /// Cyclic references followed in a row. Data that feeds a recursive schema does not count, so
 /// this only bounds computed recursion.
-const MAX_ROUNDS: u8 = 8;
+const MAX_ROUNDS: u8 = 3;
 
 /// One followed reference; a linked list through `next`, zero ends it.
 #[derive(Debug, Clone, Copy)]

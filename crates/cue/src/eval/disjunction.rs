@@ -470,6 +470,11 @@ impl Evaluator {
         slot.closed_once = closed_once;
         let saved = std::mem::replace(&mut self.node_mut(owner).disjunct, node);
         self.settle(node, true);
+        if let Some(error) = self.quick_conflict(node, 0) {
+            errors.push(error);
+            self.node_mut(owner).disjunct = saved;
+            return;
+        }
         let branching = self.node(node).disjunctions.first().copied();
         let failed = self.node(node).error.is_some_and(|e| !self.error(e).code.is_temporary());
         match branching {

@@ -113,7 +113,7 @@ impl Evaluator {
         }
         let Val::Node(node) = &value else { return Ok(value) };
         let slot = self.node(*node);
-        if matches!(slot.base, Base::Struct | Base::List) || slot.has_struct || slot.list.is_some() {
+        if slot.is_composite() {
             return Ok(value);
         }
         let pending = slot.status < Status::Settled;
@@ -188,8 +188,7 @@ impl Evaluator {
             if !self.error(error).code.is_temporary() {
                 return Ok(false);
             }
-            let composite = slot.has_struct || slot.list.is_some();
-            if !composite {
+            if !slot.is_composite() {
                 return self.exists_error(expr, env, error);
             }
         }
@@ -198,9 +197,8 @@ impl Evaluator {
                 return Ok(false);
             }
         }
-        let composite = matches!(slot.base, Base::Struct | Base::List)
-            || slot.has_struct
-            || slot.list.is_some();
+        let composite =
+            slot.is_composite() || slot.has_struct && matches!(slot.base, Base::Unset);
         if slot.scalar.atom.is_none() && !composite && slot.status < Status::Settled && !self.forced {
             let text = self.program.text(expr).to_owned();
             return Err(self.pending_error(Code::Cycle, pos, format!("cycle with field: {text}")));

@@ -8,7 +8,7 @@ use super::error::ErrId;
 use super::scalar::Scalar;
 use super::task::Task;
 use super::{EnvId, close};
-use crate::ir::{ArcKind, ExprId, MetaId, StructId};
+use crate::ir::{ArcKind, Callee, ExprId, MetaId, StructId};
 use crate::label::Label;
 
 /// Index of a node in the arena.
@@ -211,6 +211,8 @@ pub(crate) struct Node {
     pub(crate) notify: Vec<Receiver>,
     pub(crate) error: Option<ErrId>,
     pub(crate) child_error: Option<ErrId>,
+    /// The function this node is, when it is used as a value.
+    pub(crate) function: Option<Callee>,
     /// The node this one is the same as, by reference.
     pub(crate) shared: NodeId,
     /// The conjunct that made it shared, to undo it.
@@ -272,6 +274,7 @@ impl Node {
             notify: Vec::new(),
             error: None,
             child_error: None,
+            function: None,
             shared: NodeId::NONE,
             shared_by: None,
             disjunct: NodeId::NONE,
@@ -300,6 +303,15 @@ impl Node {
             has_ancestor_cycle: false,
             has_non_cycle: false,
             has_non_cyclic: false,
+        }
+    }
+
+    /// Whether the value is a struct or list, as far as is known.
+    pub(crate) fn is_composite(&self) -> bool {
+        match self.base {
+            Base::Struct | Base::List => true,
+            Base::Unset | Base::Error(_) => self.is_struct || self.list.is_some(),
+            Base::Scalar | Base::Disjunction(_) => false,
         }
     }
 

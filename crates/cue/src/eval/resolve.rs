@@ -422,7 +422,10 @@ impl Evaluator {
                 return Err(error);
             }
         }
-        Ok(Val::Node(node))
+        match self.node(node).function {
+            Some(callee) => Ok(Val::Function(callee)),
+            None => Ok(Val::Node(node)),
+        }
     }
 
     /// The error that keeps a node from having a value: its own or that of a blocked task.

@@ -202,8 +202,8 @@ impl Evaluator {
                 Ok(())
             }
             _ => {
-                let name = callee_name(callee);
-                Err(self.error_at(Code::Eval, pos, format!("function {name} used as value")))
+                self.node_mut(node).function = Some(callee);
+                Ok(())
             }
         }
     }
