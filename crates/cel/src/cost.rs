@@ -224,12 +224,6 @@ impl CallCost {
             }
         }
     }
-
-    /// What the call cost if an argument failed: every size counts as one.
-    pub(crate) fn of_failure(self, arguments: usize) -> u64 {
-        const NOTHING: [Value<'static>; 2] = [Value::Null, Value::Null];
-        self.runtime(NOTHING.get(..arguments).unwrap_or(&NOTHING), None)
-    }
 }
 
 /// The cost of `==`; a failed operand counts as one.

@@ -10,7 +10,7 @@ use crate::declaration::{Function, Implementation, Outcome, Overload};
 use crate::error::EvalError;
 use crate::plan::{Call, Node, Slot, unsupported_key};
 use crate::program::Globals;
-use crate::value::{Key, List, Map, Text, Value, display, equal};
+use crate::value::{Key, List, MAX_STEPS, Map, Text, Value, display, equal, equal_within, fits};
 use crate::vars::Vars;
 
 /// One evaluation in progress.
@@ -23,11 +23,13 @@ pub(crate) struct Evaluator<'a, 'v> {
     limit: u64,
     /// Bytes of text made so far.
     made: usize,
+    /// Steps that comparisons may still take.
+    steps: u32,
 }
 
-/// Most bytes of text one evaluation may make. Adding texts of open type costs one whatever
+/// Most bytes of text one evaluation may make, and most that its result may take written out. Adding texts of open type costs one whatever
 /// their length, so the cost does not bound it.
-const MAX_MADE_BYTES: usize = 64 * 1024 * 1024;
+const MAX_MADE_BYTES: usize = 32 * 1024 * 1024;
 
 /// A comprehension variable.
 enum Local<'a> {
@@ -51,9 +53,22 @@ impl<'a, 'v> Evaluator<'a, 'v> {
             cost: 0,
             limit,
             made: 0,
+            steps: MAX_STEPS,
         };
         evaluator.slots.resize_with(slots, || Local::Empty);
         evaluator
+    }
+
+    /// Evaluates a whole program. A result that could not be written out is refused, as whoever
+    /// asked for it would try.
+    pub(crate) fn run(&mut self, root: &'a Node) -> Outcome<'a> {
+        let value = self.eval(root)?;
+        let mut bytes = MAX_MADE_BYTES;
+        if fits(&value, &mut bytes) {
+            Ok(value)
+        } else {
+            Err(EvalError::CallLimitExceeded)
+        }
     }
 
     fn charge(&mut self, cost: u64) -> Result<(), EvalError> {
@@ -151,14 +166,17 @@ impl<'a, 'v> Evaluator<'a, 'v> {
         let (left, right) = (left?, right?);
         if negated {
             // Unequal is whatever is not known to be equal.
-            return Ok(Value::Bool(!equal(&left, &right).unwrap_or(false)));
+            return match equal_within(&left, &right, &mut self.steps) {
+                Err(error) if error.is_over_budget() => Err(error),
+                outcome => Ok(Value::Bool(!outcome.unwrap_or(false))),
+            };
         }
-        equal(&left, &right).map(Value::Bool)
+        equal_within(&left, &right, &mut self.steps).map(Value::Bool)
     }
 
     fn call(&mut self, call: &'a Call) -> Outcome<'a> {
         match call.arguments.as_slice() {
-            [only] => {
+            [only] if !call.ends_early => {
                 let argument = self.eval(only);
                 if let Err(error) = &argument
                     && error.is_over_budget()
@@ -167,18 +185,31 @@ impl<'a, 'v> Evaluator<'a, 'v> {
                 }
                 self.unary(call, argument)
             }
-            [first, second] => self.binary(call, first, second),
-            nodes => {
-                // With three arguments and more, the first failure ends the call uncharged.
-                let mut arguments = Vec::with_capacity(nodes.len());
-                for node in nodes {
-                    arguments.push(self.eval(node)?);
+            [first, second] if !call.ends_early => self.binary(call, first, second),
+            nodes => self.variadic(call, nodes),
+        }
+    }
+
+    /// A call whose first failing argument ends it.
+    fn variadic(&mut self, call: &'a Call, nodes: &'a [Node]) -> Outcome<'a> {
+        let mut arguments = Vec::with_capacity(nodes.len());
+        for (index, node) in nodes.iter().enumerate() {
+            match self.eval(node) {
+                Ok(value) => arguments.push(value),
+                Err(error) if index + 1 < nodes.len() || error.is_over_budget() => {
+                    return Err(error);
                 }
-                let result = self.invoke(call, &arguments);
-                self.charge(call.cost.runtime(&arguments, result.as_ref().ok()))?;
-                result
+                // All arguments were evaluated, if only to find that the last one fails.
+                Err(error) => {
+                    arguments.push(Value::Null);
+                    self.charge(call.cost.runtime(&arguments, None))?;
+                    return Err(error);
+                }
             }
         }
+        let result = self.invoke(call, &arguments);
+        self.charge(call.cost.runtime(&arguments, result.as_ref().ok()))?;
+        result
     }
 
     fn unary(&mut self, call: &'a Call, argument: Outcome<'a>) -> Outcome<'a> {
@@ -195,7 +226,7 @@ impl<'a, 'v> Evaluator<'a, 'v> {
                 result
             }
             Err(error) => {
-                self.charge(call.cost.of_failure(1))?;
+                self.charge(call.cost.runtime(&[Value::Null], None))?;
                 Err(error)
             }
         }
@@ -218,7 +249,10 @@ impl<'a, 'v> Evaluator<'a, 'v> {
                 result
             }
             (left, right) => {
-                self.charge(call.cost.of_failure(2))?;
+                // What failed counts as of size one, like any value without a size.
+                let sized = |value: &Outcome<'a>| value.as_ref().map_or(Value::Null, Value::clone);
+                let arguments = [sized(&left), sized(&right)];
+                self.charge(call.cost.runtime(&arguments, None))?;
                 left.and(right)
             }
         }
@@ -392,6 +426,26 @@ fn accepts(overload: &Overload, arguments: &[Value<'_>]) -> bool {
             .iter()
             .zip(arguments)
             .all(|(parameter, value)| crate::value::is_instance(value, parameter))
+}
+
+/// The name cel-go's error texts give to a value's type.
+fn go_type(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Null => "types.Null",
+        Value::Bool(_) => "types.Bool",
+        Value::Int(_) => "types.Int",
+        Value::Uint(_) => "types.Uint",
+        Value::Double(_) => "types.Double",
+        Value::String(_) => "types.String",
+        Value::Bytes(_) => "types.Bytes",
+        Value::Timestamp(_) => "types.Timestamp",
+        Value::Duration(_) => "types.Duration",
+        Value::List(_) => "*types.baseList",
+        Value::Map(_) => "*types.baseMap",
+        Value::Optional(_) => "*types.Optional",
+        Value::Type(_) => "*types.Type",
+        other => other.type_name(),
+    }
 }
 
 #[cfg(test)]

@@ -94,6 +94,9 @@ pub(crate) struct Call {
     pub(crate) cost: CallCost,
     /// The compiled pattern, where it is constant.
     pub(crate) pattern: Option<Pattern>,
+    /// Whether the first failing argument ends the call, uncharged. Calls of one or two
+    /// arguments otherwise evaluate both and are charged even so; cel-go does, and costs show it.
+    pub(crate) ends_early: bool,
 }
 
 /// A fold over a list or map.

@@ -106,7 +106,7 @@ impl Program {
     ) -> Result<Value<'a>, EvalError> {
         let inner = &*self.inner;
         let mut evaluator = Evaluator::new(&inner.globals, vars, inner.slots, budget.per_call());
-        let result = evaluator.eval(&inner.root);
+        let result = evaluator.run(&inner.root);
         if !budget.take(evaluator.cost) && !matches!(result, Err(EvalError::CallLimitExceeded)) {
             return Err(EvalError::BudgetExceeded);
         }

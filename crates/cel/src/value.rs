@@ -8,6 +8,7 @@ mod instance;
 mod list;
 mod map;
 mod view;
+mod weight;
 
 use std::fmt;
 use std::ops::Deref;
@@ -24,10 +25,11 @@ use crate::types::{AbstractType, Type};
 
 pub(crate) use compare::compare;
 pub(crate) use convert::{format_double, to_bool, to_double, to_int, to_string, to_uint};
-pub(crate) use equal::equal;
+pub(crate) use equal::{MAX_STEPS, equal, equal_within};
 pub(crate) use format::{display, quote as quoted};
 pub(crate) use instance::is_instance;
 pub(crate) use view::view;
+pub(crate) use weight::fits;
 
 /// A CEL value, possibly borrowing from JSON or from a compiled program.
 #[derive(Debug, Clone)]

@@ -106,6 +106,20 @@ fn lists_and_texts_cannot_grow_without_end() {
 }
 
 #[test]
+fn shared_parts_cannot_be_unfolded_without_end() {
+    let mut tree = "[1]".to_owned();
+    for _ in 0..60 {
+        tree = format!("cel.bind(t, {tree}, [t, t])");
+    }
+    assert_eq!(
+        run(&tree, &json!({})),
+        Some(Err(EvalError::CallLimitExceeded))
+    );
+    let outcome = run(&format!("cel.bind(x, {tree}, x == x)"), &json!({}));
+    assert_eq!(outcome, Some(Err(EvalError::CallLimitExceeded)));
+}
+
+#[test]
 fn adding_long_lists_is_cheap() {
     let numbers: Vec<i64> = (0..100_000).collect();
     let outcome = run(

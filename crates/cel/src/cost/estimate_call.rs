@@ -382,10 +382,10 @@ impl Estimator<'_> {
     }
 }
 
-/// The value of an integer literal; negative ones wrap around, as in cel-go.
+/// The value of an integer literal; negative ones count as zero.
 fn literal_int(expr: &Expr) -> Option<u64> {
     match expr.kind {
-        ExprKind::Literal(Literal::Int(value)) => Some(value.cast_unsigned()),
+        ExprKind::Literal(Literal::Int(value)) => Some(u64::try_from(value).unwrap_or(0)),
         _ => None,
     }
 }

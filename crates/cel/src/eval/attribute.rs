@@ -95,12 +95,20 @@ impl<'a> Evaluator<'a, '_> {
             QualifierKey::Computed(node) => {
                 let key = match node {
                     // An index that is itself a selection is charged once, not twice.
-                    Node::Attribute(attribute) => self.resolve(attribute, false)?,
-                    other => self.eval(other)?,
+                    Node::Attribute(attribute) => self.resolve(attribute, false),
+                    other => self.eval(other),
                 };
-                select_key(value, &key, lenient)
+                key.and_then(|key| {
+                    require_key(&key)?;
+                    select_key(value, &key, lenient)
+                })
             }
         };
+        if let Err(error) = &found
+            && error.is_over_budget()
+        {
+            return found;
+        }
         let uncharged = optional && !test && matches!(found, Ok(None));
         if !uncharged {
             self.charge(1)?;
@@ -143,6 +151,19 @@ fn select_key<'a>(value: &Value<'a>, key: &Value<'a>, lenient: bool) -> Selected
         }
         _ if lenient => Ok(None),
         _ => Err(EvalError::no_such_key(display(key))),
+    }
+}
+
+/// Refuses computed keys of types that cannot be one.
+fn require_key(key: &Value<'_>) -> Result<(), EvalError> {
+    match key {
+        Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_) => {
+            Ok(())
+        }
+        other => Err(EvalError::failed(format!(
+            "invalid qualifier type: {}",
+            super::go_type(other)
+        ))),
     }
 }
 

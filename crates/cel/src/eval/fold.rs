@@ -1,6 +1,6 @@
 //! Folds, which is what every macro over lists and maps becomes.
 
-use super::{Evaluator, Local};
+use super::{Evaluator, Local, go_type};
 use crate::cost::LIST_COST;
 use crate::declaration::Outcome;
 use crate::error::EvalError;
@@ -130,29 +130,17 @@ impl<'a> Evaluator<'a, '_> {
             return Err(error.clone());
         }
         let key = self.eval(key)?;
-        let value = self.eval(value)?;
+        let value = self.eval(value);
+        if let Err(error) = &value
+            && error.is_over_budget()
+        {
+            return value;
+        }
         self.charge(1)?;
+        let value = value?;
         match std::mem::replace(&mut self.slots[slot.0], Local::Empty) {
             Local::Ready(Ok(Value::Map(map))) => map.insert(&key, value).map(Value::Map),
             _ => Err(EvalError::no_such_overload()),
         }
-    }
-}
-
-/// The name cel-go's error texts give to a value's type.
-fn go_type(value: &Value<'_>) -> &'static str {
-    match value {
-        Value::Null => "types.Null",
-        Value::Bool(_) => "types.Bool",
-        Value::Int(_) => "types.Int",
-        Value::Uint(_) => "types.Uint",
-        Value::Double(_) => "types.Double",
-        Value::String(_) => "types.String",
-        Value::Bytes(_) => "types.Bytes",
-        Value::Timestamp(_) => "types.Timestamp",
-        Value::Duration(_) => "types.Duration",
-        Value::Optional(_) => "*types.Optional",
-        Value::Type(_) => "*types.Type",
-        other => other.type_name(),
     }
 }

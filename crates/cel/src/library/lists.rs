@@ -152,7 +152,7 @@ fn sort_by<'a>(values: &List<'a>, keys: &List<'a>) -> Outcome<'a> {
     let Some(first) = keys.first() else {
         return Ok(Value::List(values.clone()));
     };
-    if compare("", first, first).is_err() && !matches!(first, Value::Double(_)) {
+    if require_order(first).is_err() {
         return Err(EvalError::failed("list elements must be comparable"));
     }
     if keys
@@ -232,6 +232,7 @@ pub(super) fn declare_kubernetes(functions: &mut Functions) {
 
 fn is_sorted<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     let values = list(arguments, 0)?.to_vec()?;
+    values.iter().try_for_each(require_order)?;
     for pair in values.windows(2) {
         if compare("isSorted", &pair[0], &pair[1]).is_ok_and(Ordering::is_gt) {
             return Ok(Value::Bool(false));
@@ -240,11 +241,27 @@ fn is_sorted<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::Bool(true))
 }
 
+/// Refuses values that have no order at all.
+fn require_order(value: &Value<'_>) -> Result<(), EvalError> {
+    match value {
+        Value::Bool(_)
+        | Value::Int(_)
+        | Value::Uint(_)
+        | Value::Double(_)
+        | Value::String(_)
+        | Value::Bytes(_)
+        | Value::Timestamp(_)
+        | Value::Duration(_) => Ok(()),
+        _ => Err(EvalError::no_such_overload()),
+    }
+}
+
 /// The first element no other element is beyond; `replace` is the order in which one gives way.
 fn extreme<'a>(list: &List<'a>, name: &str, replace: Ordering) -> Outcome<'a> {
     let mut best: Option<Value<'a>> = None;
     for value in list.iter() {
         let value = value?;
+        require_order(&value)?;
         let better = match &best {
             None => true,
             Some(best) => compare(name, best, &value).is_ok_and(|order| order == replace),

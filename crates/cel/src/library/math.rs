@@ -28,26 +28,44 @@ fn declare_extremes(functions: &mut Functions) {
             |a| pick_from_list(a, "math.@max", Ordering::Less),
         ),
     ];
+    // Where a type is open, the first overload that fits fixes it, so order matters.
+    let numbers = ["double", "int", "uint"];
+    let mixed = [
+        ("int", "uint"),
+        ("int", "double"),
+        ("double", "int"),
+        ("double", "uint"),
+        ("uint", "int"),
+        ("uint", "double"),
+    ];
     for (side, pair, many) in sides {
-        for of in ["double", "int", "uint"] {
+        for of in numbers {
             functions.add(
                 &format!("math_@{side}_{of}"),
                 &format!("math.@{side}({of}) -> {of}"),
                 identity,
             );
+        }
+        for of in numbers {
+            functions.add(
+                &format!("math_@{side}_{of}_{of}"),
+                &format!("math.@{side}({of}, {of}) -> {of}"),
+                pair,
+            );
+        }
+        for (left, right) in mixed {
+            functions.add(
+                &format!("math_@{side}_{left}_{right}"),
+                &format!("math.@{side}({left}, {right}) -> dyn"),
+                pair,
+            );
+        }
+        for of in numbers {
             functions.add(
                 &format!("math_@{side}_list_{of}"),
                 &format!("math.@{side}(list({of})) -> {of}"),
                 many,
             );
-            for other in ["double", "int", "uint"] {
-                let result = if of == other { of } else { "dyn" };
-                functions.add(
-                    &format!("math_@{side}_{of}_{other}"),
-                    &format!("math.@{side}({of}, {other}) -> {result}"),
-                    pair,
-                );
-            }
         }
     }
 }

@@ -150,12 +150,19 @@ impl Planner<'_> {
             _ => None,
         };
         let cost = CallCost::of(&function.name, overload_id);
+        let chosen_late =
+            overload.is_none() && function.singleton.is_none() && function.overloads.len() > 1;
+        let ends_early = arguments.len() > 2
+            || pattern.is_some()
+            || chosen_late
+            || overload_id == Some("string_format");
         Ok(Node::Call(Box::new(Call {
             function: function.clone(),
             overload,
             arguments,
             cost,
             pattern,
+            ends_early,
         })))
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Key, Value, equal, view};
+use super::{Key, Value, equal, equal_within, view};
 use crate::error::EvalError;
 use crate::schema::{ListDecl, ListType};
 
@@ -205,14 +205,14 @@ impl<'a> List<'a> {
     }
 
     /// `self == other`, in any order for lists declared as sets or maps.
-    pub(crate) fn equal(&self, other: &List<'_>) -> Result<bool, EvalError> {
+    pub(crate) fn equal(&self, other: &List<'_>, steps: &mut u32) -> Result<bool, EvalError> {
         if self.len() != other.len() {
             return Ok(false);
         }
         match self.decl.map(|decl| &decl.list_type) {
             None | Some(ListType::Atomic) => {
                 for (left, right) in self.iter().zip(other.iter()) {
-                    if !equal(&left?, &right?)? {
+                    if !equal_within(&left?, &right?, steps)? {
                         return Ok(false);
                     }
                 }
@@ -226,7 +226,7 @@ impl<'a> List<'a> {
                     let Some(at) = index.find(&mine, &value)? else {
                         return Ok(false);
                     };
-                    if *list_type != ListType::Set && !equal(&mine[at], &value)? {
+                    if *list_type != ListType::Set && !equal_within(&mine[at], &value, steps)? {
                         return Ok(false);
                     }
                 }

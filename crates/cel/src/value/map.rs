@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Text, Value, equal, view};
+use super::{Text, Value, equal_within, view};
 use crate::error::EvalError;
 use crate::escaping;
 use crate::schema::DeclType;
@@ -191,18 +191,18 @@ impl<'a> Map<'a> {
     }
 
     /// `self == other`.
-    pub(crate) fn equal(&self, other: &Map<'_>) -> Result<bool, EvalError> {
+    pub(crate) fn equal(&self, other: &Map<'_>, steps: &mut u32) -> Result<bool, EvalError> {
         if self.len() != other.len() {
             return Ok(false);
         }
         if let Map::Declared(entries, decl) = self {
-            return declared_equal(entries, decl, self, other);
+            return declared_equal(entries, decl, (self, other), steps);
         }
         for key in self.keys() {
             let (Some(left), Some(right)) = (self.find(&key)?, other.find(&key)?) else {
                 return Ok(false);
             };
-            if !equal(&left?, &right?)? {
+            if !equal_within(&left?, &right?, steps)? {
                 return Ok(false);
             }
         }
@@ -303,8 +303,8 @@ fn declared_key<'a>(decl: &'a DeclType, key: &'a str) -> Option<Text<'a>> {
 fn declared_equal(
     entries: &serde_json::Map<String, serde_json::Value>,
     decl: &DeclType,
-    this: &Map<'_>,
-    other: &Map<'_>,
+    (this, other): (&Map<'_>, &Map<'_>),
+    steps: &mut u32,
 ) -> Result<bool, EvalError> {
     for (key, json) in entries {
         let declared = declared_key(decl, key);
@@ -312,7 +312,7 @@ fn declared_equal(
             match (this.get_str(&name), other.get_str(&name)) {
                 (None, None) => {}
                 (Some(left), Some(right)) => {
-                    if !equal(&left?, &right?)? {
+                    if !equal_within(&left?, &right?, steps)? {
                         return Ok(false);
                     }
                 }
