@@ -79,7 +79,12 @@ fn render_one(output: &mut String, problem: &Diagnostic, sources: Sources<'_>) {
     let places = places(problem);
     let width = places.iter().map(|place| place.at.line.to_string().len()).max().unwrap_or(1);
     let mut previous: Option<&Location> = None;
-    for place in places.iter().take(PLACE_LIMIT) {
+    let on_same_line = |left: &&Location, right: &&Location| {
+        left.file == right.file && left.at.line == right.at.line
+    };
+    let shown = &places[..places.len().min(PLACE_LIMIT)];
+    for group in shown.chunk_by(on_same_line) {
+        let place = group[0];
         let source = sources.iter().find(|(name, _)| *name == &*place.file).map(|(_, text)| *text);
         let Some(line) = source.and_then(|text| text.lines().nth(line_index(place))) else {
             let _ = writeln!(output, "{:width$}--> {place}", "");
@@ -94,7 +99,7 @@ fn render_one(output: &mut String, problem: &Diagnostic, sources: Sources<'_>) {
         } else {
             let _ = writeln!(output, "{:width$}--> {place}", "");
         }
-        render_line(output, place, line, width);
+        render_line(output, group, line, width);
         previous = Some(place);
     }
     if places.len() > PLACE_LIMIT {
@@ -110,17 +115,27 @@ fn line_index(place: &Location) -> usize {
     (place.at.line as usize).saturating_sub(1)
 }
 
-/// A source line with its number, and a mark under the token at the place.
-fn render_line(output: &mut String, place: &Location, line: &str, width: usize) {
-    let column = (place.at.column as usize).saturating_sub(1);
-    let column = (0..=column.min(line.len())).rev().find(|at| line.is_char_boundary(*at));
-    let (before, rest) = line.split_at(column.unwrap_or(0));
-    // Tabs become one blank each, so that the mark stands below its token.
+/// A source line with its number, and a mark under the token at each place.
+fn render_line(output: &mut String, places: &[&Location], line: &str, width: usize) {
+    // Tabs become one blank each, so that a mark stands below its token.
     let shown = line.replace('\t', " ");
-    let _ = writeln!(output, "{:>width$} | {}", place.at.line, shown.trim_end());
-    let length = token_length(rest).max(1);
-    let indent = before.chars().count();
-    let _ = writeln!(output, "{:width$} | {}{}", "", " ".repeat(indent), "^".repeat(length));
+    let number = places.first().map_or(0, |place| place.at.line);
+    let _ = writeln!(output, "{number:>width$} | {}", shown.trim_end());
+    let mut marks = String::new();
+    let mut filled = 0;
+    for place in places {
+        let column = (place.at.column as usize).saturating_sub(1).min(line.len());
+        let column = (0..=column).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
+        let (before, rest) = line.split_at(column);
+        let start = before.chars().count();
+        let end = start + token_length(rest).max(1);
+        if start >= filled {
+            marks.push_str(&" ".repeat(start - filled));
+        }
+        marks.push_str(&"^".repeat(end.saturating_sub(start.max(filled))));
+        filled = filled.max(end);
+    }
+    let _ = writeln!(output, "{:width$} | {marks}", "");
 }
 
 /// How many characters the token at the start of the text has.

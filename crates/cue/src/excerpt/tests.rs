@@ -29,6 +29,13 @@ fn a_conflict_shows_every_conjunct() {
 }
 
 #[test]
+fn places_on_one_line_share_it() {
+    let source = "a: 1 & 2\n";
+    let rendered = render(&problems(source), &[("in.cue", source)]);
+    assert!(rendered.ends_with("1 | a: 1 & 2\n  |    ^   ^\n"), "{rendered}");
+}
+
+#[test]
 fn a_misspelt_name_gets_a_suggestion() {
     check(
         "parameter: image: string\noutput: parameter.imgae\n",

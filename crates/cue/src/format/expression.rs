@@ -146,13 +146,12 @@ impl Printer<'_> {
     fn list(&mut self, span: Span, literal: &ListLit) {
         self.output.push('[');
         let mut previous = span.start;
+        let outer = self.indent;
         for (position, element) in literal.elements.iter().enumerate() {
             let start = element_start(element);
-            self.item_break(position, self.line(start), self.line(previous));
-            self.indent += 1;
+            self.item_break(position, self.line(start), self.line(previous), outer);
             self.leading(&element.comments);
             self.element(&element.kind);
-            self.indent -= 1;
             let last = position + 1 == literal.elements.len();
             let closes_below = self.line(span.end) > self.line(element.span.end);
             let ellipsis = matches!(element.kind, ElementKind::Ellipsis(_));
@@ -164,11 +163,10 @@ impl Printer<'_> {
             if needs_comma && !(last && ellipsis) {
                 self.output.push(',');
             }
-            self.indent += 1;
             self.trailing(&element.comments);
-            self.indent -= 1;
             previous = element_end(element);
         }
+        self.indent = outer;
         for group in &literal.end_comments {
             self.indent += 1;
             self.new_line();
@@ -184,14 +182,14 @@ impl Printer<'_> {
     }
 
     /// What goes between the previous item and this one: a blank, or the line breaks of the source.
-    fn item_break(&mut self, position: usize, line: u32, previous: u32) {
+    /// From the first item on a line of its own on, items are indented.
+    fn item_break(&mut self, position: usize, line: u32, previous: u32, outer: usize) {
         if line > previous {
             if position > 0 && line > previous + 1 {
                 self.output.push('\n');
             }
-            self.indent += 1;
+            self.indent = outer + 1;
             self.new_line();
-            self.indent -= 1;
         } else if position > 0 {
             self.output.push(' ');
         }
@@ -213,14 +211,16 @@ impl Printer<'_> {
     fn arguments(&mut self, span: Span, arguments: &[Expr]) {
         self.output.push('(');
         let mut previous = arguments.first().map_or(span.start, |first| first.span.start);
+        let outer = self.indent;
         for (position, argument) in arguments.iter().enumerate() {
             if position > 0 {
                 self.output.push(',');
             }
-            self.item_break(position, self.line(argument.span.start), self.line(previous));
+            self.item_break(position, self.line(argument.span.start), self.line(previous), outer);
             self.expression(argument);
             previous = argument.span.end;
         }
+        self.indent = outer;
         self.output.push(')');
     }
 }

@@ -26,6 +26,8 @@ fn structure_follows_the_source() {
     check("i:  x:   y: 3\n", "i: x: y: 3\n");
     check("w: {  }\nx: [ ]\n", "w: {}\nx: []\n");
     check("hh: [1,2,\n3]\n", "hh: [1, 2,\n\t3]\n");
+    check("l: [1,{\nz: 1\n}]\n", "l: [1, {\n\tz: 1\n}]\n");
+    check("l: [\n{\nz: 1\n},{\ny: 1\n}]\n", "l: [\n\t{\n\t\tz: 1\n\t}, {\n\t\ty: 1\n\t}]\n");
     check(
         "z: [\n  1, // one\n  2,\n\n  // three\n  3,\n]\n",
         "z: [\n\t1, // one\n\t2,\n\n\t// three\n\t3,\n]\n",
