@@ -2,9 +2,9 @@
 
 use std::io::Write as _;
 
-use clap::{ArgAction, Parser, Subcommand};
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
-use crate::{apiserver, up};
+use crate::{apiserver, cue, up};
 
 /// Delivers applications to fleets of Kubernetes clusters.
 ///
@@ -30,6 +30,22 @@ pub(crate) enum Command {
     Up(up::UpArgs),
     /// Run only the embedded API server.
     Apiserver(apiserver::ApiserverArgs),
+    /// Evaluate, check and format CUE.
+    Cue(cue::CueArgs),
+    /// Answer JSON lines on standard input with JSON lines on standard output.
+    #[command(after_help = "Example:\n  bellwether probe cue < cases.jsonl")]
+    Probe {
+        /// Which engine answers.
+        #[arg(value_enum)]
+        engine: Engine,
+    },
+}
+
+/// The pure engines, for scripts and for tests in other languages.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Engine {
+    /// One record with sources in, value and errors out.
+    Cue,
 }
 
 /// Does what the arguments say.
@@ -37,6 +53,10 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Up(arguments) => runtime()?.block_on(up::run(arguments)),
         Command::Apiserver(arguments) => runtime()?.block_on(apiserver::run(arguments)),
+        Command::Cue(arguments) => cue::run(arguments),
+        Command::Probe {
+            engine: Engine::Cue,
+        } => cue::run_probe(),
     }
 }
 

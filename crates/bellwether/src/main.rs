@@ -2,6 +2,7 @@
 
 mod apiserver;
 mod cli;
+mod cue;
 mod data;
 mod kubeconfig;
 mod logging;

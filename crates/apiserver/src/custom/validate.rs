@@ -25,7 +25,7 @@ pub(crate) fn validate(definition: &Value, live: Option<&Value>) -> Vec<FieldErr
     let path = FieldPath::new("spec");
     validate_group(group, &path, &mut errors);
     validate_scope(&spec["scope"], &path, &mut errors);
-    validate_versions(spec, &path, &mut errors);
+    validate_versions(spec, live, &path, &mut errors);
     validate_names(&spec["names"], &path, &mut errors);
     validate_conversion(&spec["conversion"], &path, &mut errors);
     if spec["preserveUnknownFields"] == true {
@@ -72,7 +72,12 @@ fn validate_scope(scope: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldErr
     }
 }
 
-fn validate_versions(spec: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+fn validate_versions(
+    spec: &Value,
+    live: Option<&Value>,
+    path: &FieldPath<'_>,
+    errors: &mut Vec<FieldError>,
+) {
     let list = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
     let spec_path = path;
     let path = spec_path.child("versions");
@@ -96,7 +101,7 @@ fn validate_versions(spec: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldE
                 detail,
             ));
         }
-        let shared = Shared::of(list);
+        let shared = Shared::of(list, live);
         if index == 0 || !shared.everything() {
             validate_version(version, &path, spec_path, &shared, errors);
         }
@@ -113,21 +118,29 @@ fn validate_versions(spec: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldE
 
 /// What is the same in all versions: Kubernetes keeps it once, and reports it there.
 #[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
-struct Shared {
+struct Shared<'a> {
+    /// Schemas that were accepted before; what they did wrong then is tolerated.
+    accepted: Vec<&'a Value>,
     schema: bool,
     columns: bool,
     subresources: bool,
     selectable: bool,
 }
 
-impl Shared {
-    fn of(versions: &[Value]) -> Self {
+impl<'a> Shared<'a> {
+    fn of(versions: &[Value], live: Option<&'a Value>) -> Self {
         let same = |field: &str| {
             versions
                 .windows(2)
                 .all(|pair| pair[0][field] == pair[1][field])
         };
+        let before = live.and_then(|live| live["spec"]["versions"].as_array());
         Self {
+            accepted: before
+                .into_iter()
+                .flatten()
+                .map(|version| &version["schema"])
+                .collect(),
             schema: same("schema"),
             columns: same("additionalPrinterColumns"),
             subresources: same("subresources"),
@@ -144,7 +157,7 @@ fn validate_version(
     version: &Value,
     path: &FieldPath<'_>,
     spec: &FieldPath<'_>,
-    shared: &Shared,
+    shared: &Shared<'_>,
     errors: &mut Vec<FieldError>,
 ) {
     let has_status = version["subresources"].get("status").is_some();
@@ -160,6 +173,7 @@ fn validate_version(
             let path = path.child("openAPIV3Schema");
             errors.push(FieldError::required(&path, ""));
         }
+        Some(_) if shared.accepted.contains(&&version["schema"]) => {}
         Some(schema) => match Document::parse(schema) {
             Ok((document, _)) => {
                 errors.extend(definition::check(
