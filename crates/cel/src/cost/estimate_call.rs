@@ -41,6 +41,7 @@ impl Estimator<'_> {
         }
         let (cost, size) = self
             .standard_cost(invocation)
+            .or_else(|| self.conversion_cost(invocation))
             .unwrap_or((CostEstimate::fixed(1), None));
         (cost.plus(arguments), size)
     }
@@ -70,12 +71,9 @@ impl Estimator<'_> {
         }
     }
 
-    fn standard_cost(&mut self, invocation: &Invocation<'_>) -> Option<Estimate> {
-        let one = Size::fixed(1);
+    /// Conversions, whose results have other sizes than their arguments.
+    fn conversion_cost(&mut self, invocation: &Invocation<'_>) -> Option<Estimate> {
         match (invocation.overload, invocation.target, invocation.arguments) {
-            ("string_format", Some(target), _) => {
-                Some((self.size_or_unknown(target).scaled(TRAVERSAL), None))
-            }
             ("string_to_bytes", _, [argument]) => {
                 let size = self.size_or_unknown(argument);
                 let result = Size {
@@ -99,6 +97,16 @@ impl Estimator<'_> {
                     max: size.max.wrapping_mul(2).wrapping_add(2),
                 };
                 Some((size.scaled(TRAVERSAL), Some(result)))
+            }
+            _ => None,
+        }
+    }
+
+    fn standard_cost(&mut self, invocation: &Invocation<'_>) -> Option<Estimate> {
+        let one = Size::fixed(1);
+        match (invocation.overload, invocation.target, invocation.arguments) {
+            ("string_format", Some(target), _) => {
+                Some((self.size_or_unknown(target).scaled(TRAVERSAL), None))
             }
             ("starts_with_string" | "ends_with_string", _, [argument]) => {
                 Some((self.size_or_unknown(argument).scaled(TRAVERSAL), None))
@@ -261,6 +269,14 @@ impl Estimator<'_> {
                 };
                 Some((text.times(pattern), Some(result)))
             }
+            (operator::EQUALS, _, [left, right]) => self.equality_cost(left, right),
+            _ => self.reading_cost(invocation),
+        }
+    }
+
+    /// Functions that read a text as something else, and those on networks and formats.
+    fn reading_cost(&mut self, invocation: &Invocation<'_>) -> Option<Estimate> {
+        match (invocation.function, invocation.target, invocation.arguments) {
             ("ip", _, _) if invocation.overload == "cidr_ip" => {
                 Some((CostEstimate::fixed(1), None))
             }
@@ -280,7 +296,6 @@ impl Estimator<'_> {
                 let pass = self.size_or_unknown(argument).scaled(TRAVERSAL);
                 Some((pass.scaled(FORMAT_PATTERN_SIZE * REGEX), None))
             }
-            (operator::EQUALS, _, [left, right]) => self.equality_cost(left, right),
             _ => None,
         }
     }

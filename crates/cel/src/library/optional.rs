@@ -38,6 +38,12 @@ pub(super) fn declare(functions: &mut Functions) {
             _ => Err(EvalError::no_such_overload()),
         },
     );
+    declare_selections(functions);
+    declare_lists(functions);
+}
+
+/// What the evaluator knows itself: alternatives and selections.
+fn declare_selections(functions: &mut Functions) {
     let builtin = || Implementation::Builtin;
     for (id, signature) in [
         (
@@ -73,6 +79,9 @@ pub(super) fn declare(functions: &mut Functions) {
     ] {
         functions.declare(id, signature, builtin());
     }
+}
+
+fn declare_lists(functions: &mut Functions) {
     functions.add("list_last", "list(V)::last() -> optional(V)", |a| {
         let list = super::list(a, 0)?;
         at_end(list.len().checked_sub(1).and_then(|last| list.get(last)))

@@ -310,6 +310,10 @@ pub(super) fn declare(functions: &mut Functions) {
         "kubernetes.Quantity::isInteger() -> bool",
         |a| Ok(Value::Bool(quantity(a, 0)?.as_integer().is_some())),
     );
+    declare_arithmetic(functions);
+}
+
+fn declare_arithmetic(functions: &mut Functions) {
     functions.add(
         "quantity_add",
         "kubernetes.Quantity::add(kubernetes.Quantity) -> kubernetes.Quantity",

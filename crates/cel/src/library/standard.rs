@@ -52,9 +52,15 @@ fn declare_logic(functions: &mut Functions) {
     );
 }
 
-fn declare_arithmetic(functions: &mut Functions) {
-    singleton(
-        functions,
+/// An operator, what it does, and its overloads.
+type Operator = (
+    &'static str,
+    crate::declaration::Plain,
+    &'static [(&'static str, &'static str)],
+);
+
+const ARITHMETIC: &[Operator] = &[
+    (
         operator::ADD,
         add,
         &[
@@ -74,9 +80,8 @@ fn declare_arithmetic(functions: &mut Functions) {
             ("add_string", "(string, string) -> string"),
             ("add_uint64", "(uint, uint) -> uint"),
         ],
-    );
-    singleton(
-        functions,
+    ),
+    (
         operator::DIVIDE,
         divide,
         &[
@@ -84,18 +89,16 @@ fn declare_arithmetic(functions: &mut Functions) {
             ("divide_int64", "(int, int) -> int"),
             ("divide_uint64", "(uint, uint) -> uint"),
         ],
-    );
-    singleton(
-        functions,
+    ),
+    (
         operator::MODULO,
         modulo,
         &[
             ("modulo_int64", "(int, int) -> int"),
             ("modulo_uint64", "(uint, uint) -> uint"),
         ],
-    );
-    singleton(
-        functions,
+    ),
+    (
         operator::MULTIPLY,
         multiply,
         &[
@@ -103,18 +106,16 @@ fn declare_arithmetic(functions: &mut Functions) {
             ("multiply_int64", "(int, int) -> int"),
             ("multiply_uint64", "(uint, uint) -> uint"),
         ],
-    );
-    singleton(
-        functions,
+    ),
+    (
         operator::NEGATE,
         negate,
         &[
             ("negate_double", "(double) -> double"),
             ("negate_int64", "(int) -> int"),
         ],
-    );
-    singleton(
-        functions,
+    ),
+    (
         operator::SUBTRACT,
         subtract,
         &[
@@ -134,7 +135,13 @@ fn declare_arithmetic(functions: &mut Functions) {
             ),
             ("subtract_uint64", "(uint, uint) -> uint"),
         ],
-    );
+    ),
+];
+
+fn declare_arithmetic(functions: &mut Functions) {
+    for (name, run, overloads) in ARITHMETIC {
+        singleton(functions, name, *run, overloads);
+    }
 }
 
 /// Types with an order, and their names in overloads.
@@ -228,11 +235,48 @@ fn declare_conversions(functions: &mut Functions) {
         [Value::String(text)] => Ok(Value::Bytes(text.as_bytes().into())),
         _ => Err(EvalError::no_such_overload()),
     });
+    declare_numbers(functions);
+    declare_times(functions);
+    functions.add("string_to_string", "string(string) -> string", identity);
+    for (id, of) in [
+        ("bool", "bool"),
+        ("bytes", "bytes"),
+        ("double", "double"),
+        ("duration", "duration"),
+        ("int64", "int"),
+        ("timestamp", "timestamp"),
+        ("uint64", "uint"),
+    ] {
+        let (id, signature) = (format!("{id}_to_string"), format!("string({of}) -> string"));
+        functions.add(&id, &signature, |a| first(a, to_string));
+    }
+}
+
+fn declare_numbers(functions: &mut Functions) {
     functions.add("double_to_double", "double(double) -> double", identity);
     for (id, of) in [("int64", "int"), ("string", "string"), ("uint64", "uint")] {
         let (id, signature) = (format!("{id}_to_double"), format!("double({of}) -> double"));
         functions.add(&id, &signature, |a| first(a, to_double));
     }
+    functions.add("int64_to_int64", "int(int) -> int", identity);
+    for (id, of) in [
+        ("double", "double"),
+        ("duration", "duration"),
+        ("string", "string"),
+        ("timestamp", "timestamp"),
+        ("uint64", "uint"),
+    ] {
+        let (id, signature) = (format!("{id}_to_int64"), format!("int({of}) -> int"));
+        functions.add(&id, &signature, |a| first(a, to_int));
+    }
+    functions.add("uint64_to_uint64", "uint(uint) -> uint", identity);
+    for (id, of) in [("double", "double"), ("int64", "int"), ("string", "string")] {
+        let (id, signature) = (format!("{id}_to_uint64"), format!("uint({of}) -> uint"));
+        functions.add(&id, &signature, |a| first(a, to_uint));
+    }
+}
+
+fn declare_times(functions: &mut Functions) {
     functions.add(
         "duration_to_duration",
         "duration(duration) -> duration",
@@ -248,30 +292,6 @@ fn declare_conversions(functions: &mut Functions) {
         "duration(string) -> duration",
         to_duration,
     );
-    functions.add("int64_to_int64", "int(int) -> int", identity);
-    for (id, of) in [
-        ("double", "double"),
-        ("duration", "duration"),
-        ("string", "string"),
-        ("timestamp", "timestamp"),
-        ("uint64", "uint"),
-    ] {
-        let (id, signature) = (format!("{id}_to_int64"), format!("int({of}) -> int"));
-        functions.add(&id, &signature, |a| first(a, to_int));
-    }
-    functions.add("string_to_string", "string(string) -> string", identity);
-    for (id, of) in [
-        ("bool", "bool"),
-        ("bytes", "bytes"),
-        ("double", "double"),
-        ("duration", "duration"),
-        ("int64", "int"),
-        ("timestamp", "timestamp"),
-        ("uint64", "uint"),
-    ] {
-        let (id, signature) = (format!("{id}_to_string"), format!("string({of}) -> string"));
-        functions.add(&id, &signature, |a| first(a, to_string));
-    }
     functions.add(
         "timestamp_to_timestamp",
         "timestamp(timestamp) -> timestamp",
@@ -287,11 +307,6 @@ fn declare_conversions(functions: &mut Functions) {
         "timestamp(string) -> timestamp",
         to_timestamp,
     );
-    functions.add("uint64_to_uint64", "uint(uint) -> uint", identity);
-    for (id, of) in [("double", "double"), ("int64", "int"), ("string", "string")] {
-        let (id, signature) = (format!("{id}_to_uint64"), format!("uint({of}) -> uint"));
-        functions.add(&id, &signature, |a| first(a, to_uint));
-    }
 }
 
 fn declare_text(functions: &mut Functions) {

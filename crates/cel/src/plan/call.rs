@@ -112,30 +112,8 @@ impl Planner<'_> {
             _ => None,
         };
         let overload_id = overload.as_ref().map(|overload| &*overload.id);
-        match (&*function.name, overload_id) {
-            ("or", Some("optional_or_optional")) | ("orValue", Some("optional_orValue_value")) => {
-                if let Ok(pair) = <[Node; 2]>::try_from(arguments) {
-                    return Ok(if &*function.name == "or" {
-                        Node::OptionalOr(Box::new(pair))
-                    } else {
-                        Node::OptionalOrValue(Box::new(pair))
-                    });
-                }
-                return Err(EvalError::failed("or takes one argument"));
-            }
-            (operator::IN, Some("in_list")) => {
-                if let Some(Node::Constant(Value::List(list))) = arguments.get(1) {
-                    let values = list.to_vec()?.into_owned();
-                    if values.is_empty() {
-                        return Ok(Node::Constant(Value::Bool(false)));
-                    }
-                    if values.iter().all(|v| is_primitive(&v.runtime_type())) {
-                        let needle = arguments.swap_remove(0);
-                        return Ok(Node::InConstants(Box::new((needle, values))));
-                    }
-                }
-            }
-            _ => {}
+        if let Some(node) = plan_special(&function.name, overload_id, &mut arguments)? {
+            return Ok(node);
         }
         if is_conversion(&function.name)
             && let [Node::Constant(value)] = arguments.as_slice()
@@ -178,4 +156,40 @@ fn plan_index([operand, index]: [Node; 2], optional: bool) -> Node {
     };
     attribute.qualifiers.push(Qualifier { key, optional });
     Node::Attribute(Box::new(attribute))
+}
+
+/// Calls that are more than calls: alternatives of optionals, which evaluate only what they
+/// need, and membership in a constant list, which cel-go does not charge for.
+fn plan_special(
+    function: &str,
+    overload: Option<&str>,
+    arguments: &mut Vec<Node>,
+) -> Result<Option<Node>, EvalError> {
+    match (function, overload) {
+        ("or", Some("optional_or_optional")) | ("orValue", Some("optional_orValue_value")) => {
+            let pair = <[Node; 2]>::try_from(std::mem::take(arguments));
+            let Ok(pair) = pair.map(Box::new) else {
+                return Err(EvalError::failed("an alternative needs two operands"));
+            };
+            Ok(Some(match function {
+                "or" => Node::OptionalOr(pair),
+                _ => Node::OptionalOrValue(pair),
+            }))
+        }
+        (operator::IN, Some("in_list")) => {
+            let Some(Node::Constant(Value::List(list))) = arguments.get(1) else {
+                return Ok(None);
+            };
+            let values = list.to_vec()?.into_owned();
+            if values.is_empty() {
+                return Ok(Some(Node::Constant(Value::Bool(false))));
+            }
+            if !values.iter().all(|v| is_primitive(&v.runtime_type())) {
+                return Ok(None);
+            }
+            let needle = arguments.swap_remove(0);
+            Ok(Some(Node::InConstants(Box::new((needle, values)))))
+        }
+        _ => Ok(None),
+    }
 }
