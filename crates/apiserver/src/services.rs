@@ -1,8 +1,10 @@
-//! Addresses of services: unique within the cluster, kept for as long as the service lives.
+//! Addresses and node ports of services: unique within the cluster, kept for as long as the service
+//! lives. Which of them a service needs is the kind's to say; which are free is known only here.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
+use bellwether_kinds::{service_needs, set_cluster_ip, set_node_port};
 use bellwether_schema::{FieldError, FieldPath};
 use bellwether_store::Range;
 use serde_json::{Value, json};
@@ -16,143 +18,79 @@ const NETWORK: [u8; 2] = [10, 96];
 /// Ports of services that are reachable on every node.
 const NODE_PORTS: std::ops::Range<u16> = 30_000..32_768;
 
-/// Gives a service the addresses and node ports that its type asks for.
+/// Gives a service what it needs, after checking what it asks for.
 pub(crate) fn allocate(
     cx: &RequestContext,
     service: &mut Value,
     live: Option<&Value>,
 ) -> Result<(), ApiError> {
-    let kind = service["spec"]["type"]
-        .as_str()
-        .unwrap_or("ClusterIP")
-        .to_owned();
-    if kind == "ExternalName" {
-        return Ok(());
-    }
-    keep_addresses(service, live);
-    let taken = Taken::of(cx, metadata::text(service, "name"));
-    let address = match service["spec"]["clusterIP"].as_str() {
-        Some(given) if !given.is_empty() => {
-            check_address(cx, service, given, &taken, live)?;
-            given.to_owned()
-        }
-        _ => taken
-            .free_address(metadata::text(service, "uid"))
-            .to_string(),
-    };
-    service["spec"]["clusterIP"] = address.as_str().into();
-    if live.is_none() {
-        service["spec"]["clusterIPs"] = json!([address]);
-    }
-    if service["spec"]["ipFamilies"].is_null() {
-        service["spec"]["ipFamilies"] = json!(["IPv4"]);
-    }
-    if service["spec"]["ipFamilyPolicy"].is_null() {
-        service["spec"]["ipFamilyPolicy"] = "SingleStack".into();
-    }
-    if kind == "NodePort" || kind == "LoadBalancer" {
-        check_node_ports(cx, service, &taken)?;
-        taken.assign_node_ports(service);
-    }
-    Ok(())
-}
-
-/// An update that does not mention the addresses keeps them.
-fn keep_addresses(service: &mut Value, live: Option<&Value>) {
-    let Some(live) = live else { return };
-    for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
-        let missing = service["spec"][field].is_null() || service["spec"][field] == "";
-        if missing && !live["spec"][field].is_null() {
-            service["spec"][field] = live["spec"][field].clone();
-        }
-    }
-    let before = live["spec"]["ports"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
-    for port in service["spec"]["ports"]
-        .as_array_mut()
-        .into_iter()
-        .flatten()
-    {
-        let same =
-            |other: &&Value| other["port"] == port["port"] && other["protocol"] == port["protocol"];
-        if port["nodePort"].is_null()
-            && let Some(node_port) = before.iter().find(same).map(|other| &other["nodePort"])
-            && !node_port.is_null()
-        {
-            port["nodePort"] = node_port.clone();
-        }
-    }
-}
-
-fn check_address(
-    cx: &RequestContext,
-    service: &Value,
-    given: &str,
-    taken: &Taken,
-    live: Option<&Value>,
-) -> Result<(), ApiError> {
-    // Validation refuses to change an address; only a first one is ours to check.
-    let had_one =
-        live.is_some_and(|live| !live["spec"]["clusterIP"].as_str().unwrap_or("").is_empty());
-    if given == "None" || had_one {
-        return Ok(());
-    }
-    // Validation reports what is no address at all.
-    let Ok(address) = given.parse::<Ipv4Addr>() else {
-        return Ok(());
-    };
-    let why = if address.octets()[..2] != NETWORK {
-        format!(
-            "failed to allocate IP {given}: the provided IP ({given}) is not in the valid range. The range of valid IPs is {}.{}.0.0/16",
-            NETWORK[0], NETWORK[1]
-        )
-    } else if taken.addresses.contains(&address) {
-        format!("failed to allocate IP {given}: provided IP is already allocated")
-    } else {
-        return Ok(());
-    };
-    let path = FieldPath::new("spec");
-    let path = path.child("clusterIPs");
-    let error = FieldError::invalid(&path, json!([given]), why);
-    Err(ApiError::invalid(
-        cx.resource.kind_subject(),
-        metadata::text(service, "name"),
-        &[error],
-    ))
-}
-
-fn check_node_ports(cx: &RequestContext, service: &Value, taken: &Taken) -> Result<(), ApiError> {
-    let path = FieldPath::new("spec");
-    let path = path.child("ports");
-    let ports = service["spec"]["ports"].as_array().into_iter().flatten();
-    for (index, port) in ports.enumerate() {
-        let Some(given) = port["nodePort"].as_i64().filter(|port| *port != 0) else {
-            continue;
-        };
-        let number = u16::try_from(given).ok();
-        let why = if !number.is_some_and(|number| NODE_PORTS.contains(&number)) {
-            format!(
-                "provided port is not in the valid range. The range of valid ports is {}-{}",
-                NODE_PORTS.start,
-                NODE_PORTS.end - 1
-            )
-        } else if number.is_some_and(|number| taken.node_ports.contains(&number)) {
-            "provided port is already allocated".to_owned()
-        } else {
-            continue;
-        };
-        let path = path.index(index);
-        let error = FieldError::invalid(&path.child("nodePort"), given, why);
+    let mut taken = Taken::of(cx, metadata::text(service, "name"));
+    let problems = problems(service, live, &taken);
+    if !problems.is_empty() {
         let name = metadata::text(service, "name");
         return Err(ApiError::invalid(
             cx.resource.kind_subject(),
             name,
-            &[error],
+            &problems,
         ));
     }
+    taken.node_ports.extend(node_ports(service));
+    let needs = service_needs(service);
+    if needs.cluster_ip {
+        let address = taken.free_address(metadata::text(service, "uid"));
+        set_cluster_ip(service, address.into());
+    }
+    for index in needs.node_ports {
+        if let Some(port) = taken.take_node_port() {
+            set_node_port(service, index, port);
+        }
+    }
+    if needs.health_check_port
+        && let Some(port) = taken.take_node_port()
+    {
+        service["spec"]["healthCheckNodePort"] = port.into();
+    }
     Ok(())
+}
+
+/// What a service asks for and cannot have.
+fn problems(service: &Value, live: Option<&Value>, taken: &Taken) -> Vec<FieldError> {
+    let mut problems = Vec::new();
+    let path = FieldPath::new("spec");
+    let given = service["spec"]["clusterIP"].as_str().unwrap_or("");
+    // Validation refuses to change an address; only a first one is ours to check.
+    let first = live.is_none_or(|live| live["spec"]["clusterIP"].as_str().unwrap_or("").is_empty());
+    if let Ok(address) = given.parse::<Ipv4Addr>()
+        && first
+        && let Some(why) = taken.refuses_address(address)
+    {
+        let path = path.child("clusterIPs");
+        problems.push(FieldError::invalid(&path, json!([given]), why));
+    }
+    let path = path.child("ports");
+    let before: HashSet<u16> = live.into_iter().flat_map(node_ports).collect();
+    let ports = service["spec"]["ports"].as_array().into_iter().flatten();
+    for (index, port) in ports.enumerate() {
+        let given = port["nodePort"].as_i64().unwrap_or(0);
+        let kept = u16::try_from(given).is_ok_and(|port| before.contains(&port));
+        if given != 0
+            && !kept
+            && let Some(why) = taken.refuses_node_port(given)
+        {
+            let path = path.index(index);
+            problems.push(FieldError::invalid(&path.child("nodePort"), given, why));
+        }
+    }
+    problems
+}
+
+fn node_ports(service: &Value) -> Vec<u16> {
+    let ports = service["spec"]["ports"].as_array().into_iter().flatten();
+    let own = ports.map(|port| &port["nodePort"]);
+    own.chain([&service["spec"]["healthCheckNodePort"]])
+        .filter_map(|port| u16::try_from(port.as_u64()?).ok())
+        .filter(|port| *port != 0)
+        .collect()
 }
 
 /// What the other services of the cluster have.
@@ -165,14 +103,11 @@ struct Taken {
 impl Taken {
     fn of(cx: &RequestContext, except: &str) -> Self {
         let mut taken = Self::default();
-        let prefix = &*cx.resource.prefix;
-        let range = Range {
-            prefix,
-            start_after: None,
-            limit: None,
-            at: None,
-        };
-        let Ok(page) = cx.cluster.keyspace().range(range) else {
+        let Ok(page) = cx
+            .cluster
+            .keyspace()
+            .range(Range::prefix(&cx.resource.prefix))
+        else {
             return taken;
         };
         let own = cx.resource.key(cx.namespace.as_deref(), except);
@@ -182,12 +117,34 @@ impl Taken {
             taken
                 .addresses
                 .extend(address.and_then(|text| text.parse::<Ipv4Addr>().ok()));
-            let ports = service["spec"]["ports"].as_array().into_iter().flatten();
-            taken
-                .node_ports
-                .extend(ports.filter_map(|port| u16::try_from(port["nodePort"].as_u64()?).ok()));
+            taken.node_ports.extend(node_ports(&service));
         }
         taken
+    }
+
+    fn refuses_address(&self, address: Ipv4Addr) -> Option<String> {
+        let [high, low] = NETWORK;
+        if address.octets()[..2] != NETWORK {
+            return Some(format!(
+                "failed to allocate IP {address}: the provided IP ({address}) is not in the valid range. The range of valid IPs is {high}.{low}.0.0/16"
+            ));
+        }
+        let taken = self.addresses.contains(&address);
+        taken.then(|| format!("failed to allocate IP {address}: provided IP is already allocated"))
+    }
+
+    fn refuses_node_port(&self, port: i64) -> Option<String> {
+        match u16::try_from(port) {
+            Ok(port) if self.node_ports.contains(&port) => {
+                Some("provided port is already allocated".to_owned())
+            }
+            Ok(port) if NODE_PORTS.contains(&port) => None,
+            _ => Some(format!(
+                "provided port is not in the valid range. The range of valid ports is {}-{}",
+                NODE_PORTS.start,
+                NODE_PORTS.end - 1
+            )),
+        }
     }
 
     /// A free address; where the search begins depends on `seed`, so that a deleted service's
@@ -198,31 +155,18 @@ impl Taken {
             .fold(7_u16, |hash, byte| hash.wrapping_mul(31) ^ u16::from(byte));
         (0..u16::MAX)
             .map(|step| start.wrapping_add(step).to_be_bytes())
+            // The first few are for services that ask for one by number.
             .filter(|host| !matches!(host, [0, 0..=10] | [255, 255]))
             .map(|[high, low]| Ipv4Addr::new(NETWORK[0], NETWORK[1], high, low))
             .find(|address| !self.addresses.contains(address))
             .unwrap_or(Ipv4Addr::UNSPECIFIED)
     }
 
-    fn assign_node_ports(&self, service: &mut Value) {
-        let mut used = self.node_ports.clone();
-        let ports = || service["spec"]["ports"].as_array().into_iter().flatten();
-        used.extend(ports().filter_map(|port| u16::try_from(port["nodePort"].as_u64()?).ok()));
-        for port in service["spec"]["ports"]
-            .as_array_mut()
-            .into_iter()
-            .flatten()
-        {
-            if port["nodePort"].as_u64().unwrap_or(0) > 0 {
-                continue;
-            }
-            if let Some(free) = NODE_PORTS
-                .clone()
-                .find(|candidate| !used.contains(candidate))
-            {
-                used.insert(free);
-                port["nodePort"] = free.into();
-            }
-        }
+    fn take_node_port(&mut self) -> Option<u16> {
+        let free = NODE_PORTS
+            .clone()
+            .find(|port| !self.node_ports.contains(port))?;
+        self.node_ports.insert(free);
+        Some(free)
     }
 }
