@@ -75,13 +75,14 @@ impl Evaluator {
         if self.node(node).error.is_some() {
             return;
         }
+        if self.node(node).is_disjunct {
+            // The alternative being tried branches further; its owner collects the leaves, because
+            // the marks of all disjunctions passed decide together what is a default.
+            return;
+        }
         let pending = self.node(node).disjunctions.clone();
         if self.resolve_scalars(node, &pending) {
             self.node_mut(node).disjunctions.clear();
-            return;
-        }
-        if self.node(node).is_disjunct {
-            // The alternative being tried branches further; its owner collects the leaves.
             return;
         }
         self.resolve_general(node, &pending);

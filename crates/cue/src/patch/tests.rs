@@ -33,7 +33,7 @@ fn check_error(base: &str, patch: &str, expected: &str) {
 #[test]
 fn without_markers_a_patch_unifies() {
     check("spec: replicas: *1 | int", "spec: replicas: 3", r#"{"spec":{"replicas":3}}"#);
-    check("l: [{n: \"a\"}]", "l: [{m: 1}, {m: 2}]", r#"{"l":[{"n":"a","m":1},{"m":2}]}"#);
+    check("l: [{n: \"a\"}]", "l: [{m: 1}, {m: 2}]", r#"{"l":[{"m":1,"n":"a"},{"m":2}]}"#);
     check_error("a: 1", "a: 2", "conflicting values");
     check_error("l: [1, 2]", "l: [1]", "incompatible list lengths");
     check_error("a: b: 1", "a: b: null", "conflicting values");

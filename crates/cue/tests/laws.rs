@@ -1,0 +1,163 @@
+//! Laws that hold for every source: unification does not care about order, formatting does not
+//! change meaning, and no input makes the crate panic.
+
+use bellwether_cue::builtins::parse_json;
+use bellwether_cue::format::format_source;
+use bellwether_cue::host::{Budget, Template};
+use bellwether_cue::value::Value;
+use proptest::prelude::*;
+
+/// A small budget: the laws need no big values, and a runaway must end quickly.
+fn budget() -> Budget {
+    Budget { steps: 200_000, nodes: 50_000, ..Budget::default() }
+}
+
+/// What a source means: its value with fields sorted, or the class of its problem.
+fn meaning(source: &str) -> String {
+    let Ok(template) = Template::compile(source) else { return "rejected".to_owned() };
+    let mut evaluation = template.evaluate(budget());
+    let root = evaluation.root();
+    if !evaluation.validate(root).is_empty() {
+        return "error".to_owned();
+    }
+    match evaluation.json(root) {
+        Ok(json) => format!("{:?}", sorted(&parse_json(&json).expect("exported JSON"))),
+        Err(_) => "incomplete".to_owned(),
+    }
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Struct(fields) => {
+            let mut fields: Vec<_> =
+                fields.iter().map(|(label, field)| (label.clone(), sorted(field))).collect();
+            fields.sort_by(|left, right| left.0.cmp(&right.0));
+            Value::structure(fields)
+        }
+        Value::List(items) => Value::list(items.iter().map(sorted)),
+        other => other.clone(),
+    }
+}
+
+/// Values that unify in interesting ways.
+fn expression() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("1".to_owned()),
+        Just("2".to_owned()),
+        Just("\"s\"".to_owned()),
+        Just("int".to_owned()),
+        Just("string".to_owned()),
+        Just(">1".to_owned()),
+        Just("*1 | int".to_owned()),
+        Just("1 | 2".to_owned()),
+        Just("*\"s\" | 2".to_owned()),
+        Just("_".to_owned()),
+        Just("null".to_owned()),
+        Just("[...int]".to_owned()),
+        Just("[1, 2]".to_owned()),
+    ];
+    leaf.prop_recursive(3, 16, 3, |inner| {
+        let label = prop_oneof![Just("a"), Just("b"), Just("c?"), Just("d!")];
+        prop_oneof![
+            prop::collection::vec((label, inner.clone()), 0..3).prop_map(|fields| {
+                let fields: Vec<String> =
+                    fields.iter().map(|(label, value)| format!("{label}: {value}")).collect();
+                format!("{{{}}}", fields.join(", "))
+            }),
+            (inner.clone(), inner.clone()).prop_map(|(left, right)| format!("({left}) & ({right})")),
+            (inner.clone(), inner).prop_map(|(left, right)| format!("({left}) | ({right})")),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn unification_is_commutative(left in expression(), right in expression()) {
+        let forward = meaning(&format!("x: ({left}) & ({right})"));
+        let backward = meaning(&format!("x: ({right}) & ({left})"));
+        prop_assert_eq!(forward, backward);
+    }
+
+    #[test]
+    fn unification_is_associative(a in expression(), b in expression(), c in expression()) {
+        let left = meaning(&format!("x: (({a}) & ({b})) & ({c})"));
+        let right = meaning(&format!("x: ({a}) & (({b}) & ({c}))"));
+        prop_assert_eq!(left, right);
+    }
+
+    #[test]
+    fn unification_is_idempotent(value in expression()) {
+        prop_assert_eq!(meaning(&format!("x: {value}")), meaning(&format!("x: ({value}) & ({value})")));
+    }
+
+    #[test]
+    fn declarations_may_be_shuffled(
+        (original, shuffled) in prop::collection::vec(expression(), 1..5).prop_flat_map(|values| {
+            let names = ["x", "y", "x", "z", "y"];
+            let lines: Vec<String> = values
+                .iter()
+                .zip(names)
+                .map(|(value, name)| format!("{name}: {value}"))
+                .collect();
+            (Just(lines.clone()), Just(lines).prop_shuffle())
+        })
+    ) {
+        prop_assert_eq!(meaning(&original.join("\n")), meaning(&shuffled.join("\n")));
+    }
+
+    #[test]
+    fn formatting_keeps_the_meaning(left in expression(), right in expression()) {
+        let source = format!("x: {left}\ny: {{\nz: {right}\n}}\nx: {right}");
+        let formatted = format_source("-", &source).expect("generated source parses");
+        prop_assert_eq!(meaning(&source), meaning(&formatted), "{}", formatted);
+    }
+
+    #[test]
+    fn no_text_makes_the_crate_panic(text in "[a-z#_$\"'\\\\(){}\\[\\]:;,.&|*+/<>=!?~@ \n0-9-]{0,60}") {
+        let _ = meaning(&text);
+        let _ = format_source("-", &text);
+    }
+
+    #[test]
+    fn no_sequence_of_words_makes_the_crate_panic(
+        words in prop::collection::vec(
+            prop::sample::select(vec![
+                "a", "b", "#D", "_h", ":", ": ", "{", "}", "[", "]", "(", ")", ",", "\n", "if ",
+                "for x in ", "let ", "=", "1", "\"s\"", "\"\\(a)\"", "&", "|", "*", "!=", "_|_",
+                "...", "?:", "!:", "int", ">5", ".b", "[0]", "len(", "close(", "@x()", "'''",
+                "\"\"\"\n", "// c\n", "null", "and([", "or([", "a: a\n", "a: b\nb: a\n",
+            ]),
+            0..40,
+        )
+    ) {
+        let text = words.concat();
+        let _ = meaning(&text);
+        let _ = format_source("-", &text);
+    }
+}
+
+#[test]
+fn deep_nesting_is_an_error_and_not_a_crash() {
+    for (open, close) in [("{a: ", "}"), ("[", "]"), ("(", ")"), ("-", ""), ("*", "")] {
+        let source = format!("x: {}1{}", open.repeat(20_000), close.repeat(20_000));
+        let _ = meaning(&source);
+    }
+    let chain = format!("x: {}1", "a: ".repeat(20_000));
+    let _ = meaning(&chain);
+    let sum = format!("x: {}", vec!["1"; 20_000].join(" + "));
+    let _ = meaning(&sum);
+}
+
+#[test]
+fn hostile_sources_end_within_their_budget() {
+    let doubling: String = (0..40).fold("x0: [1, 1]\n".to_owned(), |source, index| {
+        source + &format!("x{}: [for a in x{index} for b in x{index} {{a}}]\n", index + 1)
+    });
+    let product: String = (0..12).map(|index| format!("x: {{f{index}: 1}} | {{g{index}: 2}}\n")).collect();
+    let recursion = "#A: {n: int, if n > 0 {next: #A & {\"n\": n - 1}}}\na: #A & {n: 100000}\n";
+    for source in [doubling.as_str(), product.as_str(), recursion, "a: {b: a & {c: 1}}\n"] {
+        let _ = meaning(source);
+    }
+}

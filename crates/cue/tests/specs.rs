@@ -1,0 +1,148 @@
+//! Runs the literate specs in `testdata`: prose, a block of source, a block with what to expect.
+//!
+//! A `cue` block is followed by `json` (the exported value, fields in order), `error` (a final
+//! problem whose text contains the block), `incomplete` (a problem that more data may resolve) or
+//! `reject` (a problem found before evaluation). A `base` and a `patch` block are merged first.
+
+use bellwether_cue::builtins::{parse_json, write_json};
+use bellwether_cue::diagnostic::{Diagnostic, Phase};
+use bellwether_cue::host::{Budget, Evaluation, Template};
+use bellwether_cue::patch::{Operand, Strategy, apply};
+
+/// A fenced block and where it starts.
+struct Block<'a> {
+    kind: &'a str,
+    text: String,
+    line: usize,
+}
+
+fn blocks(document: &str) -> Vec<Block<'_>> {
+    let mut blocks: Vec<Block<'_>> = Vec::new();
+    let mut open = false;
+    for (index, line) in document.lines().enumerate() {
+        match line.strip_prefix("```") {
+            Some("") if open => open = false,
+            Some(kind) => {
+                open = true;
+                blocks.push(Block { kind, text: String::new(), line: index + 1 });
+            }
+            None => {
+                if let Some(block) = blocks.last_mut().filter(|_| open) {
+                    block.text.push_str(line);
+                    block.text.push('\n');
+                }
+            }
+        }
+    }
+    blocks
+}
+
+/// What happened to a source.
+enum Outcome {
+    Json(String),
+    Problems(&'static str, Vec<Diagnostic>),
+    Failed(String),
+}
+
+fn finish(mut evaluation: Evaluation) -> Outcome {
+    let root = evaluation.root();
+    let problems = evaluation.validate(root);
+    if !problems.is_empty() {
+        return Outcome::Problems("error", problems);
+    }
+    let problems = evaluation.validate_concrete(root);
+    if !problems.is_empty() {
+        return Outcome::Problems("incomplete", problems);
+    }
+    match evaluation.json(root) {
+        Ok(json) => Outcome::Json(json),
+        Err(problem) => Outcome::Problems("incomplete", vec![problem]),
+    }
+}
+
+fn evaluated(source: &str) -> Outcome {
+    match Template::compile(source) {
+        Ok(template) => finish(template.evaluate(Budget::default())),
+        Err(problems) => {
+            assert!(problems.iter().all(|problem| problem.phase != Phase::Eval));
+            Outcome::Problems("reject", problems)
+        }
+    }
+}
+
+fn merged(base: &str, patch: &str) -> Outcome {
+    let compiled = |source: &str| Template::compile(source).expect(source).evaluate(Budget::default());
+    let (mut base, mut patch) = (compiled(base), compiled(patch));
+    let (base_root, patch_root) = (base.root(), patch.root());
+    let result = apply(
+        Operand { evaluation: &mut base, value: base_root },
+        Operand { evaluation: &mut patch, value: patch_root },
+        Strategy::Unify,
+        Budget::default(),
+    );
+    match result {
+        Ok(evaluation) => finish(evaluation),
+        Err(error) => Outcome::Failed(error.to_string()),
+    }
+}
+
+/// The disagreement between an outcome and an expectation, if there is one.
+fn disagreement(outcome: &Outcome, expected: &Block<'_>) -> Option<String> {
+    let wanted = expected.text.trim();
+    match (outcome, expected.kind) {
+        (Outcome::Json(json), "json") => {
+            let wanted = write_json(&parse_json(wanted).expect("expected JSON"));
+            (*json != wanted).then(|| format!("got {json}"))
+        }
+        (Outcome::Problems(class, problems), kind) if *class == kind => {
+            let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            let found = texts.iter().any(|text| text.contains(wanted));
+            (!found).then(|| format!("got {texts:?}"))
+        }
+        (Outcome::Failed(text), "error") => (!text.contains(wanted)).then(|| format!("got {text}")),
+        (Outcome::Json(json), _) => Some(format!("got the value {json}")),
+        (Outcome::Problems(class, problems), _) => Some(format!("got {class}: {problems:?}")),
+        (Outcome::Failed(text), _) => Some(format!("got the error {text}")),
+    }
+}
+
+fn run(name: &str, document: &str) {
+    let blocks = blocks(document);
+    let mut failures = Vec::new();
+    let mut position = 0;
+    while position < blocks.len() {
+        let block = &blocks[position];
+        let (outcome, length) = match block.kind {
+            "cue" => (evaluated(&block.text), 1),
+            "base" => {
+                assert_eq!(blocks[position + 1].kind, "patch", "{name}:{}", block.line);
+                (merged(&block.text, &blocks[position + 1].text), 2)
+            }
+            other => panic!("{name}:{}: unexpected block {other:?}", block.line),
+        };
+        let expected = &blocks[position + length];
+        if let Some(text) = disagreement(&outcome, expected) {
+            failures.push(format!("{name}:{}: expected {}{}: {text}", block.line, expected.kind, expected.text.trim_end()));
+        }
+        position += length + 1;
+    }
+    assert!(position > 0, "{name} has no examples");
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+macro_rules! specs {
+    ($($name:ident),* $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                let file = concat!(stringify!($name), ".md");
+                run(file, include_str!(concat!("../testdata/", stringify!($name), ".md")));
+            }
+        )*
+    };
+}
+
+specs! {
+    lexing, unification, disjunctions, references, structs, closedness, existence, errors, cycles,
+    operators, strings, order, builtins, extensions, patches,
+}
