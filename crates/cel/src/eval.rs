@@ -100,6 +100,7 @@ impl<'a, 'v> Evaluator<'a, 'v> {
             Node::List(elements) => self.list(elements),
             Node::Map(entries) => self.map(entries),
             Node::Fold(fold) => self.fold(fold),
+            Node::Quantifier(quantifier) => self.quantifier(quantifier),
             Node::Bind(parts) => {
                 self.slots[parts.0.0] = Local::Pending(&parts.1);
                 self.eval(&parts.2)

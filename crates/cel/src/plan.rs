@@ -9,7 +9,7 @@ mod call;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::ast::{Comprehension, Element, Entry, Expr, ExprKind, Literal, Select};
+use crate::ast::{Comprehension, Element, Entry, Expr, ExprKind, Literal, Select, operator};
 use crate::check::{Checked, Reference};
 use crate::cost::CallCost;
 use crate::declaration::{Function, Overload};
@@ -41,6 +41,8 @@ pub(crate) enum Node {
     List(Box<[(Node, bool)]>),
     Map(Box<[(Node, Node, bool)]>),
     Fold(Box<Fold>),
+    /// `all` and `exists`, which most rules consist of.
+    Quantifier(Box<Quantifier>),
     /// A value with a name: the first node is evaluated when the name is first used.
     Bind(Box<(Slot, Node, Node)>),
     /// `optional.or(optional)`.
@@ -110,6 +112,18 @@ pub(crate) struct Fold {
     pub(crate) condition: Node,
     pub(crate) step: Node,
     pub(crate) result: Node,
+}
+
+/// `range.all(variable, predicate)`, or `exists`. The same as the fold it is written as, cost
+/// included, but without going through its parts.
+#[derive(Debug)]
+pub(crate) struct Quantifier {
+    pub(crate) range: Node,
+    pub(crate) variable: Slot,
+    pub(crate) second_variable: Option<Slot>,
+    pub(crate) predicate: Node,
+    /// What one element must yield to decide the whole: false for `all`, true for `exists`.
+    pub(crate) deciding: bool,
 }
 
 /// Plans `expr`; returns the root node and the number of slots it needs. Fails where a constant
@@ -233,6 +247,27 @@ impl Planner<'_> {
         Ok(Node::Constant(Value::Map(Map::shared(map))))
     }
 
+    fn plan_quantifier(
+        &mut self,
+        fold: &Comprehension,
+        predicate: &Expr,
+        deciding: bool,
+    ) -> Planned {
+        let range = self.plan(&fold.range)?;
+        let outside = self.scopes.len();
+        let variable = self.slot(&fold.variable);
+        let second_variable = fold.second_variable.as_ref().map(|name| self.slot(name));
+        let predicate = self.plan(predicate)?;
+        self.scopes.truncate(outside);
+        Ok(Node::Quantifier(Box::new(Quantifier {
+            range,
+            variable,
+            second_variable,
+            predicate,
+            deciding,
+        })))
+    }
+
     fn plan_comprehension(&mut self, fold: &Comprehension) -> Planned {
         if fold.is_bind() && fold.accumulator != ACCUMULATOR {
             let init = self.plan(&fold.init)?;
@@ -240,6 +275,9 @@ impl Planner<'_> {
             let result = self.plan(&fold.result)?;
             self.scopes.pop();
             return Ok(Node::Bind(Box::new((slot, init, result))));
+        }
+        if let Some((predicate, deciding)) = quantified(fold) {
+            return self.plan_quantifier(fold, predicate, deciding);
         }
         let init = self.plan(&fold.init)?;
         let range = self.plan(&fold.range)?;
@@ -262,6 +300,23 @@ impl Planner<'_> {
             step,
             result,
         })))
+    }
+}
+
+/// The predicate of a fold that is `all` or `exists`, and what decides it. Only macros can name
+/// the accumulator, so its name and the operator tell.
+fn quantified(fold: &Comprehension) -> Option<(&Expr, bool)> {
+    let ExprKind::Call(step) = &fold.step.kind else {
+        return None;
+    };
+    let (function, [_, predicate]) = (step.function.as_str(), step.arguments.as_slice()) else {
+        return None;
+    };
+    match (function, &fold.init.kind) {
+        _ if fold.accumulator != ACCUMULATOR => None,
+        (operator::LOGICAL_AND, ExprKind::Literal(Literal::Bool(true))) => Some((predicate, false)),
+        (operator::LOGICAL_OR, ExprKind::Literal(Literal::Bool(false))) => Some((predicate, true)),
+        _ => None,
     }
 }
 

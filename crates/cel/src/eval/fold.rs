@@ -4,73 +4,88 @@ use super::{Evaluator, Local, go_type};
 use crate::cost::LIST_COST;
 use crate::declaration::Outcome;
 use crate::error::EvalError;
-use crate::plan::{Fold, Node, Slot};
-use crate::value::{List, Map, Value};
+use crate::plan::{Fold, Node, Quantifier, Slot};
+use crate::value::Value;
 
 impl<'a> Evaluator<'a, '_> {
     pub(super) fn fold(&mut self, fold: &'a Fold) -> Outcome<'a> {
         let range = self.eval(&fold.range)?;
         self.slots[fold.accumulator.0] = Local::Pending(&fold.init);
-        match (&range, fold.second_variable) {
-            (Value::List(list), second) => self.fold_list(fold, list, second)?,
-            (Value::Map(map), second) => self.fold_map(fold, map, second)?,
-            (other, None) => {
-                return Err(EvalError::failed(format!(
-                    "got '{}', expected iterable type",
-                    go_type(other)
-                )));
-            }
-            (other, Some(_)) => {
-                return Err(EvalError::failed(format!(
-                    "unsupported comprehension range type: {}",
-                    go_type(other)
-                )));
-            }
-        }
+        let variables = (fold.variable, fold.second_variable);
+        self.visit(&range, variables, |evaluator| evaluator.fold_step(fold))?;
         self.eval(&fold.result)
     }
 
-    fn fold_list(
-        &mut self,
-        fold: &'a Fold,
-        list: &List<'a>,
-        second: Option<Slot>,
-    ) -> Result<(), EvalError> {
-        for index in 0..list.len() {
-            let Some(element) = list.get(index) else {
-                break;
-            };
-            match second {
-                None => self.slots[fold.variable.0] = Local::Ready(element),
-                Some(second) => {
-                    let index = i64::try_from(index).unwrap_or(i64::MAX);
-                    self.slots[fold.variable.0] = Local::Ready(Ok(Value::Int(index)));
-                    self.slots[second.0] = Local::Ready(element);
+    /// `all` and `exists`: a failure counts only if no element decides.
+    pub(super) fn quantifier(&mut self, quantifier: &'a Quantifier) -> Outcome<'a> {
+        let range = self.eval(&quantifier.range)?;
+        let variables = (quantifier.variable, quantifier.second_variable);
+        // What reading and testing the accumulator would have cost.
+        let condition_cost = if quantifier.deciding { 3 } else { 2 };
+        let mut decided = false;
+        let mut failure = None;
+        self.visit(&range, variables, |evaluator| {
+            evaluator.charge(condition_cost)?;
+            if decided {
+                return Ok(false);
+            }
+            evaluator.charge(1)?;
+            match evaluator.eval(&quantifier.predicate) {
+                Ok(Value::Bool(value)) => decided = value == quantifier.deciding,
+                Ok(_) => {
+                    failure.get_or_insert_with(EvalError::no_such_overload);
+                }
+                Err(error) if error.is_over_budget() => return Err(error),
+                Err(error) => {
+                    failure.get_or_insert(error);
                 }
             }
-            if !self.fold_step(fold)? {
-                break;
-            }
+            Ok(true)
+        })?;
+        self.charge(1)?;
+        match failure {
+            Some(error) if !decided => Err(error),
+            _ => Ok(Value::Bool(decided == quantifier.deciding)),
         }
-        Ok(())
     }
 
-    fn fold_map(
+    /// Binds the variables to every element or entry in turn, until `step` says to stop.
+    fn visit(
         &mut self,
-        fold: &'a Fold,
-        map: &Map<'a>,
-        second: Option<Slot>,
+        range: &Value<'a>,
+        (variable, second): (Slot, Option<Slot>),
+        mut step: impl FnMut(&mut Self) -> Result<bool, EvalError>,
     ) -> Result<(), EvalError> {
-        for key in map.keys() {
-            if let Some(second) = second
-                && let Some(value) = map.find(&key)?
-            {
-                self.slots[second.0] = Local::Ready(value);
+        match range {
+            Value::List(list) => {
+                for (index, element) in list.iter().enumerate() {
+                    match second {
+                        None => self.slots[variable.0] = Local::Ready(element),
+                        Some(second) => {
+                            let index = i64::try_from(index).unwrap_or(i64::MAX);
+                            self.slots[variable.0] = Local::Ready(Ok(Value::Int(index)));
+                            self.slots[second.0] = Local::Ready(element);
+                        }
+                    }
+                    if !step(self)? {
+                        break;
+                    }
+                }
             }
-            self.slots[fold.variable.0] = Local::Ready(Ok(key));
-            if !self.fold_step(fold)? {
-                break;
+            Value::Map(map) => {
+                for key in map.keys() {
+                    if let Some(second) = second
+                        && let Some(value) = map.find(&key)?
+                    {
+                        self.slots[second.0] = Local::Ready(value);
+                    }
+                    self.slots[variable.0] = Local::Ready(Ok(key));
+                    if !step(self)? {
+                        break;
+                    }
+                }
             }
+            other => return Err(not_iterable(other, second.is_some())),
         }
         Ok(())
     }
@@ -143,4 +158,13 @@ impl<'a> Evaluator<'a, '_> {
             _ => Err(EvalError::no_such_overload()),
         }
     }
+}
+
+fn not_iterable(value: &Value<'_>, two_variables: bool) -> EvalError {
+    let of = go_type(value);
+    EvalError::failed(if two_variables {
+        format!("unsupported comprehension range type: {of}")
+    } else {
+        format!("got '{of}', expected iterable type")
+    })
 }
