@@ -1,0 +1,9 @@
+//! Which clusters are chosen, who goes next, and why.
+//!
+//! | module | for |
+//! |---|---|
+//! | [`rollout`] | given groups of clusters and how far each is: who may go now, and why others wait |
+//!
+//! Nothing here reads a clock, a file or the network: the same input gives the same answer.
+
+pub mod rollout;

@@ -1,0 +1,4 @@
+//! Vectors and promises.
+
+mod promises;
+mod vectors;
