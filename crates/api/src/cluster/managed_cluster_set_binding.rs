@@ -1,0 +1,66 @@
+//! What lets a namespace select from a set.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::GROUP;
+use crate::TypeTag;
+use crate::kind::kind;
+use crate::meta::{self, Condition, ObjectMeta, Unknown};
+
+/// Lets placements of its namespace select clusters of a set.
+///
+/// It has the name of the set. To create one takes the right to create managedclustersets/bind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ManagedClusterSetBinding {
+    /// Group, version and kind.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub types: TypeTag<Self>,
+    /// Name, labels and so on.
+    #[serde(default)]
+    #[schemars(skip)]
+    pub metadata: ObjectMeta,
+    /// Which set it is.
+    pub spec: ManagedClusterSetBindingSpec,
+    /// What the hub found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<ManagedClusterSetBindingStatus>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+kind! {
+    ManagedClusterSetBinding: GROUP, "v1beta2", "managedclustersetbindings", "managedclustersetbinding", Namespaced;
+    spec: ManagedClusterSetBindingSpec;
+    status: ManagedClusterSetBindingStatus;
+    short: ["mclsetbinding", "mclsetbindings"];
+}
+
+/// Which set a namespace is bound to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ManagedClusterSetBindingSpec {
+    /// Name of the set, which is also the name of this object.
+    #[schemars(length(min = 1))]
+    pub cluster_set: String,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// What the hub found about a binding.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ManagedClusterSetBindingStatus {
+    /// Whether the set exists.
+    #[serde(default)]
+    #[schemars(schema_with = "meta::conditions")]
+    pub conditions: Vec<Condition>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}

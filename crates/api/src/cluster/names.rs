@@ -1,0 +1,178 @@
+//! Every string with a meaning in this group: labels, annotations, finalizers, conditions...
+
+/// Keys of labels.
+pub mod label {
+    /// On a ManagedCluster: the exclusive set that it is a member of.
+    pub const CLUSTER_SET: &str = "cluster.open-cluster-management.io/clusterset";
+    /// On what belongs to a cluster, such as its namespace: the name of the cluster.
+    pub const CLUSTER_NAME: &str = "open-cluster-management.io/cluster-name";
+    /// On a PlacementDecision: the Placement that it answers.
+    pub const PLACEMENT: &str = "cluster.open-cluster-management.io/placement";
+    /// On a PlacementDecision: the number of its group, from 0.
+    pub const DECISION_GROUP_INDEX: &str =
+        "cluster.open-cluster-management.io/decision-group-index";
+    /// On a PlacementDecision: the name of its group; empty for groups without one.
+    pub const DECISION_GROUP_NAME: &str = "cluster.open-cluster-management.io/decision-group-name";
+    /// On a ClusterClaim that is not reported to the hub.
+    pub const SPOKE_ONLY: &str = "open-cluster-management.io/spoke-only";
+}
+
+/// Keys of annotations.
+pub mod annotation {
+    /// On a ManagedCluster: when it was accepted without a person.
+    pub const AUTOMATICALLY_ACCEPTED_ON: &str =
+        "open-cluster-management.io/automatically-accepted-on";
+    /// On what is removed with a cluster: its turn, from 0 (early) to 100 (late).
+    pub const CLEANUP_PRIORITY: &str = "open-cluster-management.io/cleanup-priority";
+    /// On a ManagedCluster whose clock is not compared with the hub's.
+    pub const SKIP_CLOCK_SYNC_CHECK: &str =
+        "registration.open-cluster-management.io/skip-clock-sync-check";
+    /// On a Placement that is left alone while it is `true`.
+    pub const SCHEDULING_DISABLED: &str =
+        "cluster.open-cluster-management.io/experimental-scheduling-disable";
+    /// On a built-in ManagedClusterSet whose selector is not put right if it is `false`.
+    pub const AUTO_UPDATE: &str = "cluster.open-cluster-management.io/autoupdate";
+    /// What annotations that an agent may set on its own cluster begin with.
+    pub const AGENT_PREFIX: &str = "agent.open-cluster-management.io/";
+}
+
+/// Finalizers.
+pub mod finalizer {
+    /// On a ManagedCluster until its access rights are gone.
+    pub const API_RESOURCE_CLEANUP: &str =
+        "cluster.open-cluster-management.io/api-resource-cleanup";
+    /// On a ManagedCluster until what is in its namespace is gone.
+    pub const RESOURCE_CLEANUP: &str = "cluster.open-cluster-management.io/resource-cleanup";
+}
+
+/// Keys of taints that the hub sets itself.
+pub mod taint {
+    /// The cluster says that it is not available.
+    pub const UNAVAILABLE: &str = "cluster.open-cluster-management.io/unavailable";
+    /// The cluster says nothing.
+    pub const UNREACHABLE: &str = "cluster.open-cluster-management.io/unreachable";
+}
+
+/// Names of claims that are reported however many others there are.
+pub mod claim {
+    /// A unique identifier of the cluster.
+    pub const ID: &str = "id.k8s.io";
+    /// The version of Kubernetes.
+    pub const KUBE_VERSION: &str = "kubeversion.open-cluster-management.io";
+    /// Where the cluster runs.
+    pub const PLATFORM: &str = "platform.open-cluster-management.io";
+    /// Which distribution of Kubernetes it is.
+    pub const PRODUCT: &str = "product.open-cluster-management.io";
+    /// All of these.
+    pub const RESERVED: [&str; 4] = [ID, KUBE_VERSION, PLATFORM, PRODUCT];
+}
+
+/// Names of objects.
+pub mod object {
+    /// The set that clusters without a set are put in.
+    pub const DEFAULT_CLUSTER_SET: &str = "default";
+    /// The set of all clusters.
+    pub const GLOBAL_CLUSTER_SET: &str = "global";
+    /// The Lease in a cluster's namespace that its agent renews.
+    pub const LEASE: &str = "managed-cluster-lease";
+}
+
+/// Operators of selectors beyond those of Kubernetes.
+pub mod operator {
+    /// Another spelling of `Exists`, understood in every selector of this group.
+    pub const EXIST: &str = "Exist";
+}
+
+/// Names of built-in prioritizers.
+pub mod prioritizer {
+    /// Prefers clusters with few decisions.
+    pub const BALANCE: &str = "Balance";
+    /// Prefers clusters that are already selected.
+    pub const STEADY: &str = "Steady";
+    /// Prefers clusters with much CPU to give.
+    pub const RESOURCE_ALLOCATABLE_CPU: &str = "ResourceAllocatableCPU";
+    /// Prefers clusters with much memory to give.
+    pub const RESOURCE_ALLOCATABLE_MEMORY: &str = "ResourceAllocatableMemory";
+}
+
+/// Types of conditions.
+pub mod condition {
+    /// ManagedCluster: the hub accepted it.
+    pub const HUB_ACCEPTED: &str = "HubAcceptedManagedCluster";
+    /// ManagedCluster: the hub refused it. Nobody sets it; denial is a false `HUB_ACCEPTED`.
+    pub const HUB_DENIED: &str = "HubDeniedManagedCluster";
+    /// ManagedCluster: its agent has joined.
+    pub const JOINED: &str = "ManagedClusterJoined";
+    /// ManagedCluster: it is alive and its API server answers.
+    pub const AVAILABLE: &str = "ManagedClusterConditionAvailable";
+    /// ManagedCluster: its clock agrees with the hub's.
+    pub const CLOCK_SYNCED: &str = "ManagedClusterConditionClockSynced";
+    /// ManagedCluster: its certificate was renewed.
+    pub const CERTIFICATE_ROTATED: &str = "ClusterCertificateRotated";
+    /// ManagedCluster: it is being removed.
+    pub const DELETING: &str = "Deleting";
+    /// ManagedClusterSet: it has no members.
+    pub const CLUSTER_SET_EMPTY: &str = "ClusterSetEmpty";
+    /// ManagedClusterSetBinding: its set exists.
+    pub const BOUND: &str = "Bound";
+    /// Placement: as many clusters are selected as were asked for.
+    pub const PLACEMENT_SATISFIED: &str = "PlacementSatisfied";
+    /// Placement: it cannot be understood.
+    pub const PLACEMENT_MISCONFIGURED: &str = "PlacementMisconfigured";
+}
+
+/// Reasons of conditions, by what they belong to.
+pub mod reason {
+    /// `HUB_ACCEPTED` is true.
+    pub const HUB_CLUSTER_ADMIN_ACCEPTED: &str = "HubClusterAdminAccepted";
+    /// `HUB_ACCEPTED` is false: somebody said so.
+    pub const HUB_CLUSTER_ADMIN_DENIED: &str = "HubClusterAdminDenied";
+    /// `HUB_ACCEPTED` is false: rights could not be given.
+    pub const ERROR: &str = "Error";
+    /// `JOINED` is true.
+    pub const MANAGED_CLUSTER_JOINED: &str = "ManagedClusterJoined";
+    /// `AVAILABLE` is true.
+    pub const MANAGED_CLUSTER_AVAILABLE: &str = "ManagedClusterAvailable";
+    /// `AVAILABLE` is false: the API server of the cluster does not answer.
+    pub const KUBE_API_SERVER_UNAVAILABLE: &str = "ManagedClusterKubeAPIServerUnavailable";
+    /// `AVAILABLE` is unknown: the agent is silent.
+    pub const LEASE_UPDATE_STOPPED: &str = "ManagedClusterLeaseUpdateStopped";
+    /// `CLOCK_SYNCED` is true.
+    pub const CLOCK_SYNCED: &str = "ManagedClusterClockSynced";
+    /// `CLOCK_SYNCED` is false.
+    pub const CLOCK_OUT_OF_SYNC: &str = "ManagedClusterClockOutOfSync";
+    /// `CERTIFICATE_ROTATED` is true.
+    pub const CLIENT_CERTIFICATE_UPDATED: &str = "ClientCertificateUpdated";
+    /// `CERTIFICATE_ROTATED` is false.
+    pub const CLIENT_CERTIFICATE_UPDATE_FAILED: &str = "ClientCertificateUpdateFailed";
+    /// `DELETING` is false: something is left.
+    pub const RESOURCE_REMAINING: &str = "ResourceRemaining";
+    /// `DELETING` is false: something cannot be removed.
+    pub const DELETING_ERROR: &str = "DeletingError";
+    /// `DELETING` is true: nothing is left.
+    pub const NO_RESOURCE: &str = "NoResource";
+    /// `CLUSTER_SET_EMPTY` is true.
+    pub const NO_CLUSTER_MATCHED: &str = "NoClusterMatched";
+    /// `CLUSTER_SET_EMPTY` is false.
+    pub const CLUSTERS_SELECTED: &str = "ClustersSelected";
+    /// `BOUND` is true.
+    pub const CLUSTER_SET_BOUND: &str = "ClusterSetBound";
+    /// `BOUND` is false.
+    pub const CLUSTER_SET_NOT_FOUND: &str = "ClusterSetNotFound";
+    /// `PLACEMENT_SATISFIED` is false: the namespace is bound to no set.
+    pub const NO_MANAGED_CLUSTER_SET_BINDINGS: &str = "NoManagedClusterSetBindings";
+    /// `PLACEMENT_SATISFIED` is false: none of the sets wanted is bound.
+    pub const NO_INTERSECTION: &str = "NoIntersection";
+    /// `PLACEMENT_SATISFIED` is false: the sets have no members.
+    pub const ALL_MANAGED_CLUSTER_SETS_EMPTY: &str = "AllManagedClusterSetsEmpty";
+    /// `PLACEMENT_SATISFIED` is false: no cluster fits.
+    pub const NO_MANAGED_CLUSTER_MATCHED: &str = "NoManagedClusterMatched";
+    /// `PLACEMENT_SATISFIED` is true.
+    pub const ALL_DECISIONS_SCHEDULED: &str = "AllDecisionsScheduled";
+    /// `PLACEMENT_SATISFIED` is false: too few clusters fit.
+    pub const NOT_ALL_DECISIONS_SCHEDULED: &str = "NotAllDecisionsScheduled";
+    /// `PLACEMENT_MISCONFIGURED` is true.
+    pub const MISCONFIGURED: &str = "Misconfigured";
+    /// `PLACEMENT_MISCONFIGURED` is false. The word is the peer's.
+    pub const SUCCEED_CONFIGURED: &str = "Succeedconfigured";
+}

@@ -1,0 +1,53 @@
+//! The kinds that Bellwether serves: Rust types, their definitions, and every string that has a
+//! meaning in their interface.
+//!
+//! | group | kinds |
+//! |---|---|
+//! | [`cluster`] | who is in the fleet, and who is selected |
+//! | [`work`] | what a cluster shall run |
+//! | [`multicluster`] | the same in the smaller interface of the work API, with status to be synced |
+//!
+//! [`definitions`] has all of them as CustomResourceDefinitions. A type is a [`Kind`], and a
+//! `kube_core::Resource`, so that any client can be typed with it.
+//!
+//! Three rules hold for all types:
+//!
+//! * What this version does not know survives reading and writing: every structure keeps unknown
+//!   fields in `other`, and every enumeration unknown values in `Other`.
+//! * The documentation of a field is its description in the published schema.
+//! * What a server fills in is said by the schema, never by what Rust takes for an
+//!   absent field.
+//!
+//! Nothing here decides, reads or writes anything.
+
+mod kind;
+pub mod meta;
+mod open_enum;
+mod structural;
+
+pub mod cluster;
+pub mod multicluster;
+pub mod work;
+
+pub use kind::{Column, Kind, KindNames, Scope, TypeTag, definition};
+
+use serde_json::Value;
+
+/// All definitions, by group and kind; their order is always the same.
+pub fn definitions() -> Vec<Value> {
+    vec![
+        definition::<cluster::AddOnPlacementScore>(),
+        definition::<cluster::ClusterClaim>(),
+        definition::<cluster::ManagedCluster>(),
+        definition::<cluster::ManagedClusterSet>(),
+        definition::<cluster::ManagedClusterSetBinding>(),
+        definition::<cluster::Placement>(),
+        definition::<cluster::PlacementDecision>(),
+        definition::<multicluster::AppliedWork>(),
+        definition::<multicluster::Work>(),
+        definition::<multicluster::WorkManifestConfig>(),
+        definition::<work::AppliedManifestWork>(),
+        definition::<work::ManifestWork>(),
+        definition::<work::ManifestWorkReplicaSet>(),
+    ]
+}

@@ -1,0 +1,168 @@
+//! Which values of objects of a kind come back to the hub.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::GROUP;
+use crate::TypeTag;
+use crate::kind::kind;
+use crate::meta::{self, Condition, ObjectMeta, Unknown};
+use crate::open_enum::open_enum;
+use crate::structural::filled_with;
+
+/// Which values of objects of one kind come back in the status of works.
+///
+/// It is best named after the kind: group, version and kind in lower case, with dashes between, such
+/// as apps-v1-deployment. Of kinds that have none, nothing comes back.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkManifestConfig {
+    /// Group, version and kind.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub types: TypeTag<Self>,
+    /// Name, labels and so on.
+    #[serde(default)]
+    #[schemars(skip)]
+    pub metadata: ObjectMeta,
+    /// Which kind it is, and which values are wanted.
+    pub spec: WorkManifestConfigSpec,
+    /// What agents found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<WorkManifestConfigStatus>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+kind! {
+    WorkManifestConfig: GROUP, "v1alpha1", "workmanifestconfigs", "workmanifestconfig", Cluster;
+    spec: WorkManifestConfigSpec;
+    status: WorkManifestConfigStatus;
+}
+
+/// Which kind it is, and which values are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkManifestConfigSpec {
+    /// The kind.
+    #[serde(rename = "manifestGVK")]
+    pub manifest_gvk: ManifestGvk,
+    /// Which values are wanted, and how often.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_status_sync: Option<ResourceStatusSync>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// What agents found about a configuration.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkManifestConfigStatus {
+    /// Whether the configuration is in use; of several for one kind only one is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "meta::conditions")]
+    pub conditions: Vec<Condition>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// A kind of objects.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ManifestGvk {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The API version.
+    pub version: String,
+    /// The kind.
+    pub kind: String,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// Which values are wanted, and how often.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceStatusSync {
+    /// Which values are wanted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<StatusSyncRule>,
+    /// After how many seconds values are read again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), transform = filled_with(60))]
+    pub frequency_seconds: Option<i32>,
+    /// After how many reads without a change no more are made, until the work changes; 0 never ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0), transform = filled_with(0))]
+    pub stop_threshold: Option<i32>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// Values that are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusSyncRule {
+    /// JSONPaths: values that jsonPaths point to. Scripts: values that scripts compute.
+    #[serde(rename = "type")]
+    pub kind: SyncType,
+    /// Paths to values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub json_paths: Vec<JsonPath>,
+    /// Scripts that compute values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<Script>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+open_enum! {
+    /// How values are found.
+    pub enum SyncType {
+        /// By paths.
+        JsonPaths = "JSONPaths",
+        /// By scripts.
+        Scripts = "Scripts",
+    }
+}
+
+/// A path to a value.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JsonPath {
+    /// What the value is called in the status of the work.
+    pub name: String,
+    /// The version that the object has to be of; any if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Where the value is in the object, as a JSONPath of kubectl. Lists and maps come back as JSON
+    /// in a byte array; what is not there does not come back.
+    pub path: String,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// A script that computes a value.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Script {
+    /// What the value is called in the status of the work.
+    pub name: String,
+    /// The language of the script: CEL.
+    pub language: String,
+    /// The script. It sees object, status, and the fields of the status by their names.
+    pub content: String,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}

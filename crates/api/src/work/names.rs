@@ -1,0 +1,144 @@
+//! Every string with a meaning in this group: labels, annotations, finalizers, conditions...
+
+/// Keys of labels.
+pub mod label {
+    /// On a ManifestWork: namespace and name, with a dot between, of the replica set that made it.
+    pub const REPLICA_SET: &str = "work.open-cluster-management.io/manifestworkreplicaset";
+    /// On a ManifestWork: the Placement for which a replica set made it.
+    pub const PLACEMENT_NAME: &str = "work.open-cluster-management.io/placementname";
+}
+
+/// Keys of annotations.
+pub mod annotation {
+    /// On an applied object: the hash of what was applied, where fields are ignored.
+    pub const CONFIG_SPEC_HASH: &str = "open-cluster-management.io/config-spec-hash";
+}
+
+/// Finalizers.
+pub mod finalizer {
+    /// On a ManifestWork until what it applied is gone.
+    pub const MANIFEST_WORK: &str = "cluster.open-cluster-management.io/manifest-work-cleanup";
+    /// On an AppliedManifestWork until what it names is gone.
+    pub const APPLIED_MANIFEST_WORK: &str =
+        "cluster.open-cluster-management.io/applied-manifest-work-cleanup";
+    /// On a ManifestWorkReplicaSet until its works are gone.
+    pub const REPLICA_SET: &str = "work.open-cluster-management.io/manifest-work-cleanup";
+}
+
+/// The field manager of applied objects, and what the name of any other has to begin with.
+pub const FIELD_MANAGER: &str = "work-agent";
+
+/// Types of conditions.
+pub mod condition {
+    /// Work and manifest: it was applied.
+    pub const APPLIED: &str = "Applied";
+    /// Work and manifest: it is on the cluster.
+    pub const AVAILABLE: &str = "Available";
+    /// Work and manifest, by rules: it is on its way.
+    pub const PROGRESSING: &str = "Progressing";
+    /// Work and manifest, by rules: it is not as it should be.
+    pub const DEGRADED: &str = "Degraded";
+    /// Work and manifest, by rules: it is done, and no longer touched.
+    pub const COMPLETE: &str = "Complete";
+    /// Work: it is being removed.
+    pub const DELETING: &str = "Deleting";
+    /// Manifest: its feedback is current.
+    pub const STATUS_FEEDBACK_SYNCED: &str = "StatusFeedbackSynced";
+    /// Manifest of the work API: its synced status is current. Here only so that no rule takes the
+    /// name.
+    pub const STATUS_SYNCED: &str = "StatusSynced";
+    /// Names that no rule may use, because the agent gives them a meaning of its own.
+    pub const RESERVED: [&str; 5] = [
+        APPLIED,
+        AVAILABLE,
+        STATUS_FEEDBACK_SYNCED,
+        STATUS_SYNCED,
+        DELETING,
+    ];
+    /// ManifestWorkReplicaSet: its placements exist and select clusters.
+    pub const PLACEMENT_VERIFIED: &str = "PlacementVerified";
+    /// ManifestWorkReplicaSet: all selected clusters have succeeded.
+    pub const PLACEMENT_ROLLED_OUT: &str = "PlacementRolledOut";
+    /// ManifestWorkReplicaSet: all its works are available.
+    pub const MANIFESTWORK_APPLIED: &str = "ManifestworkApplied";
+}
+
+/// Reasons of conditions, by what they belong to.
+pub mod reason {
+    /// A manifest is applied.
+    pub const APPLIED_MANIFEST_COMPLETE: &str = "AppliedManifestComplete";
+    /// A manifest is not applied.
+    pub const APPLIED_MANIFEST_FAILED: &str = "AppliedManifestFailed";
+    /// A manifest is not applied: fields to be ignored cannot be found out.
+    pub const APPLIED_MANIFEST_SSA_IGNORE_FIELD_ERROR: &str = "AppliedManifestSSAIgnoreFieldError";
+    /// A manifest is available.
+    pub const RESOURCE_AVAILABLE: &str = "ResourceAvailable";
+    /// A manifest is not available.
+    pub const RESOURCE_NOT_AVAILABLE: &str = "ResourceNotAvailable";
+    /// Whether a manifest is available is unknown: it cannot be read.
+    pub const FETCHING_RESOURCE_FAILED: &str = "FetchingResourceFailed";
+    /// Whether a manifest is available is unknown: it has no name or type.
+    pub const INCOMPLETE_RESOURCE_META: &str = "IncompleteResourceMeta";
+    /// There is no feedback to be synced.
+    pub const NO_STATUS_FEEDBACK_SYNCED: &str = "NoStatusFeedbackSynced";
+    /// Feedback is current.
+    pub const STATUS_FEEDBACK_SYNCED: &str = "StatusFeedbackSynced";
+    /// Feedback is not current.
+    pub const STATUS_FEEDBACK_SYNC_FAILED: &str = "StatusFeedbackSyncFailed";
+    /// All rules of a condition hold.
+    pub const CONDITION_RULES_PASSED: &str = "ConditionRulesPassed";
+    /// Not all rules of a condition hold.
+    pub const CONDITION_RULES_FAILED: &str = "ConditionRulesFailed";
+    /// A rule is of an unknown type.
+    pub const CONDITION_RULE_INVALID: &str = "ConditionRuleInvalid";
+    /// What reasons of conditions that come from rules begin with.
+    pub const CONDITION_RULE_PREFIX: &str = "ConditionRule";
+    /// A work is applied.
+    pub const APPLIED_MANIFEST_WORK_COMPLETE: &str = "AppliedManifestWorkComplete";
+    /// A work is not applied.
+    pub const APPLIED_MANIFEST_WORK_FAILED: &str = "AppliedManifestWorkFailed";
+    /// A work is available.
+    pub const RESOURCES_AVAILABLE: &str = "ResourcesAvailable";
+    /// A work is not available.
+    pub const RESOURCES_NOT_AVAILABLE: &str = "ResourcesNotAvailable";
+    /// Whether a work is available is unknown.
+    pub const RESOURCES_STATUS_UNKNOWN: &str = "ResourcesStatusUnknown";
+    /// A work is being removed.
+    pub const WORK_DELETING: &str = "WorkDeleting";
+    /// A replica set is as it should be.
+    pub const AS_EXPECTED: &str = "AsExpected";
+    /// A replica set is not as it should be.
+    pub const NOT_AS_EXPECTED: &str = "NotAsExpected";
+    /// A replica set has works that are on their way.
+    pub const PROCESSING: &str = "Processing";
+    /// A replica set names a placement that does not exist.
+    pub const PLACEMENT_DECISION_NOT_FOUND: &str = "PlacementDecisionNotFound";
+    /// A replica set has no works.
+    pub const PLACEMENT_DECISION_EMPTY: &str = "PlacementDecisionEmpty";
+    /// A replica set is rolled out.
+    pub const COMPLETE: &str = "Complete";
+    /// A replica set is being rolled out.
+    pub const PROGRESSING: &str = "Progressing";
+    /// A replica set has a name that is too long for a label.
+    pub const INVALID_MANIFEST_WORK_NAME: &str = "InvalidManifestWorkName";
+}
+
+/// Messages that are always the same.
+pub mod message {
+    /// A manifest is applied.
+    pub const APPLY_MANIFEST_COMPLETE: &str = "Apply manifest complete";
+    /// A manifest is available.
+    pub const RESOURCE_AVAILABLE: &str = "Resource is available";
+    /// A manifest is not available.
+    pub const RESOURCE_NOT_AVAILABLE: &str = "Resource is not available";
+    /// Whether a manifest is available is unknown.
+    pub const RESOURCE_META_INCOMPLETE: &str = "Resource meta is incomplete";
+    /// A work is applied.
+    pub const APPLY_MANIFEST_WORK_COMPLETE: &str = "Apply manifest work complete";
+    /// A work is not applied.
+    pub const APPLY_MANIFEST_WORK_FAILED: &str = "Failed to apply manifest work";
+    /// A work is available.
+    pub const ALL_RESOURCES_AVAILABLE: &str = "All resources are available";
+    /// A work is being removed.
+    pub const MANIFEST_WORK_DELETING: &str = "ManifestWork is being deleted";
+}
