@@ -1,7 +1,7 @@
 //! Runs the documents in `testdata/`: prose with blocks of expressions and what they yield.
 //!
-//! A `json` block binds variables for the `cel` blocks of its section, a `schema` block declares
-//! `self` and `oldSelf` (`schema resource`: as whole resources). In a `cel` block, lines read:
+//! A `json` block binds variables for the `cel` blocks that follow it, a `schema` block declares
+//! them (`schema resource`: as whole resources). In a `cel` block, lines read:
 //!
 //! - `expression  =>  value`
 //! - `expression  =!>  text of the evaluation error`
@@ -27,7 +27,7 @@ const LIBRARIES: LibrarySet = LibrarySet::KUBERNETES
     .with(Library::Encoders)
     .with(Library::Bindings);
 
-/// What a section has set up so far.
+/// What a document has set up so far.
 #[derive(Default)]
 struct Context {
     bindings: serde_json::Map<String, serde_json::Value>,
@@ -62,9 +62,6 @@ fn run_document(name: &str, text: &str, failures: &mut Vec<String>) -> usize {
     let mut checked = 0;
     let mut lines = text.lines().enumerate();
     while let Some((_, line)) = lines.next() {
-        if line.starts_with("## ") {
-            context = Context::default();
-        }
         let Some(language) = line.strip_prefix("```") else {
             continue;
         };
