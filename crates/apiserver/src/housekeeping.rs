@@ -7,6 +7,7 @@
 mod expiry;
 mod garbage;
 mod namespaces;
+mod rewrite;
 mod teardown;
 
 use std::collections::BTreeSet;

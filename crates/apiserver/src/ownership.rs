@@ -37,6 +37,27 @@ fn reset_fields(cx: &RequestContext, part: Part) -> Option<&'static FieldSet> {
     }
 }
 
+/// Calls `act` with what a request says about its write.
+fn with_write<T>(
+    cx: &RequestContext,
+    part: Part,
+    manager: &str,
+    act: impl FnOnce(&Write<'_>) -> T,
+) -> T {
+    let schema = cx.resource.schema();
+    let now = time::format_time(cx.now);
+    act(&Write {
+        schema: &schema,
+        api_version: &cx.resource.api_version,
+        kind: &cx.resource.kind,
+        subresource: part.subresource(),
+        manager,
+        reset_fields: reset_fields(cx, part),
+        now: &now,
+        versions: None,
+    })
+}
+
 /// Enters a change in the `managedFields` of `object`.
 pub(crate) fn record_update(
     cx: &RequestContext,
@@ -47,19 +68,10 @@ pub(crate) fn record_update(
 ) -> Value {
     let mut object = match ownership {
         Ownership::Update(manager) => {
-            let schema = cx.resource.schema();
-            let now = time::format_time(cx.now);
-            let write = Write {
-                schema: &schema,
-                api_version: &cx.resource.api_version,
-                kind: &cx.resource.kind,
-                subresource: part.subresource(),
-                manager,
-                reset_fields: reset_fields(cx, part),
-                now: &now,
-                versions: None,
-            };
-            managed::update(live.unwrap_or_else(|| cx.resource.blank()), object, &write)
+            let live = live.unwrap_or_else(|| cx.resource.blank());
+            with_write(cx, part, manager, |write| {
+                managed::update(live, object, write)
+            })
         }
         Ownership::Recorded => object,
     };
@@ -92,20 +104,11 @@ pub(crate) fn apply(
     manager: &str,
     force: bool,
 ) -> Result<Value, ApiError> {
-    let schema = cx.resource.schema();
-    let now = time::format_time(cx.now);
-    let write = Write {
-        schema: &schema,
-        api_version: &cx.resource.api_version,
-        kind: &cx.resource.kind,
-        subresource: part.subresource(),
-        manager,
-        reset_fields: reset_fields(cx, part),
-        now: &now,
-        versions: None,
-    };
     let live = live.unwrap_or_else(|| cx.resource.blank());
-    match managed::apply(live, wanted, &write, force) {
+    let applied = with_write(cx, part, manager, |write| {
+        managed::apply(live, wanted, write, force)
+    });
+    match applied {
         Ok(applied) => Ok(applied.object),
         Err(ApplyError::Conflict(conflicts)) => {
             let causes = conflicts.causes().into_iter().map(|cause| Cause {

@@ -3,17 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
 use crate::cluster::Cluster;
 use crate::context::RequestContext;
 use crate::handler::delete::delete_object;
-use crate::handler::update::{Proposal, change};
+use crate::housekeeping::rewrite::{keep, remove_finalizer, rewrite};
 use crate::metadata;
 use crate::object::{Facts, Owner, StoredObject};
-use crate::ownership::Ownership;
-use crate::params::{DeleteOptions, Propagation, WriteOptions};
-use crate::resource::{Part, Resource};
+use crate::params::{DeleteOptions, Propagation};
+use crate::resource::Resource;
 use crate::status::ApiError;
 
 /// Keeps a deleted object until its dependents have forgotten it.
@@ -238,27 +235,12 @@ fn standing(cluster: &Cluster, owner: &Owner, namespace: Option<&str>) -> Standi
 
 /// Removes references to owners.
 async fn remove_owners(cx: &RequestContext, uids: &[&str]) -> Result<(), ApiError> {
-    change(cx, Part::Whole, &WriteOptions::default(), |live| {
-        let mut object = live.clone();
-        let owners = live["metadata"]["ownerReferences"]
-            .as_array()
-            .into_iter()
-            .flatten();
-        let kept: Vec<&Value> = owners
-            .filter(|owner| !owner["uid"].as_str().is_some_and(|uid| uids.contains(&uid)))
-            .collect();
-        if kept.is_empty() {
-            metadata::of(&mut object).remove("ownerReferences");
-        } else {
-            object["metadata"]["ownerReferences"] = json!(kept);
-        }
-        Ok(Proposal {
-            object,
-            ownership: Ownership::Update(CONTROLLER.into()),
-        })
+    rewrite(cx, |object| {
+        keep(object, "ownerReferences", |owner| {
+            !owner["uid"].as_str().is_some_and(|uid| uids.contains(&uid))
+        });
     })
     .await
-    .map(drop)
 }
 
 /// Makes all dependents forget the object, then lets it go.
@@ -279,7 +261,8 @@ async fn release_dependents(
             _ => {}
         }
     }
-    remove_finalizer(cluster, resource, key, ORPHAN).await
+    let cx = RequestContext::internal(cluster, resource, key, CONTROLLER);
+    remove_finalizer(&cx, ORPHAN).await
 }
 
 /// Deletes the dependents; lets the object go when none that blocks it is left.
@@ -309,33 +292,7 @@ async fn wait_for_dependents(
     if blocked {
         Ok(())
     } else {
-        remove_finalizer(cluster, resource, key, FOREGROUND).await
+        let cx = RequestContext::internal(cluster, resource, key, CONTROLLER);
+        remove_finalizer(&cx, FOREGROUND).await
     }
-}
-
-async fn remove_finalizer(
-    cluster: &Arc<Cluster>,
-    resource: &Arc<Resource>,
-    key: &str,
-    finalizer: &str,
-) -> Result<(), ApiError> {
-    let cx = RequestContext::internal(cluster, resource, key, CONTROLLER);
-    change(&cx, Part::Whole, &WriteOptions::default(), |live| {
-        let mut object = live.clone();
-        let kept: Vec<&str> = metadata::finalizers(live)
-            .into_iter()
-            .filter(|name| *name != finalizer)
-            .collect();
-        if kept.is_empty() {
-            metadata::of(&mut object).remove("finalizers");
-        } else {
-            object["metadata"]["finalizers"] = json!(kept);
-        }
-        Ok(Proposal {
-            object,
-            ownership: Ownership::Update(CONTROLLER.into()),
-        })
-    })
-    .await
-    .map(drop)
 }

@@ -8,10 +8,8 @@ use serde_json::{Value, json};
 use crate::cluster::Cluster;
 use crate::context::RequestContext;
 use crate::handler::delete::{Outcome, delete_object};
-use crate::handler::update::{Proposal, change};
-use crate::ownership::Ownership;
-use crate::params::{DeleteOptions, WriteOptions};
-use crate::resource::Part;
+use crate::housekeeping::rewrite::rewrite;
+use crate::params::DeleteOptions;
 
 const CONTROLLER: &str = "namespace-controller";
 const PREFIX: &str = "core/namespaces/";
@@ -41,18 +39,12 @@ pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
         return;
     };
     let cx = RequestContext::internal(cluster, &resource, &entry.key, CONTROLLER);
-    let options = WriteOptions::default();
-    let result = change(&cx, Part::Whole, &options, |live| {
-        let mut object = live.clone();
+    let result = rewrite(&cx, |namespace| {
         if held.is_empty() {
-            remove_finalizer(&mut object);
+            remove_finalizer(namespace);
         } else {
-            object["status"]["conditions"] = conditions(live, &held, &cx);
+            namespace["status"]["conditions"] = conditions(namespace, &held, &cx);
         }
-        Ok(Proposal {
-            object,
-            ownership: Ownership::Recorded,
-        })
     })
     .await;
     if let Err(error) = result

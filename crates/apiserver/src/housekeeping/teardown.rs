@@ -3,17 +3,15 @@
 use std::sync::Arc;
 
 use bellwether_store::Range;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::cluster::Cluster;
 use crate::context::RequestContext;
 use crate::custom::{CLEANUP, PREFIX};
 use crate::handler::delete::delete_object;
-use crate::handler::update::{Proposal, change};
+use crate::housekeeping::rewrite::remove_finalizer;
 use crate::metadata;
-use crate::ownership::Ownership;
-use crate::params::{DeleteOptions, WriteOptions};
-use crate::resource::Part;
+use crate::params::DeleteOptions;
 
 const CONTROLLER: &str = "customresourcedefinition-controller";
 
@@ -47,19 +45,7 @@ pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
     let found = resources.find("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     let Some(resource) = found else { return };
     let cx = RequestContext::internal(cluster, resource, &entry.key, CONTROLLER);
-    let result = change(&cx, Part::Whole, &WriteOptions::default(), |live| {
-        let mut object = live.clone();
-        let kept: Vec<&str> = metadata::finalizers(live)
-            .into_iter()
-            .filter(|name| *name != CLEANUP)
-            .collect();
-        object["metadata"]["finalizers"] = json!(kept);
-        Ok(Proposal {
-            object,
-            ownership: Ownership::Recorded,
-        })
-    })
-    .await;
+    let result = remove_finalizer(&cx, CLEANUP).await;
     if let Err(error) = result
         && error.reason != "NotFound"
     {
