@@ -4,11 +4,14 @@ use crate::run::{cargo, say, watch};
 
 /// Benchmarks by name: package and bench target.
 const BENCHES: &[(&str, &str, &str)] = &[
-    ("store", "bellwether-store", "writes"),
-    ("cue", "bellwether-cue", "render"),
     ("cel", "bellwether-cel", "evaluate"),
-    ("patch", "bellwether-patch", "managed"),
+    ("cue", "bellwether-cue", "render"),
     ("json", "bellwether-json", "parse"),
+    ("jsonpath", "bellwether-jsonpath", "find"),
+    ("patch", "bellwether-patch", "ownership"),
+    ("placement", "bellwether-placement", "decide"),
+    ("schema", "bellwether-schema", "request"),
+    ("store", "bellwether-store", "throughput"),
 ];
 
 /// Runs all benchmarks, or the one of that name.

@@ -149,3 +149,45 @@ async fn names_that_are_taken_are_not_served_twice() {
     let path = "/apis/flock.example.com/v1/namespaces/default/rams";
     assert_eq!(http.send("GET", path, "", Value::Null).await.0, 404);
 }
+
+#[tokio::test]
+async fn selectable_fields_scale_and_columns_come_from_the_definition() {
+    let http = Http::start().await;
+    let mut definition = definition();
+    let version = &mut definition["spec"]["versions"][0];
+    version["selectableFields"] = json!([{"jsonPath": ".spec.role"}]);
+    version["subresources"]["scale"] =
+        json!({"specReplicasPath": ".spec.bells", "statusReplicasPath": ".status.bells"});
+    version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["bells"] =
+        json!({"type": "integer"});
+    http.ok("POST", DEFINITIONS, definition).await;
+    for (name, role) in [("dolly", "bellwether"), ("shaun", "follower")] {
+        let spec = json!({"bells": 1, "role": role});
+        http.ok("POST", SHEEP, sheep(name, spec)).await;
+    }
+    let found = http
+        .ok(
+            "GET",
+            &format!("{SHEEP}?fieldSelector=spec.role%3Dfollower"),
+            Value::Null,
+        )
+        .await;
+    assert_eq!(found["items"].as_array().unwrap().len(), 1);
+    assert_eq!(found["items"][0]["metadata"]["name"], "shaun");
+    let path = format!("{SHEEP}?fieldSelector=spec.bells%3D1");
+    assert_eq!(http.send("GET", &path, "", Value::Null).await.0, 400);
+
+    let path = format!("{SHEEP}/dolly/scale");
+    let scale = http
+        .patch(MERGE, &path, json!({"spec": {"replicas": 3}}))
+        .await;
+    assert_eq!(
+        (&scale["kind"], &scale["spec"]["replicas"]),
+        (&json!("Scale"), &json!(3))
+    );
+    let dolly = http.ok("GET", &format!("{SHEEP}/dolly"), Value::Null).await;
+    assert_eq!(
+        (&dolly["spec"]["bells"], &dolly["metadata"]["generation"]),
+        (&json!(3), &json!(2))
+    );
+}

@@ -66,6 +66,18 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .build()?)
 }
 
+/// What is wrong with the arguments, without the usage that `--help` shows.
+pub(crate) fn one_line(message: &str) -> String {
+    let parts = message
+        .lines()
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .map(str::trim)
+        .filter(|line| !line.is_empty());
+    let text = parts.collect::<Vec<_>>().join(" ");
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    format!("{text} (try --help)")
+}
+
 /// Prints a line for people. A closed pipe is no reason to fail.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");

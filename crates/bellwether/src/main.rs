@@ -14,7 +14,14 @@ use clap::Parser as _;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    let arguments = cli::Arguments::parse();
+    let arguments = match cli::Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) => {
+            cli::print_error(&cli::one_line(&error.to_string()));
+            return std::process::ExitCode::from(2);
+        }
+    };
     logging::start(arguments.verbose);
     match cli::run(arguments.command) {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -39,6 +39,10 @@ fn every_command_has_help_with_an_example() {
 fn a_bad_flag_is_named() {
     let (succeeded, _, errors) = bellwether(&["up", "--clutsers", "3"]);
     assert!(!succeeded && errors.contains("--clutsers"), "{errors}");
+    assert!(
+        errors.contains("--clusters") && errors.lines().count() == 1,
+        "{errors}"
+    );
 }
 
 #[test]
