@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
-use crate::{apiserver, cue, up};
+use crate::{apiserver, crds, cue, up};
 
 /// Delivers applications to fleets of Kubernetes clusters.
 ///
@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Up(up::UpArgs),
     /// Run only the embedded API server.
     Apiserver(apiserver::ApiserverArgs),
+    /// Print the CustomResourceDefinitions of the kinds that a hub and its agents work with.
+    Crds(crds::CrdsArgs),
     /// Evaluate, check and format CUE.
     Cue(cue::CueArgs),
     /// Answer JSON lines on standard input with JSON lines on standard output.
@@ -53,6 +55,10 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Up(arguments) => runtime()?.block_on(up::run(arguments)),
         Command::Apiserver(arguments) => runtime()?.block_on(apiserver::run(arguments)),
+        Command::Crds(arguments) => {
+            crds::run(&arguments);
+            Ok(())
+        }
         Command::Cue(arguments) => cue::run(arguments),
         Command::Probe {
             engine: Engine::Cue,

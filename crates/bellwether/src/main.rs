@@ -2,6 +2,7 @@
 
 mod apiserver;
 mod cli;
+mod crds;
 mod cue;
 mod data;
 mod kubeconfig;

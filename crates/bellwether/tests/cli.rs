@@ -25,7 +25,7 @@ fn bellwether(arguments: &[&str]) -> (bool, String, String) {
 
 #[test]
 fn every_command_has_help_with_an_example() {
-    for command in ["up", "apiserver"] {
+    for command in ["up", "apiserver", "crds", "cue", "probe"] {
         let (succeeded, help, _) = bellwether(&[command, "--help"]);
         assert!(
             succeeded && help.contains("bellwether "),
@@ -75,4 +75,23 @@ fn a_data_directory_that_is_a_file_is_one_clear_line() {
     assert!(!succeeded);
     assert_eq!(errors.lines().count(), 1, "{errors}");
     assert!(errors.contains(path), "{errors}");
+}
+
+#[test]
+fn crds_are_printed_as_yaml_that_kubectl_applies() {
+    let (succeeded, text, errors) = bellwether(&["crds"]);
+    assert!(succeeded, "{errors}");
+    for kind in [
+        "ManagedCluster",
+        "Placement",
+        "ManifestWork",
+        "WorkManifestConfig",
+    ] {
+        assert!(
+            text.contains(&format!("kind: {kind}\n")),
+            "{kind} is missing"
+        );
+    }
+    let (succeeded, json, _) = bellwether(&["crds", "-o", "json"]);
+    assert!(succeeded && json.starts_with('{'), "{json}");
 }

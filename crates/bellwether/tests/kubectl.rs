@@ -100,3 +100,21 @@ fn killed_at_any_moment_nothing_acknowledged_is_lost() {
         assert_eq!(found.lines().count(), (round + 1) * 4, "{found}");
     }
 }
+
+#[test]
+fn our_own_definitions_can_be_applied() {
+    let fleet = Fleet::start();
+    let (_, text, _) = fleet.run(&format!("{} crds", env!("CARGO_BIN_EXE_bellwether")));
+    let file = fleet.directory().join("crds.yaml");
+    std::fs::write(&file, text).unwrap();
+    fleet.shell(&format!(
+        "kubectl apply --server-side -f {}",
+        file.display()
+    ));
+    assert!(
+        fleet
+            .shell("kubectl explain manifestwork.spec")
+            .contains("workload")
+    );
+    assert_eq!(fleet.shell("kubectl get managedclusters -o name"), "");
+}

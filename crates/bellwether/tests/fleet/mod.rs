@@ -1,6 +1,6 @@
 //! A running `bellwether up` in a directory of its own. (A module of other tests, not a test.)
 
-#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -30,6 +30,11 @@ impl Fleet {
         self.directory.path().join("kubeconfig")
     }
 
+    /// A directory that goes with the test.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
     /// SIGKILL, then a new start on the same data.
     pub fn kill_and_restart(&mut self) {
         self.process.kill().unwrap();
@@ -53,7 +58,8 @@ impl Fleet {
         errors
     }
 
-    fn run(&self, command: &str) -> (bool, String, String) {
+    /// Runs a command: whether it succeeded, what it printed, what it complained.
+    pub fn run(&self, command: &str) -> (bool, String, String) {
         let mut words = command.split(' ');
         let output = Command::new(words.next().unwrap())
             .args(words)
