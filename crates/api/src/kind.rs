@@ -174,17 +174,18 @@ impl<'de, K: Kind> Deserialize<'de> for TypeTag<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let read = Read::deserialize(deserializer)?;
         let wanted = K::NAMES;
-        let same = |found: Option<String>, wanted: &str| found.is_none_or(|found| found == wanted);
-        let (version, kind) = (read.api_version.clone(), read.kind.clone());
-        if same(read.api_version, &wanted.api_version()) && same(read.kind, wanted.kind) {
+        let same = |found: &Option<String>, wanted: &str| {
+            found.as_deref().is_none_or(|found| found == wanted)
+        };
+        if same(&read.api_version, &wanted.api_version()) && same(&read.kind, wanted.kind) {
             return Ok(Self::default());
         }
         Err(D::Error::custom(format_args!(
             "expected {} {}, found {} {}",
             wanted.api_version(),
             wanted.kind,
-            version.unwrap_or_default(),
-            kind.unwrap_or_default(),
+            read.api_version.unwrap_or_default(),
+            read.kind.unwrap_or_default(),
         )))
     }
 }
@@ -300,5 +301,44 @@ pub(crate) fn named(name: String) -> crate::meta::ObjectMeta {
     crate::meta::ObjectMeta {
         name: Some(name),
         ..crate::meta::ObjectMeta::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube_core::Resource as _;
+    use serde_json::json;
+
+    use crate::cluster::{ClusterClaim, ClusterClaimSpec};
+
+    #[test]
+    fn new_objects_say_what_they_are() {
+        let spec = ClusterClaimSpec {
+            value: Some("Quay".into()),
+            ..ClusterClaimSpec::default()
+        };
+        let claim = ClusterClaim::new("platform", spec);
+        let written = json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1alpha1",
+            "kind": "ClusterClaim",
+            "metadata": {"name": "platform"},
+            "spec": {"value": "Quay"},
+        });
+        assert_eq!(serde_json::to_value(&claim).unwrap(), written);
+    }
+
+    #[test]
+    fn items_of_lists_need_not_say_what_they_are() {
+        let claim: ClusterClaim =
+            serde_json::from_value(json!({"metadata": {"name": "x"}})).unwrap();
+        assert_eq!(claim, ClusterClaim::new("x", ClusterClaimSpec::default()));
+    }
+
+    #[test]
+    fn clients_know_the_path_of_a_kind() {
+        assert_eq!(
+            ClusterClaim::url_path(&(), None),
+            "/apis/cluster.open-cluster-management.io/v1alpha1/clusterclaims"
+        );
     }
 }

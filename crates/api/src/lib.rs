@@ -13,7 +13,9 @@
 //! Three rules hold for all types:
 //!
 //! * What this version does not know survives reading and writing: every structure keeps unknown
-//!   fields in `other`, and every enumeration unknown values in `Other`.
+//!   fields in `other`, and every enumeration unknown values in `Other`. Only metadata, conditions
+//!   and label selectors are types of Kubernetes itself, and know what these have. A list that is
+//!   empty may be left out.
 //! * The documentation of a field is its description in the published schema.
 //! * What a server fills in is said by the schema, never by what Rust takes for an
 //!   absent field.

@@ -126,3 +126,6 @@ pub(crate) fn rule(rule: impl Into<String>, message: impl Into<String>) -> impl 
 pub(crate) fn nullable(schema: &mut Schema) {
     schema.insert("nullable".into(), true.into());
 }
+
+#[cfg(test)]
+mod tests;
