@@ -12,7 +12,8 @@ use crate::ast;
 use crate::builtins;
 use crate::diagnostic::{Diagnostic, Location, Phase};
 use crate::ir::{
-    Comprehension, Expr, ExprId, Meta, MetaId, Origin, PackageId, PackageIr, Program, StructId, StructLit,
+    Comprehension, Expr, ExprId, Meta, MetaId, Origin, PackageId, PackageIr, Program, StructId,
+    StructLit,
 };
 use crate::label::{Interner, Label};
 use crate::token::Span;
@@ -27,7 +28,10 @@ pub type Packages = HashMap<Arc<str>, Vec<ast::File>>;
 pub fn compile(files: &[ast::File], packages: &Packages) -> Result<Program, Vec<Diagnostic>> {
     let builtin = builtin_sources(files, packages);
     let mut compiler = Compiler::new(packages, &builtin);
-    compiler.program.packages.push(PackageIr { path: "".into(), files: Vec::new() });
+    compiler
+        .program
+        .packages
+        .push(PackageIr { files: Vec::new() });
     compiler.package(PackageId(0), files);
     if compiler.diagnostics.is_empty() {
         compiler.program.labels = Arc::new(compiler.labels);
@@ -50,18 +54,21 @@ fn builtin_sources(files: &[ast::File], packages: &Packages) -> Packages {
         seen.push(path.into());
         if let Some(imported) = packages.get(path) {
             todo.extend(specs(imported));
-        } else if let Some(package) = builtins::package(path) {
-            if !package.source.is_empty() {
-                let (file, _) = crate::parser::parse_file(path, package.source);
-                found.insert(path.into(), vec![file]);
-            }
+        } else if let Some(package) = builtins::package(path)
+            && !package.source.is_empty()
+        {
+            let (file, _) = crate::parser::parse_file(path, package.source);
+            found.insert(path.into(), vec![file]);
         }
     }
     found
 }
 
 fn specs(files: &[ast::File]) -> impl Iterator<Item = &ast::ImportSpec> {
-    files.iter().flat_map(|file| &file.imports).flat_map(|import| &import.specs)
+    files
+        .iter()
+        .flat_map(|file| &file.imports)
+        .flat_map(|import| &import.specs)
 }
 
 /// The path without a `:name` qualifier.
@@ -117,7 +124,10 @@ impl<'a> Compiler<'a> {
     fn add(&mut self, expr: Expr, span: Span) -> ExprId {
         let id = ExprId(u32::try_from(self.program.exprs.len()).unwrap_or(u32::MAX));
         self.program.exprs.push(expr);
-        self.program.origins.push(Origin { file: self.file, span });
+        self.program.origins.push(Origin {
+            file: self.file,
+            span,
+        });
         id
     }
 
@@ -143,10 +153,14 @@ impl<'a> Compiler<'a> {
     }
 
     fn error(&mut self, span: Span, message: impl Into<String>) {
-        let location = self.program.sources.get(usize::from(self.file)).map(|source| Location {
-            file: source.name.clone(),
-            at: source.lines.locate(span.start),
-        });
+        let location = self
+            .program
+            .sources
+            .get(usize::from(self.file))
+            .map(|source| Location {
+                file: source.name.clone(),
+                at: source.lines.locate(span.start),
+            });
         let diagnostic = Diagnostic::at(Phase::Build, message, location);
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
@@ -168,17 +182,23 @@ impl<'a> Compiler<'a> {
         );
         self.package = id.0;
         for decl in files.iter().flat_map(|file| &file.decls) {
-            if let ast::DeclKind::Field(field) = &decl.kind {
-                if let ast::LabelKind::Ident(name) = &field.label.kind {
-                    let label = self.labels.identifier(name, self.package);
-                    self.package_names.insert(name.clone(), label);
-                }
+            if let ast::DeclKind::Field(field) = &decl.kind
+                && let ast::LabelKind::Ident(name) = &field.label.kind
+            {
+                let label = self.labels.identifier(name, self.package);
+                self.package_names.insert(name.clone(), label);
             }
         }
         for file in files {
             let literal = self.file(file);
             self.program.packages[id.0 as usize].files.push(literal);
         }
-        (self.scopes, self.imports, self.package_names, self.package, self.file) = saved;
+        (
+            self.scopes,
+            self.imports,
+            self.package_names,
+            self.package,
+            self.file,
+        ) = saved;
     }
 }

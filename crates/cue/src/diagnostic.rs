@@ -80,7 +80,7 @@ pub struct Diagnostic {
     /// The other places involved: the conjuncts that conflict.
     pub related: Vec<Location>,
     /// A suggestion, where one is obvious.
-    pub hint: Option<String>,
+    pub hint: Option<Box<str>>,
 }
 
 impl Diagnostic {

@@ -12,15 +12,18 @@ mod close;
 mod comprehension;
 mod conjunct;
 mod cycle;
+mod discriminate;
 mod disjunction;
 mod equal;
 mod error;
 mod export;
 mod expression;
+mod hosting;
 mod list;
 mod node;
 mod operator;
 mod order;
+mod predeclared;
 mod resolve;
 mod scalar;
 mod settle;
@@ -61,7 +64,13 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { steps: 5_000_000, nodes: 1_000_000, depth: 2_000, output: 16 << 20, disjuncts: 10_000 }
+        Self {
+            steps: 5_000_000,
+            nodes: 1_000_000,
+            depth: 2_000,
+            output: 16 << 20,
+            disjuncts: 10_000,
+        }
     }
 }
 
@@ -158,8 +167,12 @@ impl Evaluator {
         let labels = Interner::over(program.labels.clone());
         let mut evaluator = Self {
             labels,
-            nodes: Vec::with_capacity(256),
-            envs: vec![Env { up: NO_ENV, node: NodeId(0), binding: Binding::Fields }],
+            nodes: Vec::with_capacity(64),
+            envs: vec![Env {
+                up: NO_ENV,
+                node: NodeId(0),
+                binding: Binding::Fields,
+            }],
             errors: Vec::new(),
             values: Vec::new(),
             refs: vec![cycle::Reference::default()],
@@ -200,7 +213,10 @@ impl Evaluator {
                 let conjunct = Conjunct {
                     source: Source::Struct(*file),
                     env: NO_ENV,
-                    info: CloseInfo { key: u64::from(file.0), ..CloseInfo::default() },
+                    info: CloseInfo {
+                        key: u64::from(file.0),
+                        ..CloseInfo::default()
+                    },
                 };
                 self.nodes[node.index()].conjuncts.push(conjunct);
             }
@@ -240,15 +256,18 @@ impl Evaluator {
     /// A node outside the tree, for the value of an expression.
     pub(crate) fn anonymous(&mut self, expr: ExprId, env: EnvId) -> NodeId {
         let node = self.detached();
-        let info =
-            CloseInfo {
-                refs: self.cycle.refs,
-                rounds: self.cycle.rounds,
-                key: u64::from(expr.0),
-                ..CloseInfo::default()
-            };
+        let info = CloseInfo {
+            refs: self.cycle.refs,
+            rounds: self.cycle.rounds,
+            key: u64::from(expr.0),
+            ..CloseInfo::default()
+        };
         let slot = &mut self.nodes[node.index()];
-        slot.conjuncts.push(Conjunct { source: Source::Expr(expr), env, info });
+        slot.conjuncts.push(Conjunct {
+            source: Source::Expr(expr),
+            env,
+            info,
+        });
         node
     }
 
@@ -257,7 +276,11 @@ impl Evaluator {
         let node = self.detached();
         let source = self.data(value);
         let slot = &mut self.nodes[node.index()];
-        slot.conjuncts.push(Conjunct { source, env: NO_ENV, info: CloseInfo::default() });
+        slot.conjuncts.push(Conjunct {
+            source,
+            env: NO_ENV,
+            info: CloseInfo::default(),
+        });
         node
     }
 
@@ -293,7 +316,11 @@ impl Evaluator {
         let mut id = id;
         loop {
             let node = self.node(id);
-            let next = if node.shared.is_none() { node.disjunct } else { node.shared };
+            let next = if node.shared.is_none() {
+                node.disjunct
+            } else {
+                node.shared
+            };
             if next.is_none() || next == id {
                 return id;
             }
@@ -354,7 +381,9 @@ impl Evaluator {
 
     pub(crate) fn opaque(&mut self, node: NodeId) -> Value {
         self.opaque.push(node);
-        Value::Opaque(Opaque(u32::try_from(self.opaque.len() - 1).unwrap_or(u32::MAX)))
+        Value::Opaque(Opaque(
+            u32::try_from(self.opaque.len() - 1).unwrap_or(u32::MAX),
+        ))
     }
 
     pub(crate) fn path(&self, id: NodeId) -> Vec<String> {

@@ -106,7 +106,7 @@ fn render_one(output: &mut String, problem: &Diagnostic, sources: Sources<'_>) {
         let _ = writeln!(output, "{:width$} … and {} more places", "", places.len() - PLACE_LIMIT);
     }
     let own = hint::for_problem(problem, sources);
-    if let Some(hint) = problem.hint.clone().or(own) {
+    if let Some(hint) = problem.hint.as_deref().map(str::to_owned).or(own) {
         let _ = writeln!(output, "{:width$} = hint: {hint}", "");
     }
 }

@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use crate::compile::{Packages, compile};
 use crate::diagnostic::Diagnostic;
-pub use crate::eval::{Budget, Counters};
-use crate::eval::{Base, Evaluator, NodeId, ValidateOptions};
 pub use crate::eval::SyntaxOptions;
+use crate::eval::{Base, Evaluator, NodeId, ValidateOptions};
+pub use crate::eval::{Budget, Counters};
 pub use crate::ir::ArcKind;
 use crate::ir::{Meta, Program};
 use crate::label::Label;
@@ -59,17 +59,23 @@ impl Template {
         if !problems.is_empty() {
             return Err(problems);
         }
-        Ok(Self { program: Arc::new(compile(&parsed, &imports)?) })
+        Ok(Self {
+            program: Arc::new(compile(&parsed, &imports)?),
+        })
     }
 
     /// Wraps an already compiled program.
     pub fn new(program: Program) -> Self {
-        Self { program: Arc::new(program) }
+        Self {
+            program: Arc::new(program),
+        }
     }
 
     /// Starts an evaluation; nothing is computed until it is asked for.
     pub fn evaluate(&self, budget: Budget) -> Evaluation {
-        Evaluation { evaluator: Evaluator::new(self.program.clone(), budget) }
+        Evaluation {
+            evaluator: Evaluator::new(self.program.clone(), budget),
+        }
     }
 }
 
@@ -141,7 +147,8 @@ impl Evaluation {
 
     /// Follows a path of field names and list indexes from a value.
     pub fn lookup_path(&mut self, value: Handle, path: &[&str]) -> Option<Handle> {
-        path.iter().try_fold(value, |value, name| self.lookup(value, name))
+        path.iter()
+            .try_fold(value, |value, name| self.lookup(value, name))
     }
 
     /// Whether the value is free of problems that no further data can resolve.
@@ -151,12 +158,14 @@ impl Evaluation {
 
     /// The problems at and below a value that no further data can resolve.
     pub fn validate(&mut self, value: Handle) -> Vec<Diagnostic> {
-        self.evaluator.validate(value.0, ValidateOptions { concrete: false })
+        self.evaluator
+            .validate(value.0, ValidateOptions { concrete: false })
     }
 
     /// All problems that keep the value from being exported.
     pub fn validate_concrete(&mut self, value: Handle) -> Vec<Diagnostic> {
-        self.evaluator.validate(value.0, ValidateOptions { concrete: true })
+        self.evaluator
+            .validate(value.0, ValidateOptions { concrete: true })
     }
 
     /// The finished value with defaults taken.
@@ -164,7 +173,12 @@ impl Evaluation {
         match self.evaluator.plain(value.0) {
             Ok(value) => Ok(value),
             Err(error) => {
-                let leaf = self.evaluator.leaves(error).first().copied().unwrap_or(error);
+                let leaf = self
+                    .evaluator
+                    .leaves(error)
+                    .first()
+                    .copied()
+                    .unwrap_or(error);
                 Err(self.evaluator.diagnostic(leaf))
             }
         }
@@ -190,7 +204,9 @@ impl Evaluation {
     /// The kind of the concrete value, defaults taken; empty when it is not concrete.
     pub fn concrete_kind(&mut self, value: Handle) -> Kind {
         self.evaluator.finalize(value.0);
-        let Ok(node) = self.evaluator.default_node(value.0, Pos::NONE) else { return Kind::BOTTOM };
+        let Ok(node) = self.evaluator.default_node(value.0, Pos::NONE) else {
+            return Kind::BOTTOM;
+        };
         let slot = self.evaluator.node(node);
         match slot.base {
             Base::Struct => Kind::STRUCT,
@@ -202,13 +218,17 @@ impl Evaluation {
     /// The value with its default taken, or the value itself when it has none.
     pub fn default(&mut self, value: Handle) -> Handle {
         self.evaluator.finalize(value.0);
-        self.evaluator.default_node(value.0, Pos::NONE).map_or(value, Handle)
+        self.evaluator
+            .default_node(value.0, Pos::NONE)
+            .map_or(value, Handle)
     }
 
     /// The fields of a struct in order.
     pub fn fields(&mut self, value: Handle, options: FieldOptions) -> Vec<Field> {
         self.evaluator.finalize(value.0);
-        let Ok(node) = self.evaluator.default_node(value.0, Pos::NONE) else { return Vec::new() };
+        let Ok(node) = self.evaluator.default_node(value.0, Pos::NONE) else {
+            return Vec::new();
+        };
         let mut fields = Vec::new();
         for (label, arc) in self.evaluator.ordered_arcs(node) {
             let kind = self.evaluator.node(arc).arc;
@@ -232,17 +252,26 @@ impl Evaluation {
     /// The elements of a list.
     pub fn elements(&mut self, value: Handle) -> Vec<Handle> {
         self.evaluator.finalize(value.0);
-        let Ok(node) = self.evaluator.default_node(value.0, Pos::NONE) else { return Vec::new() };
+        let Ok(node) = self.evaluator.default_node(value.0, Pos::NONE) else {
+            return Vec::new();
+        };
         let arcs = self.evaluator.ordered_arcs(node);
         let is_element = |label: &Label| label.is_index();
-        arcs.into_iter().filter(|(label, _)| is_element(label)).map(|(_, arc)| Handle(arc)).collect()
+        arcs.into_iter()
+            .filter(|(label, _)| is_element(label))
+            .map(|(_, arc)| Handle(arc))
+            .collect()
     }
 
     /// Documentation and attributes of the field a value belongs to, one entry per declaration.
     pub fn metas(&mut self, value: Handle) -> Vec<Meta> {
         let metas = self.evaluator.node(value.0).metas.clone();
         let all = &self.evaluator.program.metas;
-        metas.iter().filter_map(|id| all.get(id.0 as usize)).cloned().collect()
+        metas
+            .iter()
+            .filter_map(|id| all.get(id.0 as usize))
+            .cloned()
+            .collect()
     }
 
     /// The path of a value, elements as they are printed.

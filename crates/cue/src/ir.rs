@@ -102,15 +102,16 @@ pub(crate) struct Origin {
 
 impl Origin {
     pub(crate) fn pos(self) -> Pos {
-        Pos { file: crate::token::FileId(self.file), offset: self.span.start }
+        Pos {
+            file: crate::token::FileId(self.file),
+            offset: self.span.start,
+        }
     }
 }
 
 /// A compiled package.
 #[derive(Debug, Clone)]
 pub(crate) struct PackageIr {
-    /// The import path; empty for the main package.
-    pub(crate) path: Arc<str>,
     /// One struct literal per file.
     pub(crate) files: Vec<StructId>,
 }
@@ -150,9 +151,24 @@ pub(crate) struct StructLit {
 /// to them carry their [`LetId`].
 #[derive(Debug, Clone)]
 pub(crate) enum Decl {
-    Field { label: Label, kind: ArcKind, value: ExprId, meta: MetaId },
-    Dynamic { key: ExprId, kind: ArcKind, value: ExprId, meta: MetaId },
-    Pattern { pattern: ExprId, value: ExprId, alias: bool, meta: MetaId },
+    Field {
+        label: Label,
+        kind: ArcKind,
+        value: ExprId,
+        meta: MetaId,
+    },
+    Dynamic {
+        key: ExprId,
+        kind: ArcKind,
+        value: ExprId,
+        meta: MetaId,
+    },
+    Pattern {
+        pattern: ExprId,
+        value: ExprId,
+        alias: bool,
+        meta: MetaId,
+    },
     Embed(ExprId),
     Comprehension(ComprehensionId),
     Ellipsis,
@@ -165,7 +181,6 @@ pub(crate) struct Comprehension {
     pub(crate) value: StructId,
     /// The value as an expression, for list elements.
     pub(crate) value_expr: ExprId,
-    pub(crate) pos: Pos,
 }
 
 /// A clause; `For` and `Let` open an environment.
@@ -269,26 +284,68 @@ pub(crate) enum Expr {
     /// A predeclared range such as `uint8`: kind and bounds.
     Range(Kind, Vec<(BoundOp, Value)>),
     Bound(BoundOp, ExprId),
-    Field { up: u32, label: Label },
-    DynamicField { up: u32, key: ExprId },
-    Let { up: u32, id: LetId },
-    ForKey { up: u32 },
-    ForValue { up: u32 },
-    ClauseLet { up: u32 },
-    PatternLabel { up: u32 },
-    SelfValue { up: u32 },
+    Field {
+        up: u32,
+        label: Label,
+    },
+    DynamicField {
+        up: u32,
+        key: ExprId,
+    },
+    Let {
+        up: u32,
+        id: LetId,
+    },
+    ForKey {
+        up: u32,
+    },
+    ForValue {
+        up: u32,
+    },
+    ClauseLet {
+        up: u32,
+    },
+    PatternLabel {
+        up: u32,
+    },
+    SelfValue {
+        up: u32,
+    },
     Import(PackageId),
     Function(Callee),
-    Selector { base: ExprId, label: Label },
-    Index { base: ExprId, index: ExprId },
-    Slice { base: ExprId, low: Option<ExprId>, high: Option<ExprId> },
+    Selector {
+        base: ExprId,
+        label: Label,
+    },
+    Index {
+        base: ExprId,
+        index: ExprId,
+    },
+    Slice {
+        base: ExprId,
+        low: Option<ExprId>,
+        high: Option<ExprId>,
+    },
     Unary(UnaryOp, ExprId),
-    Binary { op: BinaryOp, left: ExprId, right: ExprId },
-    Call { function: ExprId, arguments: Vec<ExprId> },
-    Interpolation { bytes: bool, parts: Vec<ExprId> },
+    Binary {
+        op: BinaryOp,
+        left: ExprId,
+        right: ExprId,
+    },
+    Call {
+        function: ExprId,
+        arguments: Vec<ExprId>,
+    },
+    Interpolation {
+        bytes: bool,
+        parts: Vec<ExprId>,
+    },
     Struct(StructId),
     List(Vec<Element>),
-    Disjunction { terms: Vec<Disjunct>, marked: bool },
+    Disjunction {
+        terms: Vec<Disjunct>,
+        marked: bool,
+    },
     And(ExprId, ExprId),
     /// Opens an environment that knows the node the expression is a conjunct of.
     WithSelf(ExprId),

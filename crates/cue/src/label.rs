@@ -4,6 +4,7 @@
 //! only data brings in an overlay of its own, so programs stay shareable.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::sync::Arc;
 
 /// A field name or list index.
@@ -69,7 +70,12 @@ impl Interner {
     /// An empty table on top of a frozen one.
     pub fn over(base: Arc<Interner>) -> Self {
         let offset = base.len();
-        Self { base: Some(base), offset, texts: Vec::new(), index: HashMap::new() }
+        Self {
+            base: Some(base),
+            offset,
+            texts: Vec::new(),
+            index: HashMap::new(),
+        }
     }
 
     fn len(&self) -> usize {
@@ -143,7 +149,9 @@ impl Interner {
 /// Whether `text` can be written as a label without quotes and stay a regular field.
 pub fn is_identifier(text: &str) -> bool {
     let mut characters = text.chars();
-    let first = characters.next().is_some_and(|c| c.is_alphabetic() || c == '$');
+    let first = characters
+        .next()
+        .is_some_and(|c| c.is_alphabetic() || c == '$');
     first && characters.all(|c| c.is_alphanumeric() || matches!(c, '_' | '$'))
 }
 
@@ -163,7 +171,7 @@ pub fn quote(text: &str) -> String {
             '\u{b}' => out.push_str("\\v"),
             '\u{c}' => out.push_str("\\f"),
             control if control.is_control() => {
-                out.push_str(&format!("\\u{:04x}", u32::from(control)));
+                let _ = write!(out, "\\u{:04x}", u32::from(control));
             }
             other => out.push(other),
         }

@@ -62,7 +62,11 @@ impl<'a> Lexer<'a> {
             insert_comma: false,
             comments: Vec::new(),
             errors: Vec::new(),
-            quote: Quote { byte: b'"', hashes: 0, multiline: false },
+            quote: Quote {
+                byte: b'"',
+                hashes: 0,
+                multiline: false,
+            },
             comma_inserted: false,
         }
     }
@@ -83,7 +87,9 @@ impl<'a> Lexer<'a> {
     /// The two bytes at the next significant position.
     pub(crate) fn peek_pair(&self) -> (u8, u8) {
         let rest = &self.source[self.offset.min(self.source.len())..];
-        let start = rest.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
+        let start = rest
+            .iter()
+            .position(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
         let at = |index: usize| rest.get(index).copied().unwrap_or(0);
         start.map_or((0, 0), |start| (at(start), at(start + 1)))
     }
@@ -140,7 +146,9 @@ impl<'a> Lexer<'a> {
                     let length = rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
                     let text = &self.text[self.offset..self.offset + length];
                     let end = self.offset + text.trim_end().len();
-                    self.comments.push(RawComment { span: Span::new(self.offset, end) });
+                    self.comments.push(RawComment {
+                        span: Span::new(self.offset, end),
+                    });
                     self.offset += length;
                 }
                 _ => return None,
@@ -167,7 +175,11 @@ impl<'a> Lexer<'a> {
             b'@' => self.attribute(),
             _ if first >= 0x80 => {
                 let character = self.text[self.offset..].chars().next().unwrap_or(' ');
-                if character.is_alphabetic() { self.identifier() } else { self.illegal() }
+                if character.is_alphabetic() {
+                    self.identifier()
+                } else {
+                    self.illegal()
+                }
             }
             _ => self.operator(first),
         }
@@ -218,7 +230,10 @@ impl<'a> Lexer<'a> {
         let character = self.text[self.offset..].chars().next().unwrap_or('\0');
         let span = Span::new(self.offset, self.offset + character.len_utf8());
         let code = u32::from(character);
-        self.errors.push((span, format!("illegal character U+{code:04X} '{character}'")));
+        self.errors.push((
+            span,
+            format!("illegal character U+{code:04X} '{character}'"),
+        ));
         self.offset += character.len_utf8();
         Token::Illegal
     }
@@ -243,7 +258,10 @@ impl<'a> Lexer<'a> {
 
     /// `#name`, or a raw string.
     fn hash(&mut self) -> Token {
-        let hashes = self.source[self.offset..].iter().take_while(|b| **b == b'#').count();
+        let hashes = self.source[self.offset..]
+            .iter()
+            .take_while(|b| **b == b'#')
+            .count();
         match self.byte(hashes) {
             b'"' | b'\'' => self.open_quote(hashes),
             _ => self.identifier(),
@@ -255,7 +273,11 @@ impl<'a> Lexer<'a> {
         let multiline = self.byte(hashes + 1) == byte && self.byte(hashes + 2) == byte;
         // `""` is an empty string, `"""` opens a multi-line one only at a line end.
         let multiline = multiline && matches!(self.byte(hashes + 3), b'\n' | b'\r');
-        self.quote = Quote { byte, hashes, multiline };
+        self.quote = Quote {
+            byte,
+            hashes,
+            multiline,
+        };
         self.take(hashes + if multiline { 3 } else { 1 }, Token::String)
     }
 
@@ -275,7 +297,10 @@ impl<'a> Lexer<'a> {
                     self.insert_comma = false;
                     return (end, PieceEnd::Interpolation);
                 }
-                let character = self.text[escaped..].chars().next().map_or(1, char::len_utf8);
+                let character = self.text[escaped..]
+                    .chars()
+                    .next()
+                    .map_or(1, char::len_utf8);
                 if !quote.multiline && self.source.get(escaped) == Some(&b'\n') {
                     return (end, PieceEnd::Unterminated);
                 }
@@ -367,7 +392,8 @@ impl<'a> Lexer<'a> {
         self.identifier();
         if self.byte(0) != b'(' {
             let span = Span::new(start, self.offset);
-            self.errors.push((span, "invalid attribute: expected '('".into()));
+            self.errors
+                .push((span, "invalid attribute: expected '('".into()));
             return Token::Illegal;
         }
         let mut depth = 0_usize;
@@ -401,7 +427,10 @@ impl<'a> Lexer<'a> {
                 return Token::Attribute;
             }
         }
-        self.errors.push((Span::new(start, self.offset), "attribute missing ')'".into()));
+        self.errors.push((
+            Span::new(start, self.offset),
+            "attribute missing ')'".into(),
+        ));
         Token::Attribute
     }
 }

@@ -11,7 +11,7 @@ mod strings;
 
 use std::sync::Arc;
 
-use crate::ast::{DeclKind, Expr, ExprKind, File};
+use crate::ast::{Expr, ExprKind, File};
 use crate::diagnostic::{Diagnostic, Location, Phase};
 use crate::lexer::Lexer;
 use crate::token::{LineIndex, Span, Token};
@@ -78,7 +78,8 @@ impl<'a> Parser<'a> {
     fn advance(&mut self) {
         self.previous_end = self.span.end;
         (self.token, self.span) = self.lexer.next();
-        self.pending.extend(self.lexer.comments.drain(..).map(|comment| comment.span));
+        self.pending
+            .extend(self.lexer.comments.drain(..).map(|comment| comment.span));
         for (span, message) in std::mem::take(&mut self.lexer.errors) {
             self.error(span, message);
         }
@@ -89,15 +90,22 @@ impl<'a> Parser<'a> {
             return;
         }
         let at = self.lines.locate(span.start);
-        let location = Location { file: self.name.clone(), at };
+        let location = Location {
+            file: self.name.clone(),
+            at,
+        };
         // One problem per line: the rest are usually its consequences.
         let same_line = |known: &Diagnostic| {
-            known.location.as_ref().is_some_and(|known| known.at.line == at.line)
+            known
+                .location
+                .as_ref()
+                .is_some_and(|known| known.at.line == at.line)
         };
         if self.diagnostics.iter().any(same_line) {
             return;
         }
-        self.diagnostics.push(Diagnostic::at(Phase::Parse, message, Some(location)));
+        self.diagnostics
+            .push(Diagnostic::at(Phase::Parse, message, Some(location)));
     }
 
     fn expected(&mut self, what: &str) {
@@ -165,7 +173,10 @@ impl<'a> Parser<'a> {
     }
 
     fn span_from(&self, start: Span) -> Span {
-        Span { start: start.start, end: self.previous_end.max(start.start) }
+        Span {
+            start: start.start,
+            end: self.previous_end.max(start.start),
+        }
     }
 
     fn file(&mut self) -> File {
@@ -173,7 +184,10 @@ impl<'a> Parser<'a> {
         while self.token == Token::Attribute {
             let attribute = self.attribute();
             if attribute.name() == "experiment" {
-                self.error(attribute.span, "parsing experiments for version \"v0.14.1\"");
+                self.error(
+                    attribute.span,
+                    "parsing experiments for version \"v0.14.1\"",
+                );
             }
             attributes.push(attribute);
             self.declaration_end(Token::Eof);
@@ -184,11 +198,6 @@ impl<'a> Parser<'a> {
             imports.push(self.import_declaration());
         }
         let decls = self.declarations(Token::Eof);
-        for decl in &decls {
-            if matches!(&decl.kind, DeclKind::Bad) {
-                continue;
-            }
-        }
         let end_comments = self.take_groups(u32::MAX);
         File {
             name: self.name.clone(),
@@ -203,13 +212,19 @@ impl<'a> Parser<'a> {
     }
 
     fn bad_expression(&self) -> Expr {
-        Expr { span: self.span, kind: ExprKind::Bad }
+        Expr {
+            span: self.span,
+            kind: ExprKind::Bad,
+        }
     }
 }
 
 /// Words with a meaning of their own where a value or clause is expected.
 pub fn is_keyword(text: &str) -> bool {
-    matches!(text, "if" | "for" | "in" | "let" | "true" | "false" | "null" | "package" | "import")
+    matches!(
+        text,
+        "if" | "for" | "in" | "let" | "true" | "false" | "null" | "package" | "import"
+    )
 }
 
 #[cfg(test)]

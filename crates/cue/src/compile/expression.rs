@@ -30,10 +30,15 @@ impl<'a> Compiler<'a> {
             }
             ExprKind::List(list) => self.list(list, span),
             ExprKind::Unary { op, operand } => self.unary(*op, operand, span),
-            ExprKind::Binary { op, left, right, .. } => self.binary(*op, left, right, expr),
-            ExprKind::Selector { base, label, quoted, .. } => {
-                self.selector(base, label, *quoted, span)
-            }
+            ExprKind::Binary {
+                op, left, right, ..
+            } => self.binary(*op, left, right, expr),
+            ExprKind::Selector {
+                base,
+                label,
+                quoted,
+                ..
+            } => self.selector(base, label, *quoted, span),
             ExprKind::Index { base, index } => {
                 let (base, index) = (self.expr(base), self.expr(index));
                 self.add(Expr::Index { base, index }, span)
@@ -44,10 +49,22 @@ impl<'a> Compiler<'a> {
                 let high = high.as_ref().map(|high| self.expr(high));
                 self.add(Expr::Slice { base, low, high }, span)
             }
-            ExprKind::Call { function, arguments } => {
+            ExprKind::Call {
+                function,
+                arguments,
+            } => {
                 let function = self.expr(function);
-                let arguments = arguments.iter().map(|argument| self.expr(argument)).collect();
-                self.add(Expr::Call { function, arguments }, span)
+                let arguments = arguments
+                    .iter()
+                    .map(|argument| self.expr(argument))
+                    .collect();
+                self.add(
+                    Expr::Call {
+                        function,
+                        arguments,
+                    },
+                    span,
+                )
             }
             ExprKind::Paren(inner) => self.expr(inner),
             ExprKind::Alias { .. } => {
@@ -68,14 +85,14 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn list(&mut self, list: &'a ast::ListLit, span: Span) -> ExprId {
-        let mut elements = Vec::with_capacity(list.elements.len());
-        let last = list.elements.len().saturating_sub(1);
-        for (index, element) in list.elements.iter().enumerate() {
+    fn list(&mut self, literal: &'a ast::ListLit, span: Span) -> ExprId {
+        let mut elements = Vec::with_capacity(literal.elements.len());
+        let last = literal.elements.len().saturating_sub(1);
+        for (index, element) in literal.elements.iter().enumerate() {
             match &element.kind {
                 ElementKind::Value(value) => elements.push(Element::Value(self.field_value(value))),
                 ElementKind::Comprehension(comprehension) => {
-                    if let Some(id) = self.comprehension(comprehension, element.span) {
+                    if let Some(id) = self.comprehension(comprehension) {
                         elements.push(Element::Comprehension(id));
                     }
                 }
@@ -114,16 +131,16 @@ impl<'a> Compiler<'a> {
     /// `-1` is a literal; `-x` is computed.
     fn sign(&mut self, op: UnaryOp, operand: &'a ast::Expr, span: Span) -> ExprId {
         let id = self.expr(operand);
-        if matches!(operand.kind, ExprKind::Number) {
-            if let Expr::Value(Value::Number(number)) = self.program.expr(id) {
-                let number = match op {
-                    UnaryOp::Minus => Some(number.negated()),
-                    UnaryOp::Plus => Some(number.clone()),
-                    _ => None,
-                };
-                if let Some(number) = number {
-                    return self.add(Expr::Value(Value::Number(number)), span);
-                }
+        if matches!(operand.kind, ExprKind::Number)
+            && let Expr::Value(Value::Number(number)) = self.program.expr(id)
+        {
+            let number = match op {
+                UnaryOp::Minus => Some(number.negated()),
+                UnaryOp::Plus => Some(number.clone()),
+                _ => None,
+            };
+            if let Some(number) = number {
+                return self.add(Expr::Value(Value::Number(number)), span);
             }
         }
         self.add(Expr::Unary(op, id), span)
@@ -152,7 +169,14 @@ impl<'a> Compiler<'a> {
                 let (left_id, right_id) = (self.expr(left), self.expr(right));
                 self.must_be_concrete(op, left, left_id);
                 self.must_be_concrete(op, right, right_id);
-                self.add(Expr::Binary { op, left: left_id, right: right_id }, span)
+                self.add(
+                    Expr::Binary {
+                        op,
+                        left: left_id,
+                        right: right_id,
+                    },
+                    span,
+                )
             }
         }
     }
@@ -165,41 +189,54 @@ impl<'a> Compiler<'a> {
         marked: &mut bool,
     ) {
         match &expr.kind {
-            ExprKind::Binary { op: BinaryOp::Or, left, right, .. } => {
+            ExprKind::Binary {
+                op: BinaryOp::Or,
+                left,
+                right,
+                ..
+            } => {
                 stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
                     self.disjuncts(left, mark, terms, marked);
                     self.disjuncts(right, mark, terms, marked);
                 });
             }
-            ExprKind::Unary { op: UnaryOp::Default, operand } => {
+            ExprKind::Unary {
+                op: UnaryOp::Default,
+                operand,
+            } => {
                 *marked = true;
                 self.disjuncts(operand, true, terms, marked);
             }
             _ => {
                 let value = self.expr(expr);
-                terms.push(Disjunct { value, default: mark });
+                terms.push(Disjunct {
+                    value,
+                    default: mark,
+                });
             }
         }
     }
 
     /// Operands that can never be concrete are rejected at once.
     fn must_be_concrete(&mut self, op: BinaryOp, source: &ast::Expr, id: ExprId) {
-        let impossible = match self.program.expr(id) {
-            Expr::Top | Expr::Type(_) | Expr::Range(..) | Expr::Bound(..) => true,
-            _ => false,
-        };
-        if impossible {
+        if matches!(
+            self.program.expr(id),
+            Expr::Top | Expr::Type(_) | Expr::Range(..) | Expr::Bound(..)
+        ) {
             let text = self.program.text(id).to_owned();
-            let message = format!("invalid operand {text} ('{}' requires concrete value)", op.text());
+            let message = format!(
+                "invalid operand {text} ('{}' requires concrete value)",
+                op.text()
+            );
             self.error(source.span, message);
         }
     }
 
     fn selector(&mut self, base: &'a ast::Expr, name: &str, quoted: bool, span: Span) -> ExprId {
-        if let ExprKind::Ident(package) = &base.kind {
-            if let Some(expr) = self.package_member(package, name, span) {
-                return expr;
-            }
+        if let ExprKind::Ident(package) = &base.kind
+            && let Some(expr) = self.package_member(package, name, span)
+        {
+            return expr;
         }
         let base = self.expr(base);
         let label = if quoted {
@@ -212,13 +249,17 @@ impl<'a> Compiler<'a> {
 
     /// `strings.Join`: a member of an imported builtin package.
     fn package_member(&mut self, package: &str, name: &str, span: Span) -> Option<ExprId> {
-        let shadowed = self.scopes.iter().any(|scope| {
-            scope.names.iter().any(|(known, _)| &**known == package)
-        });
+        let shadowed = self
+            .scopes
+            .iter()
+            .any(|scope| scope.names.iter().any(|(known, _)| &**known == package));
         if shadowed {
             return None;
         }
-        let import = self.imports.iter_mut().find(|import| &*import.name == package)?;
+        let import = self
+            .imports
+            .iter_mut()
+            .find(|import| &*import.name == package)?;
         import.used = true;
         let target = import.target?;
         let builtin = target.builtin?;
@@ -232,4 +273,3 @@ impl<'a> Compiler<'a> {
         None
     }
 }
-

@@ -50,11 +50,17 @@ pub(super) struct Scope<'a> {
 
 impl Scope<'_> {
     pub(super) fn bind(name: &Arc<str>, binding: Binding) -> Self {
-        Self { names: vec![(name.clone(), binding)], ..Self::default() }
+        Self {
+            names: vec![(name.clone(), binding)],
+            ..Self::default()
+        }
     }
 
     fn find(&self, name: &str) -> Option<&Binding> {
-        self.names.iter().find(|(known, _)| &**known == name).map(|(_, binding)| binding)
+        self.names
+            .iter()
+            .find(|(known, _)| &**known == name)
+            .map(|(_, binding)| binding)
     }
 }
 
@@ -89,7 +95,10 @@ impl<'a> Compiler<'a> {
                         continue;
                     }
                     self.check_redeclared(&scope, name);
-                    let entry = LetEntry { value: &declared.value, state: LetState::Pending };
+                    let entry = LetEntry {
+                        value: &declared.value,
+                        state: LetState::Pending,
+                    };
                     scope.lets.push(entry);
                     let binding = Binding::Let(scope.lets.len() - 1);
                     scope.names.insert(0, (name.name.clone(), binding));
@@ -138,14 +147,12 @@ impl<'a> Compiler<'a> {
             return;
         }
         let binding = match &field.label.kind {
-            LabelKind::Ident(name) => {
-                Binding::Field(self.labels.identifier(name, self.package))
-            }
+            LabelKind::Ident(name) => Binding::Field(self.labels.identifier(name, self.package)),
             LabelKind::String(name) => Binding::Field(self.labels.string(name)),
             // Bound while the value is compiled, or once the scope is open.
-            LabelKind::Pattern { .. }
-            | LabelKind::Interpolation(_)
-            | LabelKind::Dynamic(_) => return,
+            LabelKind::Pattern { .. } | LabelKind::Interpolation(_) | LabelKind::Dynamic(_) => {
+                return;
+            }
         };
         self.check_redeclared(scope, alias);
         scope.names.push((alias.name.clone(), binding));
@@ -155,7 +162,9 @@ impl<'a> Compiler<'a> {
     /// Aliases of computed labels need the scope open, because the label is an expression in it.
     fn bind_dynamic_aliases(&mut self, decls: &'a [ast::Decl]) {
         for decl in decls {
-            let DeclKind::Field(field) = &decl.kind else { continue };
+            let DeclKind::Field(field) = &decl.kind else {
+                continue;
+            };
             let Some(alias) = &field.alias else { continue };
             let key = match &field.label.kind {
                 LabelKind::Interpolation(interpolation) => {
@@ -165,7 +174,9 @@ impl<'a> Compiler<'a> {
                 _ => continue,
             };
             if let Some(scope) = self.scopes.last_mut() {
-                scope.names.push((alias.name.clone(), Binding::Dynamic(key)));
+                scope
+                    .names
+                    .push((alias.name.clone(), Binding::Dynamic(key)));
                 scope.aliases.push((alias.name.clone(), alias.span, false));
             }
         }
@@ -173,7 +184,9 @@ impl<'a> Compiler<'a> {
 
     /// Closes the innermost scope; unreferenced aliases are errors.
     pub(super) fn close_scope(&mut self) {
-        let Some(scope) = self.scopes.pop() else { return };
+        let Some(scope) = self.scopes.pop() else {
+            return;
+        };
         for (name, span, used) in scope.aliases {
             if !used {
                 self.error(span, format!("unreferenced alias or let clause {name}"));
@@ -187,10 +200,12 @@ impl<'a> Compiler<'a> {
             return self.add(Expr::Top, span);
         }
         for index in (0..self.scopes.len()).rev() {
-            let Some(binding) = self.scopes[index].find(name).cloned() else { continue };
+            let Some(binding) = self.scopes[index].find(name).cloned() else {
+                continue;
+            };
             self.mark_used(index, name);
             let up = u32::try_from(self.scopes.len() - 1 - index).unwrap_or(u32::MAX);
-            return self.bound(binding, index, up, span);
+            return self.bound(&binding, index, up, span);
         }
         if let Some(import) = self.imports.iter_mut().find(|import| import.name == *name) {
             import.used = true;
@@ -217,8 +232,8 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn bound(&mut self, binding: Binding, index: usize, up: u32, span: Span) -> ExprId {
-        let expr = match binding {
+    fn bound(&mut self, binding: &Binding, index: usize, up: u32, span: Span) -> ExprId {
+        let expr = match *binding {
             Binding::Field(label) => Expr::Field { up, label },
             Binding::Dynamic(key) => Expr::DynamicField { up, key },
             Binding::ForKey => Expr::ForKey { up },
@@ -267,24 +282,43 @@ impl<'a> Compiler<'a> {
             };
             let target = self.import(path, spec.path_span);
             let path = spec.path.clone();
-            self.imports.push(Import { name, span: spec.span, path, used: false, target });
+            self.imports.push(Import {
+                name,
+                span: spec.span,
+                path,
+                used: false,
+                target,
+            });
         }
     }
 
     fn declared_name(&self, path: &str) -> Option<Arc<str>> {
         let files = self.packages.get(path)?;
-        files.iter().find_map(|file| file.package.as_ref()).map(|clause| clause.name.name.clone())
+        files
+            .iter()
+            .find_map(|file| file.package.as_ref())
+            .map(|clause| clause.name.name.clone())
     }
 
     fn import(&mut self, path: &str, span: Span) -> Option<Target> {
-        let builtin = if self.packages.contains_key(path) { None } else { builtins::package(path) };
+        let builtin = if self.packages.contains_key(path) {
+            None
+        } else {
+            builtins::package(path)
+        };
         if let Some(id) = self.by_path.get(path) {
-            return Some(Target { builtin, source: Some(*id) });
+            return Some(Target {
+                builtin,
+                source: Some(*id),
+            });
         }
         let files = self.packages.get(path).or_else(|| self.builtin.get(path));
         let Some(files) = files else {
             if builtin.is_some() {
-                return Some(Target { builtin, source: None });
+                return Some(Target {
+                    builtin,
+                    source: None,
+                });
             }
             let first = path.split('/').next().unwrap_or(path);
             let text = if first.contains('.') {
@@ -298,9 +332,12 @@ impl<'a> Compiler<'a> {
         let id = PackageId(u32::try_from(self.program.packages.len()).unwrap_or(u32::MAX));
         // Registered before its body is compiled, so that an import cycle ends here.
         self.by_path.insert(path.into(), id);
-        self.program.packages.push(PackageIr { path: path.into(), files: Vec::new() });
+        self.program.packages.push(PackageIr { files: Vec::new() });
         self.package(id, files);
-        Some(Target { builtin, source: Some(id) })
+        Some(Target {
+            builtin,
+            source: Some(id),
+        })
     }
 
     /// Reports the imports of the current file that nothing refers to.
@@ -311,7 +348,10 @@ impl<'a> Compiler<'a> {
                 let text = if last == &*import.name || import.path.contains(':') {
                     format!("imported and not used: \"{}\"", import.path)
                 } else {
-                    format!("imported and not used: \"{}\" as {}", import.path, import.name)
+                    format!(
+                        "imported and not used: \"{}\" as {}",
+                        import.path, import.name
+                    )
                 };
                 self.error(import.span, text);
             }

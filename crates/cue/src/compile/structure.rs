@@ -27,8 +27,17 @@ impl<'a> Compiler<'a> {
         let embeds = |decl: &Decl| matches!(decl, Decl::Embed(_) | Decl::Comprehension(_));
         let has_embedding = decls.iter().any(embeds);
         let has_ellipsis = decls.iter().any(|decl| matches!(decl, Decl::Ellipsis));
-        let pos = Pos { file: FileId(self.file), offset: span.start };
-        self.add_struct(StructLit { decls, is_file, has_embedding, has_ellipsis, pos })
+        let pos = Pos {
+            file: FileId(self.file),
+            offset: span.start,
+        };
+        self.add_struct(StructLit {
+            decls,
+            is_file,
+            has_embedding,
+            has_ellipsis,
+            pos,
+        })
     }
 
     fn members(&mut self, decls: &'a [ast::Decl]) -> Vec<Decl> {
@@ -42,15 +51,15 @@ impl<'a> Compiler<'a> {
                 }
                 DeclKind::Embed(expr) => members.push(Decl::Embed(self.expr(expr))),
                 DeclKind::Ellipsis(value) => {
-                    if let Some(value) = value {
-                        if !matches!(&value.kind, ExprKind::Ident(name) if &**name == "_") {
-                            self.error(value.span, "unsupported ellipsis with type in struct");
-                        }
+                    if let Some(value) = value
+                        && !matches!(&value.kind, ExprKind::Ident(name) if &**name == "_")
+                    {
+                        self.error(value.span, "unsupported ellipsis with type in struct");
                     }
                     members.push(Decl::Ellipsis);
                 }
                 DeclKind::Comprehension(comprehension) => {
-                    if let Some(id) = self.comprehension(comprehension, decl.span) {
+                    if let Some(id) = self.comprehension(comprehension) {
                         members.push(Decl::Comprehension(id));
                     }
                 }
@@ -73,7 +82,10 @@ impl<'a> Compiler<'a> {
         if matches!(&field.value.kind, ExprKind::Struct(literal) if !literal.braces) {
             self.chained_docs = std::mem::take(&mut docs);
         }
-        self.add_meta(Meta { docs, attributes: field.attributes.clone() })
+        self.add_meta(Meta {
+            docs,
+            attributes: field.attributes.clone(),
+        })
     }
 
     fn field(&mut self, field: &'a ast::Field, meta: crate::ir::MetaId) -> Option<Decl> {
@@ -90,28 +102,48 @@ impl<'a> Compiler<'a> {
                 }
                 let label = self.labels.identifier(name, self.package);
                 let value = self.field_value(&field.value);
-                Some(Decl::Field { label, kind, value, meta })
+                Some(Decl::Field {
+                    label,
+                    kind,
+                    value,
+                    meta,
+                })
             }
             LabelKind::String(name) => {
                 let label = self.labels.string(name);
                 let value = self.field_value(&field.value);
-                Some(Decl::Field { label, kind, value, meta })
+                Some(Decl::Field {
+                    label,
+                    kind,
+                    value,
+                    meta,
+                })
             }
             LabelKind::Interpolation(interpolation) => {
                 let key = self.interpolation(interpolation, field.label.span);
                 let value = self.field_value(&field.value);
-                Some(Decl::Dynamic { key, kind, value, meta })
+                Some(Decl::Dynamic {
+                    key,
+                    kind,
+                    value,
+                    meta,
+                })
             }
             LabelKind::Dynamic(key) => {
                 let key = self.expr(key);
                 let value = self.field_value(&field.value);
-                Some(Decl::Dynamic { key, kind, value, meta })
+                Some(Decl::Dynamic {
+                    key,
+                    kind,
+                    value,
+                    meta,
+                })
             }
             LabelKind::Pattern { alias, pattern } => {
                 if kind != ArcKind::Member {
                     self.error(field.label.span, "pattern constraint cannot be optional");
                 }
-                self.pattern(field, alias.as_ref(), pattern, meta)
+                Some(self.pattern(field, alias.as_ref(), pattern, meta))
             }
         }
     }
@@ -122,13 +154,14 @@ impl<'a> Compiler<'a> {
         alias: Option<&'a ast::Ident>,
         pattern: &'a ast::Expr,
         meta: crate::ir::MetaId,
-    ) -> Option<Decl> {
+    ) -> Decl {
         let pattern = self.expr(pattern);
         if let Some(alias) = alias {
             if &*alias.name == "_" {
                 self.error(alias.span, "cannot use _ as alias or let clause");
             }
-            self.scopes.push(Scope::bind(&alias.name, Binding::PatternLabel));
+            self.scopes
+                .push(Scope::bind(&alias.name, Binding::PatternLabel));
         }
         let value = match &field.alias {
             Some(name) => {
@@ -144,7 +177,12 @@ impl<'a> Compiler<'a> {
         if alias.is_some() {
             self.scopes.pop();
         }
-        Some(Decl::Pattern { pattern, value, alias: alias.is_some(), meta })
+        Decl::Pattern {
+            pattern,
+            value,
+            alias: alias.is_some(),
+            meta,
+        }
     }
 
     /// A field value or list element, which may bind a name to itself.
@@ -166,7 +204,6 @@ impl<'a> Compiler<'a> {
     pub(super) fn comprehension(
         &mut self,
         comprehension: &'a ast::Comprehension,
-        span: Span,
     ) -> Option<crate::ir::ComprehensionId> {
         let depth = self.scopes.len();
         let mut clauses = Vec::new();
@@ -182,11 +219,14 @@ impl<'a> Compiler<'a> {
                     clauses.push(Clause::For { source });
                 }
                 ClauseKind::If(condition) => {
-                    clauses.push(Clause::If { condition: self.expr(condition) });
+                    clauses.push(Clause::If {
+                        condition: self.expr(condition),
+                    });
                 }
                 ClauseKind::Let { name, value } => {
                     let value = self.expr(value);
-                    self.scopes.push(Scope::bind(&name.name, Binding::ClauseLet));
+                    self.scopes
+                        .push(Scope::bind(&name.name, Binding::ClauseLet));
                     clauses.push(Clause::Let { value });
                 }
             }
@@ -198,8 +238,11 @@ impl<'a> Compiler<'a> {
         let value = self.struct_literal(literal, comprehension.value.span);
         let value_expr = self.add(Expr::Struct(value), comprehension.value.span);
         self.scopes.truncate(depth);
-        let pos = Pos { file: FileId(self.file), offset: span.start };
-        Some(self.add_comprehension(Comprehension { clauses, value, value_expr, pos }))
+        Some(self.add_comprehension(Comprehension {
+            clauses,
+            value,
+            value_expr,
+        }))
     }
 
     pub(super) fn interpolation(&mut self, literal: &'a ast::Interpolation, span: Span) -> ExprId {
@@ -216,6 +259,12 @@ impl<'a> Compiler<'a> {
                 ast::InterpolationPart::Expr(expr) => parts.push(self.expr(expr)),
             }
         }
-        self.add(Expr::Interpolation { bytes: literal.bytes, parts }, span)
+        self.add(
+            Expr::Interpolation {
+                bytes: literal.bytes,
+                parts,
+            },
+            span,
+        )
     }
 }

@@ -18,7 +18,10 @@ impl Evaluator {
         let label = if name.starts_with('#') || name.starts_with('_') {
             self.labels.identifier(name, 0)
         } else {
-            let name = name.strip_prefix('"').and_then(|n| n.strip_suffix('"')).unwrap_or(name);
+            let name = name
+                .strip_prefix('"')
+                .and_then(|n| n.strip_suffix('"'))
+                .unwrap_or(name);
             self.labels.string(name)
         };
         let arc = self.node(node).find(label)?;
@@ -34,8 +37,15 @@ impl Evaluator {
             data = Value::structure([((*name).into(), data)]);
         }
         let source = self.data(data);
-        let info = CloseInfo { key: u64::from(u32::MAX) + self.values.len() as u64, ..CloseInfo::default() };
-        let conjunct = Conjunct { source, env: super::NO_ENV, info };
+        let info = CloseInfo {
+            key: u64::from(u32::MAX) + self.values.len() as u64,
+            ..CloseInfo::default()
+        };
+        let conjunct = Conjunct {
+            source,
+            env: super::NO_ENV,
+            info,
+        };
         let root = self.root;
         if self.node(root).status == Status::New {
             self.node_mut(root).conjuncts.push(conjunct);
@@ -60,4 +70,3 @@ impl Evaluator {
         *self = fresh;
     }
 }
-

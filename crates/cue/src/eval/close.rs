@@ -114,7 +114,11 @@ impl Evaluator {
             known.flags |= flags;
             return;
         }
-        evidence.push(Evidence { id: info.def, embed: info.embed, flags });
+        evidence.push(Evidence {
+            id: info.def,
+            embed: info.embed,
+            flags,
+        });
     }
 
     /// Registers the reference of `node` to `target`; `ignore` when the target is no definition.
@@ -147,7 +151,12 @@ impl Evaluator {
         } else {
             info.from_embed
         };
-        let known = self.node(node).close.groups.iter().find(|group| group.target == target);
+        let known = self
+            .node(node)
+            .close
+            .groups
+            .iter()
+            .find(|group| group.target == target);
         let mut id = known.map_or(0, |group| group.id);
         if id == 0 || info.embed != 0 {
             let next = self.next_group();
@@ -200,9 +209,8 @@ impl Evaluator {
         mut info: CloseInfo,
     ) -> CloseInfo {
         info.from_embed = true;
-        let binary = embedded.is_some_and(|id| {
-            matches!(self.program.expr(id), Expr::Binary { .. })
-        });
+        let binary =
+            embedded.is_some_and(|id| matches!(self.program.expr(id), Expr::Binary { .. }));
         if binary {
             return info;
         }
@@ -210,7 +218,12 @@ impl Evaluator {
     }
 
     /// The info of a struct literal that has embeddings.
-    pub(crate) fn struct_info(&mut self, node: NodeId, is_file: bool, info: CloseInfo) -> CloseInfo {
+    pub(crate) fn struct_info(
+        &mut self,
+        node: NodeId,
+        is_file: bool,
+        info: CloseInfo,
+    ) -> CloseInfo {
         if info.outer != 0 || info.from_embed || is_file {
             return info;
         }
@@ -223,7 +236,11 @@ impl Evaluator {
         if self.node(node).arcs.is_empty() {
             return;
         }
-        if self.node(node).error.is_some_and(|error| !self.error(error).not_allowed) {
+        if self
+            .node(node)
+            .error
+            .is_some_and(|error| !self.error(error).not_allowed)
+        {
             return;
         }
         let base = self.requirements(node);
@@ -260,8 +277,12 @@ impl Evaluator {
         let pos = self.node_pos(arc);
         let error = self.error_at(Code::Eval, pos, "field not allowed");
         self.current = saved;
-        let related: Vec<_> =
-            self.node(arc).conjuncts.iter().map(|c| self.source_pos(c.source)).collect();
+        let related: Vec<_> = self
+            .node(arc)
+            .conjuncts
+            .iter()
+            .map(|c| self.source_pos(c.source))
+            .collect();
         let slot = self.error_mut(error);
         slot.related = related;
         slot.not_allowed = true;
@@ -282,11 +303,16 @@ impl Evaluator {
     fn has_evidence(&self, arc: NodeId, all: &[Requirement], index: usize) -> bool {
         let wanted = all[index];
         let evidence = &self.node(arc).close.evidence;
-        if evidence.iter().any(|known| self.contains(arc, wanted.id, known.id)) {
+        if evidence
+            .iter()
+            .any(|known| self.contains(arc, wanted.id, known.id))
+        {
             return true;
         }
         let find = |id: u32| all.iter().find(|set| id != 0 && set.id == id).copied();
-        let Some(embed_scope) = find(wanted.embed) else { return false };
+        let Some(embed_scope) = find(wanted.embed) else {
+            return false;
+        };
         let outer_scope = find(wanted.parent);
         if outer_scope.is_some_and(|outer| outer.removed) {
             return true;
@@ -295,7 +321,9 @@ impl Evaluator {
             if self.contains(arc, embed_scope.id, known.embed) {
                 continue;
             }
-            let Some(outer) = outer_scope.filter(|_| wanted.parent != 0) else { return true };
+            let Some(outer) = outer_scope.filter(|_| wanted.parent != 0) else {
+                return true;
+            };
             if self.contains(arc, outer.id, known.id) {
                 return true;
             }
@@ -371,7 +399,11 @@ impl Evaluator {
         self.add_own_groups(node, &mut sets);
         if !self.node(node).label.is_regular() && !self.node(node).label.is_index() {
             let evidence = self.node(node).close.evidence.clone();
-            sets.retain(|set| evidence.iter().any(|known| self.contains(node, set.id, known.id)));
+            sets.retain(|set| {
+                evidence
+                    .iter()
+                    .any(|known| self.contains(node, set.id, known.id))
+            });
         }
         self.filter_top(node, &mut sets);
         self.node_mut(node).close.requirements = Some(sets.clone());
@@ -409,8 +441,11 @@ impl Evaluator {
             let mut outer = group.parent;
             for set in sets[..inherited].iter_mut().rev() {
                 if outer != 0 && set.id == outer {
-                    set.once =
-                        if set.ignored { !group.recursive } else { set.once && !group.recursive };
+                    set.once = if set.ignored {
+                        !group.recursive
+                    } else {
+                        set.once && !group.recursive
+                    };
                     set.ignored = false;
                     outer = set.parent;
                 }
@@ -429,7 +464,11 @@ impl Evaluator {
             for known in &evidence {
                 if self.contains(node, set.id, known.id) {
                     any = true;
-                    let own = if known.id < set.id { known.flags & !HAS_STRUCT } else { known.flags };
+                    let own = if known.id < set.id {
+                        known.flags & !HAS_STRUCT
+                    } else {
+                        known.flags
+                    };
                     flags |= own;
                 }
             }
@@ -441,16 +480,15 @@ impl Evaluator {
                 kept.push(set);
                 continue;
             }
-            let lifted =
-                if parent.is_none() { 0 } else { self.parent_ellipsis(node, set.id, parent) };
+            let lifted = if parent.is_none() {
+                0
+            } else {
+                self.parent_ellipsis(node, set.id, parent)
+            };
             if lifted != 0 {
-                if !any {
-                    set.removed = true;
-                } else if set.kind == GroupKind::Struct
-                    && !evidence.iter().any(|known| self.contains(node, lifted, known.id))
-                {
-                    set.removed = true;
-                }
+                let supported = |known: &Evidence| self.contains(node, lifted, known.id);
+                set.removed |=
+                    !any || set.kind == GroupKind::Struct && !evidence.iter().any(supported);
             }
             kept.push(set);
         }

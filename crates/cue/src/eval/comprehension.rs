@@ -20,7 +20,14 @@ impl Evaluator {
         let value = program.comprehension(id).value;
         for (index, env) in envs.into_iter().enumerate() {
             let info = info.keyed(index as u64);
-            self.schedule(node, Conjunct { source: Source::Struct(value), env, info });
+            self.schedule(
+                node,
+                Conjunct {
+                    source: Source::Struct(value),
+                    env,
+                    info,
+                },
+            );
             self.progress += 1;
         }
         Ok(())
@@ -74,18 +81,17 @@ impl Evaluator {
     fn condition(&mut self, condition: ExprId, env: EnvId) -> Result<bool, ErrId> {
         let value = self.eval_default(condition, env)?;
         let pos = self.program.pos(condition);
-        match self.atom(&value) {
-            Some(Value::Bool(answer)) => Ok(answer),
-            _ => {
-                let kind = self.kind_of(&value);
-                let text = self.show(&value);
-                if kind.intersects(Kind::BOOL) {
-                    let message = format!("incomplete bool: {text}");
-                    return Err(self.error_at(Code::Incomplete, pos, message));
-                }
-                let message = format!("cannot use {text} (type {kind}) as type bool");
-                Err(self.error_at(Code::Eval, pos, message))
+        if let Some(Value::Bool(answer)) = self.atom(&value) {
+            Ok(answer)
+        } else {
+            let kind = self.kind_of(&value);
+            let text = self.show(&value);
+            if kind.intersects(Kind::BOOL) {
+                let message = format!("incomplete bool: {text}");
+                return Err(self.error_at(Code::Incomplete, pos, message));
             }
+            let message = format!("cannot use {text} (type {kind}) as type bool");
+            Err(self.error_at(Code::Eval, pos, message))
         }
     }
 
@@ -120,8 +126,7 @@ impl Evaluator {
             return Err(error);
         }
         let slot = self.node(node);
-        let composite =
-            slot.is_composite() || slot.has_struct && matches!(slot.base, Base::Unset);
+        let composite = slot.is_composite() || slot.has_struct && matches!(slot.base, Base::Unset);
         if !composite {
             let text = self.program.text(source).to_owned();
             let kind = slot.scalar.kind;
@@ -135,12 +140,11 @@ impl Evaluator {
             };
             return Err(self.error_at(code, pos, message));
         }
-        if slot.status < Status::Settled {
-            if let Some(error) = self.blocking_error(node) {
-                if !(self.forced && self.error(error).pending) {
-                    return Err(error);
-                }
-            }
+        if slot.status < Status::Settled
+            && let Some(error) = self.blocking_error(node)
+            && !(self.forced && self.error(error).pending)
+        {
+            return Err(error);
         }
         self.members(node, source)
     }

@@ -21,11 +21,17 @@ impl Evaluator {
             self.schedule(node, conjunct);
         }
         for index in 0..self.node(node).notify.len() {
-            let Receiver { node: receiver, info } = self.node(node).notify[index];
+            let Receiver {
+                node: receiver,
+                info,
+            } = self.node(node).notify[index];
             if self.node(receiver).status == Status::Final {
                 continue;
             }
-            let info = CloseInfo { key: super::node::mix(info.key, conjunct.info.key), ..info };
+            let info = CloseInfo {
+                key: super::node::mix(info.key, conjunct.info.key),
+                ..info
+            };
             self.reopen(receiver);
             self.schedule(receiver, Conjunct { info, ..conjunct });
         }
@@ -50,9 +56,8 @@ impl Evaluator {
             return;
         }
         let parent = self.node(node).parent;
-        let inherited = !parent.is_none()
-            && !self.node(node).anonymous
-            && self.node(parent).closed_recursive;
+        let inherited =
+            !parent.is_none() && !self.node(node).anonymous && self.node(parent).closed_recursive;
         let slot = self.node_mut(node);
         slot.status = Status::Started;
         if slot.label.is_definition() || inherited {
@@ -108,12 +113,26 @@ impl Evaluator {
             Expr::And(left, right) => {
                 for (part, expr) in [*left, *right].into_iter().enumerate() {
                     let info = info.keyed(part as u64);
-                    self.schedule(node, Conjunct { source: Source::Expr(expr), env, info });
+                    self.schedule(
+                        node,
+                        Conjunct {
+                            source: Source::Expr(expr),
+                            env,
+                            info,
+                        },
+                    );
                 }
             }
             Expr::WithSelf(inner) => {
                 let env = self.new_env(env, node, Binding::Fields);
-                self.schedule(node, Conjunct { source: Source::Expr(*inner), env, info });
+                self.schedule(
+                    node,
+                    Conjunct {
+                        source: Source::Expr(*inner),
+                        env,
+                        info,
+                    },
+                );
             }
             Expr::Struct(literal) => self.schedule_struct(node, *literal, conjunct),
             Expr::List(_) => {
@@ -148,7 +167,15 @@ impl Evaluator {
                 let pos = program.pos(id);
                 self.update_kind(node, *kind, Described::Kind(*kind), pos, info);
                 for (op, value) in bounds {
-                    self.insert_bound(node, Bound { op: *op, value: value.clone(), pos }, info);
+                    self.insert_bound(
+                        node,
+                        Bound {
+                            op: *op,
+                            value: value.clone(),
+                            pos,
+                        },
+                        info,
+                    );
                 }
             }
             Expr::Bottom => {
@@ -191,10 +218,19 @@ impl Evaluator {
         env: EnvId,
         info: CloseInfo,
     ) {
-        let part = if let Source::Expr(expr) = source { u64::from(expr.0) } else { u64::MAX };
+        let part = if let Source::Expr(expr) = source {
+            u64::from(expr.0)
+        } else {
+            u64::MAX
+        };
         let info = info.keyed(part).optional();
         let pending = Pending { source, env, info };
-        let chosen = self.node(node).choices.iter().find(|(key, _)| *key == info.key).copied();
+        let chosen = self
+            .node(node)
+            .choices
+            .iter()
+            .find(|(key, _)| *key == info.key)
+            .copied();
         let Some((_, choice)) = chosen else {
             self.node_mut(node).disjunctions.push(pending);
             self.evidence(node, info, Mark::None);
@@ -222,10 +258,18 @@ impl Evaluator {
         } else {
             self.must_be_struct(node, id, info);
         }
-        let field_info = CloseInfo { from_embed: false, ..info };
+        let field_info = CloseInfo {
+            from_embed: false,
+            ..info
+        };
         for (index, decl) in literal.decls.iter().enumerate() {
             match decl {
-                Decl::Field { label, kind, value, meta } => {
+                Decl::Field {
+                    label,
+                    kind,
+                    value,
+                    meta,
+                } => {
                     if label.is_regular() && *kind == ArcKind::Member {
                         self.must_be_struct(node, id, info);
                     }
@@ -245,20 +289,35 @@ impl Evaluator {
                     let info = field_info.keyed(index as u64);
                     self.push_task(node, task, env, info);
                 }
-                Decl::Pattern { pattern, value, alias, meta } => {
+                Decl::Pattern {
+                    pattern,
+                    value,
+                    alias,
+                    meta,
+                } => {
                     let info = field_info.keyed(index as u64).optional();
                     let source = Source::Expr(*value);
                     let conjunct = Conjunct { source, env, info };
                     self.schedule_pattern(node, *pattern, conjunct, *alias, *meta, (id, index));
                 }
                 Decl::Comprehension(comprehension) => {
-                    let info = self.embed_info(node, None, info).keyed(index as u64).optional();
+                    let info = self
+                        .embed_info(node, None, info)
+                        .keyed(index as u64)
+                        .optional();
                     let task = TaskKind::Comprehension(*comprehension);
                     self.push_task(node, task, env, info);
                 }
                 Decl::Embed(expr) => {
                     let info = self.embed_info(node, Some(*expr), info).keyed(index as u64);
-                    self.schedule(node, Conjunct { source: Source::Expr(*expr), env, info });
+                    self.schedule(
+                        node,
+                        Conjunct {
+                            source: Source::Expr(*expr),
+                            env,
+                            info,
+                        },
+                    );
                 }
                 Decl::Ellipsis => {}
             }
@@ -293,9 +352,17 @@ impl Evaluator {
         meta: MetaId,
         decl: (StructId, usize),
     ) {
-        let any = matches!(self.program.expr(pattern), Expr::Type(Kind::STRING) | Expr::Top);
+        let any = matches!(
+            self.program.expr(pattern),
+            Expr::Type(Kind::STRING) | Expr::Top
+        );
         if any {
-            let pattern = Pattern { matcher: Matcher::AnyString, conjunct, alias, meta };
+            let pattern = Pattern {
+                matcher: Matcher::AnyString,
+                conjunct,
+                alias,
+                meta,
+            };
             self.insert_pattern(node, pattern);
         } else {
             let task = TaskKind::Pattern(decl.0, u32::try_from(decl.1).unwrap_or(0));
@@ -341,14 +408,13 @@ impl Evaluator {
         conjunct: Conjunct,
         meta: MetaId,
     ) -> NodeId {
-        let (arc, new) = match self.node(node).find(label) {
-            Some(arc) => (arc, false),
-            None => {
-                let arc = self.new_node(node, label);
-                self.node_mut(arc).arc = kind;
-                self.node_mut(node).arcs.push((label, arc));
-                (arc, true)
-            }
+        let (arc, new) = if let Some(arc) = self.node(node).find(label) {
+            (arc, false)
+        } else {
+            let arc = self.new_node(node, label);
+            self.node_mut(arc).arc = kind;
+            self.node_mut(node).arcs.push((label, arc));
+            (arc, true)
         };
         let slot = self.node_mut(arc);
         slot.arc = slot.arc.min(kind);
@@ -375,7 +441,13 @@ impl Evaluator {
                 self.insert_list(node, items, info);
             }
             Value::Struct(fields) => {
-                self.update_kind(node, Kind::STRUCT, Described::Value(value.clone()), pos, info);
+                self.update_kind(
+                    node,
+                    Kind::STRUCT,
+                    Described::Value(value.clone()),
+                    pos,
+                    info,
+                );
                 self.evidence(node, info, Mark::Struct);
                 let slot = self.node_mut(node);
                 slot.has_struct = true;
@@ -383,8 +455,16 @@ impl Evaluator {
                 for (index, (label, field)) in fields.iter().enumerate() {
                     let label = self.labels.string(label);
                     let source = self.data(field.clone());
-                    let info = CloseInfo { from_embed: false, ..info }.keyed(index as u64);
-                    let conjunct = Conjunct { source, env: super::NO_ENV, info };
+                    let info = CloseInfo {
+                        from_embed: false,
+                        ..info
+                    }
+                    .keyed(index as u64);
+                    let conjunct = Conjunct {
+                        source,
+                        env: super::NO_ENV,
+                        info,
+                    };
                     self.insert_arc(node, label, ArcKind::Member, conjunct, MetaId(0));
                 }
             }
@@ -478,7 +558,10 @@ impl Evaluator {
         self.subscribe(node, target, info);
         let mut index = 0;
         while let Some(part) = self.node(target).conjuncts.get(index).copied() {
-            let info = CloseInfo { key: super::node::mix(info.key, part.info.key), ..info };
+            let info = CloseInfo {
+                key: super::node::mix(info.key, part.info.key),
+                ..info
+            };
             self.schedule(node, Conjunct { info, ..part });
             index += 1;
         }
@@ -501,7 +584,8 @@ impl Evaluator {
         let mut node = node;
         while !node.is_none() {
             let slot = self.node(node);
-            if slot.status < Status::Settled && !slot.tasks.is_empty() || slot.status == Status::New {
+            if slot.status < Status::Settled && !slot.tasks.is_empty() || slot.status == Status::New
+            {
                 return false;
             }
             if slot.anonymous {
@@ -514,7 +598,9 @@ impl Evaluator {
 
     /// Whether a conjunct names a definition or something inside one.
     fn refers_to_definition(&self, source: Source) -> bool {
-        let Source::Expr(mut expr) = source else { return false };
+        let Source::Expr(mut expr) = source else {
+            return false;
+        };
         loop {
             match self.program.expr(expr) {
                 Expr::Field { label, .. } => return label.is_definition(),
@@ -541,7 +627,7 @@ impl Evaluator {
             && !other.rootless
             && !other.is_disjunct
             && conjunct.info.cycle != CycleKind::Cyclic
-            && !(slot.closed_recursive && !other.closed_recursive);
+            && (!slot.closed_recursive || other.closed_recursive);
         if !possible || self.is_ancestor(node, target) {
             return false;
         }

@@ -28,7 +28,13 @@ pub(crate) struct Reference {
 
 impl Default for Reference {
     fn default() -> Self {
-        Self { target: NodeId::NONE, node: NodeId::NONE, expr: ExprId(0), depth: 0, next: 0 }
+        Self {
+            target: NodeId::NONE,
+            node: NodeId::NONE,
+            expr: ExprId(0),
+            depth: 0,
+            next: 0,
+        }
     }
 }
 
@@ -123,12 +129,19 @@ impl Evaluator {
         next: u32,
     ) -> u32 {
         let target = self.deref(target);
-        self.refs.push(Reference { target, node, expr, depth, next });
+        self.refs.push(Reference {
+            target,
+            node,
+            expr,
+            depth,
+            next,
+        });
         u32::try_from(self.refs.len() - 1).unwrap_or(0)
     }
 
     fn same(&self, left: NodeId, right: NodeId) -> bool {
-        left == right || (!left.is_none() && !right.is_none() && self.deref(left) == self.deref(right))
+        left == right
+            || (!left.is_none() && !right.is_none() && self.deref(left) == self.deref(right))
     }
 
     fn mark_cyclic_path(

@@ -24,7 +24,9 @@ impl Evaluator {
             return None;
         }
         for index in 0..self.node(node).arcs.len() {
-            let Some((_, arc)) = self.node(node).arcs.get(index).copied() else { break };
+            let Some((_, arc)) = self.node(node).arcs.get(index).copied() else {
+                break;
+            };
             if self.node(arc).arc == ArcKind::Optional || !self.is_cheap(arc) {
                 continue;
             }
@@ -32,21 +34,25 @@ impl Evaluator {
             if let Some(error) = final_error(self, arc) {
                 return Some(error);
             }
-            if self.node(arc).disjunctions.is_empty() && self.node(arc).shared.is_none() {
-                if let Some(error) = self.quick_conflict(arc, depth + 1) {
-                    return Some(error);
-                }
+            if self.node(arc).disjunctions.is_empty()
+                && self.node(arc).shared.is_none()
+                && let Some(error) = self.quick_conflict(arc, depth + 1)
+            {
+                return Some(error);
             }
         }
         None
     }
 
     fn is_cheap(&self, node: NodeId) -> bool {
-        self.node(node).conjuncts.iter().all(|conjunct| match conjunct.source {
-            Source::Expr(expr) => self.is_cheap_expr(expr, 0),
-            Source::Data(_) => true,
-            _ => false,
-        })
+        self.node(node)
+            .conjuncts
+            .iter()
+            .all(|conjunct| match conjunct.source {
+                Source::Expr(expr) => self.is_cheap_expr(expr, 0),
+                Source::Data(_) => true,
+                _ => false,
+            })
     }
 
     fn is_cheap_expr(&self, expr: ExprId, depth: u32) -> bool {
@@ -65,18 +71,19 @@ impl Evaluator {
             | Expr::ForKey { .. }
             | Expr::SelfValue { .. }
             | Expr::PatternLabel { .. } => true,
-            Expr::List(elements) => {
-                !elements.iter().any(|element| matches!(element, Element::Comprehension(_)))
-            }
+            Expr::List(elements) => !elements
+                .iter()
+                .any(|element| matches!(element, Element::Comprehension(_))),
             Expr::Bound(_, operand) | Expr::Unary(_, operand) => cheap(operand),
-            Expr::Selector { base, .. } => {
-                self.program.expr(*base).is_reference() && cheap(base)
-            }
+            Expr::Selector { base, .. } => self.program.expr(*base).is_reference() && cheap(base),
             Expr::Index { base, index } => {
                 self.program.expr(*base).is_reference() && cheap(base) && cheap(index)
             }
             Expr::Disjunction { terms, .. } => terms.iter().all(|term| {
-                matches!(self.program.expr(term.value), Expr::Value(_) | Expr::Type(_))
+                matches!(
+                    self.program.expr(term.value),
+                    Expr::Value(_) | Expr::Type(_)
+                )
             }),
             Expr::And(left, right) => cheap(left) && cheap(right),
             _ => false,

@@ -7,6 +7,7 @@
 
 use std::rc::Rc;
 
+use super::equal::scalars_equal;
 use super::node::{Disjunction, Pending};
 use super::scalar::{Bound, Check, Scalar};
 use super::{Base, EnvId, ErrId, Error, Evaluator, NodeId, Source, Status, Val};
@@ -91,14 +92,20 @@ impl Evaluator {
     /// Resolves disjunctions whose alternatives are all scalars; false if they are not.
     fn resolve_scalars(&mut self, node: NodeId, pending: &[Pending]) -> bool {
         let slot = self.node(node);
-        let calls = slot.scalar.checks.iter().any(|check| matches!(check, Check::Call { .. }));
+        let calls = slot
+            .scalar
+            .checks
+            .iter()
+            .any(|check| matches!(check, Check::Call { .. }));
         if slot.has_struct || slot.list.is_some() || calls || !slot.arcs.is_empty() {
             return false;
         }
         let current = std::mem::replace(&mut self.current, node);
         let mut disjunctions = Vec::with_capacity(pending.len());
         for disjunction in pending {
-            let Source::Expr(expr) = disjunction.source else { break };
+            let Source::Expr(expr) = disjunction.source else {
+                break;
+            };
             match self.scalar_terms(expr, disjunction.env, 0) {
                 Some(terms) => disjunctions.push(terms),
                 None => break,
@@ -115,7 +122,9 @@ impl Evaluator {
     /// The alternatives of a disjunction expression as scalar constraints.
     fn scalar_terms(&mut self, expr: ExprId, env: EnvId, depth: u32) -> Option<Vec<Term>> {
         let program = self.program.clone();
-        let Expr::Disjunction { terms, marked } = program.expr(expr) else { return None };
+        let Expr::Disjunction { terms, marked } = program.expr(expr) else {
+            return None;
+        };
         let mut all: Vec<Term> = Vec::with_capacity(terms.len());
         let mut nested_marks = false;
         for term in terms {
@@ -148,13 +157,21 @@ impl Evaluator {
             Expr::Range(kind, bounds) => {
                 let mut all = vec![Constraint::Kind(*kind, pos)];
                 for (op, value) in bounds {
-                    all.push(Constraint::Bound(Bound { op: *op, value: value.clone(), pos }));
+                    all.push(Constraint::Bound(Bound {
+                        op: *op,
+                        value: value.clone(),
+                        pos,
+                    }));
                 }
                 Some(vec![(all, Mode::Maybe)])
             }
             Expr::Bound(op, operand) => {
                 let value = self.bound_operand(expr, *op, *operand, env).ok()?;
-                one(Constraint::Bound(Bound { op: *op, value, pos }))
+                one(Constraint::Bound(Bound {
+                    op: *op,
+                    value,
+                    pos,
+                }))
             }
             Expr::Bottom => {
                 let message = "explicit error (_|_ literal) in source";
@@ -245,7 +262,7 @@ impl Evaluator {
                 return;
             }
             cross = combine_modes(survivors);
-            cross = self.dedupe_scalars(cross);
+            cross = Self::dedupe_scalars(cross);
         }
         self.store_scalars(node, cross);
     }
@@ -264,9 +281,7 @@ impl Evaluator {
                     (self.restrict_kind(&mut scalar, *kind, by, *pos), *pos)
                 }
                 Constraint::Atom(value, pos) => (self.add_atom(&mut scalar, value, *pos), *pos),
-                Constraint::Bound(bound) => {
-                    (self.add_bound(&mut scalar, bound.clone()), bound.pos)
-                }
+                Constraint::Bound(bound) => (self.add_bound(&mut scalar, bound.clone()), bound.pos),
                 Constraint::Fails(error) => return Err(*error),
             };
             if let Err(conflict) = result {
@@ -278,8 +293,13 @@ impl Evaluator {
                 Check::Bound(bound) => Some(bound),
                 Check::Call { .. } => None,
             });
-            let bounds: Vec<Bound> =
-                scalar.lower.iter().chain(&scalar.upper).chain(checks).cloned().collect();
+            let bounds: Vec<Bound> = scalar
+                .lower
+                .iter()
+                .chain(&scalar.upper)
+                .chain(checks)
+                .cloned()
+                .collect();
             for bound in bounds {
                 if let Some(error) = self.bound_error(&atom, &bound) {
                     return Err(error);
@@ -289,10 +309,12 @@ impl Evaluator {
         Ok(scalar)
     }
 
-    fn dedupe_scalars(&self, cross: Vec<(Scalar, Mode)>) -> Vec<(Scalar, Mode)> {
+    fn dedupe_scalars(cross: Vec<(Scalar, Mode)>) -> Vec<(Scalar, Mode)> {
         let mut unique: Vec<(Scalar, Mode)> = Vec::with_capacity(cross.len());
         for (scalar, mode) in cross {
-            let known = unique.iter_mut().find(|(other, _)| self.scalars_equal(other, &scalar));
+            let known = unique
+                .iter_mut()
+                .find(|(other, _)| scalars_equal(other, &scalar));
             match known {
                 Some((_, known)) => {
                     if mode == Mode::Default {
@@ -327,8 +349,9 @@ impl Evaluator {
     }
 
     fn store_values(&mut self, node: NodeId, values: Vec<(NodeId, Mode)>) {
-        let (mut ordered, rest): (Vec<_>, Vec<_>) =
-            values.into_iter().partition(|(_, mode)| *mode == Mode::Default);
+        let (mut ordered, rest): (Vec<_>, Vec<_>) = values
+            .into_iter()
+            .partition(|(_, mode)| *mode == Mode::Default);
         let defaults = ordered.len();
         ordered.extend(rest);
         let values = ordered.into_iter().map(|(node, _)| node).collect();
@@ -338,7 +361,9 @@ impl Evaluator {
 
     /// Records that no alternative is left.
     fn empty_disjunction(&mut self, node: NodeId, mut errors: Vec<ErrId>) {
-        let user = errors.iter().any(|error| self.error(*error).code == Code::User);
+        let user = errors
+            .iter()
+            .any(|error| self.error(*error).code == Code::User);
         if user {
             errors.retain(|error| self.error(*error).code == Code::User);
         }
@@ -355,7 +380,11 @@ impl Evaluator {
             }
         }
         // The mildest code wins: more data may turn one alternative into a value.
-        let code = distinct.iter().map(|error| self.error(*error).code).max().unwrap_or(Code::Eval);
+        let code = distinct
+            .iter()
+            .map(|error| self.error(*error).code)
+            .max()
+            .unwrap_or(Code::Eval);
         if let [only] = distinct.as_slice() {
             self.add_error(node, *only);
             return;
@@ -432,7 +461,7 @@ impl Evaluator {
             let mut marks = modes.to_vec();
             marks.push((pending.info.key, mode));
             let outcome =
-                self.deeper(|this| this.try_alternative(owner, chosen, &marks, leaves, errors));
+                self.deeper(|this| this.try_alternative(owner, &chosen, &marks, leaves, errors));
             if let Err(error) = outcome {
                 errors.push(error);
                 return;
@@ -443,7 +472,7 @@ impl Evaluator {
     fn try_alternative(
         &mut self,
         owner: NodeId,
-        choices: Vec<(u64, u32)>,
+        choices: &[(u64, u32)],
         modes: &[(u64, Mode)],
         leaves: &mut Vec<Leaf>,
         errors: &mut Vec<ErrId>,
@@ -452,8 +481,11 @@ impl Evaluator {
         let (parent, label) = (self.node(owner).parent, self.node(owner).label);
         let node = self.new_node(parent, label);
         let original = self.node(owner);
-        let (conjuncts, arc, metas) =
-            (original.conjuncts.clone(), original.arc, original.metas.clone());
+        let (conjuncts, arc, metas) = (
+            original.conjuncts.clone(),
+            original.arc,
+            original.metas.clone(),
+        );
         let (anonymous, drop_parent) = (original.anonymous, original.drop_parent_requirements);
         let (rootless, depth) = (original.rootless, original.depth);
         let closed_once = original.closed_once;
@@ -461,7 +493,7 @@ impl Evaluator {
         slot.conjuncts = conjuncts;
         slot.arc = arc;
         slot.metas = metas;
-        slot.choices.clone_from(&choices);
+        slot.choices = choices.to_vec();
         slot.is_disjunct = true;
         slot.no_sharing = true;
         slot.anonymous = anonymous;
@@ -477,17 +509,23 @@ impl Evaluator {
             return;
         }
         let branching = self.node(node).disjunctions.first().copied();
-        let failed = self.node(node).error.is_some_and(|e| !self.error(e).code.is_temporary());
+        let failed = self
+            .node(node)
+            .error
+            .is_some_and(|e| !self.error(e).code.is_temporary());
         match branching {
             Some(next) if !failed => {
-                self.branch(owner, next, &choices, modes, leaves, errors);
+                self.branch(owner, next, choices, modes, leaves, errors);
             }
             _ => {
                 self.finalize(node);
                 let slot = self.node(node);
                 match slot.error.or(slot.child_error) {
                     Some(error) => errors.push(error),
-                    None => leaves.push(Leaf { node, modes: modes.to_vec() }),
+                    None => leaves.push(Leaf {
+                        node,
+                        modes: modes.to_vec(),
+                    }),
                 }
             }
         }
@@ -498,19 +536,31 @@ impl Evaluator {
     fn combine_leaves(&mut self, leaves: Vec<Leaf>, order: &[u64]) -> Vec<(NodeId, Mode)> {
         // A nested disjunction counts for the one it stands in: fold by position on the path.
         let mut modes: Vec<Mode> = vec![Mode::Maybe; leaves.len()];
-        let depth = leaves.iter().map(|leaf| leaf.modes.len()).max().unwrap_or(0);
+        let depth = leaves
+            .iter()
+            .map(|leaf| leaf.modes.len())
+            .max()
+            .unwrap_or(0);
         for level in 0..depth {
             let at = |leaf: &Leaf| leaf.modes.get(level).map_or(Mode::Maybe, |(_, mode)| *mode);
             let left_drops = !modes.contains(&Mode::Default);
             let right_drops = !leaves.iter().any(|leaf| at(leaf) == Mode::Default);
             let nested = leaves.iter().any(|leaf| {
-                leaf.modes.get(level).is_some_and(|(key, mode)| {
-                    !order.contains(key) && *mode != Mode::Maybe
-                })
+                leaf.modes
+                    .get(level)
+                    .is_some_and(|(key, mode)| !order.contains(key) && *mode != Mode::Maybe)
             });
             for (mode, leaf) in modes.iter_mut().zip(&leaves) {
-                let left = if left_drops && !nested { Mode::Maybe } else { *mode };
-                let right = if right_drops && !nested { Mode::Maybe } else { at(leaf) };
+                let left = if left_drops && !nested {
+                    Mode::Maybe
+                } else {
+                    *mode
+                };
+                let right = if right_drops && !nested {
+                    Mode::Maybe
+                } else {
+                    at(leaf)
+                };
                 *mode = left.max(right);
             }
             if nested {
@@ -523,7 +573,9 @@ impl Evaluator {
         }
         let mut unique: Vec<(NodeId, Mode)> = Vec::new();
         for (leaf, mode) in leaves.into_iter().zip(modes) {
-            let known = unique.iter().position(|(other, _)| self.nodes_equal(*other, leaf.node));
+            let known = unique
+                .iter()
+                .position(|(other, _)| self.nodes_equal(*other, leaf.node));
             match known {
                 Some(index) if mode == Mode::Default => unique[index].1 = Mode::Default,
                 Some(_) => {}
@@ -537,7 +589,9 @@ impl Evaluator {
 /// Combines the marks of two disjunctions; a side that lost all its defaults has none.
 fn combine_modes(survivors: Vec<(Scalar, Mode, Mode)>) -> Vec<(Scalar, Mode)> {
     let left_drops = !survivors.iter().any(|(_, left, _)| *left == Mode::Default);
-    let right_drops = !survivors.iter().any(|(_, _, right)| *right == Mode::Default);
+    let right_drops = !survivors
+        .iter()
+        .any(|(_, _, right)| *right == Mode::Default);
     survivors
         .into_iter()
         .map(|(scalar, left, right)| {

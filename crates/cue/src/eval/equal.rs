@@ -20,7 +20,7 @@ impl Evaluator {
         }
         let (a, b) = (self.node(left), self.node(right));
         match (&a.base, &b.base) {
-            (Base::Scalar, Base::Scalar) => self.scalars_equal(&a.scalar, &b.scalar),
+            (Base::Scalar, Base::Scalar) => scalars_equal(&a.scalar, &b.scalar),
             (Base::Struct, Base::Struct) => {
                 a.closed_recursive == b.closed_recursive
                     && a.closed_once == b.closed_once
@@ -31,7 +31,10 @@ impl Evaluator {
             (Base::Disjunction(a), Base::Disjunction(b)) => {
                 a.defaults == b.defaults
                     && a.values.len() == b.values.len()
-                    && a.values.iter().zip(&b.values).all(|(a, b)| self.equal_at(*a, *b, depth + 1))
+                    && a.values
+                        .iter()
+                        .zip(&b.values)
+                        .all(|(a, b)| self.equal_at(*a, *b, depth + 1))
             }
             _ => false,
         }
@@ -47,30 +50,34 @@ impl Evaluator {
                 })
             })
     }
+}
 
-    pub(crate) fn scalars_equal(&self, left: &Scalar, right: &Scalar) -> bool {
-        match (&left.atom, &right.atom) {
-            (Some(left), Some(right)) => return atoms_equal(left, right),
-            (None, None) => {}
-            _ => return false,
-        }
-        let same_bounds = |a: &Option<super::scalar::Bound>, b: &Option<super::scalar::Bound>| match (
-            a, b,
-        ) {
+/// Whether two scalars admit the same values, as far as can be told.
+pub(crate) fn scalars_equal(left: &Scalar, right: &Scalar) -> bool {
+    match (&left.atom, &right.atom) {
+        (Some(left), Some(right)) => return atoms_equal(left, right),
+        (None, None) => {}
+        _ => return false,
+    }
+    let same_bounds =
+        |a: &Option<super::scalar::Bound>, b: &Option<super::scalar::Bound>| match (a, b) {
             (Some(a), Some(b)) => a.op == b.op && atoms_equal(&a.value, &b.value),
             (None, None) => true,
             _ => false,
         };
-        left.kind == right.kind
-            && same_bounds(&left.lower, &right.lower)
-            && same_bounds(&left.upper, &right.upper)
-            && left.checks.len() == right.checks.len()
-            && left.checks.iter().zip(&right.checks).all(|pair| match pair {
+    left.kind == right.kind
+        && same_bounds(&left.lower, &right.lower)
+        && same_bounds(&left.upper, &right.upper)
+        && left.checks.len() == right.checks.len()
+        && left
+            .checks
+            .iter()
+            .zip(&right.checks)
+            .all(|pair| match pair {
                 (Check::Bound(a), Check::Bound(b)) => {
                     a.op == b.op && atoms_equal(&a.value, &b.value)
                 }
                 (Check::Call { pos: a, .. }, Check::Call { pos: b, .. }) => a == b,
                 _ => false,
             })
-    }
 }

@@ -54,7 +54,12 @@ impl Evaluator {
     }
 
     /// Marks an error as possibly passing: something it depends on is not finished.
-    pub(crate) fn pending_error(&mut self, code: Code, pos: Pos, message: impl Into<String>) -> ErrId {
+    pub(crate) fn pending_error(
+        &mut self,
+        code: Code,
+        pos: Pos,
+        message: impl Into<String>,
+    ) -> ErrId {
         let id = self.error_at(code, pos, message);
         self.error_mut(id).pending = true;
         id
@@ -76,11 +81,19 @@ impl Evaluator {
             (false, true) => return left,
             _ => {}
         }
-        let mut parts = if a.parts.is_empty() { vec![left] } else { a.parts.clone() };
+        let mut parts = if a.parts.is_empty() {
+            vec![left]
+        } else {
+            a.parts.clone()
+        };
         if parts.len() > 64 {
             return left;
         }
-        let more = if b.parts.is_empty() { vec![right] } else { b.parts.clone() };
+        let more = if b.parts.is_empty() {
+            vec![right]
+        } else {
+            b.parts.clone()
+        };
         for part in more {
             if !parts.contains(&part) {
                 parts.push(part);
@@ -114,12 +127,18 @@ impl Evaluator {
         if error.parts.is_empty() {
             return vec![id];
         }
-        error.parts.iter().flat_map(|part| self.leaves(*part)).collect()
+        error
+            .parts
+            .iter()
+            .flat_map(|part| self.leaves(*part))
+            .collect()
     }
 
     pub(crate) fn message(&self, id: ErrId) -> String {
         let leaves = self.leaves(id);
-        leaves.first().map_or_else(String::new, |first| self.error(*first).message.clone())
+        leaves
+            .first()
+            .map_or_else(String::new, |first| self.error(*first).message.clone())
     }
 
     pub(crate) fn location(&self, pos: Pos) -> Option<Location> {
@@ -127,14 +146,20 @@ impl Evaluator {
             return None;
         }
         let source = self.program.sources.get(usize::from(pos.file.0))?;
-        Some(Location { file: source.name.clone(), at: source.lines.locate(pos.offset) })
+        Some(Location {
+            file: source.name.clone(),
+            at: source.lines.locate(pos.offset),
+        })
     }
 
     /// The error as it is reported.
     pub(crate) fn diagnostic(&self, id: ErrId) -> Diagnostic {
         let error = self.error(id);
-        let mut related: Vec<Location> =
-            error.related.iter().filter_map(|pos| self.location(*pos)).collect();
+        let mut related: Vec<Location> = error
+            .related
+            .iter()
+            .filter_map(|pos| self.location(*pos))
+            .collect();
         related.sort();
         related.dedup();
         Diagnostic {

@@ -19,21 +19,25 @@ impl Evaluator {
         match value {
             Val::Atom(value) => self.without_handles(value),
             Val::Node(node) => self.plain(*node),
-            Val::Function(_) => {
-                Err(self.error_at(Code::Eval, Pos::NONE, "function used as value"))
-            }
+            Val::Function(_) => Err(self.error_at(Code::Eval, Pos::NONE, "function used as value")),
         }
     }
 
     fn without_handles(&mut self, value: &Value) -> Result<Value, ErrId> {
         match value {
             Value::Opaque(handle) => {
-                let node = self.opaque.get(handle.0 as usize).copied().unwrap_or(self.root);
+                let node = self
+                    .opaque
+                    .get(handle.0 as usize)
+                    .copied()
+                    .unwrap_or(self.root);
                 self.plain(node)
             }
             Value::List(items) => {
-                let items: Result<Vec<Value>, ErrId> =
-                    items.iter().map(|item| self.without_handles(item)).collect();
+                let items: Result<Vec<Value>, ErrId> = items
+                    .iter()
+                    .map(|item| self.without_handles(item))
+                    .collect();
                 Ok(Value::List(items?.into()))
             }
             other => Ok(other.clone()),
@@ -55,7 +59,12 @@ impl Evaluator {
         result
     }
 
-    fn plain_resolved(&mut self, node: NodeId, original: NodeId, depth: u32) -> Result<Value, ErrId> {
+    fn plain_resolved(
+        &mut self,
+        node: NodeId,
+        original: NodeId,
+        depth: u32,
+    ) -> Result<Value, ErrId> {
         let slot = self.node(node);
         if let Some(error) = slot.error {
             return Err(error);
@@ -86,9 +95,8 @@ impl Evaluator {
                         ArcKind::Required => return Err(self.required(arc)),
                         ArcKind::Member => {}
                     }
-                    let value = stacker::maybe_grow(64 * 1024, 1 << 20, || {
-                        self.plain_at(arc, depth + 1)
-                    })?;
+                    let value =
+                        stacker::maybe_grow(64 * 1024, 1 << 20, || self.plain_at(arc, depth + 1))?;
                     fields.push((self.labels.text(label), value));
                 }
                 Ok(Value::Struct(fields.into()))
@@ -100,8 +108,7 @@ impl Evaluator {
     pub(crate) fn required(&mut self, arc: NodeId) -> ErrId {
         let saved = std::mem::replace(&mut self.current, arc);
         let pos = self.node_pos(arc);
-        let error =
-            self.error_at(Code::Incomplete, pos, "field is required but not present");
+        let error = self.error_at(Code::Incomplete, pos, "field is required but not present");
         self.current = saved;
         error
     }
@@ -109,8 +116,11 @@ impl Evaluator {
     pub(crate) fn incomplete_value(&mut self, node: NodeId) -> ErrId {
         let saved = std::mem::replace(&mut self.current, node);
         let text = self.show_node(node);
-        let error =
-            self.error_at(Code::Incomplete, Pos::NONE, format!("incomplete value {text}"));
+        let error = self.error_at(
+            Code::Incomplete,
+            Pos::NONE,
+            format!("incomplete value {text}"),
+        );
         self.current = saved;
         error
     }

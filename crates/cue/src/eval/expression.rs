@@ -40,7 +40,10 @@ impl Evaluator {
             Expr::Binary { op, left, right } => self.binary(expr, *op, *left, *right, env),
             Expr::Unary(op, operand) => self.unary(expr, *op, *operand, env),
             Expr::Interpolation { bytes, parts } => self.interpolate(expr, *bytes, parts, env),
-            Expr::Call { function, arguments } => self.call(expr, *function, arguments, env),
+            Expr::Call {
+                function,
+                arguments,
+            } => self.call(expr, *function, arguments, env),
             Expr::Slice { base, low, high } => self.slice(*base, *low, *high, env),
             Expr::Bottom => {
                 let message = "explicit error (_|_ literal) in source";
@@ -98,10 +101,9 @@ impl Evaluator {
                 .values
                 .iter()
                 .fold(Kind::BOTTOM, |kind, value| kind | self.node_kind(*value)),
-            Base::Scalar => slot.scalar.kind,
             Base::Unset if slot.is_struct => Kind::STRUCT,
             Base::Unset if slot.list.is_some() => Kind::LIST,
-            Base::Unset => slot.scalar.kind,
+            Base::Scalar | Base::Unset => slot.scalar.kind,
         }
     }
 
@@ -111,7 +113,9 @@ impl Evaluator {
         if let Some(atom) = self.atom(&value) {
             return Ok(Val::Atom(atom));
         }
-        let Val::Node(node) = &value else { return Ok(value) };
+        let Val::Node(node) = &value else {
+            return Ok(value);
+        };
         let slot = self.node(*node);
         if slot.is_composite() {
             return Ok(value);
@@ -154,7 +158,7 @@ impl Evaluator {
             (Err(left), Err(right)) => return Err(self.combine(Some(left), right)),
             (Err(error), _) | (_, Err(error)) => return Err(error),
         };
-        self.operate(op, left, right, self.program.pos(expr))
+        self.operate(op, &left, &right, self.program.pos(expr))
     }
 
     /// Answers `x != _|_`.
@@ -163,12 +167,13 @@ impl Evaluator {
             Ok(value) => value,
             Err(error) => return self.exists_error(expr, env, error),
         };
-        let Val::Node(node) = value else { return Ok(true) };
+        let Val::Node(node) = value else {
+            return Ok(true);
+        };
         let pos = self.program.pos(expr);
-        let node = match self.default_node(node, pos) {
-            Ok(node) => node,
-            // Several alternatives without a default: there is a value, only not which.
-            Err(_) => return Ok(true),
+        // Several alternatives without a default: there is a value, only not which.
+        let Ok(node) = self.default_node(node, pos) else {
+            return Ok(true);
         };
         if self.has_depth_cycle(node) {
             self.assume(expr, env, false);
@@ -179,9 +184,8 @@ impl Evaluator {
             return Ok(true);
         }
         self.finalize(node);
-        let node = match self.default_node(node, pos) {
-            Ok(node) => node,
-            Err(_) => return Ok(true),
+        let Ok(node) = self.default_node(node, pos) else {
+            return Ok(true);
         };
         let slot = self.node(node);
         if let Some(error) = slot.error {
@@ -192,14 +196,14 @@ impl Evaluator {
                 return self.exists_error(expr, env, error);
             }
         }
-        if let Some(error) = slot.child_error {
-            if !self.error(error).code.is_temporary() {
-                return Ok(false);
-            }
+        if let Some(error) = slot.child_error
+            && !self.error(error).code.is_temporary()
+        {
+            return Ok(false);
         }
-        let composite =
-            slot.is_composite() || slot.has_struct && matches!(slot.base, Base::Unset);
-        if slot.scalar.atom.is_none() && !composite && slot.status < Status::Settled && !self.forced {
+        let composite = slot.is_composite() || slot.has_struct && matches!(slot.base, Base::Unset);
+        if slot.scalar.atom.is_none() && !composite && slot.status < Status::Settled && !self.forced
+        {
             let text = self.program.text(expr).to_owned();
             return Err(self.pending_error(Code::Cycle, pos, format!("cycle with field: {text}")));
         }
@@ -262,7 +266,10 @@ impl Evaluator {
         if kind.intersects(wanted) {
             let text = self.program.text(operand).to_owned();
             let pos = self.program.pos(operand);
-            let message = format!("operand {text} of '{}' not concrete (was {kind})", op.text());
+            let message = format!(
+                "operand {text} of '{}' not concrete (was {kind})",
+                op.text()
+            );
             return Err(self.error_at(Code::Incomplete, pos, message));
         }
         let text = self.program.text(expr).to_owned();
@@ -402,7 +409,10 @@ impl Evaluator {
         let pattern = self.deref(pattern);
         if let Base::Disjunction(disjunction) = self.node(pattern).base.clone() {
             return depth < 64
-                && disjunction.values.iter().any(|p| self.value_matches(value, *p, depth + 1));
+                && disjunction
+                    .values
+                    .iter()
+                    .any(|p| self.value_matches(value, *p, depth + 1));
         }
         let scalar = self.node(pattern).scalar.clone();
         if !scalar.kind.contains(value.kind()) || self.node(pattern).error.is_some() {
@@ -419,7 +429,11 @@ impl Evaluator {
         for check in &scalar.checks {
             let ok = match check {
                 super::scalar::Check::Bound(bound) => self.satisfies(value, bound) == Ok(true),
-                super::scalar::Check::Call { callee, arguments, pos } => {
+                super::scalar::Check::Call {
+                    callee,
+                    arguments,
+                    pos,
+                } => {
                     let node = self.data_node(value.clone());
                     self.settle(node, true);
                     self.run_validator(node, *callee, arguments, *pos).is_ok()
@@ -449,10 +463,16 @@ impl Evaluator {
                     Some(Value::Number(number)) => number.to_i64(),
                     _ => None,
                 };
-                number.and_then(|number| usize::try_from(number).ok()).ok_or_else(|| {
-                    let pos = this.program.pos(expr);
-                    this.error_at(Code::Eval, pos, "slice index must be a non-negative integer")
-                })
+                number
+                    .and_then(|number| usize::try_from(number).ok())
+                    .ok_or_else(|| {
+                        let pos = this.program.pos(expr);
+                        this.error_at(
+                            Code::Eval,
+                            pos,
+                            "slice index must be a non-negative integer",
+                        )
+                    })
             }
         };
         let node = match value {
@@ -469,7 +489,11 @@ impl Evaluator {
         let Some(list) = self.node(node).list else {
             let kind = self.node_kind(node);
             let text = self.show_node(node);
-            let code = if kind.intersects(Kind::LIST) { Code::Incomplete } else { Code::Eval };
+            let code = if kind.intersects(Kind::LIST) {
+                Code::Incomplete
+            } else {
+                Code::Eval
+            };
             let message = format!("cannot slice {text} (type {kind})");
             return Err(self.error_at(code, pos, message));
         };
@@ -479,7 +503,10 @@ impl Evaluator {
             let message = if low > high {
                 format!("invalid slice index: {low} > {high}")
             } else {
-                format!("slice bounds out of range [:{high}] with length {}", list.length)
+                format!(
+                    "slice bounds out of range [:{high}] with length {}",
+                    list.length
+                )
             };
             return Err(self.error_at(Code::Eval, pos, message));
         }

@@ -18,7 +18,9 @@ impl Evaluator {
         info: CloseInfo,
     ) -> Result<(), ErrId> {
         let program = self.program.clone();
-        let Expr::List(elements) = program.expr(expr) else { return Ok(()) };
+        let Expr::List(elements) = program.expr(expr) else {
+            return Ok(());
+        };
         let mut yielded = Vec::new();
         for element in elements {
             if let Element::Comprehension(id) = element {
@@ -44,15 +46,20 @@ impl Evaluator {
                 Element::Ellipsis(value) => ellipsis = Some(*value),
             }
         }
-        if let Some(value) = ellipsis {
-            if let Some(value) = value {
-                let source = Source::Expr(value);
-                let info = info.keyed(u64::from(value.0)).optional();
-                let conjunct = Conjunct { source, env, info };
-                let matcher = Matcher::From(index);
-                let pattern = Pattern { matcher, conjunct, alias: false, meta: MetaId(0) };
-                self.insert_pattern(node, pattern);
-            }
+        if let Some(value) = ellipsis
+            && let Some(value) = value
+        {
+            let source = Source::Expr(value);
+            let info = info.keyed(u64::from(value.0)).optional();
+            let conjunct = Conjunct { source, env, info };
+            let matcher = Matcher::From(index);
+            let pattern = Pattern {
+                matcher,
+                conjunct,
+                alias: false,
+                meta: MetaId(0),
+            };
+            self.insert_pattern(node, pattern);
         }
         let pos = program.pos(expr);
         if let Some(error) = self.set_length(node, index, ellipsis.is_none()) {
@@ -71,9 +78,19 @@ impl Evaluator {
         env: EnvId,
         info: CloseInfo,
     ) {
-        let info = CloseInfo { from_embed: false, ..info }.keyed(index as u64);
+        let info = CloseInfo {
+            from_embed: false,
+            ..info
+        }
+        .keyed(index as u64);
         let conjunct = Conjunct { source, env, info };
-        self.insert_arc(node, Label::index(index), ArcKind::Member, conjunct, MetaId(0));
+        self.insert_arc(
+            node,
+            Label::index(index),
+            ArcKind::Member,
+            conjunct,
+            MetaId(0),
+        );
     }
 
     /// Adds a plain list to a node.
@@ -88,7 +105,12 @@ impl Evaluator {
     }
 
     /// Combines the length of the node with that of another list.
-    pub(crate) fn set_length(&mut self, node: NodeId, length: usize, closed: bool) -> Option<ErrId> {
+    pub(crate) fn set_length(
+        &mut self,
+        node: NodeId,
+        length: usize,
+        closed: bool,
+    ) -> Option<ErrId> {
         let known = self.node(node).list;
         let shape = match known {
             None => ListShape { length, closed },

@@ -188,7 +188,10 @@ pub(crate) struct Receiver {
 
 /// A value in the tree.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts, each named and documented")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each named and documented"
+)]
 pub(crate) struct Node {
     pub(crate) parent: NodeId,
     pub(crate) label: Label,
@@ -316,6 +319,9 @@ impl Node {
     }
 
     pub(crate) fn find(&self, label: Label) -> Option<NodeId> {
-        self.arcs.iter().find(|(known, _)| *known == label).map(|(_, node)| *node)
+        self.arcs
+            .iter()
+            .find(|(known, _)| *known == label)
+            .map(|(_, node)| *node)
     }
 }

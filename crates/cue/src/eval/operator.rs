@@ -15,16 +15,16 @@ impl Evaluator {
     pub(crate) fn operate(
         &mut self,
         op: BinaryOp,
-        left: Val,
-        right: Val,
+        left: &Val,
+        right: &Val,
         pos: Pos,
     ) -> Result<Val, ErrId> {
-        let (left_kind, right_kind) = (self.kind_of(&left), self.kind_of(&right));
+        let (left_kind, right_kind) = (self.kind_of(left), self.kind_of(right));
         let truth = |value: bool| Ok(Val::Atom(Value::Bool(value)));
-        let atoms = (self.atom(&left), self.atom(&right));
+        let atoms = (self.atom(left), self.atom(right));
         match (op, &atoms.0, &atoms.1) {
             (BinaryOp::Equal | BinaryOp::NotEqual, _, _) => {
-                let equal = self.equality(&left, &right, left_kind, right_kind, op, pos)?;
+                let equal = self.equality(left, right, left_kind, right_kind, op, pos)?;
                 return truth(equal == (op == BinaryOp::Equal));
             }
             (
@@ -44,16 +44,22 @@ impl Evaluator {
             (BinaryOp::LogicalAnd | BinaryOp::LogicalOr, a, b) => {
                 let (Some(Value::Bool(a)), Some(Value::Bool(b))) = (a, b) else {
                     let (bad, kind) = if matches!(a, Some(Value::Bool(_))) {
-                        (&right, right_kind)
+                        (right, right_kind)
                     } else {
-                        (&left, left_kind)
+                        (left, left_kind)
                     };
                     let text = self.show(bad);
-                    let message =
-                        format!("cannot use {text} (type {kind}) as type bool in {}", op.text());
+                    let message = format!(
+                        "cannot use {text} (type {kind}) as type bool in {}",
+                        op.text()
+                    );
                     return Err(self.error_at(Code::Eval, pos, message));
                 };
-                return truth(if op == BinaryOp::LogicalAnd { *a && *b } else { *a || *b });
+                return truth(if op == BinaryOp::LogicalAnd {
+                    *a && *b
+                } else {
+                    *a || *b
+                });
             }
             (BinaryOp::Match | BinaryOp::NotMatch, Some(a), Some(b))
                 if matches!(a, Value::String(_) | Value::Bytes(_))
@@ -88,10 +94,10 @@ impl Evaluator {
             }
             _ => {}
         }
-        if let Some(result) = self.list_arithmetic(op, &left, &right, pos) {
+        if let Some(result) = self.list_arithmetic(op, left, right, pos) {
             return result;
         }
-        let (a, b) = (self.show(&left), self.show(&right));
+        let (a, b) = (self.show(left), self.show(right));
         let message = format!(
             "invalid operands {a} and {b} to '{}' (type {left_kind} and {right_kind})",
             op.text()
@@ -100,7 +106,11 @@ impl Evaluator {
     }
 
     fn check_output(&mut self, length: usize) -> Result<(), ErrId> {
-        if length > self.budget.output { Err(self.exhaust("output")) } else { Ok(()) }
+        if length > self.budget.output {
+            Err(self.exhaust("output"))
+        } else {
+            Ok(())
+        }
     }
 
     fn equality(
@@ -179,8 +189,8 @@ impl Evaluator {
                 items.extend(more);
                 items
             }
-            (BinaryOp::Multiply, Some(items), None) => self.repeated(items, right)?,
-            (BinaryOp::Multiply, None, Some(items)) => self.repeated(items, left)?,
+            (BinaryOp::Multiply, Some(items), None) => self.repeated(&items, right)?,
+            (BinaryOp::Multiply, None, Some(items)) => self.repeated(&items, left)?,
             _ => return None,
         };
         if items.len() > self.budget.output {
@@ -189,14 +199,23 @@ impl Evaluator {
         Some(Ok(self.returned(Value::List(items.into()))))
     }
 
-    fn repeated(&mut self, items: Vec<Value>, count: &Val) -> Option<Vec<Value>> {
-        let Some(Value::Number(count)) = self.atom(count) else { return None };
+    fn repeated(&mut self, items: &[Value], count: &Val) -> Option<Vec<Value>> {
+        let Some(Value::Number(count)) = self.atom(count) else {
+            return None;
+        };
         let count = count.to_usize()?;
         if items.len().saturating_mul(count) > self.budget.output {
             self.exhaust("output");
             return Some(Vec::new());
         }
-        Some(items.iter().cloned().cycle().take(items.len() * count).collect())
+        Some(
+            items
+                .iter()
+                .cloned()
+                .cycle()
+                .take(items.len() * count)
+                .collect(),
+        )
     }
 
     /// The elements of a list value, each by handle.
@@ -209,7 +228,12 @@ impl Evaluator {
                 let elements: Vec<_> = (0..length)
                     .filter_map(|index| self.node(node).find(crate::label::Label::index(index)))
                     .collect();
-                Some(elements.into_iter().map(|element| self.opaque(element)).collect())
+                Some(
+                    elements
+                        .into_iter()
+                        .map(|element| self.opaque(element))
+                        .collect(),
+                )
             }
             _ => None,
         }

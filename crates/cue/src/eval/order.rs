@@ -59,7 +59,11 @@ impl Evaluator {
                     reached.entry(*value).or_default().push(literals.len());
                 }
             }
-            literals.push(Literal { id: *id, pos: program.structure(*id).pos, explicit: false });
+            literals.push(Literal {
+                id: *id,
+                pos: program.structure(*id).pos,
+                explicit: false,
+            });
         }
         let computed = self.locate_literals(node, &mut literals, &mut reached);
         self.mark_explicit(node, &mut literals, &reached);
@@ -69,7 +73,11 @@ impl Evaluator {
         }
         add_edges(program, &mut graph, literals, computed);
         let sorted = graph.sort(|left, right| self.compare_labels(left, right));
-        sorted.into_iter().enumerate().map(|(position, label)| (label, position)).collect()
+        sorted
+            .into_iter()
+            .enumerate()
+            .map(|(position, label)| (label, position))
+            .collect()
     }
 
     fn compare_labels(&self, left: Label, right: Label) -> std::cmp::Ordering {
@@ -98,15 +106,21 @@ impl Evaluator {
         }
         for (label, arc) in &self.node(node).arcs {
             for conjunct in &self.node(*arc).conjuncts {
-                let Source::Expr(expr) = conjunct.source else { continue };
+                let Source::Expr(expr) = conjunct.source else {
+                    continue;
+                };
                 if let Some(labels) = computed.get_mut(&expr) {
                     labels.push(*label);
                 }
-                let Some(found) = reached.get(&expr).cloned() else { continue };
+                let Some(found) = reached.get(&expr).cloned() else {
+                    continue;
+                };
                 for index in &found {
                     literals[*index].pos = program.pos(expr);
                 }
-                let Some(reference) = self.oldest_reference(conjunct.info.refs) else { continue };
+                let Some(reference) = self.oldest_reference(conjunct.info.refs) else {
+                    continue;
+                };
                 let known = reached.entry(reference).or_default();
                 for index in found {
                     if !known.contains(&index) {
@@ -142,7 +156,9 @@ impl Evaluator {
             }
         }
         while let Some(expr) = pending.pop() {
-            let Expr::And(left, right) = program.expr(expr) else { continue };
+            let Expr::And(left, right) = program.expr(expr) else {
+                continue;
+            };
             for operand in [*left, *right] {
                 if let Expr::Struct(id) = program.expr(operand) {
                     let own = literals.iter_mut().filter(|literal| literal.id == *id);
@@ -159,9 +175,11 @@ impl Evaluator {
 
 /// Whether a literal has computed fields that exist.
 fn has_computed(program: &Program, literal: &Literal, computed: &Computed) -> bool {
-    program.structure(literal.id).decls.iter().any(|decl| {
-        matches!(decl, Decl::Dynamic { value, .. } if computed.contains_key(value))
-    })
+    program
+        .structure(literal.id)
+        .decls
+        .iter()
+        .any(|decl| matches!(decl, Decl::Dynamic { value, .. } if computed.contains_key(value)))
 }
 
 /// Orders literals by position, files by name; unknown positions come last.
@@ -169,8 +187,15 @@ fn compare_positions(program: &Program, left: Pos, right: Pos) -> std::cmp::Orde
     if left.file == right.file || !left.is_known() || !right.is_known() {
         return (!left.is_known(), left.offset).cmp(&(!right.is_known(), right.offset));
     }
-    let name = |pos: Pos| program.sources.get(usize::from(pos.file.0)).map(|source| &*source.name);
-    name(left).cmp(&name(right)).then(left.offset.cmp(&right.offset))
+    let name = |pos: Pos| {
+        program
+            .sources
+            .get(usize::from(pos.file.0))
+            .map(|source| &*source.name)
+    };
+    name(left)
+        .cmp(&name(right))
+        .then(left.offset.cmp(&right.offset))
 }
 
 /// Draws the edges between labels: along each literal, and from one batch of literals to the next.
@@ -203,9 +228,9 @@ fn add_edges(
             for decl in &program.structure(literal.id).decls {
                 let label = match decl {
                     Decl::Field { label, .. } => Some(*label),
-                    Decl::Dynamic { value, .. } => computed.get_mut(value).and_then(|labels| {
-                        (!labels.is_empty()).then(|| labels.remove(0))
-                    }),
+                    Decl::Dynamic { value, .. } => computed
+                        .get_mut(value)
+                        .and_then(|labels| (!labels.is_empty()).then(|| labels.remove(0))),
                     _ => None,
                 };
                 let Some(label) = label else { continue };

@@ -1,7 +1,7 @@
 //! References: from a name to the node it denotes, and from a node to its value.
 
-use super::{Base, Binding, EnvId, ErrId, Evaluator, NodeId, Status, Val};
 use super::task::TaskKind;
+use super::{Base, Binding, EnvId, ErrId, Evaluator, NodeId, Status, Val};
 use crate::diagnostic::Code;
 use crate::ir::{ArcKind, Decl, Expr, ExprId, LetId};
 use crate::label::Label;
@@ -50,7 +50,8 @@ impl Evaluator {
             Expr::Import(package) => Ok(Val::Node(self.package_node(*package))),
             Expr::Selector { base, label } => {
                 let node = self.struct_operand(expr, *base, env)?;
-                self.lookup(node, *label, self.selector_pos(expr)).map(Val::Node)
+                self.lookup(node, *label, self.selector_pos(expr))
+                    .map(Val::Node)
             }
             Expr::Index { base, index } => self.index(expr, *base, *index, env),
             _ => self.eval(expr, env),
@@ -60,14 +61,25 @@ impl Evaluator {
     /// Selection errors point at the selected name, as the reference does.
     fn selector_pos(&self, expr: ExprId) -> Pos {
         let origin = self.program.origins[expr.0 as usize];
-        let Expr::Selector { base, .. } = self.program.expr(expr) else { return origin.pos() };
+        let Expr::Selector { base, .. } = self.program.expr(expr) else {
+            return origin.pos();
+        };
         let base_end = self.program.origins[base.0 as usize].span.end;
-        let text = self.program.sources.get(usize::from(origin.file)).map_or("", |source| &source.text);
-        let rest = text.get(base_end as usize..origin.span.end as usize).unwrap_or("");
+        let text = self
+            .program
+            .sources
+            .get(usize::from(origin.file))
+            .map_or("", |source| &source.text);
+        let rest = text
+            .get(base_end as usize..origin.span.end as usize)
+            .unwrap_or("");
         let skipped = rest.find('.').map_or(0, |dot| {
             dot + 1 + (rest[dot + 1..].len() - rest[dot + 1..].trim_start().len())
         });
-        Pos { offset: base_end + u32::try_from(skipped).unwrap_or(0), ..origin.pos() }
+        Pos {
+            offset: base_end + u32::try_from(skipped).unwrap_or(0),
+            ..origin.pos()
+        }
     }
 
     pub(crate) fn let_node(&mut self, env: EnvId, id: LetId) -> NodeId {
@@ -96,8 +108,7 @@ impl Evaluator {
                 }
                 let text = self.program.text(base).to_owned();
                 let kind = value.kind();
-                let message =
-                    format!("invalid operand {text} (found {kind}, want list or struct)");
+                let message = format!("invalid operand {text} (found {kind}, want list or struct)");
                 return Err(self.error_at(Code::Eval, pos, message));
             }
             Val::Function(_) => {
@@ -110,14 +121,15 @@ impl Evaluator {
         let slot = self.node(node);
         if slot.status == Status::Final {
             // Once a struct is known to be broken, so is every selection from it.
-            if let Some(error) = slot.child_error {
-                if !self.error(error).code.is_temporary() {
-                    return Err(error);
-                }
+            if let Some(error) = slot.child_error
+                && !self.error(error).code.is_temporary()
+            {
+                return Err(error);
             }
         }
         let slot = self.node(node);
-        if matches!(slot.base, Base::Struct | Base::List) || slot.has_struct || slot.list.is_some() {
+        if matches!(slot.base, Base::Struct | Base::List) || slot.has_struct || slot.list.is_some()
+        {
             return Ok(node);
         }
         if slot.status < Status::Settled && !slot.arcs.is_empty() {
@@ -161,7 +173,10 @@ impl Evaluator {
     /// Finds the field `label` of a node.
     pub(crate) fn lookup(&mut self, node: NodeId, label: Label, pos: Pos) -> Result<NodeId, ErrId> {
         let mut node = self.deref(node);
-        if self.node(node).find(label).is_none_or(|arc| self.node(arc).arc != ArcKind::Member)
+        if self
+            .node(node)
+            .find(label)
+            .is_none_or(|arc| self.node(arc).arc != ArcKind::Member)
             || self.node(node).status < Status::Settled
         {
             match self.deeper(|this| this.attempt(node)) {
@@ -178,7 +193,10 @@ impl Evaluator {
         match self.node(arc).arc {
             ArcKind::Member | ArcKind::Required => Ok(arc),
             ArcKind::Optional => {
-                let message = format!("cannot reference optional field: {}", self.labels.show(label));
+                let message = format!(
+                    "cannot reference optional field: {}",
+                    self.labels.show(label)
+                );
                 let error = self.error_at(Code::Incomplete, pos, message);
                 self.error_mut(error).pending = self.may_gain(node, label);
                 Err(error)
@@ -219,16 +237,20 @@ impl Evaluator {
     }
 
     fn undefined(&mut self, node: NodeId, label: Label, pos: Pos) -> ErrId {
-        if let Some(error) = self.node(node).error {
-            if !self.error(error).code.is_temporary() {
-                return error;
-            }
+        if let Some(error) = self.node(node).error
+            && !self.error(error).code.is_temporary()
+        {
+            return error;
         }
         let pending = self.may_gain(node, label);
         if let Some(index) = label.as_index() {
             let list = self.node(node).list;
             let closed = list.is_none_or(|list| list.closed);
-            let code = if closed && !pending { Code::Eval } else { Code::Incomplete };
+            let code = if closed && !pending {
+                Code::Eval
+            } else {
+                Code::Incomplete
+            };
             let length = list.map_or(0, |list| list.length);
             let message = format!("index out of range [{index}] with length {length}");
             let error = self.error_at(code, pos, message);
@@ -289,8 +311,7 @@ impl Evaluator {
             if task.done {
                 return false;
             }
-            let open = task.running
-                || task.error.is_none_or(|error| self.error(error).pending);
+            let open = task.running || task.error.is_none_or(|error| self.error(error).pending);
             if !open {
                 return false;
             }
@@ -308,15 +329,21 @@ impl Evaluator {
     }
 
     fn literal_may_add(&self, literal: crate::ir::StructId, label: Label) -> bool {
-        self.program.structure(literal).decls.iter().any(|decl| match decl {
-            Decl::Field { label: own, kind, .. } => *own == label && *kind == ArcKind::Member,
-            Decl::Dynamic { .. } => label.is_regular(),
-            Decl::Comprehension(inner) => {
-                self.literal_may_add(self.program.comprehension(*inner).value, label)
-            }
-            Decl::Embed(_) => true,
-            Decl::Pattern { .. } | Decl::Ellipsis => false,
-        })
+        self.program
+            .structure(literal)
+            .decls
+            .iter()
+            .any(|decl| match decl {
+                Decl::Field {
+                    label: own, kind, ..
+                } => *own == label && *kind == ArcKind::Member,
+                Decl::Dynamic { .. } => label.is_regular(),
+                Decl::Comprehension(inner) => {
+                    self.literal_may_add(self.program.comprehension(*inner).value, label)
+                }
+                Decl::Embed(_) => true,
+                Decl::Pattern { .. } | Decl::Ellipsis => false,
+            })
     }
 
     /// `base[index]`
@@ -340,11 +367,15 @@ impl Evaluator {
             Some(Value::String(text)) => self.labels.string(&text),
             Some(Value::Number(number)) => {
                 let Some(position) = number.to_i64() else {
-                    let message = format!("invalid list index {number} (type {})", Value::Number(number.clone()).kind());
+                    let message = format!(
+                        "invalid list index {number} (type {})",
+                        Value::Number(number.clone()).kind()
+                    );
                     return Err(self.error_at(Code::Eval, pos, message));
                 };
                 let Ok(position) = usize::try_from(position) else {
-                    let message = format!("invalid list index {position} (index must be non-negative)");
+                    let message =
+                        format!("invalid list index {position} (index must be non-negative)");
                     return Err(self.error_at(Code::Eval, pos, message));
                 };
                 Label::index(position)
@@ -358,7 +389,8 @@ impl Evaluator {
                 let (text, kind) = (self.program.text(index).to_owned(), self.kind_of(&value));
                 if kind == Kind::STRING || Kind::NUMBER.contains(kind) {
                     let value = self.show(&value);
-                    let message = format!("invalid non-ground value {value} (must be concrete {kind})");
+                    let message =
+                        format!("invalid non-ground value {value} (must be concrete {kind})");
                     return Err(self.error_at(Code::Incomplete, pos, message));
                 }
                 let message = format!("invalid index {text} (invalid type {kind})");
@@ -392,7 +424,7 @@ impl Evaluator {
         if self.node(quick).status >= Status::Settled {
             return self.settled_value(quick);
         }
-        let _ = self.deeper(|this| this.attempt(node))?;
+        let () = self.deeper(|this| this.attempt(node))?;
         let node = self.deref(node);
         if self.node(node).status >= Status::Settled {
             return self.settled_value(node);
@@ -405,10 +437,11 @@ impl Evaluator {
         if slot.has_struct || slot.list.is_some() && !slot.arcs.is_empty() {
             return Ok(Val::Node(node));
         }
-        if let Some(error) = self.blocking_error(node) {
-            if !self.node(node).settling && self.node(node).running == 0 {
-                return Err(error);
-            }
+        if let Some(error) = self.blocking_error(node)
+            && !self.node(node).settling
+            && self.node(node).running == 0
+        {
+            return Err(error);
         }
         let text = self.program.text(expr).to_owned();
         Err(self.pending_error(Code::Cycle, pos, format!("cycle with field: {text}")))
@@ -431,6 +464,10 @@ impl Evaluator {
     /// The error that keeps a node from having a value: its own or that of a blocked task.
     pub(crate) fn blocking_error(&self, node: NodeId) -> Option<ErrId> {
         let slot = self.node(node);
-        slot.error.or_else(|| slot.tasks.iter().find_map(|task| task.error.filter(|_| !task.done)))
+        slot.error.or_else(|| {
+            slot.tasks
+                .iter()
+                .find_map(|task| task.error.filter(|_| !task.done))
+        })
     }
 }

@@ -20,7 +20,11 @@ pub(crate) struct Bound {
 #[derive(Debug, Clone)]
 pub(crate) enum Check {
     Bound(Bound),
-    Call { callee: Callee, arguments: Vec<Val>, pos: Pos },
+    Call {
+        callee: Callee,
+        arguments: Vec<Val>,
+        pos: Pos,
+    },
 }
 
 /// The scalar side of a node.
@@ -68,18 +72,6 @@ pub(crate) struct Conflict {
     pub(crate) related: Vec<Pos>,
 }
 
-impl Scalar {
-    /// Whether nothing but the kind is known.
-    pub(crate) fn is_plain_kind(&self) -> bool {
-        self.atom.is_none() && self.lower.is_none() && self.upper.is_none() && self.checks.is_empty()
-    }
-
-    /// Whether nothing at all is known.
-    pub(crate) fn is_top(&self) -> bool {
-        self.kind == Kind::TOP && self.is_plain_kind()
-    }
-}
-
 impl Evaluator {
     /// Restricts the kinds.
     pub(crate) fn restrict_kind(
@@ -105,7 +97,10 @@ impl Evaluator {
                 scalar.kind
             );
             scalar.kind = Kind::BOTTOM;
-            return Err(Conflict { message, related: vec![scalar.atom_pos, pos] });
+            return Err(Conflict {
+                message,
+                related: vec![scalar.atom_pos, pos],
+            });
         }
         if met != scalar.kind || scalar.kind_text.is_none() {
             scalar.kind_text = Some(by);
@@ -135,7 +130,10 @@ impl Evaluator {
                     self.show_value(known)
                 );
                 scalar.kind = Kind::BOTTOM;
-                return Err(Conflict { message, related: vec![scalar.atom_pos, pos] });
+                return Err(Conflict {
+                    message,
+                    related: vec![scalar.atom_pos, pos],
+                });
             }
         }
         self.restrict_kind(scalar, value.kind(), Described::Value(value.clone()), pos)?;
@@ -170,7 +168,9 @@ impl Evaluator {
 
     /// Rejects `>5 & <3`; keeps everything that leaves room for a value.
     fn check_range(&mut self, scalar: &mut Scalar) -> Result<(), Conflict> {
-        let (Some(lower), Some(upper)) = (&scalar.lower, &scalar.upper) else { return Ok(()) };
+        let (Some(lower), Some(upper)) = (&scalar.lower, &scalar.upper) else {
+            return Ok(());
+        };
         let strict = lower.op == BoundOp::Greater || upper.op == BoundOp::Less;
         let (low, high) = if scalar.kind.intersects(Kind::FLOAT) {
             (lower.value.clone(), upper.value.clone())
@@ -223,7 +223,9 @@ impl Evaluator {
 pub(crate) fn bound_kind(bound: &Bound) -> Kind {
     match (bound.op, &bound.value) {
         (BoundOp::NotEqual, Value::Null) => Kind(Kind::TOP.0 & !Kind::NULL.0),
-        (BoundOp::NotEqual, value) if value.kind() != Kind::LIST && value.kind() != Kind::STRUCT => {
+        (BoundOp::NotEqual, value)
+            if value.kind() != Kind::LIST && value.kind() != Kind::STRUCT =>
+        {
             // The reference leaves the kind open for `!=` with any other value.
             same_family(value.kind())
         }
@@ -234,7 +236,11 @@ pub(crate) fn bound_kind(bound: &Bound) -> Kind {
 }
 
 fn same_family(kind: Kind) -> Kind {
-    if Kind::NUMBER.intersects(kind) { Kind::NUMBER } else { kind }
+    if Kind::NUMBER.intersects(kind) {
+        Kind::NUMBER
+    } else {
+        kind
+    }
 }
 
 /// Of two comparisons in one direction, the one that says more.
@@ -244,7 +250,11 @@ fn tighter(known: Option<Bound>, new: Bound, direction: Ordering) -> Bound {
         Some(order) if order == direction => new,
         Some(Ordering::Equal) => {
             let strict = |bound: &Bound| matches!(bound.op, BoundOp::Less | BoundOp::Greater);
-            if strict(&known) || !strict(&new) { known } else { new }
+            if strict(&known) || !strict(&new) {
+                known
+            } else {
+                new
+            }
         }
         _ => known,
     }
@@ -254,8 +264,14 @@ fn tighter(known: Option<Bound>, new: Bound, direction: Ordering) -> Bound {
 fn integer_limits(lower: &Bound, upper: &Bound) -> (Value, Value) {
     let round = |value: &Value, up: bool| match value {
         Value::Number(number) => {
-            let rounding = if up { Rounding::Ceiling } else { Rounding::Floor };
-            number.round_to_integer(rounding).map_or_else(|_| value.clone(), Value::Number)
+            let rounding = if up {
+                Rounding::Ceiling
+            } else {
+                Rounding::Floor
+            };
+            number
+                .round_to_integer(rounding)
+                .map_or_else(|_| value.clone(), Value::Number)
         }
         other => other.clone(),
     };
@@ -274,7 +290,9 @@ fn integer_gap_is_empty(kind: Kind, lower: &Bound, upper: &Bound) -> bool {
         return false;
     };
     let strict = lower.op == BoundOp::Greater && upper.op == BoundOp::Less;
-    let Ok(difference) = high.sub(low) else { return false };
+    let Ok(difference) = high.sub(low) else {
+        return false;
+    };
     strict && difference.compare(&Number::from(1)) != Ordering::Greater && low.is_int()
 }
 
@@ -289,12 +307,17 @@ pub(crate) fn equal_values(left: &Value, right: &Value) -> bool {
         (Value::Number(left), Value::Number(right)) => left.compare(right) == Ordering::Equal,
         (Value::List(left), Value::List(right)) => {
             left.len() == right.len()
-                && left.iter().zip(right.iter()).all(|(left, right)| equal_values(left, right))
+                && left
+                    .iter()
+                    .zip(right.iter())
+                    .all(|(left, right)| equal_values(left, right))
         }
         (Value::Struct(left), Value::Struct(right)) => {
             left.len() == right.len()
                 && left.iter().all(|(label, value)| {
-                    right.iter().any(|(other, known)| other == label && equal_values(value, known))
+                    right
+                        .iter()
+                        .any(|(other, known)| other == label && equal_values(value, known))
                 })
         }
         _ => left == right,

@@ -51,7 +51,8 @@ impl Evaluator {
             } else {
                 let target = self.node(node).shared;
                 self.settle(target, force);
-                if self.node(target).status >= Status::Settled && !self.node(node).shared.is_none() {
+                if self.node(target).status >= Status::Settled && !self.node(node).shared.is_none()
+                {
                     self.node_mut(node).status = Status::Settled;
                 }
             }
@@ -63,9 +64,10 @@ impl Evaluator {
 
     /// Whether a blocked task of the node may still succeed without new data.
     fn waits(&self, node: NodeId) -> bool {
-        self.node(node).tasks.iter().any(|task| {
-            !task.done && task.error.is_none_or(|error| self.error(error).pending)
-        })
+        self.node(node)
+            .tasks
+            .iter()
+            .any(|task| !task.done && task.error.is_none_or(|error| self.error(error).pending))
     }
 
     /// Lets blocked tasks assume that absent fields stay absent; what then still fails is an error.
@@ -92,8 +94,12 @@ impl Evaluator {
                 break;
             }
         }
-        let blocked: Vec<ErrId> =
-            self.node(node).tasks.iter().filter_map(|task| task.error).collect();
+        let blocked: Vec<ErrId> = self
+            .node(node)
+            .tasks
+            .iter()
+            .filter_map(|task| task.error)
+            .collect();
         self.node_mut(node).tasks.clear();
         for error in blocked {
             self.add_error(node, error);
@@ -102,7 +108,8 @@ impl Evaluator {
 
     /// Decides what the node is once all its conjuncts are in.
     fn finish_value(&mut self, node: NodeId) {
-        if !self.node(node).disjunct.is_none() || matches!(self.node(node).base, Base::Disjunction(_))
+        if !self.node(node).disjunct.is_none()
+            || matches!(self.node(node).base, Base::Disjunction(_))
         {
             self.node_mut(node).status = Status::Settled;
             return;
@@ -147,7 +154,9 @@ impl Evaluator {
 
     /// Checks a known atom against bounds and validators.
     fn validate_atom(&mut self, node: NodeId) {
-        let Some(atom) = self.node(node).scalar.atom.clone() else { return };
+        let Some(atom) = self.node(node).scalar.atom.clone() else {
+            return;
+        };
         let scalar = &self.node(node).scalar;
         let bounds: Vec<Bound> = scalar.lower.iter().chain(&scalar.upper).cloned().collect();
         for bound in bounds {
@@ -188,7 +197,14 @@ impl Evaluator {
 
     /// Runs a validator on a node.
     pub(crate) fn validate_check(&mut self, node: NodeId, check: &Check) {
-        let Check::Call { callee, arguments, pos } = check else { return };
+        let Check::Call {
+            callee,
+            arguments,
+            pos,
+        } = check
+        else {
+            return;
+        };
         let saved = std::mem::replace(&mut self.current, node);
         let outcome = self.run_validator(node, *callee, arguments, *pos);
         self.current = saved;
@@ -231,7 +247,8 @@ impl Evaluator {
             self.finalize_shared(node, target);
             return;
         }
-        if !self.node(node).disjunct.is_none() || matches!(self.node(node).base, Base::Disjunction(_))
+        if !self.node(node).disjunct.is_none()
+            || matches!(self.node(node).base, Base::Disjunction(_))
         {
             self.node_mut(node).status = Status::Final;
             return;
@@ -343,10 +360,10 @@ impl Evaluator {
             let forced = std::mem::replace(&mut self.forced, true);
             let now = self.exists(expr, env);
             self.forced = forced;
-            if let Ok(now) = now {
-                if now != answer {
-                    self.report_changed(node, expr);
-                }
+            if let Ok(now) = now
+                && now != answer
+            {
+                self.report_changed(node, expr);
             }
             self.current = saved;
         }

@@ -1,5 +1,7 @@
 //! Printing values on one line, as messages quote them.
 
+use std::fmt::Write;
+
 use super::scalar::{Bound, Check, Described, Scalar};
 use super::{Base, Evaluator, NodeId, Status, Val};
 use crate::ir::{ArcKind, Decl, Expr, ExprId, StructId};
@@ -22,6 +24,7 @@ impl Evaluator {
         }
     }
 
+    #[expect(clippy::unused_self, reason = "one way to print, whatever is printed")]
     pub(crate) fn show_value(&self, value: &Value) -> String {
         let mut out = String::new();
         write_value(&mut out, value, 0);
@@ -75,10 +78,9 @@ impl Evaluator {
             }
             Base::Struct => self.write_fields(out, node, depth),
             Base::List => self.write_elements(out, node, depth),
-            Base::Scalar => write_scalar(out, &slot.scalar),
             Base::Unset if slot.has_struct => self.write_fields(out, node, depth),
             Base::Unset if slot.list.is_some() => self.write_elements(out, node, depth),
-            Base::Unset => write_scalar(out, &slot.scalar),
+            Base::Scalar | Base::Unset => write_scalar(out, &slot.scalar),
         }
     }
 
@@ -177,7 +179,9 @@ impl Evaluator {
                 out.push(',');
             }
             match decl {
-                Decl::Field { label, kind, value, .. } => {
+                Decl::Field {
+                    label, kind, value, ..
+                } => {
                     out.push_str(&self.labels.show(*label));
                     out.push_str(match kind {
                         ArcKind::Member => ":",
@@ -253,7 +257,10 @@ fn bounds_kind(scalar: &Scalar) -> Kind {
     for check in &scalar.checks {
         match check {
             Check::Bound(bound) => kind = kind & super::scalar::bound_kind(bound),
-            Check::Call { callee: crate::ir::Callee::Builtin(_, builtin), .. } => {
+            Check::Call {
+                callee: crate::ir::Callee::Builtin(_, builtin),
+                ..
+            } => {
                 kind = kind & builtin.params.first().map_or(Kind::TOP, |param| param.kind);
             }
             Check::Call { .. } => {}
@@ -284,7 +291,7 @@ fn write_value(out: &mut String, value: &Value, depth: u32) {
                 if byte.is_ascii_graphic() && *byte != b'\'' && *byte != b'\\' || *byte == b' ' {
                     out.push(char::from(*byte));
                 } else {
-                    out.push_str(&format!("\\x{byte:02x}"));
+                    let _ = write!(out, "\\x{byte:02x}");
                 }
             }
             out.push('\'');

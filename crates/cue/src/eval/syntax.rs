@@ -1,5 +1,7 @@
 //! From evaluated nodes back to source text.
 
+use std::fmt::Write;
+
 use super::scalar::{Check, Scalar};
 use super::{Base, Evaluator, NodeId, Val};
 use crate::ir::{ArcKind, Callee};
@@ -9,6 +11,10 @@ use crate::value::{Kind, Value};
 
 /// What the text includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent switches, each named"
+)]
 pub struct SyntaxOptions {
     /// Comments of fields.
     pub docs: bool,
@@ -40,7 +46,13 @@ impl Evaluator {
         out
     }
 
-    fn source_node(&mut self, out: &mut String, node: NodeId, options: SyntaxOptions, indent: usize) {
+    fn source_node(
+        &mut self,
+        out: &mut String,
+        node: NodeId,
+        options: SyntaxOptions,
+        indent: usize,
+    ) {
         if indent > 500 {
             out.push('_');
             return;
@@ -50,12 +62,18 @@ impl Evaluator {
         });
     }
 
-    fn source_inner(&mut self, out: &mut String, node: NodeId, options: SyntaxOptions, indent: usize) {
+    fn source_inner(
+        &mut self,
+        out: &mut String,
+        node: NodeId,
+        options: SyntaxOptions,
+        indent: usize,
+    ) {
         let mut node = self.deref(node);
-        if options.concrete {
-            if let Ok(default) = self.default_node(node, Pos::NONE) {
-                node = default;
-            }
+        if options.concrete
+            && let Ok(default) = self.default_node(node, Pos::NONE)
+        {
+            node = default;
         }
         match self.node(node).base.clone() {
             Base::Error(error) => {
@@ -95,7 +113,13 @@ impl Evaluator {
         }
     }
 
-    fn source_fields(&mut self, out: &mut String, node: NodeId, options: SyntaxOptions, indent: usize) {
+    fn source_fields(
+        &mut self,
+        out: &mut String,
+        node: NodeId,
+        options: SyntaxOptions,
+        indent: usize,
+    ) {
         for (label, arc) in self.ordered_arcs(node) {
             let kind = self.node(arc).arc;
             let shown = !label.is_index()
@@ -130,15 +154,15 @@ impl Evaluator {
         if options.optional {
             for index in 0..self.node(node).patterns.len() {
                 let pattern = self.node(node).patterns[index];
-                if let super::node::Matcher::AnyString = pattern.matcher {
-                    if let super::Source::Expr(value) = pattern.conjunct.source {
-                        push_tabs(out, indent);
-                        out.push_str("[string]: ");
-                        let node = self.anonymous(value, pattern.conjunct.env);
-                        self.finalize(node);
-                        self.source_node(out, node, options, indent);
-                        out.push('\n');
-                    }
+                if let super::node::Matcher::AnyString = pattern.matcher
+                    && let super::Source::Expr(value) = pattern.conjunct.source
+                {
+                    push_tabs(out, indent);
+                    out.push_str("[string]: ");
+                    let node = self.anonymous(value, pattern.conjunct.env);
+                    self.finalize(node);
+                    self.source_node(out, node, options, indent);
+                    out.push('\n');
                 }
             }
             if self.node(node).has_ellipsis {
@@ -148,7 +172,13 @@ impl Evaluator {
         }
     }
 
-    fn source_docs(&mut self, out: &mut String, arc: NodeId, options: SyntaxOptions, indent: usize) {
+    fn source_docs(
+        &mut self,
+        out: &mut String,
+        arc: NodeId,
+        options: SyntaxOptions,
+        indent: usize,
+    ) {
         if !options.docs {
             return;
         }
@@ -170,7 +200,13 @@ impl Evaluator {
         }
     }
 
-    fn source_list(&mut self, out: &mut String, node: NodeId, options: SyntaxOptions, indent: usize) {
+    fn source_list(
+        &mut self,
+        out: &mut String,
+        node: NodeId,
+        options: SyntaxOptions,
+        indent: usize,
+    ) {
         out.push('[');
         let mut first = true;
         for (label, arc) in self.ordered_arcs(node) {
@@ -222,7 +258,10 @@ impl Evaluator {
             implied = implied & super::scalar::bound_kind(bound);
         }
         for check in &scalar.checks {
-            if let Check::Call { callee, arguments, .. } = check {
+            if let Check::Call {
+                callee, arguments, ..
+            } = check
+            {
                 parts.push(self.source_check(*callee, arguments));
             }
         }
@@ -236,7 +275,11 @@ impl Evaluator {
         let name = match callee {
             Callee::Predeclared(function) => function.name().to_owned(),
             Callee::Builtin(package, builtin) => {
-                format!("{}.{}", package.rsplit('/').next().unwrap_or(package), builtin.name)
+                format!(
+                    "{}.{}",
+                    package.rsplit('/').next().unwrap_or(package),
+                    builtin.name
+                )
             }
         };
         let texts: Vec<String> = arguments.iter().map(|value| self.show(value)).collect();
@@ -256,7 +299,10 @@ fn kind_source(kind: Kind) -> String {
         return "[...]".to_owned();
     }
     let text = kind.to_string();
-    text.trim_matches(['(', ')']).replace('|', " | ").replace("struct", "{...}").replace("list", "[...]")
+    text.trim_matches(['(', ')'])
+        .replace('|', " | ")
+        .replace("struct", "{...}")
+        .replace("list", "[...]")
 }
 
 fn source_atom(value: &Value) -> String {
@@ -271,7 +317,7 @@ fn source_atom(value: &Value) -> String {
                 if byte.is_ascii_graphic() && *byte != b'\'' && *byte != b'\\' || *byte == b' ' {
                     out.push(char::from(*byte));
                 } else {
-                    out.push_str(&format!("\\x{byte:02x}"));
+                    let _ = write!(out, "\\x{byte:02x}");
                 }
             }
             out.push('\'');

@@ -41,7 +41,15 @@ pub(crate) struct Task {
 
 impl Task {
     pub(crate) fn new(kind: TaskKind, env: EnvId, info: CloseInfo) -> Self {
-        Self { kind, env, info, running: false, done: false, stamp: 0, error: None }
+        Self {
+            kind,
+            env,
+            info,
+            running: false,
+            done: false,
+            stamp: 0,
+            error: None,
+        }
     }
 }
 
@@ -70,7 +78,9 @@ impl Evaluator {
     /// Tries one task; true if it completed.
     pub(crate) fn try_task(&mut self, node: NodeId, index: usize) -> bool {
         let stamp = self.progress * 2 + u64::from(self.forced);
-        let Some(task) = self.node(node).tasks.get(index).copied() else { return false };
+        let Some(task) = self.node(node).tasks.get(index).copied() else {
+            return false;
+        };
         if task.done || task.running || task.stamp == stamp {
             return false;
         }
@@ -123,19 +133,26 @@ impl Evaluator {
     fn run_reference(&mut self, node: NodeId, expr: ExprId, task: Task) -> Result<(), ErrId> {
         let target = match self.resolve(expr, task.env)? {
             Val::Node(target) => self.deref_shared(target),
-            value => return self.insert(node, value, self.program.pos(expr), task.info),
+            value => {
+                self.insert(node, value, self.program.pos(expr), task.info);
+                return Ok(());
+            }
         };
         // The environment of a conjunct copied into an alternative still names the original.
-        let conjunct = Conjunct { source: Source::Expr(expr), env: task.env, info: task.info };
+        let conjunct = Conjunct {
+            source: Source::Expr(expr),
+            env: task.env,
+            info: task.info,
+        };
         let checked = self.detect_cycle(node, target, expr, conjunct);
         let Followed::Go(info) = checked else {
             self.unshare(node);
             return Ok(());
         };
-        if let Some(error) = self.node(self.deref(target)).error {
-            if self.error(error).code == Code::StructuralCycle {
-                return Err(error);
-            }
+        if let Some(error) = self.node(self.deref(target)).error
+            && self.error(error).code == Code::StructuralCycle
+        {
+            return Err(error);
         }
         let info = info.keyed(u64::from(expr.0));
         self.add_target(node, target, Conjunct { info, ..conjunct });
@@ -147,7 +164,11 @@ impl Evaluator {
         let program = self.program.clone();
         if let Expr::Bound(op, operand) = program.expr(expr) {
             let value = self.bound_operand(expr, *op, *operand, task.env)?;
-            let bound = Bound { op: *op, value, pos: program.pos(expr) };
+            let bound = Bound {
+                op: *op,
+                value,
+                pos: program.pos(expr),
+            };
             self.insert_bound(node, bound, task.info);
             self.progress += 1;
             return Ok(());
@@ -157,21 +178,25 @@ impl Evaluator {
             return Ok(());
         }
         let value = self.eval(expr, task.env)?;
-        self.insert(node, value, program.pos(expr), task.info.keyed(u64::from(expr.0)))
+        self.insert(
+            node,
+            value,
+            program.pos(expr),
+            task.info.keyed(u64::from(expr.0)),
+        );
+        Ok(())
     }
 
     /// Adds the outcome of an expression to a node.
-    pub(crate) fn insert(
-        &mut self,
-        node: NodeId,
-        value: Val,
-        pos: Pos,
-        info: CloseInfo,
-    ) -> Result<(), ErrId> {
+    pub(crate) fn insert(&mut self, node: NodeId, value: Val, pos: Pos, info: CloseInfo) {
         match value {
             Val::Atom(value) => self.insert_value(node, &value, pos, info),
             Val::Node(target) => {
-                let conjunct = Conjunct { source: Source::Node(target), env: super::NO_ENV, info };
+                let conjunct = Conjunct {
+                    source: Source::Node(target),
+                    env: super::NO_ENV,
+                    info,
+                };
                 if self.node(target).closed_once {
                     self.node_mut(node).closed_once = true;
                     let info = self.enter_reference(node, target, info, false);
@@ -180,31 +205,20 @@ impl Evaluator {
                     self.add_target(node, target, conjunct);
                 }
             }
-            Val::Function(callee) => return self.insert_function(node, callee, pos, info),
+            Val::Function(callee) => self.insert_function(node, callee, pos, info),
         }
         self.progress += 1;
-        Ok(())
     }
 
-    /// A function used as a constraint: `time.Time`.
-    fn insert_function(
-        &mut self,
-        node: NodeId,
-        callee: Callee,
-        pos: Pos,
-        info: CloseInfo,
-    ) -> Result<(), ErrId> {
+    /// A function used as a constraint, such as `time.Time`, or bound to a name.
+    fn insert_function(&mut self, node: NodeId, callee: Callee, pos: Pos, info: CloseInfo) {
         match callee {
             Callee::Builtin(_, builtin)
                 if builtin.params.len() == 1 && builtin.result == Kind::BOOL =>
             {
                 self.insert_check(node, callee, Vec::new(), pos, info);
-                Ok(())
             }
-            _ => {
-                self.node_mut(node).function = Some(callee);
-                Ok(())
-            }
+            _ => self.node_mut(node).function = Some(callee),
         }
     }
 
@@ -225,7 +239,11 @@ impl Evaluator {
             Callee::Predeclared(_) => (Kind::TOP, true),
         };
         if kind.intersects(super::close::OPENING_KINDS) {
-            let mark = if non_concrete { Mark::OpenValidator } else { Mark::Top };
+            let mark = if non_concrete {
+                Mark::OpenValidator
+            } else {
+                Mark::Top
+            };
             self.evidence(node, info, mark);
         }
         self.evidence(node, info, Mark::None);
@@ -235,7 +253,11 @@ impl Evaluator {
         }
         self.node_mut(node).has_open_validator |= non_concrete;
         self.update_kind(node, kind, Described::Text(callee_name(callee)), pos, info);
-        let check = Check::Call { callee, arguments, pos };
+        let check = Check::Call {
+            callee,
+            arguments,
+            pos,
+        };
         self.node_mut(node).scalar.checks.push(check);
         self.progress += 1;
     }
@@ -248,14 +270,22 @@ impl Evaluator {
         task: Task,
     ) -> Result<(), ErrId> {
         let program = self.program.clone();
-        let Some(Decl::Dynamic { key, kind, value, meta }) =
-            program.structure(literal).decls.get(index as usize)
+        let Some(Decl::Dynamic {
+            key,
+            kind,
+            value,
+            meta,
+        }) = program.structure(literal).decls.get(index as usize)
         else {
             return Ok(());
         };
         let label = self.dynamic_label(*key, task.env)?;
         let info = task.info.keyed(u64::from(value.0));
-        let conjunct = Conjunct { source: Source::Expr(*value), env: task.env, info };
+        let conjunct = Conjunct {
+            source: Source::Expr(*value),
+            env: task.env,
+            info,
+        };
         self.insert_arc(node, label, *kind, conjunct, *meta);
         Ok(())
     }
@@ -295,8 +325,12 @@ impl Evaluator {
         task: Task,
     ) -> Result<(), ErrId> {
         let program = self.program.clone();
-        let Some(Decl::Pattern { pattern, value, alias, meta }) =
-            program.structure(literal).decls.get(index as usize)
+        let Some(Decl::Pattern {
+            pattern,
+            value,
+            alias,
+            meta,
+        }) = program.structure(literal).decls.get(index as usize)
         else {
             return Ok(());
         };
@@ -306,10 +340,17 @@ impl Evaluator {
         if let Some(error) = self.blocking_error(settled) {
             return Err(error);
         }
-        let conjunct =
-            Conjunct { source: Source::Expr(*value), env: task.env, info: task.info };
-        let pattern =
-            Pattern { matcher: Matcher::Value(settled), conjunct, alias: *alias, meta: *meta };
+        let conjunct = Conjunct {
+            source: Source::Expr(*value),
+            env: task.env,
+            info: task.info,
+        };
+        let pattern = Pattern {
+            matcher: Matcher::Value(settled),
+            conjunct,
+            alias: *alias,
+            meta: *meta,
+        };
         self.insert_pattern(node, pattern);
         self.progress += 1;
         Ok(())

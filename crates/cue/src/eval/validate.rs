@@ -29,7 +29,10 @@ impl Evaluator {
             }
         }
         // A final problem makes what merely is not known yet uninteresting.
-        if diagnostics.iter().any(|diagnostic| !diagnostic.code.is_temporary()) {
+        if diagnostics
+            .iter()
+            .any(|diagnostic| !diagnostic.code.is_temporary())
+        {
             diagnostics.retain(|diagnostic| !diagnostic.code.is_temporary());
         }
         diagnostics
@@ -63,13 +66,12 @@ impl Evaluator {
             if !options.concrete {
                 return;
             }
-            match self.default_node(node, Pos::NONE) {
-                Ok(default) => node = default,
-                Err(_) => {
-                    let error = self.incomplete_value(original);
-                    found.push(error);
-                    return;
-                }
+            if let Ok(default) = self.default_node(node, Pos::NONE) {
+                node = default;
+            } else {
+                let error = self.incomplete_value(original);
+                found.push(error);
+                return;
             }
         }
         if let Some(error) = self.node(node).error {
@@ -80,13 +82,15 @@ impl Evaluator {
             if !temporary {
                 return;
             }
-        } else if options.concrete && matches!(self.node(node).base, Base::Scalar | Base::Unset) {
-            if self.node(node).scalar.atom.is_none() {
-                let error = self.incomplete_value(original);
-                found.push(error);
-            }
+        } else if options.concrete
+            && matches!(self.node(node).base, Base::Scalar | Base::Unset)
+            && self.node(node).scalar.atom.is_none()
+        {
+            let error = self.incomplete_value(original);
+            found.push(error);
         }
-        for (label, arc) in self.ordered_arcs(node) {
+        for index in 0..self.node(node).arcs.len() {
+            let (label, arc) = self.node(node).arcs[index];
             let below = ValidateOptions {
                 concrete: options.concrete && (label.is_regular() || label.is_index()),
             };

@@ -7,7 +7,11 @@ use crate::token::Span;
 impl Parser<'_> {
     /// Groups the comments met so far that start before `limit`.
     pub(super) fn take_groups(&mut self, limit: u32) -> Vec<CommentGroup> {
-        let count = self.pending.iter().take_while(|span| span.start < limit).count();
+        let count = self
+            .pending
+            .iter()
+            .take_while(|span| span.start < limit)
+            .count();
         let spans: Vec<Span> = self.pending.drain(..count).collect();
         self.group(&spans)
     }
@@ -17,12 +21,17 @@ impl Parser<'_> {
         let mut last_line = None;
         for span in spans {
             let line = self.lines.line(span.start);
-            let comment = Comment { span: *span, text: span.text(self.source).into() };
+            let comment = Comment {
+                span: *span,
+                text: span.text(self.source).into(),
+            };
             match groups.last_mut() {
                 Some(group) if last_line.is_some_and(|last| last + 1 == line) => {
                     group.comments.push(comment);
                 }
-                _ => groups.push(CommentGroup { comments: vec![comment] }),
+                _ => groups.push(CommentGroup {
+                    comments: vec![comment],
+                }),
             }
             last_line = Some(line);
         }

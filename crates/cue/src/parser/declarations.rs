@@ -2,8 +2,8 @@
 
 use super::Parser;
 use crate::ast::{
-    Attribute, Constraint, Decl, DeclKind, ElementKind, Expr, ExprKind, Field, Ident, ImportDecl,
-    ImportSpec, Label, LabelKind, LetDecl, PackageClause, StructLit,
+    Attribute, Comments, Constraint, Decl, DeclKind, ElementKind, Expr, ExprKind, Field, Ident,
+    ImportDecl, ImportSpec, Label, LabelKind, LetDecl, PackageClause, StructLit,
 };
 use crate::token::Token;
 
@@ -22,7 +22,11 @@ impl Parser<'_> {
         let span = self.span_from(start);
         self.declaration_end(Token::Eof);
         self.trailing_comments(&mut comments, span.end);
-        Some(PackageClause { comments, span, name })
+        Some(PackageClause {
+            comments,
+            span,
+            name,
+        })
     }
 
     pub(super) fn import_declaration(&mut self) -> ImportDecl {
@@ -51,7 +55,13 @@ impl Parser<'_> {
         let span = self.span_from(start);
         self.declaration_end(Token::Eof);
         self.trailing_comments(&mut comments, span.end);
-        ImportDecl { comments, span, grouped, specs, end_comments }
+        ImportDecl {
+            comments,
+            span,
+            grouped,
+            specs,
+            end_comments,
+        }
     }
 
     fn import_spec(&mut self) -> Option<ImportSpec> {
@@ -65,7 +75,11 @@ impl Parser<'_> {
 
     fn import_spec_body(&mut self) -> Option<ImportSpec> {
         let start = self.span;
-        let name = if self.token == Token::Ident { self.identifier() } else { None };
+        let name = if self.token == Token::Ident {
+            self.identifier()
+        } else {
+            None
+        };
         if self.token != Token::String {
             self.error(self.span, "missing import path; require quoted string");
             return None;
@@ -77,7 +91,13 @@ impl Parser<'_> {
         };
         let path_span = self.span_from(path_span);
         let span = self.span_from(start);
-        Some(ImportSpec { comments: Default::default(), span, name, path, path_span })
+        Some(ImportSpec {
+            comments: Comments::default(),
+            span,
+            name,
+            path,
+            path_span,
+        })
     }
 
     /// Members up to, but without, `end`.
@@ -96,10 +116,18 @@ impl Parser<'_> {
             let kind = self.declaration(end);
             let span = self.span_from(start);
             let written_comma = self.token == Token::Comma && !self.lexer.comma_inserted;
-            let line_end = if written_comma { self.span.end } else { span.end };
+            let line_end = if written_comma {
+                self.span.end
+            } else {
+                span.end
+            };
             self.declaration_end(end);
             self.trailing_comments(&mut comments, line_end);
-            decls.push(Decl { span, comments, kind });
+            decls.push(Decl {
+                span,
+                comments,
+                kind,
+            });
             if self.span == start {
                 // Nothing was consumed: skip a token so that the loop ends.
                 self.advance();
@@ -147,7 +175,10 @@ impl Parser<'_> {
     }
 
     pub(super) fn attribute(&mut self) -> Attribute {
-        let attribute = Attribute { span: self.span, text: self.text().into() };
+        let attribute = Attribute {
+            span: self.span,
+            text: self.text().into(),
+        };
         self.advance();
         attribute
     }
@@ -181,7 +212,9 @@ impl Parser<'_> {
 
     fn let_declaration(&mut self) -> DeclKind {
         self.advance();
-        let Some(name) = self.identifier() else { return DeclKind::Bad };
+        let Some(name) = self.identifier() else {
+            return DeclKind::Bad;
+        };
         if !self.expect(Token::Bind, "'='") {
             return DeclKind::Bad;
         }
@@ -196,7 +229,10 @@ impl Parser<'_> {
                 self.expected("label or ':'");
                 return DeclKind::Bad;
             };
-            let alias = Ident { span: expr.span, name: name.clone() };
+            let alias = Ident {
+                span: expr.span,
+                name: name.clone(),
+            };
             self.advance();
             let label = self.expression();
             if self.at_field_colon() {
@@ -252,9 +288,13 @@ impl Parser<'_> {
             attributes.push(self.attribute());
         }
         match label {
-            Some(label) => {
-                DeclKind::Field(Field { alias, label, constraint, value, attributes })
-            }
+            Some(label) => DeclKind::Field(Field {
+                alias,
+                label,
+                constraint,
+                value,
+                attributes,
+            }),
             None => DeclKind::Bad,
         }
     }
@@ -267,11 +307,11 @@ impl Parser<'_> {
         let mut alias = None;
         if self.token == Token::Bind {
             expr = self.alias_value(expr);
-            if self.at_field_colon() {
-                if let ExprKind::Alias { name, value } = expr.kind {
-                    alias = Some(name);
-                    expr = *value;
-                }
+            if self.at_field_colon()
+                && let ExprKind::Alias { name, value } = expr.kind
+            {
+                alias = Some(name);
+                expr = *value;
             }
         }
         if !self.at_field_colon() {
@@ -279,9 +319,20 @@ impl Parser<'_> {
         }
         let kind = self.field(alias, expr);
         let span = self.span_from(start);
-        let decl = Decl { span, comments, kind };
-        let literal = StructLit { braces: false, decls: vec![decl], end_comments: Vec::new() };
-        Expr { span, kind: ExprKind::Struct(literal) }
+        let decl = Decl {
+            span,
+            comments,
+            kind,
+        };
+        let literal = StructLit {
+            braces: false,
+            decls: vec![decl],
+            end_comments: Vec::new(),
+        };
+        Expr {
+            span,
+            kind: ExprKind::Struct(literal),
+        }
     }
 
     /// Turns the expression before a colon into a label.
@@ -296,12 +347,13 @@ impl Parser<'_> {
             }
             ExprKind::Paren(inner) => LabelKind::Dynamic(inner),
             ExprKind::List(mut list) if list.elements.len() == 1 => {
-                match list.elements.pop().map(|element| element.kind) {
-                    Some(ElementKind::Value(pattern)) => self.pattern_label(pattern),
-                    _ => {
-                        self.error(span, "invalid pattern constraint");
-                        return None;
-                    }
+                if let Some(ElementKind::Value(pattern)) =
+                    list.elements.pop().map(|element| element.kind)
+                {
+                    Self::pattern_label(pattern)
+                } else {
+                    self.error(span, "invalid pattern constraint");
+                    return None;
                 }
             }
             ExprKind::List(_) => {
@@ -316,13 +368,16 @@ impl Parser<'_> {
         Some(Label { span, kind })
     }
 
-    fn pattern_label(&mut self, pattern: Expr) -> LabelKind {
+    fn pattern_label(pattern: Expr) -> LabelKind {
         match pattern.kind {
-            ExprKind::Alias { name, value } => {
-                LabelKind::Pattern { alias: Some(name), pattern: value }
-            }
-            _ => LabelKind::Pattern { alias: None, pattern: Box::new(pattern) },
+            ExprKind::Alias { name, value } => LabelKind::Pattern {
+                alias: Some(name),
+                pattern: value,
+            },
+            _ => LabelKind::Pattern {
+                alias: None,
+                pattern: Box::new(pattern),
+            },
         }
     }
 }
-

@@ -11,7 +11,10 @@ impl Parser<'_> {
     /// A whole expression.
     pub(super) fn expression(&mut self) -> Expr {
         self.nested(
-            |span| Expr { span, kind: ExprKind::Bad },
+            |span| Expr {
+                span,
+                kind: ExprKind::Bad,
+            },
             |parser| parser.binary_expression(1),
         )
     }
@@ -26,13 +29,23 @@ impl Parser<'_> {
             let op_span = self.span;
             self.advance();
             let right = self.nested(
-                |span| Expr { span, kind: ExprKind::Bad },
+                |span| Expr {
+                    span,
+                    kind: ExprKind::Bad,
+                },
                 |parser| parser.binary_expression(precedence + 1),
             );
             let span = left.span.to(right.span);
             let (left_box, right) = (Box::new(left), Box::new(right));
-            left =
-                Expr { span, kind: ExprKind::Binary { op, op_span, left: left_box, right } };
+            left = Expr {
+                span,
+                kind: ExprKind::Binary {
+                    op,
+                    op_span,
+                    left: left_box,
+                    right,
+                },
+            };
         }
         left
     }
@@ -83,11 +96,20 @@ impl Parser<'_> {
         let start = self.span;
         self.advance();
         let operand = self.nested(
-            |span| Expr { span, kind: ExprKind::Bad },
+            |span| Expr {
+                span,
+                kind: ExprKind::Bad,
+            },
             Self::unary_expression,
         );
         let span = start.to(operand.span);
-        Expr { span, kind: ExprKind::Unary { op, operand: Box::new(operand) } }
+        Expr {
+            span,
+            kind: ExprKind::Unary {
+                op,
+                operand: Box::new(operand),
+            },
+        }
     }
 
     fn primary_expression(&mut self) -> Expr {
@@ -119,30 +141,52 @@ impl Parser<'_> {
                 self.advance();
                 (label, false)
             }
-            Token::String => match self.string_literal().kind {
-                ExprKind::String(text) => (text, true),
-                _ => {
+            Token::String => {
+                if let ExprKind::String(text) = self.string_literal().kind {
+                    (text, true)
+                } else {
                     self.error(label_span, "expected string literal, found interpolation");
-                    return Expr { span: base.span, kind: ExprKind::Bad };
+                    return Expr {
+                        span: base.span,
+                        kind: ExprKind::Bad,
+                    };
                 }
-            },
+            }
             _ => {
                 self.expected("selector");
                 if !matches!(self.token, Token::RightBrace | Token::Eof | Token::Comma) {
                     self.advance();
                 }
-                return Expr { span: base.span, kind: ExprKind::Bad };
+                return Expr {
+                    span: base.span,
+                    kind: ExprKind::Bad,
+                };
             }
         };
-        let label_span = Span { start: label_span.start, end: self.previous_end };
+        let label_span = Span {
+            start: label_span.start,
+            end: self.previous_end,
+        };
         let span = base.span.to(label_span);
         let base = Box::new(base);
-        Expr { span, kind: ExprKind::Selector { base, label, label_span, quoted } }
+        Expr {
+            span,
+            kind: ExprKind::Selector {
+                base,
+                label,
+                label_span,
+                quoted,
+            },
+        }
     }
 
     fn index_or_slice(&mut self, base: Expr) -> Expr {
         self.advance();
-        let low = if self.token == Token::Colon { None } else { Some(Box::new(self.expression())) };
+        let low = if self.token == Token::Colon {
+            None
+        } else {
+            Some(Box::new(self.expression()))
+        };
         self.skip_inserted_comma();
         if self.token == Token::Colon {
             self.advance();
@@ -154,7 +198,14 @@ impl Parser<'_> {
             self.skip_inserted_comma();
             self.expect(Token::RightBracket, "']'");
             let span = self.span_from(base.span);
-            return Expr { span, kind: ExprKind::Slice { base: Box::new(base), low, high } };
+            return Expr {
+                span,
+                kind: ExprKind::Slice {
+                    base: Box::new(base),
+                    low,
+                    high,
+                },
+            };
         }
         if self.token == Token::Comma {
             self.advance();
@@ -162,7 +213,13 @@ impl Parser<'_> {
         self.expect(Token::RightBracket, "']'");
         let span = self.span_from(base.span);
         let index = low.unwrap_or_else(|| Box::new(self.bad_expression()));
-        Expr { span, kind: ExprKind::Index { base: Box::new(base), index } }
+        Expr {
+            span,
+            kind: ExprKind::Index {
+                base: Box::new(base),
+                index,
+            },
+        }
     }
 
     fn skip_inserted_comma(&mut self) {
@@ -184,7 +241,13 @@ impl Parser<'_> {
         }
         self.expect(Token::RightParen, "')'");
         let span = self.span_from(function.span);
-        Expr { span, kind: ExprKind::Call { function: Box::new(function), arguments } }
+        Expr {
+            span,
+            kind: ExprKind::Call {
+                function: Box::new(function),
+                arguments,
+            },
+        }
     }
 
     fn operand(&mut self) -> Expr {
@@ -218,7 +281,10 @@ impl Parser<'_> {
                 self.skip_inserted_comma();
                 self.expect(Token::RightParen, "')'");
                 let span = self.span_from(span);
-                Expr { span, kind: ExprKind::Paren(Box::new(inner)) }
+                Expr {
+                    span,
+                    kind: ExprKind::Paren(Box::new(inner)),
+                }
             }
             _ => {
                 self.expected("operand");
@@ -241,11 +307,21 @@ impl Parser<'_> {
     pub(super) fn struct_literal(&mut self) -> Expr {
         let start = self.span;
         self.advance();
-        let decls = self.nested(|_| Vec::new(), |parser| parser.declarations(Token::RightBrace));
+        let decls = self.nested(
+            |_| Vec::new(),
+            |parser| parser.declarations(Token::RightBrace),
+        );
         let end_comments = self.take_groups(self.span.start);
         self.expect(Token::RightBrace, "'}'");
         let span = self.span_from(start);
-        Expr { span, kind: ExprKind::Struct(StructLit { braces: true, decls, end_comments }) }
+        Expr {
+            span,
+            kind: ExprKind::Struct(StructLit {
+                braces: true,
+                decls,
+                end_comments,
+            }),
+        }
     }
 
     fn list_literal(&mut self) -> Expr {
@@ -255,7 +331,13 @@ impl Parser<'_> {
         let end_comments = self.take_groups(self.span.start);
         self.expect(Token::RightBracket, "']'");
         let span = self.span_from(start);
-        Expr { span, kind: ExprKind::List(ListLit { elements, end_comments }) }
+        Expr {
+            span,
+            kind: ExprKind::List(ListLit {
+                elements,
+                end_comments,
+            }),
+        }
     }
 
     fn elements(&mut self) -> Vec<Element> {
@@ -266,20 +348,34 @@ impl Parser<'_> {
             let kind = self.element();
             let span = self.span_from(start);
             let written_comma = self.token == Token::Comma && !self.lexer.comma_inserted;
-            let end = if written_comma { self.span.end } else { span.end };
+            let end = if written_comma {
+                self.span.end
+            } else {
+                span.end
+            };
             let more = self.token == Token::Comma;
             let inserted = more && self.lexer.comma_inserted;
             if more {
                 self.advance();
             }
             self.trailing_comments(&mut comments, end);
-            elements.push(Element { span, comments, kind });
+            elements.push(Element {
+                span,
+                comments,
+                kind,
+            });
             if inserted && self.token != Token::RightBracket {
-                self.error(Span::new(end as usize, end as usize), "missing ',' before newline in list literal");
+                self.error(
+                    Span::new(end as usize, end as usize),
+                    "missing ',' before newline in list literal",
+                );
             }
             if !more && self.token != Token::RightBracket {
                 self.error(self.span, "missing ',' in list literal");
-                if matches!(self.token, Token::RightBrace | Token::RightParen | Token::Colon) {
+                if matches!(
+                    self.token,
+                    Token::RightBrace | Token::RightParen | Token::Colon
+                ) {
                     break;
                 }
             }
@@ -293,10 +389,10 @@ impl Parser<'_> {
             let none = matches!(self.token, Token::RightBracket | Token::Comma | Token::Eof);
             return ElementKind::Ellipsis(if none { None } else { Some(self.expression()) });
         }
-        if self.at_clause() {
-            if let Some(comprehension) = self.comprehension() {
-                return ElementKind::Comprehension(comprehension);
-            }
+        if self.at_clause()
+            && let Some(comprehension) = self.comprehension()
+        {
+            return ElementKind::Comprehension(comprehension);
         }
         let expr = self.expression();
         if self.token == Token::Bind {
@@ -312,12 +408,21 @@ impl Parser<'_> {
             self.expected("identifier for alias");
             self.advance();
             self.expression();
-            return Expr { span: start, kind: ExprKind::Bad };
+            return Expr {
+                span: start,
+                kind: ExprKind::Bad,
+            };
         };
         self.advance();
         let value = Box::new(self.expression());
-        let name = Ident { span: start, name: text };
-        Expr { span: start.to(value.span), kind: ExprKind::Alias { name, value } }
+        let name = Ident {
+            span: start,
+            name: text,
+        };
+        Expr {
+            span: start.to(value.span),
+            kind: ExprKind::Alias { name, value },
+        }
     }
 
     /// Whether a comprehension clause starts here.
@@ -353,11 +458,17 @@ impl Parser<'_> {
                     self.advance();
                     let name = self.identifier()?;
                     self.expect(Token::Bind, "'='");
-                    ClauseKind::Let { name, value: self.expression() }
+                    ClauseKind::Let {
+                        name,
+                        value: self.expression(),
+                    }
                 }
                 _ => break,
             };
-            clauses.push(Clause { span: self.span_from(start), kind });
+            clauses.push(Clause {
+                span: self.span_from(start),
+                kind,
+            });
             if self.token == Token::Comma {
                 self.advance();
             }
@@ -386,7 +497,11 @@ impl Parser<'_> {
         } else {
             self.expected("'in'");
         }
-        Some(ClauseKind::For { key, value, source: self.expression() })
+        Some(ClauseKind::For {
+            key,
+            value,
+            source: self.expression(),
+        })
     }
 
     pub(super) fn identifier(&mut self) -> Option<Ident> {
@@ -394,7 +509,10 @@ impl Parser<'_> {
             self.expected("'IDENT'");
             return None;
         }
-        let ident = Ident { span: self.span, name: self.text().into() };
+        let ident = Ident {
+            span: self.span,
+            name: self.text().into(),
+        };
         self.advance();
         Some(ident)
     }

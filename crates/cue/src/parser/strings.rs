@@ -20,7 +20,10 @@ impl Parser<'_> {
             match end {
                 PieceEnd::Close => break,
                 PieceEnd::Unterminated => {
-                    self.span = Span { start: start.start, end: text.end };
+                    self.span = Span {
+                        start: start.start,
+                        end: text.end,
+                    };
                     self.error(start, "string literal not terminated");
                     break;
                 }
@@ -35,7 +38,10 @@ impl Parser<'_> {
                         self.expected("')' for string interpolation");
                         self.skip_to_interpolation_end();
                         if self.token != Token::RightParen {
-                            return Expr { span: start, kind: ExprKind::Bad };
+                            return Expr {
+                                span: start,
+                                kind: ExprKind::Bad,
+                            };
                         }
                     }
                     piece_start = self.span;
@@ -47,7 +53,10 @@ impl Parser<'_> {
         let width = if quote.multiline { 3 } else { 1 } + quote.hashes;
         let width = u32::try_from(width).unwrap_or(0);
         let source_end = u32::try_from(self.source.len()).unwrap_or(u32::MAX);
-        let whole = Span { start: start.start, end: (last + width).min(source_end) };
+        let whole = Span {
+            start: start.start,
+            end: (last + width).min(source_end),
+        };
         let decoded = self.decode(quote, &pieces, whole);
         self.span = whole;
         self.advance();
@@ -80,31 +89,49 @@ impl Parser<'_> {
         if exprs.is_empty() {
             let text = decoded.pop().unwrap_or_default();
             if bytes {
-                return Expr { span, kind: ExprKind::Bytes(text.into()) };
+                return Expr {
+                    span,
+                    kind: ExprKind::Bytes(text.into()),
+                };
             }
             let text = String::from_utf8(text).unwrap_or_else(|error| {
                 self.error(span, "invalid string: not UTF-8");
                 String::from_utf8_lossy(error.as_bytes()).into_owned()
             });
-            return Expr { span, kind: ExprKind::String(text.into()) };
+            return Expr {
+                span,
+                kind: ExprKind::String(text.into()),
+            };
         }
         let mut parts = Vec::new();
         let mut exprs = exprs.into_iter();
         for (text, (piece, from)) in decoded.into_iter().zip(pieces) {
-            let written = Span { start: from.start, end: piece.end };
+            let written = Span {
+                start: from.start,
+                end: piece.end,
+            };
             parts.push(InterpolationPart::Text(text.into(), written));
             if let Some(expr) = exprs.next() {
                 parts.push(InterpolationPart::Expr(expr));
             }
         }
-        Expr { span, kind: ExprKind::Interpolation(Interpolation { bytes, parts }) }
+        Expr {
+            span,
+            kind: ExprKind::Interpolation(Interpolation { bytes, parts }),
+        }
     }
 
     /// Decodes the text pieces; for multi-line literals strips the indentation of the closing line.
     fn decode(&mut self, quote: Quote, pieces: &[(Span, Span)], whole: Span) -> Vec<Vec<u8>> {
-        let texts: Vec<&str> = pieces.iter().map(|(text, _)| text.text(self.source)).collect();
+        let texts: Vec<&str> = pieces
+            .iter()
+            .map(|(text, _)| text.text(self.source))
+            .collect();
         if !quote.multiline {
-            return texts.iter().map(|text| self.unescape(quote, text, whole)).collect();
+            return texts
+                .iter()
+                .map(|text| self.unescape(quote, text, whole))
+                .collect();
         }
         let last = texts.last().copied().unwrap_or("");
         let Some(line_start) = last.rfind('\n') else {
@@ -118,7 +145,11 @@ impl Parser<'_> {
         let mut decoded = Vec::new();
         for (index, text) in texts.iter().enumerate() {
             let first = index == 0;
-            let text = if index + 1 == texts.len() { &text[..line_start] } else { text };
+            let text = if index + 1 == texts.len() {
+                &text[..line_start]
+            } else {
+                text
+            };
             let stripped = self.strip_indent(text, &indent, first, whole);
             decoded.push(self.unescape(quote, &stripped, whole));
         }
@@ -152,7 +183,9 @@ impl Parser<'_> {
 
     fn unescape(&mut self, quote: Quote, text: &str, whole: Span) -> Vec<u8> {
         let mut out = Vec::with_capacity(text.len());
-        let marker: String = std::iter::once('\\').chain("#".repeat(quote.hashes).chars()).collect();
+        let marker: String = std::iter::once('\\')
+            .chain("#".repeat(quote.hashes).chars())
+            .collect();
         let mut rest = text;
         while let Some(found) = rest.find(&marker) {
             out.extend_from_slice(&rest.as_bytes()[..found]);
@@ -221,7 +254,9 @@ fn unicode_escape(text: &str, width: usize) -> Option<(usize, Escaped)> {
     let code = u32::from_str_radix(digits, 16).ok()?;
     // A surrogate pair is written as two escapes.
     if (0xd800..0xdc00).contains(&code) && width == 4 {
-        let low = text.get(width + 1..).and_then(|rest| rest.strip_prefix("\\u"))?;
+        let low = text
+            .get(width + 1..)
+            .and_then(|rest| rest.strip_prefix("\\u"))?;
         let low = u32::from_str_radix(low.get(..4)?, 16).ok()?;
         let combined = 0x1_0000 + ((code - 0xd800) << 10) + low.checked_sub(0xdc00)?;
         return Some((width + 7, Escaped::Char(char::from_u32(combined)?)));

@@ -11,9 +11,15 @@ fn accepts(source: &str) {
 #[track_caller]
 fn rejects(source: &str, message: &str, line: u32) {
     let (_, problems) = parse_file("in.cue", source);
-    let first = problems.first().unwrap_or_else(|| panic!("{source}: accepted"));
+    let first = problems
+        .first()
+        .unwrap_or_else(|| panic!("{source}: accepted"));
     assert_eq!(first.message, message, "{source}");
-    assert_eq!(first.location.as_ref().map(|place| place.at.line), Some(line), "{source}");
+    assert_eq!(
+        first.location.as_ref().map(|place| place.at.line),
+        Some(line),
+        "{source}"
+    );
 }
 
 #[test]
@@ -69,8 +75,10 @@ fn comments_belong_to_the_field_below_or_on_the_line() {
     let (file, problems) = parse_file("in.cue", "// far\n\n// near\na: 1 // line\n\n// last\n");
     assert!(problems.is_empty());
     let comments = &file.decls[0].comments;
-    let docs: Vec<&str> =
-        comments.docs().flat_map(|group| group.comments.iter().map(|c| &*c.text)).collect();
+    let docs: Vec<&str> = comments
+        .docs()
+        .flat_map(|group| group.comments.iter().map(|c| &*c.text))
+        .collect();
     assert_eq!(docs, ["// near", "// line"]);
     assert_eq!(comments.leading.len(), 2);
     assert_eq!(file.end_comments.len(), 1);

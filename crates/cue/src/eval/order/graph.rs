@@ -62,8 +62,10 @@ impl Graph {
             }
         }
         let entry = |component: usize| Reverse((rank[components[component][0]], component));
-        let mut ready: BinaryHeap<Reverse<(usize, usize)>> =
-            (0..components.len()).filter(|index| blockers[*index] == 0).map(entry).collect();
+        let mut ready: BinaryHeap<Reverse<(usize, usize)>> = (0..components.len())
+            .filter(|index| blockers[*index] == 0)
+            .map(entry)
+            .collect();
         let mut sorted = Vec::with_capacity(self.labels.len());
         while let Some(Reverse((_, component))) = ready.pop() {
             sorted.extend(components[component].iter().map(|node| self.labels[*node]));
@@ -94,17 +96,14 @@ impl Graph {
             }
             let mut stack = vec![(start, 0)];
             while let Some((node, position)) = stack.last_mut() {
-                match self.outgoing[*node].get(*position).copied() {
-                    Some(follower) => {
-                        *position += 1;
-                        if !std::mem::replace(&mut seen[follower], true) {
-                            stack.push((follower, 0));
-                        }
+                if let Some(follower) = self.outgoing[*node].get(*position).copied() {
+                    *position += 1;
+                    if !std::mem::replace(&mut seen[follower], true) {
+                        stack.push((follower, 0));
                     }
-                    None => {
-                        finished.push(*node);
-                        stack.pop();
-                    }
+                } else {
+                    finished.push(*node);
+                    stack.pop();
                 }
             }
         }
