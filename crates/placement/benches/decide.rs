@@ -40,3 +40,88 @@ fn rollout_of_10000_clusters(bencher: divan::Bencher<'_, '_>, kind: &str) {
     let input = Input::new(&strategy, &groups, &existing, Timestamp::UNIX_EPOCH);
     bencher.bench(|| decide(divan::black_box(&input)));
 }
+
+/// A fleet to choose from, and ten placements that choose by label, score and group.
+mod placements {
+    use std::collections::{BTreeSet, HashMap};
+    use std::sync::Arc;
+
+    use bellwether_placement::schedule::{
+        Cluster, ClusterSet, Placement, ScoreBoard, View, schedule,
+    };
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    fn clusters(count: usize) -> Vec<Cluster> {
+        let cluster = |index: usize| {
+            let region = format!("region{}", index % 10);
+            Cluster::from_json(Arc::new(json!({
+                "metadata": {"name": format!("cluster{index}"), "labels": {"region": region}},
+                "status": {
+                    "capacity": {"cpu": "64"},
+                    "allocatable": {"cpu": (index % 64).to_string()},
+                },
+            })))
+        };
+        (0..count).filter_map(cluster).collect()
+    }
+
+    fn placement(index: usize, predicate: &serde_json::Value) -> Placement {
+        Placement::from_json(&json!({"metadata": {"name": format!("p{index}")}, "spec": {
+            "predicates": [{"requiredClusterSelector": predicate}],
+            "numberOfClusters": 50,
+            "prioritizerPolicy": {"configurations": [
+                {"scoreCoordinate": {"builtIn": "ResourceAllocatableCPU"}, "weight": 2}]},
+            "decisionStrategy": {"groupStrategy": {"clustersPerDecisionGroup": 10}},
+        }}))
+    }
+
+    fn run(bencher: divan::Bencher<'_, '_>, count: usize, placements: &[Placement]) {
+        let everything = json!({"metadata": {"name": "global"}, "spec": {"clusterSelector":
+            {"selectorType": "LabelSelector", "labelSelector": {}}}});
+        let sets: Vec<ClusterSet> = ClusterSet::from_json(&everything).into_iter().collect();
+        let clusters = clusters(count);
+        bencher.bench(|| {
+            for placement in placements {
+                divan::black_box(schedule(&View {
+                    placement,
+                    bindings: &["global".to_owned()].into(),
+                    sets: &sets,
+                    clusters: &clusters,
+                    scores: &ScoreBoard::default(),
+                    decided: &BTreeSet::new(),
+                    chosen_elsewhere: &HashMap::new(),
+                    now: Timestamp::UNIX_EPOCH,
+                }));
+            }
+        });
+    }
+
+    #[divan::bench(args = [1000, 10_000])]
+    fn ten_by_label(bencher: divan::Bencher<'_, '_>, count: usize) {
+        let by_label = |index: usize| {
+            let region = format!("region{index}");
+            placement(
+                index,
+                &json!({"labelSelector": {"matchLabels": {"region": region}}}),
+            )
+        };
+        run(bencher, count, &(0..10).map(by_label).collect::<Vec<_>>());
+    }
+
+    #[divan::bench(args = [1000])]
+    fn ten_by_expression(bencher: divan::Bencher<'_, '_>, count: usize) {
+        let by_expression = |index: usize| {
+            let expression = format!("managedCluster.metadata.labels.region == 'region{index}'");
+            placement(
+                index,
+                &json!({"celSelector": {"celExpressions": [expression]}}),
+            )
+        };
+        run(
+            bencher,
+            count,
+            &(0..10).map(by_expression).collect::<Vec<_>>(),
+        );
+    }
+}

@@ -3,7 +3,9 @@
 //! | module | for |
 //! |---|---|
 //! | [`rollout`] | given groups of clusters and how far each is: who may go now, and why others wait |
+//! | [`schedule`] | given a placement and all clusters: who is chosen, in which groups, and why not others |
 //!
 //! Nothing here reads a clock, a file or the network: the same input gives the same answer.
 
 pub mod rollout;
+pub mod schedule;

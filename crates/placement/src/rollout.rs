@@ -209,7 +209,7 @@ fn walk(fleet: &Fleet<'_>, limits: &Limits<'_>, strategy: &Strategy) -> Result<W
         ));
     }
     let (mandatory, rest) = fleet.split(&strategy.mandatory_decision_groups);
-    let others = fleet.names(&rest);
+    let others = fleet::names(&rest);
     let room = per_cluster::Room {
         size: limits.concurrency(others.len())?,
         tolerated: limits.failures(everything.len())?,

@@ -80,15 +80,7 @@ impl<'a> Fleet<'a> {
 
     /// Every cluster once, sorted.
     pub(super) fn clusters(&self) -> Vec<&'a Arc<str>> {
-        self.names(&self.groups)
-    }
-
-    /// The clusters of these groups once, sorted.
-    pub(super) fn names(&self, groups: &[&'a Group]) -> Vec<&'a Arc<str>> {
-        let mut names: Vec<&Arc<str>> = groups.iter().flat_map(|group| &group.clusters).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+        names(&self.groups)
     }
 
     /// The groups that are mandatory and those that are not, each in order.
@@ -106,4 +98,12 @@ impl<'a> Fleet<'a> {
             names.contains(&*group.key.name) || indexes.contains(&group.key.index)
         })
     }
+}
+
+/// The clusters of these groups once, sorted.
+pub(super) fn names<'a>(groups: &[&'a Group]) -> Vec<&'a Arc<str>> {
+    let mut names: Vec<&Arc<str>> = groups.iter().flat_map(|group| &group.clusters).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }

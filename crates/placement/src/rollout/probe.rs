@@ -143,7 +143,7 @@ impl Answer {
             timeout: entries(decision.timed_out),
             removed: entries(decision.removed),
             max_failure_breach: decision.breached,
-            recheck_after_seconds: decision.recheck_after.map(|after| seconds(after)),
+            recheck_after_seconds: decision.recheck_after.map(seconds),
             reasons,
         }
     }

@@ -183,8 +183,8 @@ mod tests {
     use crate::rollout::{Group, Strategy};
     use serde_json::{Value, json};
 
-    fn check(strategy: Value, groups: &[&[&str]], assumptions: &Assumptions, expected: &str) {
-        let strategy = Strategy::from_flat_json(&strategy).unwrap();
+    fn check(strategy: &Value, groups: &[&[&str]], assumptions: &Assumptions, expected: &str) {
+        let strategy = Strategy::from_flat_json(strategy).unwrap();
         let groups: Vec<Group> = groups
             .iter()
             .zip(0..)
@@ -216,18 +216,18 @@ mod tests {
     #[test]
     fn waves_follow_concurrency_and_soak() {
         check(
-            json!({"type": "Progressive", "maxConcurrency": 2, "minSuccessTimeSeconds": 30}),
+            &json!({"type": "Progressive", "maxConcurrency": 2, "minSuccessTimeSeconds": 30}),
             &[&["a", "b", "c"]],
             &a_minute_each(),
             "0: a b, 90: c, 180: done",
         );
         check(
-            json!({"type": "ProgressivePerGroup"}),
+            &json!({"type": "ProgressivePerGroup"}),
             &[&["a"], &["b", "c"]],
             &a_minute_each(),
             "0: a, 60: b c, 120: done",
         );
-        check(json!({"type": "All"}), &[], &a_minute_each(), "0: done");
+        check(&json!({"type": "All"}), &[], &a_minute_each(), "0: done");
     }
 
     #[test]
@@ -237,13 +237,13 @@ mod tests {
             ..a_minute_each()
         };
         check(
-            json!({"type": "ProgressivePerGroup"}),
+            &json!({"type": "ProgressivePerGroup"}),
             &[&["a"], &["b", "c"]],
             &assumptions,
             "0: a, 60: stopped",
         );
         check(
-            json!({"type": "ProgressivePerGroup", "maxFailures": 1}),
+            &json!({"type": "ProgressivePerGroup", "maxFailures": 1}),
             &[&["a"], &["b", "c"]],
             &assumptions,
             "0: a, 60: b c, 120: done",
@@ -257,14 +257,14 @@ mod tests {
             ..a_minute_each()
         };
         check(
-            json!({"type": "Progressive", "maxConcurrency": 1, "maxFailures": 1,
+            &json!({"type": "Progressive", "maxConcurrency": 1, "maxFailures": 1,
                 "progressDeadline": "5m"}),
             &[&["a", "b"]],
             &assumptions,
             "0: a, 300: b, 360: done",
         );
         check(
-            json!({"type": "Progressive", "maxConcurrency": 1, "maxFailures": 1}),
+            &json!({"type": "Progressive", "maxConcurrency": 1, "maxFailures": 1}),
             &[&["a", "b"]],
             &assumptions,
             "0: a, 0: stopped",
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn clusters_that_take_no_time_are_done_at_once() {
         check(
-            json!({"type": "Progressive", "maxConcurrency": 1}),
+            &json!({"type": "Progressive", "maxConcurrency": 1}),
             &[&["a", "b"]],
             &Assumptions::default(),
             "0: a, 0: b, 0: done",

@@ -1,10 +1,12 @@
 //! How far clusters are, and the groups they are in.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// How far a cluster is with the version being rolled out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -73,6 +75,36 @@ impl Group {
     }
 }
 
+impl Group {
+    /// The groups that `PlacementDecision` objects describe by their labels, in order. Objects
+    /// without labels, as others than Bellwether may write them, are group 0.
+    pub fn from_decisions<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Vec<Self> {
+        let mut groups: BTreeMap<(i64, Arc<str>), Vec<Arc<str>>> = BTreeMap::new();
+        for object in objects {
+            let label = |name: &str| {
+                let labels = object.pointer("/metadata/labels");
+                labels.and_then(|labels| labels.get(name)?.as_str())
+            };
+            let index = label("cluster.open-cluster-management.io/decision-group-index");
+            let index = index.and_then(|index| index.parse().ok()).unwrap_or(0);
+            let name = label("cluster.open-cluster-management.io/decision-group-name");
+            let clusters = groups
+                .entry((index, name.unwrap_or("").into()))
+                .or_default();
+            let decisions = object
+                .pointer("/status/decisions")
+                .and_then(Value::as_array);
+            let cluster = |decision: &Value| Some(decision.get("clusterName")?.as_str()?.into());
+            clusters.extend(decisions.into_iter().flatten().filter_map(cluster));
+        }
+        let group = |((index, name), clusters)| Self {
+            key: GroupKey { name, index },
+            clusters,
+        };
+        groups.into_iter().map(group).collect()
+    }
+}
+
 /// How far one cluster is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterStatus {
@@ -103,5 +135,40 @@ impl ClusterStatus {
             last_transition,
             recheck: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn groups_are_read_from_the_labels_of_decisions() {
+        let object = |labels: Value, clusters: &[&str]| {
+            let decisions: Vec<Value> = clusters
+                .iter()
+                .map(|cluster| json!({"clusterName": cluster, "reason": ""}))
+                .collect();
+            json!({"metadata": {"labels": labels}, "status": {"decisions": decisions}})
+        };
+        let labels = |name: &str, index: &str| {
+            json!({
+                "cluster.open-cluster-management.io/decision-group-name": name,
+                "cluster.open-cluster-management.io/decision-group-index": index,
+            })
+        };
+        let objects = [
+            object(labels("", "10"), &["d"]),
+            object(labels("canary", "2"), &["a"]),
+            object(labels("canary", "2"), &["b"]),
+            object(json!({}), &["c"]),
+        ];
+        let expected = [
+            Group::new("", 0, ["c"]),
+            Group::new("canary", 2, ["a", "b"]),
+            Group::new("", 10, ["d"]),
+        ];
+        assert_eq!(Group::from_decisions(&objects), expected);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Walk;
-use super::fleet::Fleet;
+use super::fleet::{Fleet, names};
 use super::limits::{Limits, RolloutError, Step};
 use super::per_cluster::{Room, to_apply};
 use super::reason::{Blocker, Scope, Wait};
@@ -36,7 +36,7 @@ pub(super) fn walk(
     if strategy.kind == Kind::ProgressivePerGroup {
         return per_group(fleet, limits, &rest, |size| limits.failures(size));
     }
-    let others = fleet.names(&rest);
+    let others = names(&rest);
     let size = limits.concurrency(others.len())?;
     Ok(per_cluster(
         fleet,

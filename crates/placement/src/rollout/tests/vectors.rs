@@ -1,5 +1,7 @@
 //! The vectors in `testdata/rollout.json`, each answered by our rules and by upstream's.
 
+use std::fmt::Write;
+
 use serde_json::{Value, json};
 
 use crate::rollout::probe;
@@ -58,7 +60,7 @@ fn entry(entry: &Value) -> String {
     );
     for (field, sign) in [("ltt", '@'), ("recheck", '>')] {
         if let Some(seconds) = entry[field].as_i64() {
-            text.push_str(&format!(" {sign}{seconds}"));
+            write!(text, " {sign}{seconds}").unwrap();
         }
     }
     text

@@ -1,0 +1,228 @@
+//! What is known of clusters: the parts of their objects that placements look at.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use bellwether_json::label::{LabelSelector, SelectorError};
+use bellwether_json::path::object_at;
+use bellwether_json::quantity::Quantity;
+use bellwether_json::time::parse_time;
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// The label that puts a cluster into a set of its own.
+const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
+
+/// A `ManagedCluster`, read once.
+#[derive(Debug, Clone)]
+pub struct Cluster {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// What it claims about itself.
+    pub claims: BTreeMap<String, String>,
+    /// What keeps placements away from it.
+    pub taints: Vec<Taint>,
+    /// Whether it is about to go.
+    pub is_deleting: bool,
+    /// The whole object, for expressions.
+    pub object: Arc<Value>,
+    capacity: BTreeMap<String, Quantity>,
+    allocatable: BTreeMap<String, Quantity>,
+}
+
+/// Something about a cluster that placements must tolerate to choose it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taint {
+    /// Its key.
+    pub key: String,
+    /// Its value, often empty.
+    pub value: String,
+    /// What it does.
+    pub effect: TaintEffect,
+    /// Since when it is there.
+    pub time_added: Option<Timestamp>,
+}
+
+/// What a taint does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaintEffect {
+    /// The cluster is not chosen, and given up.
+    NoSelect,
+    /// Nothing; a wish that is not heard.
+    PreferNoSelect,
+    /// The cluster is not chosen, but kept by those that have it.
+    NoSelectIfNew,
+}
+
+impl TaintEffect {
+    pub(super) fn read(text: &str) -> Option<Self> {
+        match text {
+            "NoSelect" => Some(Self::NoSelect),
+            "PreferNoSelect" => Some(Self::PreferNoSelect),
+            "NoSelectIfNew" => Some(Self::NoSelectIfNew),
+            _ => None,
+        }
+    }
+
+    /// How it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NoSelect => "NoSelect",
+            Self::PreferNoSelect => "PreferNoSelect",
+            Self::NoSelectIfNew => "NoSelectIfNew",
+        }
+    }
+}
+
+impl Cluster {
+    /// Reads a `ManagedCluster`; none if it has no name. What an API server would not have let
+    /// in is left out.
+    pub fn from_json(object: Arc<Value>) -> Option<Self> {
+        let metadata = object_at(&object, &["metadata"])?;
+        let name = metadata.get("name")?.as_str()?.into();
+        let is_deleting = metadata
+            .get("deletionTimestamp")
+            .is_some_and(|time| !time.is_null());
+        let items = |path: &str| object.pointer(path).and_then(Value::as_array);
+        let claim = |claim: &Value| {
+            let name = claim.get("name")?.as_str()?.to_owned();
+            Some((name, claim.get("value")?.as_str()?.to_owned()))
+        };
+        let claims = items("/status/clusterClaims").into_iter().flatten();
+        let taints = items("/spec/taints").into_iter().flatten();
+        Some(Self {
+            name,
+            labels: texts(object_at(&object, &["metadata", "labels"])),
+            claims: claims.filter_map(claim).collect(),
+            taints: taints.filter_map(Taint::read).collect(),
+            is_deleting,
+            capacity: quantities(object_at(&object, &["status", "capacity"])),
+            allocatable: quantities(object_at(&object, &["status", "allocatable"])),
+            object,
+        })
+    }
+
+    /// How much of a resource can be used, if the cluster says so.
+    pub(super) fn allocatable(&self, resource: &str) -> Option<f64> {
+        self.capacity.get(resource)?;
+        self.allocatable.get(resource).map(Quantity::as_f64)
+    }
+}
+
+impl Taint {
+    fn read(taint: &Value) -> Option<Self> {
+        let text = |field: &str| taint.get(field).and_then(Value::as_str);
+        Some(Self {
+            key: text("key")?.to_owned(),
+            value: text("value").unwrap_or_default().to_owned(),
+            effect: TaintEffect::read(text("effect")?)?,
+            time_added: text("timeAdded").and_then(|time| parse_time(time).ok()),
+        })
+    }
+}
+
+fn texts(map: Option<&serde_json::Map<String, Value>>) -> BTreeMap<String, String> {
+    let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
+    map.into_iter().flatten().filter_map(text).collect()
+}
+
+fn quantities(map: Option<&serde_json::Map<String, Value>>) -> BTreeMap<String, Quantity> {
+    let quantity = |(key, value): (&String, &Value)| {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        Some((key.clone(), text.parse().ok()?))
+    };
+    map.into_iter().flatten().filter_map(quantity).collect()
+}
+
+/// A `ManagedClusterSet`: which clusters belong to it.
+#[derive(Debug, Clone)]
+pub struct ClusterSet {
+    /// Its name.
+    pub name: String,
+    /// By their labels; none: those that carry the set's own label.
+    selector: Option<LabelSelector>,
+}
+
+impl ClusterSet {
+    /// Reads a `ManagedClusterSet`.
+    pub fn from_json(object: &Value) -> Result<Self, SelectorError> {
+        let text = |path: &str| object.pointer(path).and_then(Value::as_str);
+        let name = text("/metadata/name").unwrap_or_default().to_owned();
+        let selector = match text("/spec/clusterSelector/selectorType").unwrap_or_default() {
+            "LabelSelector" => {
+                let selector = object.pointer("/spec/clusterSelector/labelSelector");
+                Some(LabelSelector::from_object(selector)?)
+            }
+            "" | "ExclusiveClusterSetLabel" => None,
+            // Nobody belongs to a set that cannot be understood.
+            _ => Some(LabelSelector::nothing()),
+        };
+        Ok(Self { name, selector })
+    }
+
+    /// Whether a cluster belongs to it.
+    pub fn contains(&self, cluster: &Cluster) -> bool {
+        match &self.selector {
+            Some(selector) => selector.matches(&cluster.labels),
+            None => cluster.labels.get(SET_LABEL) == Some(&self.name),
+        }
+    }
+}
+
+/// An `AddOnPlacementScore`: what an add-on thinks of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddOnScores {
+    /// The scores by name.
+    pub values: BTreeMap<String, i64>,
+    /// Until when they count.
+    pub valid_until: Option<Timestamp>,
+}
+
+/// The scores of all clusters, by cluster and by the name of the `AddOnPlacementScore`.
+#[derive(Debug, Clone, Default)]
+pub struct ScoreBoard {
+    clusters: HashMap<Arc<str>, BTreeMap<String, AddOnScores>>,
+}
+
+impl ScoreBoard {
+    /// Adds an `AddOnPlacementScore`, which lives in the namespace of its cluster.
+    pub fn insert(&mut self, object: &Value) {
+        let text = |path: &str| object.pointer(path).and_then(Value::as_str);
+        let (Some(cluster), Some(name)) = (text("/metadata/namespace"), text("/metadata/name"))
+        else {
+            return;
+        };
+        let score = |score: &Value| {
+            let name = score.get("name")?.as_str()?.to_owned();
+            Some((name, score.get("value")?.as_i64()?))
+        };
+        let scores = object.pointer("/status/scores").and_then(Value::as_array);
+        let scores = AddOnScores {
+            values: scores.into_iter().flatten().filter_map(score).collect(),
+            valid_until: text("/status/validUntil").and_then(|time| parse_time(time).ok()),
+        };
+        let of_cluster = self.clusters.entry(cluster.into()).or_default();
+        of_cluster.insert(name.to_owned(), scores);
+    }
+
+    /// What a cluster has under a name.
+    pub fn get(&self, cluster: &str, name: &str) -> Option<&AddOnScores> {
+        self.clusters.get(cluster)?.get(name)
+    }
+
+    /// Everything a cluster has, as expressions see it: lists of names and values by name.
+    pub(super) fn to_json(&self, cluster: &str) -> Value {
+        let list = |scores: &AddOnScores| -> Value {
+            let score = |(name, value)| serde_json::json!({"name": name, "value": value});
+            scores.values.iter().map(score).collect()
+        };
+        let of_cluster = self.clusters.get(cluster).into_iter().flatten();
+        let lists = of_cluster.map(|(name, scores)| (name.clone(), list(scores)));
+        Value::Object(lists.collect())
+    }
+}

@@ -1,0 +1,214 @@
+//! Decision groups, and the objects that decisions are written to.
+
+use serde_json::{Map, Value, json};
+
+use super::Decision;
+use super::cluster::Cluster;
+use super::placement::{Misconfigured, Rules};
+use super::selector::Selector;
+
+/// How many decisions one object holds at most.
+pub const MAX_DECISIONS_PER_OBJECT: usize = 100;
+
+/// Labels of the objects that decisions are written to.
+const PLACEMENT_LABEL: &str = "cluster.open-cluster-management.io/placement";
+const INDEX_LABEL: &str = "cluster.open-cluster-management.io/decision-group-index";
+const NAME_LABEL: &str = "cluster.open-cluster-management.io/decision-group-name";
+
+/// Which clusters a named group takes.
+#[derive(Debug, Clone)]
+pub(super) struct GroupRule {
+    name: String,
+    selector: Selector,
+}
+
+/// A group of chosen clusters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecisionGroup {
+    /// Its name; several may share one, and the last ones have none.
+    pub name: String,
+    /// Its place.
+    pub index: usize,
+    /// Its clusters, by name or by score.
+    pub decisions: Vec<Decision>,
+}
+
+/// A `PlacementDecision` to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecisionObject {
+    /// Its name.
+    pub name: String,
+    /// Its labels.
+    pub labels: [(&'static str, String); 3],
+    /// The clusters in it.
+    pub decisions: Vec<Decision>,
+}
+
+impl DecisionObject {
+    /// Reads a `PlacementDecision`; labels that are missing are empty.
+    pub fn from_json(object: &Value) -> Self {
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or("").to_owned();
+        let labels = object.pointer("/metadata/labels");
+        let label = |name: &'static str| (name, text(labels.and_then(|it| it.get(name))));
+        let decision = |decision: &Value| {
+            Some(Decision {
+                cluster: decision.get("clusterName")?.as_str()?.into(),
+                score: decision.get("score").and_then(Value::as_i64).unwrap_or(0),
+            })
+        };
+        let decisions = object
+            .pointer("/status/decisions")
+            .and_then(Value::as_array);
+        Self {
+            name: text(object.pointer("/metadata/name")),
+            labels: [
+                label(PLACEMENT_LABEL),
+                label(INDEX_LABEL),
+                label(NAME_LABEL),
+            ],
+            decisions: decisions
+                .into_iter()
+                .flatten()
+                .filter_map(decision)
+                .collect(),
+        }
+    }
+
+    /// Its `status`.
+    pub fn status(&self) -> Value {
+        let decision = |decision: &Decision| {
+            let mut fields = Map::new();
+            fields.insert("clusterName".to_owned(), json!(&*decision.cluster));
+            fields.insert("reason".to_owned(), json!(""));
+            if decision.score != 0 {
+                fields.insert("score".to_owned(), json!(decision.score));
+            }
+            Value::Object(fields)
+        };
+        json!({ "decisions": self.decisions.iter().map(decision).collect::<Vec<_>>() })
+    }
+}
+
+impl GroupRule {
+    /// Reads the named groups, under their present names or those of early documents
+    /// (`DecisionGroups`, `clusterSelector`), but not under both.
+    pub(super) fn read_all(strategy: Option<&Value>) -> Result<Vec<Self>, Misconfigured> {
+        let strategy = strategy.unwrap_or(&Value::Null);
+        let groups = one_of(strategy, "decisionGroups", "DecisionGroups")?;
+        let groups = groups.and_then(Value::as_array);
+        groups.into_iter().flatten().map(Self::read).collect()
+    }
+
+    fn read(group: &Value) -> Result<Self, Misconfigured> {
+        let name = group.get("groupName").and_then(Value::as_str);
+        let selector = one_of(group, "groupClusterSelector", "clusterSelector")?;
+        let selector = selector.unwrap_or(&Value::Null);
+        let is_bare = ["matchLabels", "matchExpressions"]
+            .iter()
+            .any(|field| selector.get(field).is_some());
+        let selector = if is_bare {
+            Selector::read("", &json!({ "labelSelector": selector }))?
+        } else {
+            Selector::read("", selector)?
+        };
+        Ok(Self {
+            name: name.unwrap_or_default().to_owned(),
+            selector,
+        })
+    }
+}
+
+fn one_of<'a>(
+    object: &'a Value,
+    name: &str,
+    early: &str,
+) -> Result<Option<&'a Value>, Misconfigured> {
+    match (object.get(name), object.get(early)) {
+        (Some(_), Some(_)) => {
+            let message = format!("there are both {name} and {early}");
+            Err(Misconfigured::new("", message))
+        }
+        (found, None) | (None, found) => Ok(found),
+    }
+}
+
+impl DecisionGroup {
+    pub(super) fn empty() -> Self {
+        Self {
+            name: String::new(),
+            index: 0,
+            decisions: Vec::new(),
+        }
+    }
+
+    /// The objects that hold the decisions of all groups of a placement, at most
+    /// [`MAX_DECISIONS_PER_OBJECT`] each and at least one per group.
+    pub fn objects(placement: &str, groups: &[Self]) -> Vec<DecisionObject> {
+        let mut objects = Vec::new();
+        for group in groups {
+            let mut chunks: Vec<&[Decision]> =
+                group.decisions.chunks(MAX_DECISIONS_PER_OBJECT).collect();
+            if chunks.is_empty() {
+                chunks.push(&[]);
+            }
+            for decisions in chunks {
+                objects.push(DecisionObject {
+                    name: format!("{placement}-decision-{}", objects.len() + 1),
+                    labels: [
+                        (PLACEMENT_LABEL, placement.to_owned()),
+                        (INDEX_LABEL, group.index.to_string()),
+                        (NAME_LABEL, group.name.clone()),
+                    ],
+                    decisions: decisions.to_vec(),
+                });
+            }
+        }
+        objects
+    }
+}
+
+/// The first named group that takes a cluster.
+pub(super) fn rule_of(rules: &Rules, cluster: &Cluster) -> Option<usize> {
+    let takes = |rule: &GroupRule| rule.selector.matches(cluster);
+    rules.groups.iter().position(takes)
+}
+
+/// Puts chosen clusters into groups: the named ones in order, then the rest.
+pub(super) fn group(rules: &Rules, chosen: Vec<(&Cluster, Decision)>) -> Vec<DecisionGroup> {
+    let size = rules.group_size.of(chosen.len()).max(1);
+    let mut groups = Vec::new();
+    let mut rest = chosen;
+    for rule in &rules.groups {
+        let (members, others) = rest
+            .into_iter()
+            .partition(|(cluster, _)| rule.selector.matches(cluster));
+        rest = others;
+        slice(rules, &rule.name, members, size, &mut groups);
+    }
+    slice(rules, "", rest, size, &mut groups);
+    if groups.is_empty() {
+        groups.push(DecisionGroup::empty());
+    }
+    groups
+}
+
+fn slice(
+    rules: &Rules,
+    name: &str,
+    members: Vec<(&Cluster, Decision)>,
+    size: usize,
+    groups: &mut Vec<DecisionGroup>,
+) {
+    let mut decisions: Vec<Decision> = members.into_iter().map(|(_, it)| it).collect();
+    // Members come in the order of their rank, which is by score.
+    if !rules.by_score {
+        decisions.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+    }
+    for decisions in decisions.chunks(size) {
+        groups.push(DecisionGroup {
+            name: name.to_owned(),
+            index: groups.len(),
+            decisions: decisions.to_vec(),
+        });
+    }
+}

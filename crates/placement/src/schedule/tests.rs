@@ -1,0 +1,6 @@
+//! Placements over small fleets.
+
+mod choice;
+mod grouping;
+mod world;
+mod writing;
