@@ -4,6 +4,8 @@
 //! small and a big parameter, a job, three traits and a health check. `scale` shows that the cost
 //! grows linearly with the parameter.
 
+#![allow(clippy::expect_used, reason = "a failure here is a failed test")]
+
 use bellwether_cue::builtins::parse_json;
 use bellwether_cue::host::{Budget, Template};
 use bellwether_cue::value::Value;
@@ -15,7 +17,8 @@ const GATEWAY: &str = include_str!("templates/gateway.cue");
 const STORAGE: &str = include_str!("templates/storage.cue");
 const HEALTH: &str = include_str!("templates/health.cue");
 
-const CONTEXT: &str = r#"{"name":"shop","appName":"store","revision":"shop-v1","namespace":"default"}"#;
+const CONTEXT: &str =
+    r#"{"name":"shop","appName":"store","revision":"shop-v1","namespace":"default"}"#;
 
 const LIVE: &str = r#"{"name":"shop","output":{
     "metadata":{"name":"shop","generation":3,"annotations":{"a":"b"}},
@@ -44,11 +47,22 @@ fn render(template: &Template, parameter: Option<&Value>, context: &Value, field
     let root = evaluation.root();
     let problems = evaluation.validate(root);
     assert!(problems.is_empty(), "{problems:?}");
-    let result = evaluation.lookup(root, field).expect("the template has the field");
-    evaluation.json(result).expect("the result is concrete").len()
+    let result = evaluation
+        .lookup(root, field)
+        .expect("the template has the field");
+    evaluation
+        .json(result)
+        .expect("the result is concrete")
+        .len()
 }
 
-fn bench(bencher: divan::Bencher<'_, '_>, source: &str, parameter: &str, context: &str, field: &str) {
+fn bench(
+    bencher: divan::Bencher<'_, '_>,
+    source: &str,
+    parameter: &str,
+    context: &str,
+    field: &str,
+) {
     let (template, parameter, context) = (template(source), value(parameter), value(context));
     let parameter = Some(&parameter).filter(|parameter| **parameter != Value::Null);
     bencher.bench(|| render(&template, parameter, &context, field));
@@ -67,7 +81,13 @@ fn webservice_big(bencher: divan::Bencher<'_, '_>) {
 
 #[divan::bench(args = [20, 200, 2000])]
 fn scale(bencher: divan::Bencher<'_, '_>, variables: usize) {
-    bench(bencher, WEBSERVICE, &big_parameter(variables), CONTEXT, "output");
+    bench(
+        bencher,
+        WEBSERVICE,
+        &big_parameter(variables),
+        CONTEXT,
+        "output",
+    );
 }
 
 #[divan::bench]
@@ -115,14 +135,13 @@ fn webservice_parallel(bencher: divan::Bencher<'_, '_>) {
 
 /// Four ports, ten mounts, probes, and as many variables as asked for.
 fn big_parameter(variables: usize) -> String {
-    let env: Vec<String> =
-        (0..variables).map(|i| format!(r#"{{"name":"VAR_{i}","value":"value {i}"}}"#)).collect();
+    let env: Vec<String> = (0..variables)
+        .map(|i| format!(r#"{{"name":"VAR_{i}","value":"value {i}"}}"#))
+        .collect();
     let mounts = |kind: &str, more: &str| {
-        let entries: Vec<String> = (0..2)
-            .map(|i| format!(r#"{{"name":"{kind}-{i}","mountPath":"/{kind}/{i}",{more}}}"#.to_lowercase()))
-            .collect();
-        entries.join(",").replace("claimname", "claimName").replace("cmname", "cmName")
-            .replace("secretname", "secretName").replace("mountpath", "mountPath")
+        let entry =
+            |i: usize| format!(r#"{{"name":"{kind}-{i}","mountPath":"/{kind}/{i}",{more}}}"#);
+        [entry(0), entry(1)].join(",")
     };
     format!(
         r#"{{"image":"shop:1","cmd":["run"],"cpu":"1","memory":"1Gi",
@@ -136,7 +155,7 @@ fn big_parameter(variables: usize) -> String {
         mounts("pvc", r#""claimName":"data""#),
         mounts("configmap", r#""cmName":"conf""#),
         mounts("secret", r#""secretName":"sec""#),
-        mounts("emptydir", r#""medium":"Memory""#).replace("memory", "Memory"),
+        mounts("emptydir", r#""medium":"Memory""#),
         mounts("hostpath", r#""path":"/var""#),
     )
 }

@@ -15,7 +15,10 @@ fn main() -> std::io::Result<()> {
     let mut filters: Vec<String> = std::env::args().skip(1).collect();
     let verbose = filters.iter().any(|argument| argument == "-v");
     filters.retain(|argument| !argument.starts_with('-'));
-    let lines = std::io::stdin().lock().lines().collect::<Result<Vec<String>, _>>()?;
+    let lines = std::io::stdin()
+        .lock()
+        .lines()
+        .collect::<Result<Vec<String>, _>>()?;
     let chosen = lines.iter().map(String::as_str).filter(|line| {
         filters.is_empty() || filters.iter().any(|filter| line.contains(filter.as_str()))
     });
@@ -27,7 +30,10 @@ fn main() -> std::io::Result<()> {
     });
     if verbose {
         for outcome in report.outcomes.iter().filter(|outcome| !outcome.right) {
-            println!("T{} {} {}: {}", outcome.tier, outcome.kind, outcome.id, outcome.reason);
+            println!(
+                "T{} {} {}: {}",
+                outcome.tier, outcome.kind, outcome.id, outcome.reason
+            );
         }
     }
     print!("{report}");

@@ -8,7 +8,7 @@ mod tag;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use crate::ast::File;
 use crate::builtins::{parse_json, parse_yaml_stream, write_json, write_json_indented, write_yaml};
@@ -61,19 +61,29 @@ pub struct Failure {
 
 impl Failure {
     fn new(problems: Vec<Diagnostic>, sources: &[(String, String)]) -> Self {
-        Failure { problems, note: None, sources: sources.to_vec() }
+        Failure {
+            problems,
+            note: None,
+            sources: sources.to_vec(),
+        }
     }
 
     fn message(text: impl Into<String>) -> Self {
         let problem = Diagnostic::at(Phase::Build, text, None);
-        Failure { problems: vec![problem], ..Failure::default() }
+        Failure {
+            problems: vec![problem],
+            ..Failure::default()
+        }
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sources: Vec<(&str, &str)> =
-            self.sources.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let sources: Vec<(&str, &str)> = self
+            .sources
+            .iter()
+            .map(|(name, text)| (name.as_str(), text.as_str()))
+            .collect();
         formatter.write_str(&excerpt::render(&self.problems, &sources))?;
         match &self.note {
             Some(note) => writeln!(formatter, "{note}"),
@@ -162,8 +172,11 @@ pub fn def(input: &Input) -> Result<String, Failure> {
 ///
 /// Data files are checked one by one against the sources.
 pub fn vet(input: &Input, concrete: Option<bool>) -> Result<(), Failure> {
-    let (data, sources): (Vec<_>, Vec<_>) =
-        input.files.iter().cloned().partition(|(name, _)| is_data(name));
+    let (data, sources): (Vec<_>, Vec<_>) = input
+        .files
+        .iter()
+        .cloned()
+        .partition(|(name, _)| is_data(name));
     if data.is_empty() || sources.is_empty() {
         return vet_one(input, concrete);
     }
@@ -171,13 +184,20 @@ pub fn vet(input: &Input, concrete: Option<bool>) -> Result<(), Failure> {
     for file in data {
         let mut files = sources.clone();
         files.push(file);
-        let one = Input { files, ..input.clone() };
+        let one = Input {
+            files,
+            ..input.clone()
+        };
         if let Err(found) = vet_one(&one, Some(concrete.unwrap_or(true))) {
             failure.problems.extend(found.problems);
             failure.sources = found.sources;
         }
     }
-    if failure.problems.is_empty() { Ok(()) } else { Err(failure) }
+    if failure.problems.is_empty() {
+        Ok(())
+    } else {
+        Err(failure)
+    }
 }
 
 fn vet_one(input: &Input, concrete: Option<bool>) -> Result<(), Failure> {
@@ -191,7 +211,10 @@ fn vet_one(input: &Input, concrete: Option<bool>) -> Result<(), Failure> {
                 if loaded.require_concrete(value).is_err() {
                     let note = "some instances are incomplete; use the -c flag to show errors or \
                                 -c=false to allow incomplete instances";
-                    return Err(Failure { note: Some(note.to_owned()), ..Failure::default() });
+                    return Err(Failure {
+                        note: Some(note.to_owned()),
+                        ..Failure::default()
+                    });
                 }
             }
         }
@@ -215,12 +238,20 @@ struct Loaded {
 impl Loaded {
     fn require_valid(&mut self, value: Handle) -> Result<(), Failure> {
         let problems = self.evaluation.validate(value);
-        if problems.is_empty() { Ok(()) } else { Err(Failure::new(problems, &self.sources)) }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::new(problems, &self.sources))
+        }
     }
 
     fn require_concrete(&mut self, value: Handle) -> Result<(), Failure> {
         let problems = self.evaluation.validate_concrete(value);
-        if problems.is_empty() { Ok(()) } else { Err(Failure::new(problems, &self.sources)) }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::new(problems, &self.sources))
+        }
     }
 
     fn written(&mut self, value: Handle, output: Output) -> Result<String, Failure> {
@@ -240,7 +271,10 @@ impl Loaded {
                 }
             },
             Output::Cue => {
-                let syntax = SyntaxOptions { concrete: true, ..SyntaxOptions::default() };
+                let syntax = SyntaxOptions {
+                    concrete: true,
+                    ..SyntaxOptions::default()
+                };
                 self.source(value, syntax)
             }
         })
@@ -258,13 +292,21 @@ impl Loaded {
 }
 
 fn is_data(name: &str) -> bool {
-    [".json", ".yaml", ".yml"].iter().any(|ending| name.ends_with(ending))
+    is_json(name) || matches!(ending(name), Some("yaml" | "yml"))
+}
+
+fn is_json(name: &str) -> bool {
+    ending(name) == Some("json")
+}
+
+fn ending(name: &str) -> Option<&str> {
+    name.rsplit_once('.').map(|(_, ending)| ending)
 }
 
 /// Data as source text: JSON is part of the language.
 fn data_source(name: &str, text: &str) -> Result<String, Failure> {
     let failure = |message: String| Failure::message(format!("{name}: {message}"));
-    if name.ends_with(".json") {
+    if is_json(name) {
         // The text is kept, so that positions in problems are those of the file.
         parse_json(text).map_err(failure)?;
         return Ok(text.to_owned());
@@ -281,12 +323,16 @@ fn data_source(name: &str, text: &str) -> Result<String, Failure> {
 fn load(input: &Input) -> Result<Loaded, Failure> {
     let mut sources = Vec::with_capacity(input.files.len());
     for (name, text) in &input.files {
-        let text = if is_data(name) { data_source(name, text)? } else { text.clone() };
+        let text = if is_data(name) {
+            data_source(name, text)?
+        } else {
+            text.clone()
+        };
         sources.push((name.clone(), text));
     }
     let mut parsed = parse_all(&sources)?;
     select_package(&mut parsed, input.package.as_deref())?;
-    let injected = tag::inject(&parsed, &input.tags).map_err(|text| Failure::message(text))?;
+    let injected = tag::inject(&parsed, &input.tags).map_err(Failure::message)?;
     if !injected.is_empty() {
         for (name, text) in injected {
             if let Some(source) = sources.iter_mut().find(|(known, _)| *known == name) {
@@ -294,12 +340,20 @@ fn load(input: &Input) -> Result<Loaded, Failure> {
             }
         }
         let names: Vec<String> = parsed.iter().map(|file| file.name.to_string()).collect();
-        let kept: Vec<(String, String)> =
-            sources.iter().filter(|(name, _)| names.contains(name)).cloned().collect();
+        let kept: Vec<(String, String)> = sources
+            .iter()
+            .filter(|(name, _)| names.contains(name))
+            .cloned()
+            .collect();
         parsed = parse_all(&kept)?;
     }
     for (position, expression) in input.expressions.iter().enumerate() {
-        parsed.push(expression_file(&parsed, position, expression, &mut sources)?);
+        parsed.push(expression_file(
+            &parsed,
+            position,
+            expression,
+            &mut sources,
+        )?);
     }
     let program = crate::compile::compile(&parsed, &Packages::new())
         .map_err(|problems| Failure::new(problems, &sources))?;
@@ -313,7 +367,11 @@ fn load(input: &Input) -> Result<Loaded, Failure> {
     if input.expressions.is_empty() {
         values.push(root);
     }
-    Ok(Loaded { evaluation, values, sources })
+    Ok(Loaded {
+        evaluation,
+        values,
+        sources,
+    })
 }
 
 fn parse_all(sources: &[(String, String)]) -> Result<Vec<File>, Failure> {
@@ -324,7 +382,11 @@ fn parse_all(sources: &[(String, String)]) -> Result<Vec<File>, Failure> {
         files.push(file);
         problems.extend(found);
     }
-    if problems.is_empty() { Ok(files) } else { Err(Failure::new(problems, sources)) }
+    if problems.is_empty() {
+        Ok(files)
+    } else {
+        Err(Failure::new(problems, sources))
+    }
 }
 
 /// The name of the hidden field that holds an expression of the command line.
@@ -346,7 +408,11 @@ fn expression_file(
     }
     // Imports used by the expression are those of the files.
     let mut text = String::new();
-    for spec in files.iter().flat_map(|file| &file.imports).flat_map(|import| &import.specs) {
+    for spec in files
+        .iter()
+        .flat_map(|file| &file.imports)
+        .flat_map(|import| &import.specs)
+    {
         let local = spec.name.as_ref().map_or_else(
             || spec.path.rsplit(['/', ':']).next().unwrap_or("").to_owned(),
             |name| name.name.to_string(),
@@ -356,15 +422,23 @@ fn expression_file(
             text.push_str(&line);
         }
     }
-    text.push_str(&format!("{}: ({expression})\n", expression_label(position)));
+    let _ = writeln!(text, "{}: ({expression})", expression_label(position));
     let (file, problems) = parse_file(&name, &text);
     sources.push((name, text));
-    if problems.is_empty() { Ok(file) } else { Err(Failure::new(problems, sources)) }
+    if problems.is_empty() {
+        Ok(file)
+    } else {
+        Err(Failure::new(problems, sources))
+    }
 }
 
 /// Keeps the files of one package; files without a package clause always stay.
 fn select_package(files: &mut Vec<File>, wanted: Option<&str>) -> Result<(), Failure> {
-    let package_of = |file: &File| file.package.as_ref().map(|clause| clause.name.name.to_string());
+    let package_of = |file: &File| {
+        file.package
+            .as_ref()
+            .map(|clause| clause.name.name.to_string())
+    };
     let mut names: Vec<String> = files.iter().filter_map(package_of).collect();
     names.sort();
     names.dedup();

@@ -65,7 +65,11 @@ fn places(problem: &Diagnostic) -> Vec<&Location> {
 }
 
 fn render_one(output: &mut String, problem: &Diagnostic, sources: Sources<'_>) {
-    let kind = if problem.code.is_temporary() { "incomplete" } else { "error" };
+    let kind = if problem.code.is_temporary() {
+        "incomplete"
+    } else {
+        "error"
+    };
     let mut lines = problem.message.lines();
     let first = lines.next().unwrap_or("");
     if problem.path.is_empty() {
@@ -77,7 +81,11 @@ fn render_one(output: &mut String, problem: &Diagnostic, sources: Sources<'_>) {
         let _ = writeln!(output, "  {line}");
     }
     let places = places(problem);
-    let width = places.iter().map(|place| place.at.line.to_string().len()).max().unwrap_or(1);
+    let width = places
+        .iter()
+        .map(|place| place.at.line.to_string().len())
+        .max()
+        .unwrap_or(1);
     let mut previous: Option<&Location> = None;
     let on_same_line = |left: &&Location, right: &&Location| {
         left.file == right.file && left.at.line == right.at.line
@@ -85,7 +93,10 @@ fn render_one(output: &mut String, problem: &Diagnostic, sources: Sources<'_>) {
     let shown = &places[..places.len().min(PLACE_LIMIT)];
     for group in shown.chunk_by(on_same_line) {
         let place = group[0];
-        let source = sources.iter().find(|(name, _)| *name == &*place.file).map(|(_, text)| *text);
+        let source = sources
+            .iter()
+            .find(|(name, _)| *name == &*place.file)
+            .map(|(_, text)| *text);
         let Some(line) = source.and_then(|text| text.lines().nth(line_index(place))) else {
             let _ = writeln!(output, "{:width$}--> {place}", "");
             continue;
@@ -103,7 +114,12 @@ fn render_one(output: &mut String, problem: &Diagnostic, sources: Sources<'_>) {
         previous = Some(place);
     }
     if places.len() > PLACE_LIMIT {
-        let _ = writeln!(output, "{:width$} … and {} more places", "", places.len() - PLACE_LIMIT);
+        let _ = writeln!(
+            output,
+            "{:width$} … and {} more places",
+            "",
+            places.len() - PLACE_LIMIT
+        );
     }
     let own = hint::for_problem(problem, sources);
     if let Some(hint) = problem.hint.as_deref().map(str::to_owned).or(own) {
@@ -125,7 +141,10 @@ fn render_line(output: &mut String, places: &[&Location], line: &str, width: usi
     let mut filled = 0;
     for place in places {
         let column = (place.at.column as usize).saturating_sub(1).min(line.len());
-        let column = (0..=column).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
+        let column = (0..=column)
+            .rev()
+            .find(|at| line.is_char_boundary(*at))
+            .unwrap_or(0);
         let (before, rest) = line.split_at(column);
         let start = before.chars().count();
         let end = start + token_length(rest).max(1);
@@ -141,9 +160,13 @@ fn render_line(output: &mut String, places: &[&Location], line: &str, width: usi
 /// How many characters the token at the start of the text has.
 fn token_length(text: &str) -> usize {
     let mut characters = text.chars();
-    let Some(first) = characters.next() else { return 1 };
+    let Some(first) = characters.next() else {
+        return 1;
+    };
     if first == '"' || first == '\'' {
-        let rest = characters.take_while(|character| *character != first).count();
+        let rest = characters
+            .take_while(|character| *character != first)
+            .count();
         return (rest + 2).min(text.trim_end().chars().count());
     }
     let word = |character: char| character.is_alphanumeric() || "_#$.".contains(character);

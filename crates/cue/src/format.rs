@@ -17,12 +17,20 @@ use crate::parser::parse_file;
 /// Formats source text; the problems of text that does not parse otherwise.
 pub fn format_source(name: &str, source: &str) -> Result<String, Vec<Diagnostic>> {
     let (file, problems) = parse_file(name, source);
-    if problems.is_empty() { Ok(format_file(&file)) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(format_file(&file))
+    } else {
+        Err(problems)
+    }
 }
 
 /// Formats a parsed file.
 pub fn format_file(file: &File) -> String {
-    let mut printer = Printer { file, output: String::new(), indent: 0 };
+    let mut printer = Printer {
+        file,
+        output: String::new(),
+        indent: 0,
+    };
     printer.preamble();
     printer.declarations(&file.decls, &file.end_comments);
     let mut output = printer.output;
@@ -59,7 +67,11 @@ impl Printer<'_> {
 
     /// Prints something on its own and hands the text back.
     fn captured(&self, print: impl FnOnce(&mut Printer<'_>)) -> String {
-        let mut printer = Printer { file: self.file, output: String::new(), indent: self.indent };
+        let mut printer = Printer {
+            file: self.file,
+            output: String::new(),
+            indent: self.indent,
+        };
         print(&mut printer);
         printer.output
     }

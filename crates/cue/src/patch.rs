@@ -92,13 +92,20 @@ pub fn markers<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<(&'a str, &'
 
 /// The value of a marker in comment lines; the last one counts.
 pub fn marker<'a>(lines: impl IntoIterator<Item = &'a str>, name: &str) -> Option<&'a str> {
-    markers(lines).into_iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value)
+    markers(lines)
+        .into_iter()
+        .rev()
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| value)
 }
 
 /// The strategy that the comments of a patch field ask for.
 pub fn strategy(evaluation: &mut Evaluation, patch: Handle) -> Strategy {
     let metas = evaluation.metas(patch);
-    let lines = metas.iter().flat_map(|meta| meta.docs.iter()).map(|line| &**line);
+    let lines = metas
+        .iter()
+        .flat_map(|meta| meta.docs.iter())
+        .map(|line| &**line);
     match marker(lines, "patchStrategy") {
         Some("jsonMergePatch") => Strategy::JsonMergePatch,
         Some("jsonPatch") => Strategy::JsonPatch,
@@ -118,16 +125,16 @@ pub struct Operand<'a> {
 /// Merges a patch into a base. The result is the root of a new evaluation; its defaults are still
 /// open, so that further patches can override them.
 pub fn apply(
-    base: Operand<'_>,
-    patch: Operand<'_>,
+    mut base: Operand<'_>,
+    mut patch: Operand<'_>,
     strategy: Strategy,
     budget: Budget,
 ) -> Result<Evaluation, PatchError> {
     match strategy {
         Strategy::Unify => unify(base, patch, budget),
         Strategy::JsonMergePatch => {
-            let base = exported(base, "base")?;
-            let merged = json::merge_patch(&base, &exported(patch, "patch")?);
+            let base = exported(&mut base, "base")?;
+            let merged = json::merge_patch(&base, &exported(&mut patch, "patch")?);
             evaluated(&[write_json(&merged)], budget)
         }
         Strategy::JsonPatch => {
@@ -135,36 +142,55 @@ pub fn apply(
             let Some(value) = operations else {
                 return Err(PatchError::Json("field operations is missing".to_owned()));
             };
-            let operations = exported(Operand { evaluation: patch.evaluation, value }, "patch")?;
-            let base = exported(base, "base")?;
+            let operations = exported(
+                &mut Operand {
+                    evaluation: patch.evaluation,
+                    value,
+                },
+                "patch",
+            )?;
+            let base = exported(&mut base, "base")?;
             let patched = json::apply_operations(&base, &operations).map_err(PatchError::Json)?;
             evaluated(&[write_json(&patched)], budget)
         }
     }
 }
 
-fn exported(operand: Operand<'_>, part: &'static str) -> Result<crate::value::Value, PatchError> {
+fn exported(
+    operand: &mut Operand<'_>,
+    part: &'static str,
+) -> Result<crate::value::Value, PatchError> {
     operand
         .evaluation
         .export(operand.value)
-        .map_err(|problem| PatchError::Marshal { part, problem: Box::new(problem) })
+        .map_err(|problem| PatchError::Marshal {
+            part,
+            problem: Box::new(problem),
+        })
 }
 
-fn unify(base: Operand<'_>, patch: Operand<'_>, budget: Budget) -> Result<Evaluation, PatchError> {
-    let mut base = parsed(base)?;
-    let mut patch = parsed(patch)?;
+fn unify(
+    mut base: Operand<'_>,
+    mut patch: Operand<'_>,
+    budget: Budget,
+) -> Result<Evaluation, PatchError> {
+    let mut base = parsed(&mut base)?;
+    let mut patch = parsed(&mut patch)?;
     base.open_lists();
     merge::align(&mut base, &mut patch);
     evaluated(&[base.to_source(), patch.to_source()], budget)
 }
 
 /// An operand as a tree of fields, with everything else as text.
-fn parsed(operand: Operand<'_>) -> Result<Tree, PatchError> {
+fn parsed(operand: &mut Operand<'_>) -> Result<Tree, PatchError> {
     let problems = operand.evaluation.validate(operand.value);
     if !problems.is_empty() {
         return Err(PatchError::Result(problems));
     }
-    let options = SyntaxOptions { docs: true, ..SyntaxOptions::default() };
+    let options = SyntaxOptions {
+        docs: true,
+        ..SyntaxOptions::default()
+    };
     let text = operand.evaluation.source(operand.value, options);
     Tree::parse(&text).map_err(PatchError::Result)
 }
@@ -172,13 +198,20 @@ fn parsed(operand: Operand<'_>) -> Result<Tree, PatchError> {
 /// Unifies texts, one file each, and checks the result.
 fn evaluated(texts: &[String], budget: Budget) -> Result<Evaluation, PatchError> {
     const NAMES: [&str; 2] = ["base", "patch"];
-    let files: Vec<(&str, &str)> =
-        NAMES.iter().zip(texts).map(|(name, text)| (*name, text.as_str())).collect();
+    let files: Vec<(&str, &str)> = NAMES
+        .iter()
+        .zip(texts)
+        .map(|(name, text)| (*name, text.as_str()))
+        .collect();
     let template = Template::compile_files(&files, &[]).map_err(PatchError::Result)?;
     let mut evaluation = template.evaluate(budget);
     let root = evaluation.root();
     let problems = evaluation.validate(root);
-    if problems.is_empty() { Ok(evaluation) } else { Err(PatchError::Result(problems)) }
+    if problems.is_empty() {
+        Ok(evaluation)
+    } else {
+        Err(PatchError::Result(problems))
+    }
 }
 
 /// A comment line, kept with its field.

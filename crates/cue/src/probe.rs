@@ -62,7 +62,10 @@ fn compiled(record: &Value) -> Result<Template, Vec<Diagnostic>> {
     let mut files = Vec::new();
     if let Some(Value::List(entries)) = record.field("files") {
         for entry in entries.iter() {
-            files.push((text(entry, "name").unwrap_or("-"), text(entry, "src").unwrap_or("")));
+            files.push((
+                text(entry, "name").unwrap_or("-"),
+                text(entry, "src").unwrap_or(""),
+            ));
         }
     }
     let mut packages = Vec::new();
@@ -88,11 +91,22 @@ fn evaluate(record: &Value, budget: Budget) -> Fields {
     let final_problems = evaluation.validate(root);
     let (status, problems) = if final_problems.is_empty() {
         let problems = evaluation.validate_concrete(root);
-        (if problems.is_empty() { "ok" } else { "incomplete" }, problems)
+        (
+            if problems.is_empty() {
+                "ok"
+            } else {
+                "incomplete"
+            },
+            problems,
+        )
     } else {
         ("error", final_problems)
     };
-    let exported = if status == "ok" { Some(evaluation.export(root)) } else { None };
+    let exported = if status == "ok" {
+        Some(evaluation.export(root))
+    } else {
+        None
+    };
     match exported {
         Some(Ok(value)) => {
             answer.push(field("status", Value::string("ok")));
@@ -114,7 +128,9 @@ fn evaluate(record: &Value, budget: Budget) -> Fields {
 }
 
 fn wanted_paths(record: &Value) -> Option<Vec<String>> {
-    let Some(Value::List(paths)) = record.field("probe") else { return None };
+    let Some(Value::List(paths)) = record.field("probe") else {
+        return None;
+    };
     let text = |path: &Value| match path {
         Value::String(path) => Some(path.to_string()),
         _ => None,
@@ -126,7 +142,10 @@ fn rejected(problems: &[Diagnostic]) -> Fields {
     let parse = problems.iter().any(|problem| problem.phase == Phase::Parse);
     vec![
         field("status", Value::string("error")),
-        field("phase", Value::string(if parse { "parse" } else { "build" })),
+        field(
+            "phase",
+            Value::string(if parse { "parse" } else { "build" }),
+        ),
         field("errs", errors(problems)),
     ]
 }
@@ -166,8 +185,14 @@ fn patch(record: &Value, budget: Budget) -> Fields {
     };
     let (base_root, patch_root) = (base.root(), patch.root());
     let merged = apply(
-        Operand { evaluation: &mut base, value: base_root },
-        Operand { evaluation: &mut patch, value: patch_root },
+        Operand {
+            evaluation: &mut base,
+            value: base_root,
+        },
+        Operand {
+            evaluation: &mut patch,
+            value: patch_root,
+        },
         Strategy::Unify,
         budget,
     );
@@ -183,5 +208,8 @@ fn patch(record: &Value, budget: Budget) -> Fields {
 }
 
 fn message(text: String) -> Fields {
-    vec![field("status", Value::string("error")), field("msg", Value::string(text))]
+    vec![
+        field("status", Value::string("error")),
+        field("msg", Value::string(text)),
+    ]
 }

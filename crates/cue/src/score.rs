@@ -95,7 +95,9 @@ impl Report {
     pub fn by_kind_and_tier(&self) -> BTreeMap<(String, i64), Sum> {
         let mut sums: BTreeMap<(String, i64), Sum> = BTreeMap::new();
         for outcome in &self.outcomes {
-            sums.entry((outcome.kind.clone(), outcome.tier)).or_default().add(outcome);
+            sums.entry((outcome.kind.clone(), outcome.tier))
+                .or_default()
+                .add(outcome);
         }
         sums
     }
@@ -103,7 +105,10 @@ impl Report {
     /// The sum of the outcomes that a test accepts.
     pub fn sum(&self, accept: impl Fn(&Outcome) -> bool) -> Sum {
         let mut sum = Sum::default();
-        self.outcomes.iter().filter(|outcome| accept(outcome)).for_each(|outcome| sum.add(outcome));
+        self.outcomes
+            .iter()
+            .filter(|outcome| accept(outcome))
+            .for_each(|outcome| sum.add(outcome));
         sum
     }
 
@@ -116,36 +121,55 @@ impl Report {
             matches!(outcome.kind.as_str(), "cue" | "probe") && outcome.tier == tier
         };
         vec![
-            ("render, pipeline, patch of tiers 1 and 2", self.sum(embedded).percent(), 100.0),
+            (
+                "render, pipeline, patch of tiers 1 and 2",
+                self.sum(embedded).percent(),
+                100.0,
+            ),
             (
                 "stable cue and probe of tier 1",
-                self.sum(|outcome| outcome.stable && language(outcome, 1)).percent(),
+                self.sum(|outcome| outcome.stable && language(outcome, 1))
+                    .percent(),
                 99.0,
             ),
             (
                 "stable cue and probe of tier 2",
-                self.sum(|outcome| outcome.stable && language(outcome, 2)).percent(),
+                self.sum(|outcome| outcome.stable && language(outcome, 2))
+                    .percent(),
                 97.0,
             ),
-            ("everything of tier 3", self.sum(|outcome| outcome.tier == 3).percent(), 90.0),
+            (
+                "everything of tier 3",
+                self.sum(|outcome| outcome.tier == 3).percent(),
+                90.0,
+            ),
         ]
     }
 
     /// The identifiers that are right here and wrong in an earlier report's list of right ones.
     pub fn regressions<'a>(&'a self, earlier: &'a [String]) -> impl Iterator<Item = &'a str> {
         let wrong = self.outcomes.iter().filter(|outcome| !outcome.right);
-        wrong.map(|outcome| outcome.id.as_str()).filter(|id| earlier.iter().any(|known| known == id))
+        wrong
+            .map(|outcome| outcome.id.as_str())
+            .filter(|id| earlier.iter().any(|known| known == id))
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(formatter, "{:10} {:>4} {:>12} {:>8} {:>13}", "kind", "tier", "right", "%", "fields")?;
+        writeln!(
+            formatter,
+            "{:10} {:>4} {:>12} {:>8} {:>13}",
+            "kind", "tier", "right", "%", "fields"
+        )?;
         for ((kind, tier), sum) in self.by_kind_and_tier() {
             let right = format!("{}/{}", sum.right, sum.total);
             let fields = format!("{}/{}", sum.fields, sum.expected_fields);
             let percent = sum.percent();
-            writeln!(formatter, "{kind:10} {tier:>4} {right:>12} {percent:>8.2} {fields:>13}")?;
+            writeln!(
+                formatter,
+                "{kind:10} {tier:>4} {right:>12} {percent:>8.2} {fields:>13}"
+            )?;
         }
         for (name, reached, required) in self.gates() {
             let mark = if reached >= required { "ok  " } else { "MISS" };
@@ -164,7 +188,9 @@ pub fn score<'a>(
     let mut report = Report::default();
     for line in records {
         if let Ok(record) = parse_json(line) {
-            report.outcomes.push(score_record(&record, answer(line).as_deref()));
+            report
+                .outcomes
+                .push(score_record(&record, answer(line).as_deref()));
         }
     }
     report
@@ -193,7 +219,9 @@ pub fn score_record(record: &Value, answer: Option<&str>) -> Outcome {
         soft: Soft::default(),
     };
     let answer = answer.and_then(|line| parse_json(line).ok());
-    let (Some(answer), Some(expected)) = (answer, record.field("expect")) else { return outcome };
+    let (Some(answer), Some(expected)) = (answer, record.field("expect")) else {
+        return outcome;
+    };
     compare::compare(&mut outcome, expected, &answer);
     // Where versions disagree, the newer one's expectation counts as well.
     if !outcome.right

@@ -1,6 +1,8 @@
 //! Laws that hold for every source: unification does not care about order, formatting does not
 //! change meaning, and no input makes the crate panic.
 
+#![allow(clippy::expect_used, reason = "a failure here is a failed test")]
+
 use bellwether_cue::builtins::parse_json;
 use bellwether_cue::format::format_source;
 use bellwether_cue::host::{Budget, Template};
@@ -9,12 +11,18 @@ use proptest::prelude::*;
 
 /// A small budget: the laws need no big values, and a runaway must end quickly.
 fn budget() -> Budget {
-    Budget { steps: 200_000, nodes: 50_000, ..Budget::default() }
+    Budget {
+        steps: 200_000,
+        nodes: 50_000,
+        ..Budget::default()
+    }
 }
 
 /// What a source means: its value with fields sorted, or the class of its problem.
 fn meaning(source: &str) -> String {
-    let Ok(template) = Template::compile(source) else { return "rejected".to_owned() };
+    let Ok(template) = Template::compile(source) else {
+        return "rejected".to_owned();
+    };
     let mut evaluation = template.evaluate(budget());
     let root = evaluation.root();
     if !evaluation.validate(root).is_empty() {
@@ -29,8 +37,10 @@ fn meaning(source: &str) -> String {
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Struct(fields) => {
-            let mut fields: Vec<_> =
-                fields.iter().map(|(label, field)| (label.clone(), sorted(field))).collect();
+            let mut fields: Vec<_> = fields
+                .iter()
+                .map(|(label, field)| (label.clone(), sorted(field)))
+                .collect();
             fields.sort_by(|left, right| left.0.cmp(&right.0));
             Value::structure(fields)
         }
@@ -60,11 +70,14 @@ fn expression() -> impl Strategy<Value = String> {
         let label = prop_oneof![Just("a"), Just("b"), Just("c?"), Just("d!")];
         prop_oneof![
             prop::collection::vec((label, inner.clone()), 0..3).prop_map(|fields| {
-                let fields: Vec<String> =
-                    fields.iter().map(|(label, value)| format!("{label}: {value}")).collect();
+                let fields: Vec<String> = fields
+                    .iter()
+                    .map(|(label, value)| format!("{label}: {value}"))
+                    .collect();
                 format!("{{{}}}", fields.join(", "))
             }),
-            (inner.clone(), inner.clone()).prop_map(|(left, right)| format!("({left}) & ({right})")),
+            (inner.clone(), inner.clone())
+                .prop_map(|(left, right)| format!("({left}) & ({right})")),
             (inner.clone(), inner).prop_map(|(left, right)| format!("({left}) | ({right})")),
         ]
     })
@@ -153,11 +166,24 @@ fn deep_nesting_is_an_error_and_not_a_crash() {
 #[test]
 fn hostile_sources_end_within_their_budget() {
     let doubling: String = (0..40).fold("x0: [1, 1]\n".to_owned(), |source, index| {
-        source + &format!("x{}: [for a in x{index} for b in x{index} {{a}}]\n", index + 1)
+        source
+            + &format!(
+                "x{}: [for a in x{index} for b in x{index} {{a}}]\n",
+                index + 1
+            )
     });
-    let product: String = (0..12).map(|index| format!("x: {{f{index}: 1}} | {{g{index}: 2}}\n")).collect();
+    let alternatives = |index: i32| format!("x: {{f{index}: 1}} | {{g{index}: 2}}");
+    let product = (0..12).map(alternatives).collect::<Vec<String>>().join(
+        "
+",
+    );
     let recursion = "#A: {n: int, if n > 0 {next: #A & {\"n\": n - 1}}}\na: #A & {n: 100000}\n";
-    for source in [doubling.as_str(), product.as_str(), recursion, "a: {b: a & {c: 1}}\n"] {
+    for source in [
+        doubling.as_str(),
+        product.as_str(),
+        recursion,
+        "a: {b: a & {c: 1}}\n",
+    ] {
         let _ = meaning(source);
     }
 }

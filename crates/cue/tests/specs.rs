@@ -4,6 +4,8 @@
 //! problem whose text contains the block), `incomplete` (a problem that more data may resolve) or
 //! `reject` (a problem found before evaluation). A `base` and a `patch` block are merged first.
 
+#![allow(clippy::expect_used, reason = "a failure here is a failed test")]
+
 use bellwether_cue::builtins::{parse_json, write_json};
 use bellwether_cue::diagnostic::{Diagnostic, Phase};
 use bellwether_cue::host::{Budget, Evaluation, Template};
@@ -24,7 +26,11 @@ fn blocks(document: &str) -> Vec<Block<'_>> {
             Some("") if open => open = false,
             Some(kind) => {
                 open = true;
-                blocks.push(Block { kind, text: String::new(), line: index + 1 });
+                blocks.push(Block {
+                    kind,
+                    text: String::new(),
+                    line: index + 1,
+                });
             }
             None => {
                 if let Some(block) = blocks.last_mut().filter(|_| open) {
@@ -71,12 +77,22 @@ fn evaluated(source: &str) -> Outcome {
 }
 
 fn merged(base: &str, patch: &str) -> Outcome {
-    let compiled = |source: &str| Template::compile(source).expect(source).evaluate(Budget::default());
+    let compiled = |source: &str| {
+        Template::compile(source)
+            .expect(source)
+            .evaluate(Budget::default())
+    };
     let (mut base, mut patch) = (compiled(base), compiled(patch));
     let (base_root, patch_root) = (base.root(), patch.root());
     let result = apply(
-        Operand { evaluation: &mut base, value: base_root },
-        Operand { evaluation: &mut patch, value: patch_root },
+        Operand {
+            evaluation: &mut base,
+            value: base_root,
+        },
+        Operand {
+            evaluation: &mut patch,
+            value: patch_root,
+        },
         Strategy::Unify,
         Budget::default(),
     );
@@ -122,7 +138,12 @@ fn run(name: &str, document: &str) {
         };
         let expected = &blocks[position + length];
         if let Some(text) = disagreement(&outcome, expected) {
-            failures.push(format!("{name}:{}: expected {}{}: {text}", block.line, expected.kind, expected.text.trim_end()));
+            failures.push(format!(
+                "{name}:{}: expected {}{}: {text}",
+                block.line,
+                expected.kind,
+                expected.text.trim_end()
+            ));
         }
         position += length + 1;
     }

@@ -1,8 +1,6 @@
 //! `@tag(name)` attributes: values from the command line, unified with the fields they stand at.
 
-use crate::ast::{
-    Attribute, Decl, DeclKind, ElementKind, Expr, ExprKind, File, StructLit,
-};
+use crate::ast::{Attribute, Decl, DeclKind, ElementKind, Expr, ExprKind, File, StructLit};
 use crate::label::quote;
 use crate::token::Span;
 
@@ -24,8 +22,16 @@ pub(super) fn inject(files: &[File], tags: &[String]) -> Result<Vec<(String, Str
     let mut given: Vec<Given<'_>> = tags
         .iter()
         .map(|tag| match tag.split_once('=') {
-            Some((name, value)) => Given { name, value: Some(value), used: false },
-            None => Given { name: tag, value: None, used: false },
+            Some((name, value)) => Given {
+                name,
+                value: Some(value),
+                used: false,
+            },
+            None => Given {
+                name: tag,
+                value: None,
+                used: false,
+            },
         })
         .collect();
     let mut changed = Vec::new();
@@ -65,7 +71,10 @@ fn collect_decls(
                     if attribute.name() == "tag"
                         && let Some(literal) = tag_value(attribute, given)?
                     {
-                        insertions.push(Insertion { span: field.value.span, literal });
+                        insertions.push(Insertion {
+                            span: field.value.span,
+                            literal,
+                        });
                     }
                 }
                 collect_expr(&field.value, given, insertions)?;
@@ -134,7 +143,9 @@ fn tag_value(attribute: &Attribute, given: &mut [Given<'_>]) -> Result<Option<St
                 if plain {
                     Ok(Some(value.to_owned()))
                 } else {
-                    Err(format!("tag {name:?}: {value:?} is not a value of type {kind}"))
+                    Err(format!(
+                        "tag {name:?}: {value:?} is not a value of type {kind}"
+                    ))
                 }
             }
             other => Err(format!("tag {name:?}: unsupported type {other:?}")),

@@ -1,8 +1,13 @@
 use super::*;
 
 fn input(files: &[(&str, &str)]) -> Input {
-    let files = files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-    Input { files: files.collect(), ..Input::default() }
+    let files = files
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+    Input {
+        files: files.collect(),
+        ..Input::default()
+    }
 }
 
 const CONFIG: &str = "\
@@ -17,7 +22,10 @@ l: [1, {z: 1}]
 ";
 
 fn tagged() -> Input {
-    Input { tags: vec!["c=hi".to_owned()], ..input(&[("p.cue", CONFIG)]) }
+    Input {
+        tags: vec!["c=hi".to_owned()],
+        ..input(&[("p.cue", CONFIG)])
+    }
 }
 
 #[test]
@@ -27,14 +35,20 @@ fn export_writes_every_format() {
         text(Output::Json),
         "{\n    \"a\": {\n        \"x\": 1\n    },\n    \"b\": 2,\n    \"c\": \"hi\",\n    \"l\": [\n        1,\n        {\n            \"z\": 1\n        }\n    ]\n}\n"
     );
-    assert_eq!(text(Output::Yaml), "a:\n  x: 1\nb: 2\nc: hi\nl:\n  - 1\n  - z: 1\n");
+    assert_eq!(
+        text(Output::Yaml),
+        "a:\n  x: 1\nb: 2\nc: hi\nl:\n  - 1\n  - z: 1\n"
+    );
     assert!(text(Output::Cue).contains("c: \"hi\""));
 }
 
 #[test]
 fn export_of_what_is_not_concrete_fails_with_the_place() {
     let failure = export(&input(&[("p.cue", CONFIG)]), Output::Json).unwrap_err();
-    assert!(failure.to_string().contains("c: incomplete value string"), "{failure}");
+    assert!(
+        failure.to_string().contains("c: incomplete value string"),
+        "{failure}"
+    );
 }
 
 #[test]
@@ -54,12 +68,21 @@ fn expressions_select_and_compute() {
 #[test]
 fn eval_shows_what_is_known() {
     let shown = eval(&input(&[("p.cue", CONFIG)]), EvalOptions::default()).unwrap();
-    assert!(shown.contains("b: 2\n") && shown.contains("c: string\n"), "{shown}");
+    assert!(
+        shown.contains("b: 2\n") && shown.contains("c: string\n"),
+        "{shown}"
+    );
     assert!(!shown.contains("_h"), "{shown}");
-    let all = EvalOptions { all: true, ..EvalOptions::default() };
+    let all = EvalOptions {
+        all: true,
+        ..EvalOptions::default()
+    };
     let shown = eval(&input(&[("p.cue", CONFIG)]), all).unwrap();
     assert!(shown.contains("_h:") && shown.contains("y?:"), "{shown}");
-    let concrete = EvalOptions { concrete: true, ..EvalOptions::default() };
+    let concrete = EvalOptions {
+        concrete: true,
+        ..EvalOptions::default()
+    };
     assert!(eval(&input(&[("p.cue", CONFIG)]), concrete).is_err());
 }
 
@@ -67,13 +90,21 @@ fn eval_shows_what_is_known() {
 fn def_keeps_defaults_and_constraints() {
     let shown = def(&input(&[("a.cue", "// doc\na: *1 | int\nb?: string\n")])).unwrap();
     assert!(shown.contains("// doc\na:"), "{shown}");
-    assert!(shown.contains("*1 | int") && shown.contains("b?:"), "{shown}");
+    assert!(
+        shown.contains("*1 | int") && shown.contains("b?:"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn vet_distinguishes_errors_from_what_is_open() {
     let open = input(&[("a.cue", "a: int\n")]);
-    assert!(vet(&open, None).unwrap_err().to_string().contains("use the -c flag"));
+    assert!(
+        vet(&open, None)
+            .unwrap_err()
+            .to_string()
+            .contains("use the -c flag")
+    );
     assert!(vet(&open, Some(true)).is_err());
     assert!(vet(&open, Some(false)).is_ok());
     assert!(vet(&input(&[("a.cue", "a: 1 & 2\n")]), Some(false)).is_err());
@@ -84,15 +115,27 @@ fn vet_distinguishes_errors_from_what_is_open() {
 fn vet_checks_data_against_a_schema() {
     let schema = ("schema.cue", "port: int & <=65535\nname: string\n");
     assert!(vet(&input(&[schema, ("ok.yaml", "port: 80\nname: x\n")]), None).is_ok());
-    let bad = input(&[schema, ("ok.json", "{\"port\":80,\"name\":\"x\"}"), ("bad.yaml", "port: 70000\n")]);
+    let bad = input(&[
+        schema,
+        ("ok.json", "{\"port\":80,\"name\":\"x\"}"),
+        ("bad.yaml", "port: 70000\n"),
+    ]);
     let failure = vet(&bad, None).unwrap_err();
     assert!(failure.to_string().contains("out of bound"), "{failure}");
 }
 
 #[test]
 fn files_of_several_packages_need_a_choice() {
-    let mut two = input(&[("a.cue", "package a\nx: 1\n"), ("b.cue", "package b\nx: 2\n")]);
-    assert!(export(&two, Output::Json).unwrap_err().to_string().contains("found packages a, b"));
+    let mut two = input(&[
+        ("a.cue", "package a\nx: 1\n"),
+        ("b.cue", "package b\nx: 2\n"),
+    ]);
+    assert!(
+        export(&two, Output::Json)
+            .unwrap_err()
+            .to_string()
+            .contains("found packages a, b")
+    );
     two.package = Some("b".to_owned());
     assert_eq!(export(&two, Output::Json).unwrap(), "{\n    \"x\": 2\n}\n");
 }
@@ -107,11 +150,21 @@ fn tags_have_types_and_short_forms() {
         "{\n    \"n\": 3,\n    \"env\": \"prod\"\n}\n"
     );
     tagged.tags = vec!["other=1".to_owned()];
-    assert!(export(&tagged, Output::Json).unwrap_err().to_string().contains("no tag for"));
+    assert!(
+        export(&tagged, Output::Json)
+            .unwrap_err()
+            .to_string()
+            .contains("no tag for")
+    );
 }
 
 #[test]
 fn fmt_reports_text_that_does_not_parse() {
     assert_eq!(fmt("a.cue", "a:1").unwrap(), "a: 1\n");
-    assert!(fmt("a.cue", "a: {").unwrap_err().to_string().contains("a.cue:1"));
+    assert!(
+        fmt("a.cue", "a: {")
+            .unwrap_err()
+            .to_string()
+            .contains("a.cue:1")
+    );
 }

@@ -31,7 +31,8 @@ pub(super) fn for_problem(problem: &Diagnostic, sources: Sources<'_>) -> Option<
         let found = closest(name, paths)?;
         return Some(format!("did you mean \"{found}\"?"));
     }
-    if message.starts_with("conflicting values") && message.contains("(mismatched types int and float)")
+    if message.starts_with("conflicting values")
+        && message.contains("(mismatched types int and float)")
     {
         return Some("int and float never unify; use number to allow both".to_owned());
     }
@@ -58,15 +59,17 @@ fn did_you_mean(name: &str, sources: Sources<'_>) -> Option<String> {
 /// Words that are followed by a colon, which is what labels look like.
 fn labels(text: &str) -> impl Iterator<Item = &str> {
     let word = |character: char| character.is_alphanumeric() || "_#$-".contains(character);
-    text.lines().filter(|line| !line.trim_start().starts_with("//")).flat_map(move |line| {
-        line.match_indices(':').filter_map(move |(position, _)| {
-            let before = line[..position].trim_end_matches(['?', '!', '"']);
-            let start = before.rfind(|c| !word(c)).map_or(0, |at| at + 1);
-            let start = (start..=before.len()).find(|at| before.is_char_boundary(*at))?;
-            let label = &before[start..];
-            (!label.is_empty()).then_some(label)
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .flat_map(move |line| {
+            line.match_indices(':').filter_map(move |(position, _)| {
+                let before = line[..position].trim_end_matches(['?', '!', '"']);
+                let start = before.rfind(|c| !word(c)).map_or(0, |at| at + 1);
+                let start = (start..=before.len()).find(|at| before.is_char_boundary(*at))?;
+                let label = &before[start..];
+                (!label.is_empty()).then_some(label)
+            })
         })
-    })
 }
 
 /// Of several names, the hint that names the one meant.
@@ -109,7 +112,9 @@ fn distance(left: &str, right: &str, limit: usize) -> Option<usize> {
     for (i, a) in left.iter().enumerate() {
         let mut row = vec![i + 1];
         for (j, b) in right.iter().enumerate() {
-            let mut cost = (rows[i][j] + usize::from(a != b)).min(rows[i][j + 1] + 1).min(row[j] + 1);
+            let mut cost = (rows[i][j] + usize::from(a != b))
+                .min(rows[i][j + 1] + 1)
+                .min(row[j] + 1);
             if i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b {
                 cost = cost.min(rows[i - 1][j - 1] + 1);
             }
@@ -117,5 +122,8 @@ fn distance(left: &str, right: &str, limit: usize) -> Option<usize> {
         }
         rows.push(row);
     }
-    rows[left.len()].get(right.len()).copied().filter(|distance| *distance <= limit)
+    rows[left.len()]
+        .get(right.len())
+        .copied()
+        .filter(|distance| *distance <= limit)
 }

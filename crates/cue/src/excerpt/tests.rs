@@ -9,7 +9,11 @@ fn problems(source: &str) -> Vec<Diagnostic> {
             let mut evaluation = template.evaluate(Budget::default());
             let root = evaluation.root();
             let problems = evaluation.validate(root);
-            if problems.is_empty() { evaluation.validate_concrete(root) } else { problems }
+            if problems.is_empty() {
+                evaluation.validate_concrete(root)
+            } else {
+                problems
+            }
         }
     }
 }
@@ -24,15 +28,24 @@ fn check(source: &str, expected: &str) {
 fn a_conflict_shows_every_conjunct() {
     let source = "a: 1\nb: c: 2\nx: 5\na: 2\n";
     let rendered = render(&problems(source), &[("in.cue", source)]);
-    assert!(rendered.starts_with("error: a: conflicting values"), "{rendered}");
-    assert!(rendered.contains("1 | a: 1\n  |    ^\n  ⋮\n4 | a: 2\n  |    ^\n"), "{rendered}");
+    assert!(
+        rendered.starts_with("error: a: conflicting values"),
+        "{rendered}"
+    );
+    assert!(
+        rendered.contains("1 | a: 1\n  |    ^\n  ⋮\n4 | a: 2\n  |    ^\n"),
+        "{rendered}"
+    );
 }
 
 #[test]
 fn places_on_one_line_share_it() {
     let source = "a: 1 & 2\n";
     let rendered = render(&problems(source), &[("in.cue", source)]);
-    assert!(rendered.ends_with("1 | a: 1 & 2\n  |    ^   ^\n"), "{rendered}");
+    assert!(
+        rendered.ends_with("1 | a: 1 & 2\n  |    ^   ^\n"),
+        "{rendered}"
+    );
 }
 
 #[test]
@@ -56,20 +69,32 @@ incomplete: output: undefined field: imgae
 fn a_missing_import_is_named() {
     let source = "a: strings.ToUpper(\"x\")\n";
     let rendered = render(&problems(source), &[("in.cue", source)]);
-    assert!(rendered.contains("hint: add `import \"strings\"`"), "{rendered}");
-    assert!(rendered.contains("1 | a: strings.ToUpper(\"x\")\n"), "{rendered}");
+    assert!(
+        rendered.contains("hint: add `import \"strings\"`"),
+        "{rendered}"
+    );
+    assert!(
+        rendered.contains("1 | a: strings.ToUpper(\"x\")\n"),
+        "{rendered}"
+    );
 }
 
 #[test]
 fn the_brief_form_is_the_reference_s() {
     let text = brief(&problems("a: 1\na: \"x\"\n"));
     assert!(text.contains("(mismatched types"), "{text}");
-    assert!(text.contains(":\n    ./in.cue:1:4\n    ./in.cue:2:4\n"), "{text}");
+    assert!(
+        text.contains(":\n    ./in.cue:1:4\n    ./in.cue:2:4\n"),
+        "{text}"
+    );
 }
 
 #[test]
 fn closeness_counts_edits() {
-    assert_eq!(closest("imgae", ["image", "imagePullPolicy", "name"]), Some("image"));
+    assert_eq!(
+        closest("imgae", ["image", "imagePullPolicy", "name"]),
+        Some("image")
+    );
     assert_eq!(closest("prot", ["port", "ports"]), Some("port"));
     assert_eq!(closest("x", ["port"]), None);
     assert_eq!(closest("same", ["same"]), None);

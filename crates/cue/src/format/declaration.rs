@@ -1,9 +1,7 @@
 //! Declarations: comments around them, blank lines between them, values in columns.
 
 use super::Printer;
-use crate::ast::{
-    Comments, CommentGroup, Constraint, Decl, DeclKind, ExprKind, Field, LabelKind,
-};
+use crate::ast::{CommentGroup, Comments, Constraint, Decl, DeclKind, ExprKind, Field, LabelKind};
 
 /// A field that shares a column with its neighbours: label, value, trailing comment.
 struct Row {
@@ -56,19 +54,21 @@ impl Printer<'_> {
             if rows.is_empty() {
                 self.leading(&decl.comments);
             }
-            match aligned {
-                Some(row) => rows.push(row),
-                None => {
-                    self.declaration(decl);
-                    self.trailing(&decl.comments);
-                }
+            if let Some(row) = aligned {
+                rows.push(row);
+            } else {
+                self.declaration(decl);
+                self.trailing(&decl.comments);
             }
             previous_end = Some(last_offset(decl));
         }
         self.flush(&mut rows);
         for (position, group) in end.iter().enumerate() {
             if !decls.is_empty() || position > 0 {
-                let start = group.comments.first().map_or(0, |comment| comment.span.start);
+                let start = group
+                    .comments
+                    .first()
+                    .map_or(0, |comment| comment.span.start);
                 let gap = previous_end.is_some_and(|end| self.line(start) > self.line(end) + 1);
                 if gap || position > 0 {
                     self.output.push('\n');
@@ -81,7 +81,9 @@ impl Printer<'_> {
 
     /// The declaration as a row, when it is a field with a short value.
     fn row(&self, decl: &Decl) -> Option<Row> {
-        let DeclKind::Field(field) = &decl.kind else { return None };
+        let DeclKind::Field(field) = &decl.kind else {
+            return None;
+        };
         let bulky = |kind: &ExprKind| matches!(kind, ExprKind::Struct(_) | ExprKind::List(_));
         let aligned = match &field.value.kind {
             ExprKind::Alias { value, .. } => !bulky(&value.kind),
@@ -95,7 +97,11 @@ impl Printer<'_> {
         if value.contains('\n') {
             return None;
         }
-        Some(Row { label, value, comment: trailing_text(&decl.comments) })
+        Some(Row {
+            label,
+            value,
+            comment: trailing_text(&decl.comments),
+        })
     }
 
     /// Prints rows with their values, and then their comments, in columns.
@@ -113,7 +119,10 @@ impl Printer<'_> {
             self.output.push_str(&row.value);
             if !row.comment.is_empty() {
                 // Comments line up with those of adjacent rows.
-                let first = (0..position).rev().take_while(|i| !rows[*i].comment.is_empty()).last();
+                let first = (0..position)
+                    .rev()
+                    .take_while(|i| !rows[*i].comment.is_empty())
+                    .last();
                 let run = rows[first.unwrap_or(position)..count]
                     .iter()
                     .take_while(|row| !row.comment.is_empty());
@@ -217,12 +226,22 @@ fn trailing_text(comments: &Comments) -> String {
 
 /// Where a declaration begins, its comments included.
 pub(super) fn first_offset(decl: &Decl) -> u32 {
-    let comment = decl.comments.leading.first().and_then(|group| group.comments.first());
+    let comment = decl
+        .comments
+        .leading
+        .first()
+        .and_then(|group| group.comments.first());
     comment.map_or(decl.span.start, |comment| comment.span.start)
 }
 
 /// Where a declaration ends, its comments included.
 fn last_offset(decl: &Decl) -> u32 {
-    let comment = decl.comments.trailing.last().and_then(|group| group.comments.last());
-    comment.map_or(0, |comment| comment.span.end).max(decl.span.end)
+    let comment = decl
+        .comments
+        .trailing
+        .last()
+        .and_then(|group| group.comments.last());
+    comment
+        .map_or(0, |comment| comment.span.end)
+        .max(decl.span.end)
 }

@@ -29,7 +29,12 @@ impl Printer<'_> {
                 self.output.push_str(op.text());
                 self.expression(operand);
             }
-            ExprKind::Binary { op, op_span, left, right } => {
+            ExprKind::Binary {
+                op,
+                op_span,
+                left,
+                right,
+            } => {
                 self.expression(left);
                 self.output.push(' ');
                 self.output.push_str(op.text());
@@ -43,7 +48,9 @@ impl Printer<'_> {
                     self.expression(right);
                 }
             }
-            ExprKind::Selector { base, label_span, .. } => {
+            ExprKind::Selector {
+                base, label_span, ..
+            } => {
                 self.expression(base);
                 self.output.push('.');
                 let label = self.written(*label_span).to_owned();
@@ -67,7 +74,10 @@ impl Printer<'_> {
                 }
                 self.output.push(']');
             }
-            ExprKind::Call { function, arguments } => {
+            ExprKind::Call {
+                function,
+                arguments,
+            } => {
                 self.expression(function);
                 self.arguments(expr.span, arguments);
             }
@@ -174,7 +184,10 @@ impl Printer<'_> {
             self.indent -= 1;
         }
         let commented = !literal.end_comments.is_empty()
-            || literal.elements.last().is_some_and(|element| has_trailing(&element.comments));
+            || literal
+                .elements
+                .last()
+                .is_some_and(|element| has_trailing(&element.comments));
         if commented || self.line(span.end) > self.line(previous) {
             self.new_line();
         }
@@ -210,13 +223,20 @@ impl Printer<'_> {
 
     fn arguments(&mut self, span: Span, arguments: &[Expr]) {
         self.output.push('(');
-        let mut previous = arguments.first().map_or(span.start, |first| first.span.start);
+        let mut previous = arguments
+            .first()
+            .map_or(span.start, |first| first.span.start);
         let outer = self.indent;
         for (position, argument) in arguments.iter().enumerate() {
             if position > 0 {
                 self.output.push(',');
             }
-            self.item_break(position, self.line(argument.span.start), self.line(previous), outer);
+            self.item_break(
+                position,
+                self.line(argument.span.start),
+                self.line(previous),
+                outer,
+            );
             self.expression(argument);
             previous = argument.span.end;
         }
@@ -230,18 +250,32 @@ fn has_trailing(comments: &Comments) -> bool {
 }
 
 fn element_start(element: &Element) -> u32 {
-    let comment = element.comments.leading.first().and_then(|group| group.comments.first());
+    let comment = element
+        .comments
+        .leading
+        .first()
+        .and_then(|group| group.comments.first());
     let own = comment.map_or(element.span.start, |comment| comment.span.start);
     match &element.kind {
         // A struct in braces may begin with a comment of its own; its brace comes first.
-        ElementKind::Value(Expr { kind: ExprKind::Struct(literal), .. }) => {
-            literal.decls.first().map_or(own, |decl| own.min(first_offset(decl)))
-        }
+        ElementKind::Value(Expr {
+            kind: ExprKind::Struct(literal),
+            ..
+        }) => literal
+            .decls
+            .first()
+            .map_or(own, |decl| own.min(first_offset(decl))),
         _ => own,
     }
 }
 
 fn element_end(element: &Element) -> u32 {
-    let comment = element.comments.trailing.last().and_then(|group| group.comments.last());
-    comment.map_or(0, |comment| comment.span.end).max(element.span.end)
+    let comment = element
+        .comments
+        .trailing
+        .last()
+        .and_then(|group| group.comments.last());
+    comment
+        .map_or(0, |comment| comment.span.end)
+        .max(element.span.end)
 }

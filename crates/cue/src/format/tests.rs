@@ -6,15 +6,25 @@ use super::format_source;
 fn check(source: &str, expected: &str) {
     let formatted = format_source("-", source).expect(source);
     assert_eq!(formatted, expected, "{source}");
-    assert_eq!(format_source("-", &formatted).expect("formatted text parses"), expected, "twice");
+    assert_eq!(
+        format_source("-", &formatted).expect("formatted text parses"),
+        expected,
+        "twice"
+    );
 }
 
 #[test]
 fn neighbouring_values_line_up() {
-    check("a: 1\nbbb:   2   // two\nd: 3 // three\n", "a:   1\nbbb: 2 // two\nd:   3 // three\n");
+    check(
+        "a: 1\nbbb:   2   // two\nd: 3 // three\n",
+        "a:   1\nbbb: 2 // two\nd:   3 // three\n",
+    );
     check("a: 1\n\nbbb: 2\n", "a: 1\n\nbbb: 2\n");
     check("a: 1\n// doc\nbbb: 2\n", "a: 1\n// doc\nbbb: 2\n");
-    check("a: 1\nbbb: {x:1,yy:2}\nc: [1,2]\n", "a: 1\nbbb: {x: 1, yy: 2}\nc: [1, 2]\n");
+    check(
+        "a: 1\nbbb: {x:1,yy:2}\nc: [1,2]\n",
+        "a: 1\nbbb: {x: 1, yy: 2}\nc: [1, 2]\n",
+    );
 }
 
 #[test]
@@ -27,7 +37,10 @@ fn structure_follows_the_source() {
     check("w: {  }\nx: [ ]\n", "w: {}\nx: []\n");
     check("hh: [1,2,\n3]\n", "hh: [1, 2,\n\t3]\n");
     check("l: [1,{\nz: 1\n}]\n", "l: [1, {\n\tz: 1\n}]\n");
-    check("l: [\n{\nz: 1\n},{\ny: 1\n}]\n", "l: [\n\t{\n\t\tz: 1\n\t}, {\n\t\ty: 1\n\t}]\n");
+    check(
+        "l: [\n{\nz: 1\n},{\ny: 1\n}]\n",
+        "l: [\n\t{\n\t\tz: 1\n\t}, {\n\t\ty: 1\n\t}]\n",
+    );
     check(
         "z: [\n  1, // one\n  2,\n\n  // three\n  3,\n]\n",
         "z: [\n\t1, // one\n\t2,\n\n\t// three\n\t3,\n]\n",
@@ -36,7 +49,10 @@ fn structure_follows_the_source() {
 
 #[test]
 fn operators_have_blanks_and_keep_line_breaks() {
-    check("a: \"s\"|\"t\"|\n  \"u\"\n", "a: \"s\" | \"t\" |\n\t\"u\"\n");
+    check(
+        "a: \"s\"|\"t\"|\n  \"u\"\n",
+        "a: \"s\" | \"t\" |\n\t\"u\"\n",
+    );
     check("m: int&>1&<  5\n", "m: int & >1 & <5\n");
     check("n: (1+2)*-3\n", "n: (1 + 2) * -3\n");
     check("u: *1|int\n", "u: *1 | int\n");
@@ -48,10 +64,22 @@ fn comprehensions_patterns_and_labels_are_normalised() {
         "for   k,v   in  a if v>1 let z=k {\n \"\\(k)\": v\n}\na: {}\n",
         "for k, v in a if v > 1 let z = k {\n\t\"\\(k)\": v\n}\na: {}\n",
     );
-    check("[ string ]: int\n[X= string]: X\n", "[string]:   int\n[X=string]: X\n");
-    check("X = o: 5\n(\"a\"+\"b\"): X\n", "X=o:         5\n(\"a\" + \"b\"): X\n");
-    check("v: [for x in a {x},if true {1},...]\n", "v: [for x in a {x}, if true {1}, ...]\n");
-    check("q: list.Concat([[1],[2]])\nr: a[0 : 2].b\n", "q: list.Concat([[1], [2]])\nr: a[0:2].b\n");
+    check(
+        "[ string ]: int\n[X= string]: X\n",
+        "[string]:   int\n[X=string]: X\n",
+    );
+    check(
+        "X = o: 5\n(\"a\"+\"b\"): X\n",
+        "X=o:         5\n(\"a\" + \"b\"): X\n",
+    );
+    check(
+        "v: [for x in a {x},if true {1},...]\n",
+        "v: [for x in a {x}, if true {1}, ...]\n",
+    );
+    check(
+        "q: list.Concat([[1],[2]])\nr: a[0 : 2].b\n",
+        "q: list.Concat([[1], [2]])\nr: a[0:2].b\n",
+    );
 }
 
 #[test]
@@ -70,7 +98,10 @@ fn text_over_several_lines_is_left_alone() {
 
 #[test]
 fn comments_at_the_end_are_kept() {
-    check("a: {\n\tb: 1\n\n\t// last\n}\n// end\n", "a: {\n\tb: 1\n\n\t// last\n}\n// end\n");
+    check(
+        "a: {\n\tb: 1\n\n\t// last\n}\n// end\n",
+        "a: {\n\tb: 1\n\n\t// last\n}\n// end\n",
+    );
     check("// only\n", "// only\n");
     check("", "");
 }
@@ -86,7 +117,13 @@ fn declaration() -> impl Strategy<Value = String> {
         Just("{}".to_owned()),
         Just("x.y[0]&{z: 1}".to_owned()),
     ];
-    let label = prop_oneof![Just("a"), Just("bb?"), Just("\"c-d\""), Just("#E"), Just("_f")];
+    let label = prop_oneof![
+        Just("a"),
+        Just("bb?"),
+        Just("\"c-d\""),
+        Just("#E"),
+        Just("_f")
+    ];
     let leaf = (label.clone(), value).prop_map(|(label, value)| format!("{label}:  {value}"));
     leaf.prop_recursive(3, 24, 4, move |inner| {
         let body = prop::collection::vec(inner, 0..4);

@@ -6,7 +6,9 @@ use crate::value::Value;
 
 /// Applies a merge patch: fields replace fields, `null` removes them.
 pub(super) fn merge_patch(base: &Value, patch: &Value) -> Value {
-    let Value::Struct(changes) = patch else { return patch.clone() };
+    let Value::Struct(changes) = patch else {
+        return patch.clone();
+    };
     let mut fields: Vec<(Arc<str>, Value)> = match base {
         Value::Struct(fields) => fields.to_vec(),
         _ => Vec::new(),
@@ -41,7 +43,10 @@ fn apply_operation(document: Value, operation: &Value) -> Result<Value, String> 
         _ => Err(format!("operation without a string field {name:?}")),
     };
     let value = || {
-        operation.field("value").cloned().ok_or_else(|| "operation without a value".to_owned())
+        operation
+            .field("value")
+            .cloned()
+            .ok_or_else(|| "operation without a value".to_owned())
     };
     let path = pointer(&text("path")?)?;
     match &*text("op")? {
@@ -58,12 +63,16 @@ fn apply_operation(document: Value, operation: &Value) -> Result<Value, String> 
         }
         "copy" => {
             let from = pointer(&text("from")?)?;
-            let copied = find(&document, &from).ok_or_else(|| missing(&from))?.clone();
+            let copied = find(&document, &from)
+                .ok_or_else(|| missing(&from))?
+                .clone();
             edit(&document, &path, &Edit::Add(copied))
         }
         "move" => {
             let from = pointer(&text("from")?)?;
-            let moved = find(&document, &from).ok_or_else(|| missing(&from))?.clone();
+            let moved = find(&document, &from)
+                .ok_or_else(|| missing(&from))?
+                .clone();
             let without = edit(&document, &from, &Edit::Remove)?;
             edit(&without, &path, &Edit::Add(moved))
         }
@@ -74,9 +83,16 @@ fn apply_operation(document: Value, operation: &Value) -> Result<Value, String> 
 /// The elements of a JSON pointer.
 fn pointer(text: &str) -> Result<Vec<String>, String> {
     let Some(body) = text.strip_prefix('/') else {
-        return if text.is_empty() { Ok(Vec::new()) } else { Err(format!("invalid path {text:?}")) };
+        return if text.is_empty() {
+            Ok(Vec::new())
+        } else {
+            Err(format!("invalid path {text:?}"))
+        };
     };
-    Ok(body.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect())
+    Ok(body
+        .split('/')
+        .map(|part| part.replace("~1", "/").replace("~0", "~"))
+        .collect())
 }
 
 fn show(path: &[String]) -> String {
@@ -142,7 +158,9 @@ fn edit_list(
         digits => digits.parse::<usize>().ok(),
     };
     let out_of_range = || format!("unable to access invalid index: {first}");
-    let position = position.filter(|position| *position <= items.len()).ok_or_else(out_of_range)?;
+    let position = position
+        .filter(|position| *position <= items.len())
+        .ok_or_else(out_of_range)?;
     match (rest.is_empty(), change) {
         (true, Edit::Add(value)) => items.insert(position, value.clone()),
         _ if position == items.len() => return Err(out_of_range()),

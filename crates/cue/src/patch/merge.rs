@@ -11,33 +11,37 @@ pub(super) fn align(base: &mut Tree, patch: &mut Tree) {
 
 /// Visits the fields of the patch. A key applies to every list below its field that has none of
 /// its own.
-fn walk(base: &mut Tree, patch: &mut Tree, path: &mut Vec<String>, inherited: Option<&str>) {
+fn walk(base: &mut Tree, patch: &mut Tree, place: &mut Vec<String>, inherited: Option<&str>) {
     match patch {
         Tree::Struct(entries) => {
             for entry in entries {
-                visit(base, entry, path, inherited);
+                visit(base, entry, place, inherited);
             }
         }
         Tree::List { items, .. } => {
             for (position, item) in items.iter_mut().enumerate() {
-                path.push(position.to_string());
-                walk(base, item, path, inherited);
-                path.pop();
+                place.push(position.to_string());
+                walk(base, item, place, inherited);
+                place.pop();
             }
         }
         Tree::Literal(_) | Tree::Other(_) => {}
     }
 }
 
-fn visit(base: &mut Tree, entry: &mut Entry, path: &mut Vec<String>, inherited: Option<&str>) {
+fn visit(base: &mut Tree, entry: &mut Entry, place: &mut Vec<String>, inherited: Option<&str>) {
     let own = lookup(&entry.docs, "patchKey");
     let key = own.as_deref().or(inherited);
     let strategy = lookup(&entry.docs, "patchStrategy");
     let retain = strategy.as_deref() == Some("retainKeys");
-    path.push(entry.label.clone());
+    place.push(entry.label.clone());
     match &mut entry.value {
         Tree::List { items, rest } => {
-            if let Some(Tree::List { items: base_items, rest: base_rest }) = base.find_mut(path) {
+            if let Some(Tree::List {
+                items: base_items,
+                rest: base_rest,
+            }) = base.find_mut(place)
+            {
                 if strategy.as_deref() == Some("replace") {
                     base_items.clone_from(items);
                     base_rest.clone_from(rest);
@@ -50,14 +54,14 @@ fn visit(base: &mut Tree, entry: &mut Entry, path: &mut Vec<String>, inherited: 
             }
         }
         value if retain => {
-            if let Some(target) = base.find_mut(path) {
+            if let Some(target) = base.find_mut(place) {
                 *target = value.clone();
             }
         }
         _ => {}
     }
-    walk(base, &mut entry.value, path, key);
-    path.pop();
+    walk(base, &mut entry.value, place, key);
+    place.pop();
 }
 
 fn lookup(docs: &[Line], name: &str) -> Option<String> {
@@ -70,22 +74,21 @@ fn lookup(docs: &[Line], name: &str) -> Option<String> {
 /// Several keys are taken in turn and their alignments put one after the other, and an element of
 /// the base without the key is left out of the alignment; both are quirks of the reference
 /// (kubevela/workflow: pkg/cue/model/sets/operation.go, `listMergeProcess`).
-fn merge_list(
-    base: &mut [Tree],
-    patch: &[Tree],
-    keys: &str,
-    retain: bool,
-) -> Option<Vec<Tree>> {
+fn merge_list(base: &mut [Tree], patch: &[Tree], keys: &str, retain: bool) -> Option<Vec<Tree>> {
     let mut merged = Vec::new();
     // Positions in the patch by key and literal; a later element with the same key wins.
     let mut waiting: Vec<(&str, String, usize)> = Vec::new();
     for key in keys.split(',') {
-        let path: Vec<&str> = key.split('.').collect();
+        let steps: Vec<&str> = key.split('.').collect();
         let mut found = false;
         for (position, item) in patch.iter().enumerate() {
-            let Some(value) = item.find(&path) else { continue };
+            let Some(value) = item.find(&steps) else {
+                continue;
+            };
             found = true;
-            let Tree::Literal(text) = value else { return None };
+            let Tree::Literal(text) = value else {
+                return None;
+            };
             waiting.retain(|(name, known, _)| !(*name == key && known == text));
             waiting.push((key, text.clone(), position));
         }
@@ -96,9 +99,15 @@ fn merge_list(
             return None;
         }
         for item in base.iter_mut() {
-            let Some(value) = item.find(&path) else { continue };
-            let Tree::Literal(text) = value else { return None };
-            let index = waiting.iter().position(|(name, known, _)| *name == key && known == text);
+            let Some(value) = item.find(&steps) else {
+                continue;
+            };
+            let Tree::Literal(text) = value else {
+                return None;
+            };
+            let index = waiting
+                .iter()
+                .position(|(name, known, _)| *name == key && known == text);
             match index {
                 Some(index) => {
                     let (_, _, position) = waiting.remove(index);

@@ -1,15 +1,23 @@
 use super::*;
 
 fn compiled(source: &str) -> Evaluation {
-    Template::compile(source).expect(source).evaluate(Budget::default())
+    Template::compile(source)
+        .expect(source)
+        .evaluate(Budget::default())
 }
 
 fn patched(base: &str, patch: &str, strategy: Strategy) -> Result<String, String> {
     let (mut base, mut patch) = (compiled(base), compiled(patch));
     let (base_root, patch_root) = (base.root(), patch.root());
     let result = apply(
-        Operand { evaluation: &mut base, value: base_root },
-        Operand { evaluation: &mut patch, value: patch_root },
+        Operand {
+            evaluation: &mut base,
+            value: base_root,
+        },
+        Operand {
+            evaluation: &mut patch,
+            value: patch_root,
+        },
         strategy,
         Budget::default(),
     );
@@ -32,8 +40,16 @@ fn check_error(base: &str, patch: &str, expected: &str) {
 
 #[test]
 fn without_markers_a_patch_unifies() {
-    check("spec: replicas: *1 | int", "spec: replicas: 3", r#"{"spec":{"replicas":3}}"#);
-    check("l: [{n: \"a\"}]", "l: [{m: 1}, {m: 2}]", r#"{"l":[{"m":1,"n":"a"},{"m":2}]}"#);
+    check(
+        "spec: replicas: *1 | int",
+        "spec: replicas: 3",
+        r#"{"spec":{"replicas":3}}"#,
+    );
+    check(
+        "l: [{n: \"a\"}]",
+        "l: [{m: 1}, {m: 2}]",
+        r#"{"l":[{"m":1,"n":"a"},{"m":2}]}"#,
+    );
     check_error("a: 1", "a: 2", "conflicting values");
     check_error("l: [1, 2]", "l: [1]", "incompatible list lengths");
     check_error("a: b: 1", "a: b: null", "conflicting values");
@@ -70,7 +86,11 @@ fn a_key_is_inherited_by_nested_lists() {
 
 #[test]
 fn elements_without_the_key_fall_back_to_positions() {
-    check("l: [{n: \"a\"}]", "// +patchKey=n\nl: [{w: 2}]", r#"{"l":[{"n":"a","w":2}]}"#);
+    check(
+        "l: [{n: \"a\"}]",
+        "// +patchKey=n\nl: [{w: 2}]",
+        r#"{"l":[{"n":"a","w":2}]}"#,
+    );
     check(
         "l: [{m: 1}, {n: \"a\"}]",
         "// +patchKey=n\nl: [{n: \"a\", w: 2}]",
@@ -100,7 +120,11 @@ fn strategies_replace_what_is_there() {
         "// +patchStrategy=replace\nl: [{n: \"c\"}]",
         r#"{"l":[{"n":"c"}]}"#,
     );
-    check("{}", "// +patchStrategy=replace\nl: [{n: \"c\"}]", r#"{"l":[{"n":"c"}]}"#);
+    check(
+        "{}",
+        "// +patchStrategy=replace\nl: [{n: \"c\"}]",
+        r#"{"l":[{"n":"c"}]}"#,
+    );
 }
 
 #[test]
@@ -124,7 +148,10 @@ fn markers_travel_through_references_and_comprehensions() {
 #[test]
 fn json_strategies_follow_their_standards() {
     let merge = |base, patch| patched(base, patch, Strategy::JsonMergePatch).unwrap();
-    assert_eq!(merge("a: {b: 1, c: 2}", "a: {b: null, d: 3}"), r#"{"a":{"c":2,"d":3}}"#);
+    assert_eq!(
+        merge("a: {b: 1, c: 2}", "a: {b: null, d: 3}"),
+        r#"{"a":{"c":2,"d":3}}"#
+    );
     let operations = "operations: [
         {op: \"add\", path: \"/l/0\", value: 0},
         {op: \"replace\", path: \"/a~1b\", value: 2},
@@ -133,7 +160,12 @@ fn json_strategies_follow_their_standards() {
         {op: \"test\", path: \"/y\", value: 9},
     ]";
     assert_eq!(
-        patched("l: [1, 2]\n\"a/b\": 1\nx: 9", operations, Strategy::JsonPatch).unwrap(),
+        patched(
+            "l: [1, 2]\n\"a/b\": 1\nx: 9",
+            operations,
+            Strategy::JsonPatch
+        )
+        .unwrap(),
         r#"{"l":[0,2],"a/b":2,"y":9}"#
     );
     let missing = "operations: [{op: \"remove\", path: \"/none\"}]";
@@ -156,6 +188,12 @@ fn the_strategy_of_a_patch_is_read_from_its_comments() {
 
 #[test]
 fn a_marker_is_one_word_after_an_equals_sign() {
-    let lines = ["// +patchKey=name", "//+usage=Two words", "// note", "// +short = n ", "// +flag"];
+    let lines = [
+        "// +patchKey=name",
+        "//+usage=Two words",
+        "// note",
+        "// +short = n ",
+        "// +flag",
+    ];
     assert_eq!(markers(lines), [("patchKey", "name"), ("short", "n")]);
 }

@@ -44,7 +44,12 @@ impl Tree {
         {
             return Ok(Self::from_expr(&file, expr));
         }
-        Ok(Self::Struct(file.decls.iter().filter_map(|decl| entry(&file, decl)).collect()))
+        Ok(Self::Struct(
+            file.decls
+                .iter()
+                .filter_map(|decl| entry(&file, decl))
+                .collect(),
+        ))
     }
 
     fn from_expr(file: &File, expr: &Expr) -> Self {
@@ -52,7 +57,10 @@ impl Tree {
         match &expr.kind {
             ExprKind::Paren(inner) => Self::from_expr(file, inner),
             ExprKind::Struct(literal) => {
-                let plain = literal.decls.iter().all(|decl| matches!(decl.kind, DeclKind::Field(_)));
+                let plain = literal
+                    .decls
+                    .iter()
+                    .all(|decl| matches!(decl.kind, DeclKind::Field(_)));
                 if !plain {
                     return Self::Other(text());
                 }
@@ -85,26 +93,30 @@ impl Tree {
 
     /// Follows labels and list positions.
     pub(super) fn find_mut(&mut self, path: &[String]) -> Option<&mut Tree> {
-        let Some((first, rest)) = path.split_first() else { return Some(self) };
+        let Some((first, rest)) = path.split_first() else {
+            return Some(self);
+        };
         match self {
             Self::Struct(entries) => {
                 let entry = entries.iter_mut().find(|entry| entry.label == *first)?;
                 entry.value.find_mut(rest)
             }
-            Self::List { items, .. } => {
-                items.get_mut(first.parse::<usize>().ok()?)?.find_mut(rest)
-            }
+            Self::List { items, .. } => items.get_mut(first.parse::<usize>().ok()?)?.find_mut(rest),
             Self::Literal(_) | Self::Other(_) => None,
         }
     }
 
     /// Like [`Tree::find_mut`] without the right to change.
     pub(super) fn find(&self, path: &[&str]) -> Option<&Tree> {
-        let Some((first, rest)) = path.split_first() else { return Some(self) };
+        let Some((first, rest)) = path.split_first() else {
+            return Some(self);
+        };
         match self {
-            Self::Struct(entries) => {
-                entries.iter().find(|entry| entry.label == *first)?.value.find(rest)
-            }
+            Self::Struct(entries) => entries
+                .iter()
+                .find(|entry| entry.label == *first)?
+                .value
+                .find(rest),
             Self::List { items, .. } => items.get(first.parse::<usize>().ok()?)?.find(rest),
             Self::Literal(_) | Self::Other(_) => None,
         }
@@ -185,7 +197,9 @@ fn write_entries(output: &mut String, entries: &[Entry]) {
 }
 
 fn entry(file: &File, decl: &crate::ast::Decl) -> Option<Entry> {
-    let DeclKind::Field(field) = &decl.kind else { return None };
+    let DeclKind::Field(field) = &decl.kind else {
+        return None;
+    };
     let label = match &field.label.kind {
         LabelKind::Ident(name) | LabelKind::String(name) => name.to_string(),
         _ => return None,

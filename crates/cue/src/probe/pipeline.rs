@@ -28,12 +28,20 @@ struct Failure {
     message: String,
 }
 
-fn failure(stage: &'static str, message: impl ToString) -> Failure {
-    Failure { stage, message: message.to_string() }
+fn failure(stage: &'static str, message: impl std::fmt::Display) -> Failure {
+    Failure {
+        stage,
+        message: message.to_string(),
+    }
 }
 
 fn first_problem(stage: &'static str, problems: &[Diagnostic]) -> Failure {
-    failure(stage, problems.first().map_or_else(String::new, ToString::to_string))
+    failure(
+        stage,
+        problems
+            .first()
+            .map_or_else(String::new, ToString::to_string),
+    )
 }
 
 /// An object on its way: an evaluation and the value in it.
@@ -44,8 +52,15 @@ struct Object {
 
 impl Object {
     /// A value of another evaluation on its own, with its defaults still open.
-    fn detached(evaluation: &mut Evaluation, value: Handle, budget: Budget) -> Result<Self, Failure> {
-        let options = SyntaxOptions { docs: true, ..SyntaxOptions::default() };
+    fn detached(
+        evaluation: &mut Evaluation,
+        value: Handle,
+        budget: Budget,
+    ) -> Result<Self, Failure> {
+        let options = SyntaxOptions {
+            docs: true,
+            ..SyntaxOptions::default()
+        };
         let source = evaluation.source(value, options);
         let template =
             Template::compile(&source).map_err(|problems| first_problem("detach", &problems))?;
@@ -60,7 +75,10 @@ impl Object {
         strategy: Strategy,
         budget: Budget,
     ) -> Result<(), Failure> {
-        let base = Operand { evaluation: &mut self.evaluation, value: self.value };
+        let base = Operand {
+            evaluation: &mut self.evaluation,
+            value: self.value,
+        };
         let evaluation = patch::apply(base, patch, strategy, budget)
             .map_err(|error| failure("trait-patch", error))?;
         self.value = evaluation.root();
@@ -73,14 +91,20 @@ impl Object {
         if !problems.is_empty() {
             return Err(first_problem("final", &problems));
         }
-        self.evaluation.export(self.value).map_err(|problem| failure("final", problem))
+        self.evaluation
+            .export(self.value)
+            .map_err(|problem| failure("final", problem))
     }
 }
 
 fn assemble(record: &Value, budget: Budget) -> Result<Fields, Failure> {
-    let context = record.field("context").cloned().unwrap_or_else(|| Value::structure([]));
-    let component =
-        record.field("component").ok_or_else(|| failure("read", "record without component"))?;
+    let context = record
+        .field("context")
+        .cloned()
+        .unwrap_or_else(|| Value::structure([]));
+    let component = record
+        .field("component")
+        .ok_or_else(|| failure("read", "record without component"))?;
     let mut rendered = render(component, &context, "comp-validate", budget)?;
     let root = rendered.root();
     let Some(output) = rendered.lookup(root, "output") else {
@@ -88,7 +112,10 @@ fn assemble(record: &Value, budget: Budget) -> Result<Fields, Failure> {
     };
     let mut auxiliaries: Vec<(Arc<str>, Object)> = Vec::new();
     collect_outputs(&mut rendered, &mut auxiliaries, budget)?;
-    let mut base = Object { evaluation: rendered, value: output };
+    let mut base = Object {
+        evaluation: rendered,
+        value: output,
+    };
     if let Some(Value::List(traits)) = record.field("traits") {
         for definition in traits.iter() {
             apply_trait(definition, &context, &mut base, &mut auxiliaries, budget)?;
@@ -122,11 +149,16 @@ fn render(
         let _ = writeln!(source, "parameter: {}", write_json(parameter));
     }
     let _ = writeln!(source, "context: {}", write_json(context));
-    let template = Template::compile(&source).map_err(|problems| first_problem(stage, &problems))?;
+    let template =
+        Template::compile(&source).map_err(|problems| first_problem(stage, &problems))?;
     let mut evaluation = template.evaluate(budget);
     let root = evaluation.root();
     let problems = evaluation.validate(root);
-    if problems.is_empty() { Ok(evaluation) } else { Err(first_problem(stage, &problems)) }
+    if problems.is_empty() {
+        Ok(evaluation)
+    } else {
+        Err(first_problem(stage, &problems))
+    }
 }
 
 fn collect_outputs(
@@ -135,7 +167,9 @@ fn collect_outputs(
     budget: Budget,
 ) -> Result<(), Failure> {
     let root = rendered.root();
-    let Some(outputs) = rendered.lookup(root, "outputs") else { return Ok(()) };
+    let Some(outputs) = rendered.lookup(root, "outputs") else {
+        return Ok(());
+    };
     for entry in rendered.fields(outputs, FieldOptions::default()) {
         let object = Object::detached(rendered, entry.value, budget)?;
         auxiliaries.push((entry.name, object));
@@ -181,12 +215,22 @@ fn apply_trait(
     let root = rendered.root();
     if let Some(value) = rendered.lookup(root, "patch") {
         let strategy = patch::strategy(&mut rendered, value);
-        base.patch(Operand { evaluation: &mut rendered, value }, strategy, budget)?;
+        base.patch(
+            Operand {
+                evaluation: &mut rendered,
+                value,
+            },
+            strategy,
+            budget,
+        )?;
     }
     if let Some(patches) = rendered.lookup(root, "patchOutputs") {
         for (name, object) in auxiliaries.iter_mut() {
             if let Some(value) = rendered.lookup(patches, name) {
-                let operand = Operand { evaluation: &mut rendered, value };
+                let operand = Operand {
+                    evaluation: &mut rendered,
+                    value,
+                };
                 object.patch(operand, Strategy::Unify, budget)?;
             }
         }

@@ -44,7 +44,11 @@ fn descend(
         } else {
             quote(&entry.name)
         };
-        let path = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
+        let path = if prefix.is_empty() {
+            name
+        } else {
+            format!("{prefix}.{name}")
+        };
         let (verdict, incomplete) = judge(evaluation, entry.value);
         result.push(field(&path, verdict));
         if incomplete

@@ -15,9 +15,14 @@ pub(super) fn compare(outcome: &mut Outcome, expected: &Value, answer: &Value) {
     if wanted == "ok" && given == "ok" {
         for label in values {
             if let Some(value) = expected.field(label)
-                && !answer.field(label).is_some_and(|actual| same(value, actual))
+                && !answer
+                    .field(label)
+                    .is_some_and(|actual| same(value, actual))
             {
-                wrong = Some(format!("{label} differs{}", difference(value, answer.field(label))));
+                wrong = Some(format!(
+                    "{label} differs{}",
+                    difference(value, answer.field(label))
+                ));
                 break;
             }
         }
@@ -34,7 +39,11 @@ pub(super) fn compare(outcome: &mut Outcome, expected: &Value, answer: &Value) {
     let (matching, all) = outcome.fields;
     // Counts of fields are far below the range where this loses precision.
     #[expect(clippy::cast_precision_loss, reason = "counts are small")]
-    let share = if all == 0 { 0.0 } else { matching as f64 / all as f64 };
+    let share = if all == 0 {
+        0.0
+    } else {
+        matching as f64 / all as f64
+    };
     outcome.points = if outcome.right {
         1.0
     } else if class {
@@ -46,7 +55,9 @@ pub(super) fn compare(outcome: &mut Outcome, expected: &Value, answer: &Value) {
 
 /// Matching and expected verdicts on fields.
 fn fields(expected: &Value, answer: &Value) -> (usize, usize) {
-    let Some(Value::Struct(wanted)) = expected.field("fields") else { return (0, 0) };
+    let Some(Value::Struct(wanted)) = expected.field("fields") else {
+        return (0, 0);
+    };
     let given = answer.field("fields");
     // A whole value answers for its fields.
     let whole = answer.field("json");
@@ -56,7 +67,9 @@ fn fields(expected: &Value, answer: &Value) -> (usize, usize) {
             Some(actual) => verdicts_agree(verdict, actual),
             None => match (verdict.field("v"), whole) {
                 (Some(value), Some(whole)) => {
-                    let found = path.split('.').try_fold(whole, |value, part| value.field(part));
+                    let found = path
+                        .split('.')
+                        .try_fold(whole, |value, part| value.field(part));
                     found.is_some_and(|found| same(value, found))
                 }
                 _ => false,
@@ -96,7 +109,10 @@ fn same(left: &Value, right: &Value) -> bool {
         }
         (Value::List(items), Value::List(others)) => {
             items.len() == others.len()
-                && items.iter().zip(others.iter()).all(|(left, right)| same(left, right))
+                && items
+                    .iter()
+                    .zip(others.iter())
+                    .all(|(left, right)| same(left, right))
         }
         _ => left == right,
     }
@@ -104,25 +120,33 @@ fn same(left: &Value, right: &Value) -> bool {
 
 /// Where two values first differ, for the reader of a report.
 fn difference(wanted: &Value, actual: Option<&Value>) -> String {
-    let Some(actual) = actual else { return ": missing".to_owned() };
+    let Some(actual) = actual else {
+        return ": missing".to_owned();
+    };
     let mut path = Vec::new();
     let (mut wanted, mut actual) = (wanted, actual);
     loop {
         let next = match (wanted, actual) {
             (Value::Struct(fields), Value::Struct(others)) => {
-                let extra = others.iter().find(|(label, _)| wanted.field(label).is_none());
+                let extra = others
+                    .iter()
+                    .find(|(label, _)| wanted.field(label).is_none());
                 if let Some((label, _)) = extra {
                     return format!(" at {}: unexpected {label:?}", path.join("."));
                 }
-                fields.iter().find_map(|(label, value)| match actual.field(label) {
-                    Some(other) if same(value, other) => None,
-                    other => Some((label.to_string(), value, other)),
-                })
+                fields
+                    .iter()
+                    .find_map(|(label, value)| match actual.field(label) {
+                        Some(other) if same(value, other) => None,
+                        other => Some((label.to_string(), value, other)),
+                    })
             }
             (Value::List(items), Value::List(others)) if items.len() == others.len() => {
                 let pairs = items.iter().zip(others.iter()).enumerate();
                 let mut pairs = pairs.filter(|(_, (left, right))| !same(left, right));
-                pairs.next().map(|(index, (left, right))| (index.to_string(), left, Some(right)))
+                pairs
+                    .next()
+                    .map(|(index, (left, right))| (index.to_string(), left, Some(right)))
             }
             _ => None,
         };
@@ -136,9 +160,17 @@ fn difference(wanted: &Value, actual: Option<&Value>) -> String {
             }
             None => {
                 let text = |value: &Value| {
-                    crate::builtins::write_json(value).chars().take(120).collect::<String>()
+                    crate::builtins::write_json(value)
+                        .chars()
+                        .take(120)
+                        .collect::<String>()
                 };
-                return format!(" at {}: {} instead of {}", path.join("."), text(actual), text(wanted));
+                return format!(
+                    " at {}: {} instead of {}",
+                    path.join("."),
+                    text(actual),
+                    text(wanted)
+                );
             }
         }
     }
@@ -172,13 +204,19 @@ fn same_order(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Struct(fields), Value::Struct(others)) => {
             fields.len() == others.len()
-                && fields.iter().zip(others.iter()).all(|((label, value), (other, actual))| {
-                    label == other && same_order(value, actual)
-                })
+                && fields
+                    .iter()
+                    .zip(others.iter())
+                    .all(|((label, value), (other, actual))| {
+                        label == other && same_order(value, actual)
+                    })
         }
         (Value::List(items), Value::List(others)) => {
             items.len() == others.len()
-                && items.iter().zip(others.iter()).all(|(left, right)| same_order(left, right))
+                && items
+                    .iter()
+                    .zip(others.iter())
+                    .all(|(left, right)| same_order(left, right))
         }
         _ => true,
     }
