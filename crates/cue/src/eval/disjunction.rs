@@ -43,10 +43,18 @@ enum Constraint {
 
 type Term = (Vec<Constraint>, Mode);
 
+/// A disjunction passed on the way to an alternative, and what was chosen there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Passed {
+    key: u64,
+    choice: u32,
+    mode: Mode,
+}
+
 /// An alternative that survived, with the mode of each disjunction it passed.
 struct Leaf {
     node: NodeId,
-    modes: Vec<(u64, Mode)>,
+    modes: Vec<Passed>,
 }
 
 impl Evaluator {
@@ -444,7 +452,7 @@ impl Evaluator {
         owner: NodeId,
         pending: Pending,
         choices: &[(u64, u32)],
-        modes: &[(u64, Mode)],
+        modes: &[Passed],
         leaves: &mut Vec<Leaf>,
         errors: &mut Vec<ErrId>,
     ) {
@@ -459,7 +467,7 @@ impl Evaluator {
             let mut chosen = choices.to_vec();
             chosen.push((pending.info.key, choice));
             let mut marks = modes.to_vec();
-            marks.push((pending.info.key, mode));
+            marks.push(Passed { key: pending.info.key, choice, mode });
             let outcome =
                 self.deeper(|this| this.try_alternative(owner, &chosen, &marks, leaves, errors));
             if let Err(error) = outcome {
@@ -473,7 +481,7 @@ impl Evaluator {
         &mut self,
         owner: NodeId,
         choices: &[(u64, u32)],
-        modes: &[(u64, Mode)],
+        modes: &[Passed],
         leaves: &mut Vec<Leaf>,
         errors: &mut Vec<ErrId>,
     ) {
@@ -534,40 +542,23 @@ impl Evaluator {
 
     /// Works out which of the surviving alternatives are defaults, and merges equal ones.
     fn combine_leaves(&mut self, leaves: Vec<Leaf>, order: &[u64]) -> Vec<(NodeId, Mode)> {
-        // A nested disjunction counts for the one it stands in: fold by position on the path.
         let mut modes: Vec<Mode> = vec![Mode::Maybe; leaves.len()];
-        let depth = leaves
-            .iter()
-            .map(|leaf| leaf.modes.len())
-            .max()
-            .unwrap_or(0);
+        let depth = leaves.iter().map(|leaf| leaf.modes.len()).max().unwrap_or(0);
         for level in 0..depth {
-            let at = |leaf: &Leaf| leaf.modes.get(level).map_or(Mode::Maybe, |(_, mode)| *mode);
+            let at = |leaf: &Leaf| mode_at(&leaves, leaf, level, order);
             let left_drops = !modes.contains(&Mode::Default);
             let right_drops = !leaves.iter().any(|leaf| at(leaf) == Mode::Default);
-            let nested = leaves.iter().any(|leaf| {
-                leaf.modes
-                    .get(level)
-                    .is_some_and(|(key, mode)| !order.contains(key) && *mode != Mode::Maybe)
-            });
+            let is_nested = |leaf: &Leaf| {
+                leaf.modes.get(level).is_some_and(|passed| !order.contains(&passed.key))
+                    && at(leaf) != Mode::Maybe
+            };
+            let nested = leaves.iter().any(is_nested);
             for (mode, leaf) in modes.iter_mut().zip(&leaves) {
-                let left = if left_drops && !nested {
-                    Mode::Maybe
-                } else {
-                    *mode
-                };
-                let right = if right_drops && !nested {
-                    Mode::Maybe
-                } else {
-                    at(leaf)
-                };
+                let left = if left_drops && !nested { Mode::Maybe } else { *mode };
+                let right = if right_drops && !nested { Mode::Maybe } else { at(leaf) };
                 *mode = left.max(right);
-            }
-            if nested {
-                for mode in &mut modes {
-                    if *mode == Mode::Maybe {
-                        *mode = Mode::Not;
-                    }
+                if nested && *mode == Mode::Maybe {
+                    *mode = Mode::Not;
                 }
             }
         }
@@ -600,4 +591,20 @@ fn combine_modes(survivors: Vec<(Scalar, Mode, Mode)>) -> Vec<(Scalar, Mode)> {
             (scalar, left.max(right))
         })
         .collect()
+}
+
+/// The mark of a leaf at one level of its path. A disjunction nested in an alternative counts for
+/// the one it stands in, and has no marks left once all its defaults are gone.
+fn mode_at(leaves: &[Leaf], leaf: &Leaf, level: usize, order: &[u64]) -> Mode {
+    let Some(passed) = leaf.modes.get(level) else { return Mode::Maybe };
+    if order.contains(&passed.key) {
+        return passed.mode;
+    }
+    let siblings = leaves.iter().filter(|other| {
+        other.modes.len() > level
+            && other.modes[..level] == leaf.modes[..level]
+            && other.modes[level].key == passed.key
+    });
+    let mut siblings = siblings.map(|other| other.modes[level].mode);
+    if siblings.any(|mode| mode == Mode::Default) { passed.mode } else { Mode::Maybe }
 }
