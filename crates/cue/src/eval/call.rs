@@ -179,6 +179,11 @@ impl Evaluator {
             Val::Node(node) => Val::Node(self.default_node(node, pos)?),
             value => value,
         };
+        if let Val::Node(node) = &value
+            && let Some(error) = self.node(*node).error
+        {
+            return Err(error);
+        }
         let kind = if kind.intersects(param.kind) {
             self.kind_of(&value)
         } else {

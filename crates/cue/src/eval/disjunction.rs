@@ -43,11 +43,10 @@ enum Constraint {
 
 type Term = (Vec<Constraint>, Mode);
 
-/// A disjunction passed on the way to an alternative, and what was chosen there.
+/// A disjunction passed on the way to an alternative, and the mark of the term chosen there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Passed {
     key: u64,
-    choice: u32,
     mode: Mode,
 }
 
@@ -467,7 +466,7 @@ impl Evaluator {
             let mut chosen = choices.to_vec();
             chosen.push((pending.info.key, choice));
             let mut marks = modes.to_vec();
-            marks.push(Passed { key: pending.info.key, choice, mode });
+            marks.push(Passed { key: pending.info.key, mode });
             let outcome =
                 self.deeper(|this| this.try_alternative(owner, &chosen, &marks, leaves, errors));
             if let Err(error) = outcome {
@@ -600,11 +599,8 @@ fn mode_at(leaves: &[Leaf], leaf: &Leaf, level: usize, order: &[u64]) -> Mode {
     if order.contains(&passed.key) {
         return passed.mode;
     }
-    let siblings = leaves.iter().filter(|other| {
-        other.modes.len() > level
-            && other.modes[..level] == leaf.modes[..level]
-            && other.modes[level].key == passed.key
-    });
-    let mut siblings = siblings.map(|other| other.modes[level].mode);
-    if siblings.any(|mode| mode == Mode::Default) { passed.mode } else { Mode::Maybe }
+    // The key tells where the disjunction stands, choices above it included.
+    let mut siblings = leaves.iter().flat_map(|other| &other.modes);
+    let default = siblings.any(|other| other.key == passed.key && other.mode == Mode::Default);
+    if default { passed.mode } else { Mode::Maybe }
 }

@@ -361,6 +361,13 @@ impl Evaluator {
             let message = format!("cannot use {kind} for bound {symbol}");
             return Err(self.error_at(Code::Eval, pos, message));
         };
+        if matches!(op, BoundOp::Match | BoundOp::NotMatch)
+            && let Value::String(pattern) = &atom
+            && let Err(message) = self.regex(pattern)
+        {
+            let message = format!("invalid regexp: {message}");
+            return Err(self.error_at(Code::Eval, pos, message));
+        }
         if simple.contains(kind) || op == BoundOp::NotEqual && composite.contains(kind) {
             return Ok(atom);
         }
