@@ -25,6 +25,11 @@ const LIVE: &str = r#"{"name":"shop","output":{
     "spec":{"replicas":3},
     "status":{"updatedReplicas":3,"readyReplicas":3,"replicas":3,"observedGeneration":3}}}"#;
 
+/// The allocator of the binary, counted.
+#[global_allocator]
+static ALLOCATOR: divan::AllocProfiler<mimalloc::MiMalloc> =
+    divan::AllocProfiler::new(mimalloc::MiMalloc);
+
 fn main() {
     divan::main();
 }
