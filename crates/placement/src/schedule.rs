@@ -89,7 +89,7 @@ pub struct Outcome {
     pub satisfied: Condition,
     /// `PlacementMisconfigured`.
     pub misconfigured: Condition,
-    /// When to decide again even if nothing changes: a toleration ends.
+    /// When to decide again even if nothing changes: a toleration ends, or a score expires.
     pub recheck_at: Option<Timestamp>,
     /// What went wrong without stopping anything, for example an expired score.
     pub warnings: Vec<String>,
@@ -119,8 +119,8 @@ pub fn schedule(view: &View<'_>) -> Outcome {
             }
         }
     }
-    let mut warnings = Vec::new();
-    let ranked = score::rank(&rules.weights, view, candidates, &mut warnings);
+    let mut notes = score::Notes::default();
+    let ranked = score::rank(&rules.weights, view, candidates, &mut notes);
     let chosen = spread::choose(&rules.spread, ranked, rules.number);
     let selected = chosen.len();
     let unscheduled = rules
@@ -132,12 +132,12 @@ pub fn schedule(view: &View<'_>) -> Outcome {
         unscheduled,
         satisfied: condition::scheduled(selected, unscheduled),
         misconfigured: condition::in_order(),
-        recheck_at,
-        warnings,
+        recheck_at: [recheck_at, notes.expiry].into_iter().flatten().min(),
+        warnings: notes.warnings.into_iter().collect(),
     }
 }
 
-/// The clusters of the sets that are bound and asked for, sorted by name; or why there are none.
+/// The clusters of the sets that are bound and asked for; or why there are none.
 fn eligible<'a>(view: &View<'a>) -> Result<Vec<&'a Cluster>, Condition> {
     let asked = &view.placement.cluster_sets;
     let bound: Vec<&ClusterSet> = view
@@ -153,7 +153,7 @@ fn eligible<'a>(view: &View<'a>) -> Result<Vec<&'a Cluster>, Condition> {
     if sets.is_empty() {
         return Err(condition::no_intersection(asked));
     }
-    let mut clusters: Vec<&Cluster> = view
+    let clusters: Vec<&Cluster> = view
         .clusters
         .iter()
         .filter(|cluster| !cluster.is_deleting)
@@ -163,7 +163,6 @@ fn eligible<'a>(view: &View<'a>) -> Result<Vec<&'a Cluster>, Condition> {
         let names: BTreeSet<String> = sets.iter().map(|set| set.name.clone()).collect();
         return Err(condition::empty_sets(&names));
     }
-    clusters.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(clusters)
 }
 

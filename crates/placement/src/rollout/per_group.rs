@@ -96,8 +96,12 @@ pub(super) fn walk(
             }
         }
         if walk.rollout.iter().any(is_running) {
+            // Not always the group at hand: clusters of later groups may be in flight as well.
             walk.wait = Blocker::soonest(&walk.rollout).map(|blocker| Wait::Group {
-                group: group.key.clone(),
+                group: fleet
+                    .group_of(&blocker.cluster)
+                    .unwrap_or(&group.key)
+                    .clone(),
                 blocker,
             });
             return walk;

@@ -63,10 +63,10 @@ struct Config {
     min_success_time: Option<GoDuration>,
     /// A number instead of a duration; only in the flat notation.
     min_success_time_seconds: Option<i64>,
-    progress_deadline: String,
+    progress_deadline: Option<String>,
     max_failures: Option<Threshold>,
     max_concurrency: Option<Threshold>,
-    mandatory_decision_groups: Vec<MandatoryGroup>,
+    mandatory_decision_groups: Option<Vec<MandatoryGroup>>,
 }
 
 impl Strategy {
@@ -111,10 +111,10 @@ impl Strategy {
             min_success_time: config
                 .min_success_time
                 .unwrap_or_else(|| GoDuration::from_secs(seconds)),
-            progress_deadline: config.progress_deadline,
+            progress_deadline: config.progress_deadline.unwrap_or_default(),
             max_failures: config.max_failures,
             max_concurrency: config.max_concurrency,
-            mandatory_decision_groups: config.mandatory_decision_groups,
+            mandatory_decision_groups: config.mandatory_decision_groups.unwrap_or_default(),
         }
     }
 }

@@ -1,4 +1,6 @@
 //! Vectors and promises.
 
 mod promises;
+mod reasons;
+mod strategies;
 mod vectors;

@@ -1,8 +1,9 @@
 //! Scores: which of the possible clusters are the best.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::cluster::Cluster;
@@ -15,6 +16,14 @@ const MEMORY: &str = "memory";
 
 /// The best that one prioritizer gives.
 const MAX: i64 = 100;
+
+/// What else there is to say about scores.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    pub(super) warnings: BTreeSet<String>,
+    /// When the first score that was used will not count any more.
+    pub(super) expiry: Option<Timestamp>,
+}
 
 /// Where a score comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,11 +129,11 @@ pub(super) fn rank<'a>(
     weights: &BTreeMap<Coordinate, i64>,
     view: &View<'a>,
     candidates: Vec<&'a Cluster>,
-    warnings: &mut Vec<String>,
+    notes: &mut Notes,
 ) -> Vec<(&'a Cluster, Decision)> {
     let mut totals = vec![0_i64; candidates.len()];
     for (coordinate, weight) in weights {
-        let scores = scores(coordinate, view, &candidates, warnings);
+        let scores = scores(coordinate, view, &candidates, notes);
         for (total, score) in totals.iter_mut().zip(scores) {
             *total = total.saturating_add(weight.saturating_mul(score));
         }
@@ -156,7 +165,7 @@ fn scores(
     coordinate: &Coordinate,
     view: &View<'_>,
     candidates: &[&Cluster],
-    warnings: &mut Vec<String>,
+    notes: &mut Notes,
 ) -> Vec<i64> {
     match coordinate {
         Coordinate::Balance => balance(view, candidates),
@@ -178,12 +187,14 @@ fn scores(
                     return 0;
                 };
                 if scores.valid_until.is_some_and(|until| until < view.now) {
-                    warnings.push(format!(
+                    notes.warnings.insert(format!(
                         "AddOnPlacementScores {}/{resource} expired",
                         cluster.name
                     ));
                     return 0;
                 }
+                let expiry = scores.valid_until.map(just_after);
+                notes.expiry = [notes.expiry, expiry].into_iter().flatten().min();
                 scores
                     .values
                     .get(score)
@@ -194,6 +205,12 @@ fn scores(
             candidates.iter().map(value).collect()
         }
     }
+}
+
+/// A score counts up to and including its last moment.
+fn just_after(time: Timestamp) -> Timestamp {
+    let moment = SignedDuration::from_nanos(1);
+    time.checked_add(moment).unwrap_or(Timestamp::MAX)
 }
 
 fn balance(view: &View<'_>, candidates: &[&Cluster]) -> Vec<i64> {

@@ -100,7 +100,7 @@ fn compared(
             && taint::tolerated(&rules.tolerations, it, is_decided, view.now).is_ok()
     };
     let possible = clusters.iter().copied().filter(is_possible).collect();
-    let ranked = score::rank(&rules.weights, view, possible, &mut Vec::new());
+    let ranked = score::rank(&rules.weights, view, possible, &mut score::Notes::default());
     let place = ranked.iter().position(|(it, _)| it.name == cluster.name);
     let Some((place, score)) = place.map(|place| (place, ranked[place].1.score)) else {
         return Verdict::Unknown;

@@ -285,10 +285,10 @@ fn the_best_are_chosen_and_expired_scores_count_nothing() {
                        "scores": [{"name": "free", "value": value}]}}));
     }
     assert_eq!(world.chosen(), "b:21 c:0");
-    assert_eq!(
-        world.schedule().warnings,
-        ["AddOnPlacementScores c/load expired"]
-    );
+    let outcome = world.schedule();
+    assert_eq!(outcome.warnings, ["AddOnPlacementScores c/load expired"]);
+    let recheck_at = outcome.recheck_at.unwrap();
+    assert_eq!(recheck_at.to_string(), "2030-01-01T00:00:00.000000001Z");
     assert_eq!(
         world.why("a"),
         "Its score of -15 is rank 3, and 2 are asked for; the last one chosen has 0."

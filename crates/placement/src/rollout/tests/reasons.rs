@@ -1,0 +1,117 @@
+//! What is said about clusters.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::rollout::{ClusterStatus, Group, Input, Status, Strategy, decide};
+
+/// The reasons of all clusters for statuses that began a minute ago; now is 12:00.
+fn check(strategy: &Value, statuses: &[(&str, Status)], expected: &[(&str, &str)]) {
+    let strategy = Strategy::from_flat_json(strategy).unwrap();
+    let groups = [
+        Group::new("dev-emea", 0, ["c1", "c2"]),
+        Group::new("", 1, ["c3", "c4"]),
+    ];
+    let now: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
+    let since = now - SignedDuration::from_mins(1);
+    let existing: Vec<ClusterStatus> = statuses
+        .iter()
+        .map(|(cluster, status)| {
+            ClusterStatus::new(*cluster, groups[0].key.clone(), *status, Some(since))
+        })
+        .collect();
+    let decision = decide(&Input::new(&strategy, &groups, &existing, now)).unwrap();
+    let actual: Vec<(&str, String)> = decision
+        .reasons
+        .iter()
+        .map(|(cluster, reason)| (&**cluster, reason.to_string()))
+        .collect();
+    let expected: Vec<(&str, String)> = expected
+        .iter()
+        .map(|(cluster, reason)| (*cluster, (*reason).to_owned()))
+        .collect();
+    assert_eq!(actual, expected);
+}
+
+#[test]
+fn who_waits_is_told_for_whom_and_until_when() {
+    check(
+        &json!({"type": "ProgressivePerGroup", "minSuccessTime": "5m", "progressDeadline": "10m"}),
+        &[("c1", Status::Succeeded), ("c2", Status::Progressing)],
+        &[
+            ("c1", "succeeded and soaks until 2026-01-01T12:04:00Z"),
+            ("c2", "is in progress until 2026-01-01T12:09:00Z at most"),
+            (
+                "c3",
+                "waits for group dev-emea: c1 soaks until 2026-01-01T12:04:00Z",
+            ),
+            (
+                "c4",
+                "waits for group dev-emea: c1 soaks until 2026-01-01T12:04:00Z",
+            ),
+        ],
+    );
+    check(
+        &json!({"type": "Progressive", "maxConcurrency": 1, "mandatoryDecisionGroups": [{}]}),
+        &[
+            ("c1", Status::Succeeded),
+            ("c2", Status::Skip),
+            ("c3", Status::Progressing),
+        ],
+        &[
+            ("c1", "is done"),
+            ("c2", "is skipped"),
+            ("c3", "is in progress"),
+            ("c4", "waits for group 1: c3 is in progress"),
+        ],
+    );
+    check(
+        &json!({"type": "Progressive", "maxConcurrency": "50%"}),
+        &[("c1", Status::Progressing)],
+        &[
+            ("c1", "is in progress"),
+            ("c2", "starts now"),
+            ("c3", "waits for a slot: 2 of 2 taken, c1 is in progress"),
+            ("c4", "waits for a slot: 2 of 2 taken, c1 is in progress"),
+        ],
+    );
+}
+
+#[test]
+fn a_spent_budget_is_told_with_its_numbers() {
+    check(
+        &json!({"type": "ProgressivePerGroup", "maxFailures": 1, "progressDeadline": "2m"}),
+        &[("c1", Status::TimeOut), ("c2", Status::Failed)],
+        &[
+            ("c1", "timed out"),
+            ("c2", "failed, and may recover until 2026-01-01T12:01:00Z"),
+            (
+                "c3",
+                "does not start: group dev-emea has 2 failures, 1 tolerated",
+            ),
+            (
+                "c4",
+                "does not start: group dev-emea has 2 failures, 1 tolerated",
+            ),
+        ],
+    );
+    check(
+        &json!({"type": "Progressive", "progressDeadline": "1m"}),
+        &[("c1", Status::Progressing)],
+        &[
+            ("c1", "timed out"),
+            (
+                "c2",
+                "does not start: the rollout has 1 failure, 0 tolerated",
+            ),
+            (
+                "c3",
+                "does not start: the rollout has 1 failure, 0 tolerated",
+            ),
+            (
+                "c4",
+                "does not start: the rollout has 1 failure, 0 tolerated",
+            ),
+        ],
+    );
+}
