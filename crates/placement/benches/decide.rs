@@ -47,7 +47,7 @@ mod placements {
     use std::sync::Arc;
 
     use bellwether_placement::schedule::{
-        Cluster, ClusterSet, Placement, ScoreBoard, View, schedule,
+        Cluster, ClusterSet, Placement, ScoreBoard, View, concerns, schedule,
     };
     use jiff::Timestamp;
     use serde_json::json;
@@ -76,10 +76,47 @@ mod placements {
         }}))
     }
 
-    fn run(bencher: divan::Bencher<'_, '_>, count: usize, placements: &[Placement]) {
+    fn everything() -> Vec<ClusterSet> {
         let everything = json!({"metadata": {"name": "global"}, "spec": {"clusterSelector":
             {"selectorType": "LabelSelector", "labelSelector": {}}}});
-        let sets: Vec<ClusterSet> = ClusterSet::from_json(&everything).into_iter().collect();
+        ClusterSet::from_json(&everything).into_iter().collect()
+    }
+
+    /// One cluster moves to another region: which of the placements must be scheduled again?
+    #[divan::bench(args = [100])]
+    fn one_label_change(bencher: divan::Bencher<'_, '_>, count: usize) {
+        let by_label = |index: usize| {
+            let region = format!("region{index}");
+            placement(
+                index,
+                &json!({"labelSelector": {"matchLabels": {"region": region}}}),
+            )
+        };
+        let placements: Vec<Placement> = (0..count).map(by_label).collect();
+        let sets = everything();
+        let clusters = clusters(2);
+        let (bindings, scores) = (["global".to_owned()].into(), ScoreBoard::default());
+        let (decided, chosen_elsewhere) = (BTreeSet::new(), HashMap::new());
+        bencher.bench(|| {
+            let is_concerned = |placement: &&Placement| {
+                let view = View {
+                    placement,
+                    bindings: &bindings,
+                    sets: &sets,
+                    clusters: &clusters,
+                    scores: &scores,
+                    decided: &decided,
+                    chosen_elsewhere: &chosen_elsewhere,
+                    now: Timestamp::UNIX_EPOCH,
+                };
+                concerns(&view, clusters.first(), clusters.last())
+            };
+            placements.iter().filter(is_concerned).count()
+        });
+    }
+
+    fn run(bencher: divan::Bencher<'_, '_>, count: usize, placements: &[Placement]) {
+        let sets = everything();
         let clusters = clusters(count);
         bencher.bench(|| {
             for placement in placements {

@@ -141,6 +141,26 @@ impl DecisionGroup {
         }
     }
 
+    /// `status.decisionGroups` of a placement: each group with the names of its objects.
+    pub fn status(placement: &str, groups: &[Self]) -> Value {
+        let objects = Self::objects(placement, groups);
+        let entry = |group: &Self| {
+            let index = group.index.to_string();
+            let names: Vec<&str> = objects
+                .iter()
+                .filter(|object| object.labels[1].1 == index)
+                .map(|object| object.name.as_str())
+                .collect();
+            json!({
+                "decisionGroupIndex": group.index,
+                "decisionGroupName": group.name,
+                "decisions": names,
+                "clusterCount": group.decisions.len(),
+            })
+        };
+        groups.iter().map(entry).collect()
+    }
+
     /// The objects that hold the decisions of all groups of a placement, at most
     /// [`MAX_DECISIONS_PER_OBJECT`] each and at least one per group.
     pub fn objects(placement: &str, groups: &[Self]) -> Vec<DecisionObject> {

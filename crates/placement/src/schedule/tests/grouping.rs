@@ -81,7 +81,8 @@ fn objects_are_numbered_throughout_and_hold_a_hundred() {
     let spec = json!({"decisionStrategy": {"groupStrategy": {"clustersPerDecisionGroup": "120",
         "decisionGroups": [{"groupName": "canary",
             "groupClusterSelector": {"labelSelector": {"matchLabels": {"c": "1"}}}}]}}});
-    let objects = DecisionGroup::objects("p", &groups(&spec, &names));
+    let groups_of_names = groups(&spec, &names);
+    let objects = DecisionGroup::objects("p", &groups_of_names);
     let actual: Vec<String> = objects
         .iter()
         .map(|object| {
@@ -107,6 +108,11 @@ fn objects_are_numbered_throughout_and_hold_a_hundred() {
     assert_eq!(
         objects[0].status()["decisions"][0],
         json!({"clusterName": "c000", "reason": "", "score": 100})
+    );
+    assert_eq!(
+        DecisionGroup::status("p", &groups_of_names)[1],
+        json!({"decisionGroupIndex": 1, "decisionGroupName": "", "clusterCount": 120,
+            "decisions": ["p-decision-2", "p-decision-3"]})
     );
     let nothing = DecisionGroup::objects("p", &groups(&spec, &[]));
     assert_eq!(nothing.len(), 1);
