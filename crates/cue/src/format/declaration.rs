@@ -185,7 +185,7 @@ impl Printer<'_> {
                 self.output.push('[');
                 if let Some(alias) = alias {
                     self.output.push_str(&alias.name);
-                    self.output.push('=');
+                    self.alias_sign(pattern);
                 }
                 self.expression(pattern);
                 self.output.push(']');

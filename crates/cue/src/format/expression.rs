@@ -4,7 +4,7 @@ use super::Printer;
 use super::declaration::first_offset;
 use crate::ast::{
     Clause, ClauseKind, Comments, Comprehension, Element, ElementKind, Expr, ExprKind, ListLit,
-    StructLit,
+    StructLit, UnaryOp,
 };
 use crate::token::Span;
 
@@ -88,10 +88,22 @@ impl Printer<'_> {
             }
             ExprKind::Alias { name, value } => {
                 self.output.push_str(&name.name);
-                self.output.push('=');
+                self.alias_sign(value);
                 self.expression(value);
             }
         }
+    }
+
+    /// The sign between an alias and what it names, kept apart from a match operator.
+    pub(super) fn alias_sign(&mut self, value: &Expr) {
+        let matches = matches!(
+            &value.kind,
+            ExprKind::Unary {
+                op: UnaryOp::Match,
+                ..
+            }
+        );
+        self.output.push_str(if matches { "= " } else { "=" });
     }
 
     fn structure(&mut self, span: Span, literal: &StructLit) {
