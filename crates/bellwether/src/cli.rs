@@ -2,9 +2,9 @@
 
 use std::io::Write as _;
 
-use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Parser, Subcommand};
 
-use crate::{apiserver, crds, cue, up};
+use crate::{apiserver, crds, cue, probe, up};
 
 /// Delivers applications to fleets of Kubernetes clusters.
 ///
@@ -39,15 +39,8 @@ pub(crate) enum Command {
     Probe {
         /// Which engine answers.
         #[arg(value_enum)]
-        engine: Engine,
+        engine: probe::Engine,
     },
-}
-
-/// The pure engines, for scripts and for tests in other languages.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Engine {
-    /// One record with sources in, value and errors out.
-    Cue,
 }
 
 /// Does what the arguments say.
@@ -60,9 +53,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
             Ok(())
         }
         Command::Cue(arguments) => cue::run(arguments),
-        Command::Probe {
-            engine: Engine::Cue,
-        } => cue::run_probe(),
+        Command::Probe { engine } => probe::run(engine),
     }
 }
 

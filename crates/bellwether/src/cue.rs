@@ -1,17 +1,16 @@
-//! `bellwether cue …` and `bellwether probe cue`: files in, text out; the language is in its crate.
+//! `bellwether cue …`: files in, text out; the language is in its crate.
 
 #![allow(
     clippy::print_stdout,
     reason = "results of a command go to standard output"
 )]
 
-use std::io::{BufRead as _, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use bellwether_cue::cli::{self, EvalOptions, Input, Output};
 use bellwether_cue::host::Budget;
-use bellwether_cue::probe;
 use clap::{Args, Subcommand, ValueEnum};
 
 /// Arguments of `bellwether cue`.
@@ -139,20 +138,6 @@ pub(crate) fn run(arguments: CueArgs) -> anyhow::Result<()> {
         Ok(text) => write_out(&text),
         Err(failure) => bail!("{}", failure.to_string().trim_end()),
     }
-}
-
-/// Answers conformance records: one JSON object per line in, one per line out.
-pub(crate) fn run_probe() -> anyhow::Result<()> {
-    let mut output = std::io::stdout().lock();
-    for line in std::io::stdin().lock().lines() {
-        let line = line.context("reading standard input")?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        writeln!(output, "{}", probe::answer(&line, Budget::default()))?;
-        output.flush()?;
-    }
-    Ok(())
 }
 
 fn write_out(text: &str) -> anyhow::Result<()> {

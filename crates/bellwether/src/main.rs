@@ -7,6 +7,7 @@ mod cue;
 mod data;
 mod kubeconfig;
 mod logging;
+mod probe;
 mod up;
 
 use clap::Parser as _;

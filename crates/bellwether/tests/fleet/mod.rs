@@ -1,6 +1,10 @@
 //! A running `bellwether up` in a directory of its own. (A module of other tests, not a test.)
 
-#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test file uses its own part"
+)]
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,0 +1,34 @@
+//! `bellwether probe …`: the pure engines, for scripts and for tests in other languages.
+
+use std::io::{BufRead as _, Write as _};
+
+use anyhow::Context as _;
+use bellwether_cue::host::Budget;
+use clap::ValueEnum;
+
+/// What answers.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Engine {
+    /// Sources in, value and errors out.
+    Cue,
+    /// Groups, strategy and statuses in, who goes next out.
+    Rollout,
+}
+
+/// Answers JSON lines on standard input with JSON lines on standard output, one for one.
+pub(crate) fn run(engine: Engine) -> anyhow::Result<()> {
+    let answer: fn(&str) -> String = match engine {
+        Engine::Cue => |line| bellwether_cue::probe::answer(line, Budget::default()),
+        Engine::Rollout => bellwether_placement::rollout::probe::answer,
+    };
+    let mut output = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let line = line.context("reading standard input")?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        writeln!(output, "{}", answer(&line))?;
+        output.flush()?;
+    }
+    Ok(())
+}
