@@ -134,6 +134,8 @@ pub(crate) struct Evaluator {
     pub(crate) counters: Counters,
     /// Parents of close identifiers; see [`close`].
     containments: Vec<u32>,
+    /// Whether any close identifier has a second parent.
+    replaced: bool,
     lets: HashMap<(EnvId, LetId), NodeId>,
     packages: HashMap<u32, NodeId>,
     regexes: HashMap<Arc<str>, Result<Arc<Regex>, String>>,
@@ -180,6 +182,7 @@ impl Evaluator {
             budget,
             counters: Counters::default(),
             containments: vec![0],
+            replaced: false,
             lets: HashMap::new(),
             packages: HashMap::new(),
             regexes: HashMap::new(),
@@ -353,6 +356,12 @@ impl Evaluator {
             self.exhaust("steps");
         }
         self.exhausted.is_none()
+    }
+
+    /// Counts several units of work at once.
+    pub(crate) fn spend(&mut self, units: usize) -> bool {
+        self.counters.steps += units as u64;
+        self.step()
     }
 
     pub(crate) fn exhaust(&mut self, which: &str) -> ErrId {

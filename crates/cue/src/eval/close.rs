@@ -97,7 +97,10 @@ impl Evaluator {
         }
         let close = &mut self.node_mut(node).close;
         close.requirements = None;
-        close.replacements.push((from, to));
+        if !close.replacements.contains(&(from, to)) {
+            close.replacements.push((from, to));
+        }
+        self.replaced = true;
     }
 
     /// Leaves evidence of a conjunct.
@@ -247,6 +250,9 @@ impl Evaluator {
         if base.is_empty() {
             return;
         }
+        if !self.spend(self.node(node).arcs.len() * base.len()) {
+            return;
+        }
         for index in 0..self.node(node).arcs.len() {
             let (label, arc) = self.node(node).arcs[index];
             if !label.is_regular() {
@@ -333,12 +339,25 @@ impl Evaluator {
 
     /// Whether evidence for `child` counts for `group` at `node`.
     fn contains(&self, node: NodeId, group: u32, child: u32) -> bool {
+        let mut cursor = child;
+        while cursor != 0 {
+            if cursor == group {
+                return true;
+            }
+            cursor = self.containments[cursor as usize];
+        }
+        if !self.replaced {
+            return child == group;
+        }
         let mut redirects: SmallVec<[(u32, u32); 8]> = SmallVec::new();
         let mut cursor = node;
         while !cursor.is_none() {
             let slot = self.node(cursor);
             redirects.extend(slot.close.replacements.iter().copied());
             cursor = slot.parent;
+        }
+        if redirects.is_empty() {
+            return child == group;
         }
         self.contains_in(&redirects, group, child, child, 0)
     }
@@ -456,6 +475,9 @@ impl Evaluator {
     /// Drops groups that a bare `_` or a validator opens, and marks those lifted by `...` above.
     fn filter_top(&mut self, node: NodeId, sets: &mut Requirements) {
         let evidence = self.node(node).close.evidence.clone();
+        if !self.spend(sets.len() * evidence.len()) {
+            return;
+        }
         let parent = self.node(node).parent;
         let mut kept = Requirements::with_capacity(sets.len());
         for mut set in sets.drain(..) {

@@ -110,10 +110,12 @@ impl Evaluator {
         let current = std::mem::replace(&mut self.current, node);
         let mut disjunctions = Vec::with_capacity(pending.len());
         for disjunction in pending {
-            let Source::Expr(expr) = disjunction.source else {
-                break;
+            let terms = match disjunction.source {
+                Source::Expr(expr) => self.scalar_terms(expr, disjunction.env, 0),
+                Source::Or(list) => self.listed_terms(list),
+                _ => None,
             };
-            match self.scalar_terms(expr, disjunction.env, 0) {
+            match terms {
                 Some(terms) => disjunctions.push(terms),
                 None => break,
             }
@@ -220,6 +222,24 @@ impl Evaluator {
             }
             _ => None,
         }
+    }
+
+    /// The alternatives of a call of `or`, if all are scalars.
+    fn listed_terms(&mut self, list: u32) -> Option<Vec<Term>> {
+        let nodes = self.alternatives.get(list as usize)?.clone();
+        let mut all = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            self.settle(node, false);
+            let node = self.deref(node);
+            if self.node(node).status < Status::Settled {
+                return None;
+            }
+            if !matches!(self.node(node).base, Base::Scalar) {
+                return None;
+            }
+            all.push((self.node_constraints(node)?, Mode::Maybe));
+        }
+        Some(all)
     }
 
     fn node_constraints(&self, node: NodeId) -> Option<Vec<Constraint>> {
