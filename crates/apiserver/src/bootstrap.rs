@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::future::try_join_all;
 use serde_json::{Value, json};
 
 use crate::access::bootstrap_objects;
@@ -31,13 +32,18 @@ pub(crate) async fn prepare(cluster: &Arc<Cluster>) -> Result<(), ApiError> {
             "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
         },
     });
-    for object in namespaces.chain(bootstrap_objects()).chain([service]) {
-        create_if_absent(cluster, object).await?;
-    }
+    // Each step at once, so that its writes share a commit.
+    try_join_all(namespaces.map(|object| create_if_absent(cluster, object))).await?;
+    let others = bootstrap_objects().into_iter().chain([service]);
+    try_join_all(others.map(|object| create_if_absent(cluster, object))).await?;
     Ok(())
 }
 
-async fn create_if_absent(cluster: &Arc<Cluster>, mut object: Value) -> Result<(), ApiError> {
+/// Creates an object; one that is there already stays as it is.
+pub(crate) async fn create_if_absent(
+    cluster: &Arc<Cluster>,
+    mut object: Value,
+) -> Result<(), ApiError> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let resources = cluster.resources();
     let resource = resources

@@ -8,6 +8,7 @@ use bellwether_store::Store;
 use bytes::Bytes;
 use http::{Request, Response, StatusCode, header};
 use parking_lot::RwLock;
+use serde_json::Value;
 
 use crate::access::{Attributes, Identity};
 use crate::answer::{Answer, Body, Reply, Writer, failure};
@@ -94,6 +95,12 @@ impl ApiServer {
             .insert(name.to_owned(), cluster.clone());
         tokio::spawn(housekeeping::keep_house(cluster.clone()));
         Ok(cluster)
+    }
+
+    /// Makes sure that a cluster has an object; one of that name stays as it is.
+    pub async fn ensure(&self, cluster: &str, object: Value) -> Result<(), ApiError> {
+        let cluster = self.cluster(cluster).ok_or_else(ApiError::no_such_path)?;
+        bootstrap::create_if_absent(&cluster, object).await
     }
 
     /// The cluster of that name.

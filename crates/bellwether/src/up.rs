@@ -2,11 +2,19 @@
 
 use std::time::Instant;
 
-use bellwether_apiserver::HUB;
+use bellwether_api::Kind as _;
+use bellwether_api::cluster::ManagedCluster;
+use bellwether_apiserver::{ApiError, HUB};
 use clap::Args;
+use futures::future::try_join_all;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use serde_json::{Value, json};
 
 use crate::apiserver::{Running, ServerArgs};
 use crate::cli::say;
+
+/// How many members are set up at a time: enough that their writes share commits.
+const MEMBERS_AT_ONCE: usize = 32;
 
 /// Run a hub and member clusters in one process, in the foreground.
 ///
@@ -33,16 +41,49 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
     let running = Running::start(&arguments.server).await?;
     running.server.add_cluster(HUB).await?;
     say(&format!("hub ready at {}", running.address));
-    for number in 1..=arguments.clusters {
-        let name = format!("cluster{number}");
-        running.server.add_cluster(&name).await?;
+    let server = &running.server;
+    let definitions = bellwether_api::definitions();
+    try_join_all(
+        definitions
+            .into_iter()
+            .map(|definition| server.ensure(HUB, definition)),
+    )
+    .await?;
+    let mut members = stream::iter(1..=arguments.clusters)
+        .map(|number| async move {
+            let name = format!("cluster{number}");
+            server.add_cluster(&name).await?;
+            server.ensure(HUB, managed_cluster(&name, number)).await?;
+            Ok::<_, ApiError>(name)
+        })
+        .buffered(MEMBERS_AT_ONCE);
+    while let Some(name) = members.try_next().await? {
         say(&format!("{name} ready"));
     }
+    drop(members);
     let path = running.publish()?;
     say(&format!(
-        "\nEverything is up after {} ms. Next:\n  export KUBECONFIG={}\n  kubectl get namespaces\n  kubectl --context cluster1 create configmap hello --from-literal=from=bellwether",
+        "\nEverything is up after {} ms. Next:\n  export KUBECONFIG={}\n  kubectl get managedclusters --show-labels\n  kubectl --context cluster1 create configmap hello --from-literal=from=bellwether",
         started.elapsed().as_millis(),
         path.display()
     ));
     running.until_stopped().await
+}
+
+/// A member as the hub knows it, with labels that give examples something to select.
+fn managed_cluster(name: &str, number: usize) -> Value {
+    const REGIONS: [&str; 3] = ["emea", "amer", "apac"];
+    const ENVIRONMENTS: [&str; 3] = ["dev", "staging", "prod"];
+    let index = number.saturating_sub(1);
+    let kind = ManagedCluster::NAMES;
+    json!({
+        "apiVersion": format!("{}/{}", kind.group, kind.version),
+        "kind": kind.kind,
+        "metadata": {"name": name, "labels": {
+            "region": REGIONS[index % REGIONS.len()],
+            // Shifted with each round, so that nine members have all combinations.
+            "environment": ENVIRONMENTS[(index + index / REGIONS.len()) % ENVIRONMENTS.len()],
+        }},
+        "spec": {"hubAcceptsClient": true},
+    })
 }

@@ -116,5 +116,9 @@ fn our_own_definitions_can_be_applied() {
             .shell("kubectl explain manifestwork.spec")
             .contains("workload")
     );
-    assert_eq!(fleet.shell("kubectl get managedclusters -o name"), "");
+    let members = fleet.shell("kubectl get managedclusters -l region=emea -o name");
+    assert_eq!(
+        members.trim(),
+        "managedcluster.cluster.open-cluster-management.io/cluster1"
+    );
 }
