@@ -32,6 +32,7 @@ mod syntax;
 mod task;
 mod validate;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -65,7 +66,7 @@ pub struct Budget {
 impl Default for Budget {
     fn default() -> Self {
         Self {
-            steps: 5_000_000,
+            steps: 2_000_000,
             nodes: 1_000_000,
             depth: 2_000,
             output: 16 << 20,
@@ -134,6 +135,8 @@ pub(crate) struct Evaluator {
     pub(crate) counters: Counters,
     /// Parents of close identifiers; see [`close`].
     containments: Vec<u32>,
+    /// Work done for closedness, counted apart because it is done by reading only.
+    close_cost: Cell<u64>,
     /// Whether any close identifier has a second parent.
     replaced: bool,
     lets: HashMap<(EnvId, LetId), NodeId>,
@@ -182,6 +185,7 @@ impl Evaluator {
             budget,
             counters: Counters::default(),
             containments: vec![0],
+            close_cost: Cell::new(0),
             replaced: false,
             lets: HashMap::new(),
             packages: HashMap::new(),

@@ -16,7 +16,7 @@ pub mod number;
 pub mod parser;
 pub mod patch;
 pub mod probe;
-pub mod score;
 pub mod regex;
+pub mod score;
 pub mod token;
 pub mod value;

@@ -282,7 +282,7 @@ impl Evaluator {
                 for (index, item) in items.into_iter().enumerate() {
                     let label = Label::index(index);
                     let arc = self.new_node(node, label);
-                    self.node_mut(node).arcs.push((label, arc));
+                    self.node_mut(node).push_arc(label, arc);
                     self.fill_opaque(arc, item, info.keyed(index as u64));
                 }
                 self.node_mut(node).list = Some(super::node::ListShape {
@@ -304,7 +304,7 @@ impl Evaluator {
                 for (label, value) in fields.iter() {
                     let label = self.labels.string(label);
                     let arc = self.new_node(node, label);
-                    self.node_mut(node).arcs.push((label, arc));
+                    self.node_mut(node).push_arc(label, arc);
                     self.fill_opaque(arc, value.clone(), info);
                 }
                 self.keep_list(node);

@@ -250,6 +250,9 @@ impl Evaluator {
         if base.is_empty() {
             return;
         }
+        if self.close_cost.get() > self.budget.steps {
+            self.exhaust("steps");
+        }
         if !self.spend(self.node(node).arcs.len() * base.len()) {
             return;
         }
@@ -339,6 +342,10 @@ impl Evaluator {
 
     /// Whether evidence for `child` counts for `group` at `node`.
     fn contains(&self, node: NodeId, group: u32, child: u32) -> bool {
+        if self.close_cost.get() > self.budget.steps {
+            // Answer anything: the caller reports that the budget is used up.
+            return true;
+        }
         let mut cursor = child;
         while cursor != 0 {
             if cursor == group {
@@ -351,47 +358,37 @@ impl Evaluator {
         }
         let mut redirects: SmallVec<[(u32, u32); 8]> = SmallVec::new();
         let mut cursor = node;
+        let mut levels = 0;
         while !cursor.is_none() {
             let slot = self.node(cursor);
             redirects.extend(slot.close.replacements.iter().copied());
             cursor = slot.parent;
+            levels += 1;
         }
-        if redirects.is_empty() {
-            return child == group;
-        }
-        self.contains_in(&redirects, group, child, child, 0)
-    }
-
-    fn contains_in(
-        &self,
-        redirects: &[(u32, u32)],
-        group: u32,
-        child: u32,
-        start: u32,
-        depth: u32,
-    ) -> bool {
-        if depth > 64 {
-            return false;
-        }
-        let mut cursor = child;
-        while cursor != 0 {
+        self.close_cost.set(self.close_cost.get() + levels / 4);
+        // Groups reachable from the child through its parents and the replacements.
+        let mut reached: SmallVec<[u32; 16]> = SmallVec::new();
+        reached.push(child);
+        let mut next = 0;
+        while let Some(cursor) = reached.get(next).copied() {
+            next += 1;
+            let cost = 1 + redirects.len() as u64 / 8 + reached.len() as u64 / 8;
+            self.close_cost.set(self.close_cost.get() + cost);
             if cursor == group {
                 return true;
             }
-            for (from, to) in redirects {
-                if *to == cursor
-                    && *from != child
-                    && self.contains_in(redirects, group, *from, start, depth + 1)
-                {
-                    return true;
+            let parent = self.containments[cursor as usize];
+            let others = redirects
+                .iter()
+                .filter(|(_, to)| *to == cursor)
+                .map(|(from, _)| *from);
+            for found in others.chain([parent]) {
+                if found != 0 && !reached.contains(&found) {
+                    reached.push(found);
                 }
             }
-            cursor = self.containments[cursor as usize];
-            if cursor == start {
-                return false;
-            }
         }
-        child == group
+        false
     }
 
     fn parent_ellipsis(&self, node: NodeId, group: u32, evidence_of: NodeId) -> u32 {

@@ -413,7 +413,7 @@ impl Evaluator {
         } else {
             let arc = self.new_node(node, label);
             self.node_mut(arc).arc = kind;
-            self.node_mut(node).arcs.push((label, arc));
+            self.node_mut(node).push_arc(label, arc);
             (arc, true)
         };
         let slot = self.node_mut(arc);

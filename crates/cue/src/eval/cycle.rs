@@ -241,7 +241,7 @@ impl Evaluator {
         let error = self.error_at(Code::StructuralCycle, pos, "structural cycle");
         self.current = saved;
         self.add_error(node, error);
-        self.node_mut(node).arcs.clear();
+        self.node_mut(node).clear_arcs();
     }
 
     /// A place in the source that stands for the node.

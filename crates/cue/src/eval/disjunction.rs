@@ -5,7 +5,7 @@
 //! the original and the alternative chosen; conjuncts carry an identity, so that a
 //! disjunction nested anywhere in them finds its choice again.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::equal::scalars_equal;
 use super::node::{Disjunction, Pending};
@@ -382,7 +382,7 @@ impl Evaluator {
         let defaults = ordered.len();
         ordered.extend(rest);
         let values = ordered.into_iter().map(|(node, _)| node).collect();
-        self.node_mut(node).base = Base::Disjunction(Rc::new(Disjunction { values, defaults }));
+        self.node_mut(node).base = Base::Disjunction(Arc::new(Disjunction { values, defaults }));
         self.progress += 1;
     }
 
@@ -486,7 +486,10 @@ impl Evaluator {
             let mut chosen = choices.to_vec();
             chosen.push((pending.info.key, choice));
             let mut marks = modes.to_vec();
-            marks.push(Passed { key: pending.info.key, mode });
+            marks.push(Passed {
+                key: pending.info.key,
+                mode,
+            });
             let outcome =
                 self.deeper(|this| this.try_alternative(owner, &chosen, &marks, leaves, errors));
             if let Err(error) = outcome {
@@ -562,19 +565,33 @@ impl Evaluator {
     /// Works out which of the surviving alternatives are defaults, and merges equal ones.
     fn combine_leaves(&mut self, leaves: Vec<Leaf>, order: &[u64]) -> Vec<(NodeId, Mode)> {
         let mut modes: Vec<Mode> = vec![Mode::Maybe; leaves.len()];
-        let depth = leaves.iter().map(|leaf| leaf.modes.len()).max().unwrap_or(0);
+        let depth = leaves
+            .iter()
+            .map(|leaf| leaf.modes.len())
+            .max()
+            .unwrap_or(0);
         for level in 0..depth {
             let at = |leaf: &Leaf| mode_at(&leaves, leaf, level, order);
             let left_drops = !modes.contains(&Mode::Default);
             let right_drops = !leaves.iter().any(|leaf| at(leaf) == Mode::Default);
             let is_nested = |leaf: &Leaf| {
-                leaf.modes.get(level).is_some_and(|passed| !order.contains(&passed.key))
+                leaf.modes
+                    .get(level)
+                    .is_some_and(|passed| !order.contains(&passed.key))
                     && at(leaf) != Mode::Maybe
             };
             let nested = leaves.iter().any(is_nested);
             for (mode, leaf) in modes.iter_mut().zip(&leaves) {
-                let left = if left_drops && !nested { Mode::Maybe } else { *mode };
-                let right = if right_drops && !nested { Mode::Maybe } else { at(leaf) };
+                let left = if left_drops && !nested {
+                    Mode::Maybe
+                } else {
+                    *mode
+                };
+                let right = if right_drops && !nested {
+                    Mode::Maybe
+                } else {
+                    at(leaf)
+                };
                 *mode = left.max(right);
                 if nested && *mode == Mode::Maybe {
                     *mode = Mode::Not;
@@ -615,7 +632,9 @@ fn combine_modes(survivors: Vec<(Scalar, Mode, Mode)>) -> Vec<(Scalar, Mode)> {
 /// The mark of a leaf at one level of its path. A disjunction nested in an alternative counts for
 /// the one it stands in, and has no marks left once all its defaults are gone.
 fn mode_at(leaves: &[Leaf], leaf: &Leaf, level: usize, order: &[u64]) -> Mode {
-    let Some(passed) = leaf.modes.get(level) else { return Mode::Maybe };
+    let Some(passed) = leaf.modes.get(level) else {
+        return Mode::Maybe;
+    };
     if order.contains(&passed.key) {
         return passed.mode;
     }

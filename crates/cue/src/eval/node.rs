@@ -1,6 +1,7 @@
 //! Nodes of the value tree and the conjuncts they are made of.
 
-use std::rc::Rc;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -10,6 +11,9 @@ use super::task::Task;
 use super::{EnvId, close};
 use crate::ir::{ArcKind, Callee, ExprId, MetaId, StructId};
 use crate::label::Label;
+
+/// With more fields than this a map is kept; below it a scan is faster.
+const INDEX_ABOVE: usize = 24;
 
 /// Index of a node in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -132,7 +136,7 @@ pub(crate) enum Base {
     Scalar,
     Struct,
     List,
-    Disjunction(Rc<Disjunction>),
+    Disjunction(Arc<Disjunction>),
     Error(ErrId),
 }
 
@@ -201,6 +205,8 @@ pub(crate) struct Node {
     pub(crate) conjuncts: SmallVec<[Conjunct; 1]>,
     pub(crate) metas: SmallVec<[MetaId; 2]>,
     pub(crate) arcs: Vec<(Label, NodeId)>,
+    /// Where to find a field among many.
+    pub(crate) index: Option<Box<HashMap<Label, NodeId>>>,
     /// Struct literals in the order they were added, for the order of fields.
     pub(crate) literals: SmallVec<[StructId; 2]>,
     pub(crate) base: Base,
@@ -266,6 +272,7 @@ impl Node {
             conjuncts: SmallVec::new(),
             metas: SmallVec::new(),
             arcs: Vec::new(),
+            index: None,
             literals: SmallVec::new(),
             base: Base::Unset,
             scalar: Scalar::default(),
@@ -319,9 +326,35 @@ impl Node {
     }
 
     pub(crate) fn find(&self, label: Label) -> Option<NodeId> {
+        if let Some(position) = label.as_index() {
+            match self.arcs.get(position) {
+                Some((known, node)) if *known == label => return Some(*node),
+                None if self.arcs.last().is_none_or(|(last, _)| last.is_index()) => return None,
+                _ => {}
+            }
+        }
+        if let Some(index) = &self.index {
+            return index.get(&label).copied();
+        }
         self.arcs
             .iter()
             .find(|(known, _)| *known == label)
             .map(|(_, node)| *node)
+    }
+
+    /// Adds a field that is not there yet.
+    pub(crate) fn push_arc(&mut self, label: Label, node: NodeId) {
+        self.arcs.push((label, node));
+        if let Some(index) = &mut self.index {
+            index.insert(label, node);
+        } else if self.arcs.len() > INDEX_ABOVE {
+            self.index = Some(Box::new(self.arcs.iter().copied().collect()));
+        }
+    }
+
+    /// Removes all fields.
+    pub(crate) fn clear_arcs(&mut self) {
+        self.arcs.clear();
+        self.index = None;
     }
 }
