@@ -233,7 +233,9 @@ fn validate_metadata(
     if !errors.is_empty() {
         meta::validate_update(metadata, before, &PATH, errors);
     }
-    meta::validate_known_finalizers(metadata, &PATH, errors);
+    if rules.known_finalizers {
+        meta::validate_known_finalizers(metadata, &PATH, errors);
+    }
     if resource.revalidates && !errors.is_empty() {
         meta::validate(metadata, rules, &PATH, errors);
     }
