@@ -206,6 +206,7 @@ pub(crate) struct Node {
     pub(crate) metas: SmallVec<[MetaId; 2]>,
     pub(crate) arcs: Vec<(Label, NodeId)>,
     /// Where to find a field among many.
+    #[expect(clippy::box_collection, reason = "rarely there; keeps the node small")]
     pub(crate) index: Option<Box<HashMap<Label, NodeId>>>,
     /// Struct literals in the order they were added, for the order of fields.
     pub(crate) literals: SmallVec<[StructId; 2]>,

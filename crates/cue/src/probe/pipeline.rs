@@ -129,7 +129,7 @@ fn assemble(record: &Value, budget: Budget) -> Result<Fields, Failure> {
     Ok(vec![
         field("status", Value::string("ok")),
         field("output", base.export()?),
-        field("outputs", Value::structure(outputs)),
+        field("outputs", Value::structure(last_of_each(outputs))),
         field("outputs_order", order),
     ])
 }
@@ -159,6 +159,18 @@ fn render(
     } else {
         Err(first_problem(stage, &problems))
     }
+}
+
+/// Two traits may give an object the same name; the later one's counts.
+fn last_of_each(objects: Fields) -> Fields {
+    let mut kept: Fields = Vec::with_capacity(objects.len());
+    for (name, object) in objects {
+        match kept.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, earlier)) => *earlier = object,
+            None => kept.push((name, object)),
+        }
+    }
+    kept
 }
 
 fn collect_outputs(
@@ -197,7 +209,7 @@ fn trait_context(
         for (name, object) in auxiliaries.iter_mut() {
             outputs.push((name.clone(), export(object)?));
         }
-        fields.push(field("outputs", Value::structure(outputs)));
+        fields.push(field("outputs", Value::structure(last_of_each(outputs))));
     }
     Ok(Value::structure(fields))
 }
