@@ -108,7 +108,7 @@ impl<'text> Scanner<'text> {
         Ok(character)
     }
 
-    /// `\uXXXX` after the `u`; a high surrogate takes the following low one with it, and whatever
+    /// The four digits after `\u`; a high surrogate takes the following low one with it, and whatever
     /// is left alone becomes U+FFFD.
     fn unicode_escape(&mut self) -> Result<char, JsonError> {
         let unit = self.hex4()?;

@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
         Ok(simple)
     }
 
-    /// `uXXXX`, or two of them for a surrogate pair; a lone surrogate becomes the replacement
+    /// `u` and four digits, or two of them for a surrogate pair; a lone surrogate becomes the replacement
     /// character.
     fn unicode_escape(&mut self) -> Result<char, String> {
         let first = self.hexadecimal()?;
