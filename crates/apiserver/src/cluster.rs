@@ -6,10 +6,10 @@ use bellwether_store::Keyspace;
 use parking_lot::RwLock;
 
 use crate::access::Authorizer;
-use crate::clock::Clock;
 use crate::custom::DefinitionCache;
 use crate::object::StoredObject;
 use crate::resources::Resources;
+use bellwether_runtime::Clock;
 
 /// A cluster in the store. An idle one costs a few kilobytes: schemas and tables are shared.
 pub struct Cluster {

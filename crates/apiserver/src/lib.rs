@@ -14,7 +14,7 @@ mod authenticate;
 mod body;
 mod bootstrap;
 mod client;
-mod clock;
+
 mod cluster;
 mod context;
 mod custom;
@@ -45,8 +45,8 @@ mod watching;
 pub use access::Identity;
 pub use answer::Body;
 pub use authenticate::Caller;
+pub use bellwether_runtime::Clock;
 pub use client::ClusterService;
-pub use clock::Clock;
 pub use cluster::Cluster;
 pub use listen::{TlsError, serve, tls_config};
 pub use object::StoredObject;

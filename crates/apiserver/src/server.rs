@@ -14,7 +14,6 @@ use crate::access::{Attributes, Identity};
 use crate::answer::{Answer, Body, Reply, Writer, failure};
 use crate::authenticate::{Caller, authenticate};
 use crate::body::RequestBody;
-use crate::clock::Clock;
 use crate::cluster::Cluster;
 use crate::context::RequestContext;
 use crate::custom::DefinitionCache;
@@ -26,6 +25,7 @@ use crate::request::{ResourcePath, Target, Verb};
 use crate::status::{ApiError, Subject};
 use crate::table::IncludeObject;
 use crate::{bootstrap, endpoint, handler, housekeeping};
+use bellwether_runtime::Clock;
 
 /// The cluster that is also served at the root path.
 pub const HUB: &str = "hub";

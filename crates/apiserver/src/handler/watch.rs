@@ -250,7 +250,7 @@ impl Change {
 struct Encoder {
     resource: Arc<Resource>,
     writer: Writer,
-    clock: crate::clock::Clock,
+    clock: bellwether_runtime::Clock,
 }
 
 impl Encoder {

@@ -1,0 +1,213 @@
+//! The objects of one kind, kept in memory and true by a watch.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug};
+use std::sync::Arc;
+
+use futures::{StreamExt as _, TryStreamExt as _};
+use kube::runtime::watcher::{self, Event};
+use kube::runtime::{WatchStreamExt as _, watcher as watch_events};
+use kube::{Api, Resource};
+use parking_lot::RwLock;
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::key::ObjectKey;
+
+/// The objects of one kind as last seen. Cheap to clone; the watch ends with the last clone.
+///
+/// It lags behind the server by milliseconds: who writes what they decided by it says which
+/// `resourceVersion` they saw.
+pub struct Cache<K> {
+    objects: Arc<RwLock<BTreeMap<ObjectKey, Arc<K>>>>,
+    complete: watch::Receiver<bool>,
+    _watch: Arc<EndOnDrop>,
+}
+
+/// Something that happened to an object, as a cache tells it after it has happened in the cache.
+#[derive(Debug)]
+pub struct Change<'a, K> {
+    /// Whose change it is.
+    pub key: &'a ObjectKey,
+    /// The object before; nothing if it is new.
+    pub old: Option<&'a Arc<K>>,
+    /// The object now; nothing if it is gone.
+    pub new: Option<&'a Arc<K>>,
+}
+
+struct EndOnDrop(AbortHandle);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl<K> Cache<K>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    /// Begins to watch, and tells every change in the order in which it happened.
+    ///
+    /// A watch that breaks is taken up again for as long as it takes; what happened meanwhile is
+    /// told then. Must be called within a tokio runtime.
+    pub fn start(
+        api: Api<K>,
+        config: watcher::Config,
+        on_change: impl Fn(Change<'_, K>) + Send + 'static,
+    ) -> Self {
+        let objects = Arc::new(RwLock::new(BTreeMap::new()));
+        let (completed, complete) = watch::channel(false);
+        let mut follower = Follower {
+            objects: Arc::clone(&objects),
+            listing: BTreeMap::new(),
+            completed,
+            on_change,
+        };
+        let task = tokio::spawn(async move {
+            let what = api.resource_url().to_owned();
+            let mut events = watch_events(api, config)
+                .default_backoff()
+                .inspect_err(|error| tracing::debug!(%error, what, "watch interrupted"))
+                .boxed();
+            while let Some(event) = events.next().await {
+                if let Ok(event) = event {
+                    follower.follow(event);
+                }
+            }
+        });
+        Self {
+            objects,
+            complete,
+            _watch: Arc::new(EndOnDrop(task.abort_handle())),
+        }
+    }
+}
+
+impl<K> Cache<K> {
+    /// Waits until everything that there was at the beginning has been seen.
+    pub async fn ready(&self) {
+        // An error means that the watch has been ended, and that nobody needs the answer.
+        let _ = self.complete.clone().wait_for(|complete| *complete).await;
+    }
+
+    /// Whether everything that there was at the beginning has been seen.
+    pub fn is_ready(&self) -> bool {
+        *self.complete.borrow()
+    }
+
+    /// The object of that name.
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
+        self.objects.read().get(key).cloned()
+    }
+
+    /// All objects, in the order of their keys.
+    pub fn list(&self) -> Vec<Arc<K>> {
+        self.objects.read().values().cloned().collect()
+    }
+
+    /// The objects of one namespace, in the order of their names.
+    pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
+        let objects = self.objects.read();
+        objects
+            .range(ObjectKey::new(namespace, "")..)
+            .take_while(|(key, _)| &*key.namespace == namespace)
+            .map(|(_, object)| Arc::clone(object))
+            .collect()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.objects.read().len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.objects.read().is_empty()
+    }
+}
+
+impl<K> Clone for Cache<K> {
+    fn clone(&self) -> Self {
+        Self {
+            objects: Arc::clone(&self.objects),
+            complete: self.complete.clone(),
+            _watch: Arc::clone(&self._watch),
+        }
+    }
+}
+
+impl<K> Debug for Cache<K> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Cache")
+            .field("objects", &self.len())
+            .field("ready", &self.is_ready())
+            .finish()
+    }
+}
+
+/// Carries the events of a watch over to the cache.
+struct Follower<K, F> {
+    objects: Arc<RwLock<BTreeMap<ObjectKey, Arc<K>>>>,
+    /// What has been seen of a list that is being read.
+    listing: BTreeMap<ObjectKey, Arc<K>>,
+    completed: watch::Sender<bool>,
+    on_change: F,
+}
+
+impl<K: Resource, F: Fn(Change<'_, K>)> Follower<K, F> {
+    fn follow(&mut self, event: Event<K>) {
+        match event {
+            Event::Init => self.listing.clear(),
+            Event::InitApply(object) => {
+                self.listing
+                    .insert(ObjectKey::of(&object), Arc::new(object));
+            }
+            Event::InitDone => self.replace_all(),
+            Event::Apply(object) => self.put(ObjectKey::of(&object), Arc::new(object)),
+            Event::Delete(object) => self.remove(&ObjectKey::of(&object)),
+        }
+    }
+
+    fn put(&self, key: ObjectKey, new: Arc<K>) {
+        let old = self.objects.write().insert(key.clone(), Arc::clone(&new));
+        self.tell(&key, old.as_ref(), Some(&new));
+    }
+
+    fn remove(&self, key: &ObjectKey) {
+        let old = self.objects.write().remove(key);
+        if old.is_some() {
+            self.tell(key, old.as_ref(), None);
+        }
+    }
+
+    /// A list is complete: everything else is gone.
+    fn replace_all(&mut self) {
+        let new = std::mem::take(&mut self.listing);
+        let old = std::mem::replace(&mut *self.objects.write(), new.clone());
+        self.completed.send_replace(true);
+        for (key, gone) in old.iter().filter(|(key, _)| !new.contains_key(*key)) {
+            self.tell(key, Some(gone), None);
+        }
+        for (key, object) in &new {
+            let before = old.get(key);
+            if before.is_none_or(|before| !is_same(before.as_ref(), object.as_ref())) {
+                self.tell(key, before, Some(object));
+            }
+        }
+    }
+
+    fn tell(&self, key: &ObjectKey, old: Option<&Arc<K>>, new: Option<&Arc<K>>) {
+        (self.on_change)(Change { key, old, new });
+    }
+}
+
+/// Whether both are one state of one object.
+fn is_same<K: Resource>(one: &K, other: &K) -> bool {
+    let (one, other) = (one.meta(), other.meta());
+    one.uid == other.uid
+        && one.resource_version.is_some()
+        && one.resource_version == other.resource_version
+}

@@ -1,0 +1,47 @@
+//! The loop of a controller.
+
+use std::fmt::{Debug, Display};
+use std::sync::Arc;
+
+use futures::future::join_all;
+use jiff::Timestamp;
+
+use crate::queue::Queue;
+
+/// When to look at a key again, if nothing changes before.
+pub type Next = Option<Timestamp>;
+
+/// Looks at one key: observes, decides, and does what has been decided.
+pub trait Reconcile: Send + Sync + 'static {
+    /// What is looked at.
+    type Key: Clone + Ord + Debug + Send + Sync + 'static;
+    /// Why it could not be done.
+    type Error: Display + Send;
+
+    /// Brings what the key stands for in order. It is called again after an error, and must be
+    /// ready to be cut off anywhere: what it was about to do is found out anew.
+    fn reconcile(&self, key: &Self::Key) -> impl Future<Output = Result<Next, Self::Error>> + Send;
+}
+
+/// Looks at the keys of a queue, so many at a time, for ever.
+pub async fn run<R: Reconcile>(queue: Queue<R::Key>, reconciler: Arc<R>, workers: usize) {
+    join_all((0..workers.max(1)).map(|_| work(&queue, reconciler.as_ref()))).await;
+}
+
+async fn work<R: Reconcile>(queue: &Queue<R::Key>, reconciler: &R) {
+    loop {
+        let key = queue.next().await;
+        match reconciler.reconcile(&key).await {
+            Ok(next) => {
+                if let Some(time) = next {
+                    queue.add_at(key.clone(), time);
+                }
+                queue.done(&key);
+            }
+            Err(error) => {
+                let wait = queue.failed(&key);
+                tracing::debug!(?key, %error, ?wait, "will be tried again");
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Keys that have to be looked at: each once, some of them later.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+
+/// After the first failure; doubled with each further one.
+const FIRST_RETRY: Duration = Duration::from_millis(20);
+/// However often it fails.
+const LAST_RETRY: Duration = Duration::from_mins(1);
+
+/// Keys that have to be looked at. Cheap to clone; all clones are the same queue.
+///
+/// A key that is added several times before it is taken is taken once. While one is being looked
+/// at nobody else gets it; if it is added meanwhile, it comes again afterwards.
+pub struct Queue<K> {
+    shared: Arc<Shared<K>>,
+}
+
+struct Shared<K> {
+    clock: Clock,
+    state: Mutex<State<K>>,
+    changed: Notify,
+}
+
+struct State<K> {
+    due: VecDeque<K>,
+    /// What is in `due`.
+    waiting: BTreeSet<K>,
+    /// What is being looked at, and whether it is to come again.
+    taken: BTreeMap<K, bool>,
+    later: BTreeSet<(Timestamp, K)>,
+    /// The time at which a key is in `later`: it is there once.
+    times: BTreeMap<K, Timestamp>,
+    failures: BTreeMap<K, u32>,
+}
+
+impl<K: Clone + Ord> Queue<K> {
+    /// An empty queue.
+    pub fn new(clock: Clock) -> Self {
+        let state = State {
+            due: VecDeque::new(),
+            waiting: BTreeSet::new(),
+            taken: BTreeMap::new(),
+            later: BTreeSet::new(),
+            times: BTreeMap::new(),
+            failures: BTreeMap::new(),
+        };
+        Self {
+            shared: Arc::new(Shared {
+                clock,
+                state: Mutex::new(state),
+                changed: Notify::new(),
+            }),
+        }
+    }
+
+    /// Has a key looked at as soon as possible.
+    pub fn add(&self, key: K) {
+        self.shared.state.lock().add(key);
+        self.shared.changed.notify_one();
+    }
+
+    /// Has a key looked at at that time, or earlier if that is asked for too.
+    pub fn add_at(&self, key: K, time: Timestamp) {
+        self.shared.state.lock().add_at(key, time);
+        self.shared.changed.notify_one();
+    }
+
+    /// The next key. To be followed by [`done`](Self::done) or [`failed`](Self::failed).
+    pub async fn next(&self) -> K {
+        loop {
+            let changed = self.shared.changed.notified();
+            let wake = {
+                let mut state = self.shared.state.lock();
+                state.make_due(self.shared.clock.now());
+                if let Some(key) = state.take() {
+                    if !state.due.is_empty() {
+                        self.shared.changed.notify_one();
+                    }
+                    return key;
+                }
+                state.later.first().map(|(time, _)| *time)
+            };
+            match wake {
+                None => changed.await,
+                Some(time) => tokio::select! {
+                    () = changed => {}
+                    () = self.shared.clock.until(time) => {}
+                },
+            }
+        }
+    }
+
+    /// A key has been looked at, and all is well.
+    pub fn done(&self, key: &K) {
+        let mut state = self.shared.state.lock();
+        state.failures.remove(key);
+        state.release(key);
+        drop(state);
+        self.shared.changed.notify_one();
+    }
+
+    /// A key has been looked at in vain: it comes again after a while, which is returned.
+    pub fn failed(&self, key: &K) -> Duration {
+        let now = self.shared.clock.now();
+        let mut state = self.shared.state.lock();
+        let failures = state.failures.entry(key.clone()).or_default();
+        let wait = FIRST_RETRY
+            .saturating_mul(1 << (*failures).min(16))
+            .min(LAST_RETRY);
+        *failures = failures.saturating_add(1);
+        state.add_at(key.clone(), now.checked_add(wait).unwrap_or(Timestamp::MAX));
+        state.release(key);
+        drop(state);
+        self.shared.changed.notify_one();
+        wait
+    }
+
+    /// Whether there is nothing to do now; there may be something later.
+    pub fn is_idle(&self) -> bool {
+        let state = self.shared.state.lock();
+        state.due.is_empty() && state.taken.is_empty()
+    }
+}
+
+impl<K: Clone + Ord> State<K> {
+    fn add(&mut self, key: K) {
+        self.forget_time(&key);
+        if let Some(again) = self.taken.get_mut(&key) {
+            *again = true;
+        } else if self.waiting.insert(key.clone()) {
+            self.due.push_back(key);
+        }
+    }
+
+    fn add_at(&mut self, key: K, time: Timestamp) {
+        if self.waiting.contains(&key) || self.times.get(&key).is_some_and(|known| *known <= time) {
+            return;
+        }
+        self.forget_time(&key);
+        self.times.insert(key.clone(), time);
+        self.later.insert((time, key));
+    }
+
+    fn forget_time(&mut self, key: &K) {
+        if let Some(time) = self.times.remove(key) {
+            self.later.remove(&(time, key.clone()));
+        }
+    }
+
+    /// Moves what was to come later and whose time has come.
+    fn make_due(&mut self, now: Timestamp) {
+        while self.later.first().is_some_and(|(time, _)| *time <= now) {
+            if let Some((_, key)) = self.later.pop_first() {
+                self.times.remove(&key);
+                self.add(key);
+            }
+        }
+    }
+
+    fn take(&mut self) -> Option<K> {
+        let key = self.due.pop_front()?;
+        self.waiting.remove(&key);
+        self.taken.insert(key.clone(), false);
+        Some(key)
+    }
+
+    fn release(&mut self, key: &K) {
+        if self.taken.remove(key) == Some(true) {
+            self.add(key.clone());
+        }
+    }
+}
+
+impl<K> Clone for Queue<K> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<K> fmt::Debug for Queue<K> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.shared.state.lock();
+        formatter
+            .debug_struct("Queue")
+            .field("due", &state.due.len())
+            .field("later", &state.later.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue() -> (Queue<&'static str>, Clock) {
+        let clock = Clock::of_runtime("2026-01-01T00:00:00Z".parse().unwrap());
+        (Queue::new(clock.clone()), clock)
+    }
+
+    fn in_seconds(clock: &Clock, seconds: u64) -> Timestamp {
+        clock.now() + Duration::from_secs(seconds)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_that_is_added_twice_is_taken_once() {
+        let (queue, _) = queue();
+        for key in ["a", "b", "a"] {
+            queue.add(key);
+        }
+        assert_eq!(queue.next().await, "a");
+        assert_eq!(queue.next().await, "b");
+        queue.done(&"a");
+        queue.done(&"b");
+        assert!(queue.is_idle());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_that_changes_while_it_is_looked_at_comes_again() {
+        let (queue, _) = queue();
+        queue.add("a");
+        assert_eq!(queue.next().await, "a");
+        queue.add("a");
+        queue.add("b");
+        assert_eq!(queue.next().await, "b", "a is taken");
+        queue.done(&"a");
+        assert_eq!(queue.next().await, "a");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_earliest_of_several_times_counts() {
+        let (queue, clock) = queue();
+        let start = clock.now();
+        queue.add_at("a", in_seconds(&clock, 3600));
+        queue.add_at("a", in_seconds(&clock, 60));
+        queue.add_at("a", in_seconds(&clock, 600));
+        assert_eq!(queue.next().await, "a");
+        assert_eq!(clock.now(), start + Duration::from_secs(60));
+        queue.done(&"a");
+        assert!(queue.shared.state.lock().later.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_that_is_due_now_is_not_due_later() {
+        let (queue, clock) = queue();
+        queue.add_at("a", in_seconds(&clock, 60));
+        queue.add("a");
+        assert_eq!(queue.next().await, "a");
+        queue.done(&"a");
+        assert!(queue.shared.state.lock().later.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_wait_longer_and_longer_until_one_succeeds() {
+        let (queue, _) = queue();
+        queue.add("a");
+        let mut waits = Vec::new();
+        for _ in 0..13 {
+            let key = queue.next().await;
+            waits.push(queue.failed(&key).as_millis());
+        }
+        assert_eq!(waits[..4], [20, 40, 80, 160]);
+        assert_eq!(waits[12], 60_000);
+        queue.next().await;
+        queue.done(&"a");
+        queue.add("a");
+        queue.next().await;
+        assert_eq!(queue.failed(&"a"), FIRST_RETRY);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn several_workers_share_what_is_due() {
+        let (queue, _) = queue();
+        let workers: Vec<_> = (0..3)
+            .map(|_| {
+                let queue = queue.clone();
+                tokio::spawn(async move { queue.next().await })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        for key in ["a", "b", "c"] {
+            queue.add(key);
+        }
+        let mut seen = Vec::new();
+        for worker in workers {
+            seen.push(worker.await.unwrap());
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, ["a", "b", "c"]);
+    }
+}

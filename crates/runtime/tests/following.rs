@@ -1,0 +1,93 @@
+//! A controller on an embedded cluster: it sees what happens, and misses nothing.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bellwether_apiserver::{ApiServer, HUB, Identity};
+use bellwether_runtime::{Cache, Clock, Next, ObjectKey, Queue, Reconcile, run};
+use bellwether_store::{Options, Store};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{DeleteParams, PostParams};
+use kube::runtime::watcher;
+use kube::{Api, Client};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+async fn client() -> Client {
+    let clock = Clock::of_runtime("2026-01-01T00:00:00Z".parse().unwrap());
+    let server = ApiServer::new(Store::in_memory(Options::default()), clock);
+    server.add_cluster(HUB).await.unwrap();
+    server.client(HUB, Identity::administrator("test"))
+}
+
+fn config_map(name: &str) -> ConfigMap {
+    serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_has_what_was_there_and_tells_what_comes_and_goes() {
+    let client = client().await;
+    let api: Api<ConfigMap> = Api::namespaced(client, "default");
+    let create = PostParams::default();
+    api.create(&create, &config_map("first")).await.unwrap();
+    let (told, mut seen) = mpsc::unbounded_channel();
+    let cache = Cache::start(api.clone(), watcher::Config::default(), move |change| {
+        let states = (change.old.is_some(), change.new.is_some());
+        told.send((change.key.to_string(), states)).unwrap();
+    });
+    cache.ready().await;
+    assert!(cache.get(&ObjectKey::new("default", "first")).is_some());
+    api.create(&create, &config_map("second")).await.unwrap();
+    api.delete("first", &DeleteParams::default()).await.unwrap();
+    let mut changes = Vec::new();
+    while changes.last() != Some(&("default/first".to_owned(), (true, false))) {
+        let change = seen.recv().await.unwrap();
+        // The namespace has an object of its own.
+        if !change.0.ends_with("kube-root-ca.crt") {
+            changes.push(change);
+        }
+    }
+    assert_eq!(
+        changes[..2],
+        [
+            ("default/first".to_owned(), (false, true)),
+            ("default/second".to_owned(), (false, true)),
+        ]
+    );
+    let names: BTreeSet<_> = cache
+        .in_namespace("default")
+        .iter()
+        .filter_map(|object| object.metadata.name.clone())
+        .collect();
+    assert!(names.contains("second") && !names.contains("first"));
+}
+
+struct Recorder(mpsc::UnboundedSender<ObjectKey>);
+
+impl Reconcile for Recorder {
+    type Key = ObjectKey;
+    type Error = Infallible;
+
+    async fn reconcile(&self, key: &ObjectKey) -> Result<Next, Infallible> {
+        self.0.send(key.clone()).unwrap();
+        Ok(None)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_has_its_key_looked_at() {
+    let api: Api<ConfigMap> = Api::namespaced(client().await, "default");
+    let queue = Queue::new(Clock::system());
+    let adding = queue.clone();
+    let _cache = Cache::start(api.clone(), watcher::Config::default(), move |change| {
+        adding.add(change.key.clone());
+    });
+    let (told, mut seen) = mpsc::unbounded_channel();
+    let controller = tokio::spawn(run(queue, Arc::new(Recorder(told)), 2));
+    api.create(&PostParams::default(), &config_map("wanted"))
+        .await
+        .unwrap();
+    while seen.recv().await.unwrap() != ObjectKey::new("default", "wanted") {}
+    controller.abort();
+}
