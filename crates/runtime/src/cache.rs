@@ -22,7 +22,7 @@ use crate::key::ObjectKey;
 pub struct Cache<K> {
     objects: Arc<RwLock<BTreeMap<ObjectKey, Arc<K>>>>,
     complete: watch::Receiver<bool>,
-    _watch: Arc<EndOnDrop>,
+    watch: Arc<EndOnDrop>,
 }
 
 /// Something that happened to an object, as a cache tells it after it has happened in the cache.
@@ -80,7 +80,7 @@ where
         Self {
             objects,
             complete,
-            _watch: Arc::new(EndOnDrop(task.abort_handle())),
+            watch: Arc::new(EndOnDrop(task.abort_handle())),
         }
     }
 }
@@ -133,7 +133,7 @@ impl<K> Clone for Cache<K> {
         Self {
             objects: Arc::clone(&self.objects),
             complete: self.complete.clone(),
-            _watch: Arc::clone(&self._watch),
+            watch: Arc::clone(&self.watch),
         }
     }
 }
@@ -166,14 +166,14 @@ impl<K: Resource, F: Fn(Change<'_, K>)> Follower<K, F> {
                     .insert(ObjectKey::of(&object), Arc::new(object));
             }
             Event::InitDone => self.replace_all(),
-            Event::Apply(object) => self.put(ObjectKey::of(&object), Arc::new(object)),
+            Event::Apply(object) => self.put(&ObjectKey::of(&object), &Arc::new(object)),
             Event::Delete(object) => self.remove(&ObjectKey::of(&object)),
         }
     }
 
-    fn put(&self, key: ObjectKey, new: Arc<K>) {
-        let old = self.objects.write().insert(key.clone(), Arc::clone(&new));
-        self.tell(&key, old.as_ref(), Some(&new));
+    fn put(&self, key: &ObjectKey, new: &Arc<K>) {
+        let old = self.objects.write().insert(key.clone(), Arc::clone(new));
+        self.tell(key, old.as_ref(), Some(new));
     }
 
     fn remove(&self, key: &ObjectKey) {

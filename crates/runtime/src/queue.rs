@@ -245,7 +245,7 @@ mod tests {
         queue.add_at("a", in_seconds(&clock, 60));
         queue.add_at("a", in_seconds(&clock, 600));
         assert_eq!(queue.next().await, "a");
-        assert_eq!(clock.now(), start + Duration::from_secs(60));
+        assert_eq!(clock.now(), start + Duration::from_mins(1));
         queue.done(&"a");
         assert!(queue.shared.state.lock().later.is_empty());
     }

@@ -1,4 +1,5 @@
 //! A controller on an embedded cluster: it sees what happens, and misses nothing.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;

@@ -1,22 +1,23 @@
-//! The way of a write: straight into memory, or through the thread that makes it durable.
+//! The way of a write: straight through an engine that never waits, or by the thread of one that does.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use crate::engine::memory::Memory;
 use crate::error::WriteError;
 use crate::space::Space;
 use crate::value::{Entry, Revision, Value};
 use crate::write::Intent;
 use crate::writer::{Request, WriteRequest, Writer};
 
-/// Where writes go before they become visible.
+/// How writes get to the engine before they become visible.
 pub(crate) enum Committer<V> {
-    /// Nowhere: they are visible at once, without a change of thread.
-    Memory,
-    /// To an engine that makes them durable.
-    Durable(Writer<V>),
+    /// Each by itself, without a change of thread.
+    Direct(Memory),
+    /// Many at a time, by a thread that waits for the engine.
+    Grouped(Writer<V>),
 }
 
 impl<V: Value> Committer<V> {
@@ -28,8 +29,8 @@ impl<V: Value> Committer<V> {
         make: impl FnOnce(Revision) -> V + Send + 'static,
     ) -> Result<Entry<V>, WriteError<V>> {
         let writer = match self {
-            Self::Memory => return space.write_through(&intent, make),
-            Self::Durable(writer) => writer,
+            Self::Direct(engine) => return space.write_through(*engine, &intent, make),
+            Self::Grouped(writer) => writer,
         };
         let (answer, answered) = oneshot::channel();
         writer.submit(Request::Write(WriteRequest {
@@ -51,11 +52,8 @@ impl<V: Value> Committer<V> {
     /// Removes a keyspace with all that is in it.
     pub(crate) async fn remove(&self, space: Arc<Space<V>>) -> Result<(), WriteError<V>> {
         let writer = match self {
-            Self::Memory => {
-                space.erase();
-                return Ok(());
-            }
-            Self::Durable(writer) => writer,
+            Self::Direct(engine) => return space.drop_through(*engine),
+            Self::Grouped(writer) => writer,
         };
         let (answer, answered) = oneshot::channel();
         writer.submit(Request::Drop { space, answer });
@@ -67,14 +65,14 @@ impl<V: Value> Committer<V> {
 
     /// Has the storage of the keyspaces freed of what is no longer needed, some time soon.
     pub(crate) fn sweep(&self, spaces: Vec<Arc<Space<V>>>) {
-        if let Self::Durable(writer) = self {
+        if let Self::Grouped(writer) = self {
             writer.submit(Request::Sweep(spaces));
         }
     }
 
     /// Completes the writes that are under way, and releases the storage.
     pub(crate) async fn close(&self) {
-        if let Self::Durable(writer) = self {
+        if let Self::Grouped(writer) = self {
             writer.close().await;
         }
     }

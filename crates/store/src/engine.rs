@@ -1,8 +1,7 @@
 //! Where writes are kept: what the store asks of an engine.
-//!
-//! The engine that keeps nothing has no code: its writes are visible at once.
 
 pub(crate) mod disk;
+pub(crate) mod memory;
 
 use std::sync::Arc;
 

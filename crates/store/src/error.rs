@@ -27,6 +27,12 @@ pub enum WriteError<V> {
     Closed,
 }
 
+impl<V> From<StorageError> for WriteError<V> {
+    fn from(error: StorageError) -> Self {
+        Self::Storage(Arc::new(error))
+    }
+}
+
 fn describe<V>(current: Option<&Entry<V>>) -> String {
     match current {
         Some(entry) => format!("was last written at revision {}", entry.modified),

@@ -63,9 +63,10 @@
 //! # How it works
 //!
 //! All entries and the history are in memory (`space`), and serve all reads. With
-//! [`Store::in_memory`] a write goes straight there. With [`Store::open`] it first goes to one thread
-//! (`writer`) that takes all writes that are waiting, decides them in order (`group`), has the engine
-//! (`engine`) commit them in one transaction, makes them visible and answers.
+//! [`Store::in_memory`] a write goes straight there, since its engine (`engine::memory`) keeps nothing
+//! and never waits. With [`Store::open`] it first goes to one thread (`writer`) that takes all writes
+//! that are waiting, decides them in order (`group`), has the engine (`engine::disk`) commit them in
+//! one transaction, makes them visible and answers.
 
 mod committer;
 mod engine;

@@ -4,11 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::slice;
 use std::sync::Arc;
 
 use parking_lot::{RwLock, RwLockReadGuard};
 use tokio::sync::Notify;
 
+use crate::engine::{Change, Engine};
 use crate::error::{RangeError, WatchError, WriteError};
 use crate::event::{Record, Slot};
 use crate::history::{History, Keep};
@@ -132,9 +134,10 @@ impl<V> Space<V> {
         self.state.write().subscriptions.leave(prefix);
     }
 
-    /// Decides and publishes in one step: for the engine that has nothing to wait for.
+    /// Decides, commits and publishes in one step: for an engine that never waits.
     pub(crate) fn write_through(
         &self,
+        mut engine: impl Engine<V>,
         intent: &Intent<'_>,
         make: impl FnOnce(Revision) -> V,
     ) -> Result<Entry<V>, WriteError<V>> {
@@ -151,6 +154,10 @@ impl<V> Space<V> {
                 time,
             };
             let record = decide(intent, state.get(intent.key), moment, make)?;
+            engine.commit(&[Change::Append {
+                keyspace: &self.name,
+                records: slice::from_ref(&record),
+            }])?;
             let entry = record.entry();
             state.apply(record, &mut bells);
             state.compact(keep);
@@ -158,6 +165,14 @@ impl<V> Space<V> {
         };
         ring(bells);
         Ok(entry)
+    }
+
+    /// Removes everything, in storage and in memory: for an engine that never waits.
+    pub(crate) fn drop_through(&self, mut engine: impl Engine<V>) -> Result<(), WriteError<V>> {
+        let keyspace = &self.name;
+        engine.commit(&[Change::Drop { keyspace }])?;
+        self.erase();
+        Ok(())
     }
 
     /// Makes records visible that have become durable, and wakes their watchers.
@@ -343,6 +358,7 @@ fn ring(bells: Vec<Arc<Notify>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::memory::Memory;
     use crate::write::{Action, Expected};
 
     #[test]
@@ -359,7 +375,10 @@ mod tests {
                 action,
                 expected: Expected::Any,
             };
-            space.write_through(&intent, |_| ()).unwrap().modified
+            space
+                .write_through(Memory, &intent, |_| ())
+                .unwrap()
+                .modified
         };
         write("kept", Action::Put);
         let replaced = write("a", Action::Put);

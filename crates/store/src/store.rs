@@ -10,6 +10,7 @@ use parking_lot::RwLock;
 use crate::committer::Committer;
 use crate::engine::Engine;
 use crate::engine::disk::Disk;
+use crate::engine::memory::Memory;
 use crate::error::{OpenError, WriteError};
 use crate::keyspace::Keyspace;
 use crate::options::Options;
@@ -39,7 +40,11 @@ struct Spaces<V> {
 impl<V: Value> Store<V> {
     /// A store that is gone with the process.
     pub fn in_memory(options: Options) -> Self {
-        Self::new(Arc::new(options), Committer::Memory, BTreeMap::new())
+        Self::new(
+            Arc::new(options),
+            Committer::Direct(Memory),
+            BTreeMap::new(),
+        )
     }
 
     /// The durable store in a directory of its own, which is created if need be.
@@ -50,7 +55,7 @@ impl<V: Value> Store<V> {
         Self::with_engine(Disk::open(directory)?, options)
     }
 
-    /// A store over any engine.
+    /// A store over an engine that has to be waited for.
     fn with_engine(mut engine: impl Engine<V>, options: Options) -> Result<Self, OpenError> {
         let options = Arc::new(options);
         let mut spaces = BTreeMap::new();
@@ -59,7 +64,7 @@ impl<V: Value> Store<V> {
             spaces.insert(Arc::clone(&space.name), Arc::new(space));
         }
         let writer = Writer::start(engine).map_err(OpenError::Thread)?;
-        Ok(Self::new(options, Committer::Durable(writer), spaces))
+        Ok(Self::new(options, Committer::Grouped(writer), spaces))
     }
 
     fn new(
@@ -162,8 +167,8 @@ impl<V> Shared<V> {
         }
         let (name, options): (Arc<str>, _) = (name.into(), Arc::clone(&self.options));
         let space = Arc::new(match self.committer {
-            Committer::Memory => Space::in_memory(name, options),
-            Committer::Durable(_) => Space::stored(Content::new(name, FIRST_REVISION), options),
+            Committer::Direct(_) => Space::in_memory(name, options),
+            Committer::Grouped(_) => Space::stored(Content::new(name, FIRST_REVISION), options),
         });
         if spaces.closed {
             space.close();
