@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::context::RequestContext;
 use crate::custom;
+use crate::priority;
 use crate::resource::Part;
 use crate::services;
 use crate::status::{ApiError, Cause, Subject};
@@ -19,6 +20,7 @@ fn resource(cx: &RequestContext) -> (&str, &str) {
 /// Checks and completes an object that is about to be created.
 pub(crate) fn on_create(cx: &RequestContext, object: &mut Value) -> Result<(), ApiError> {
     match resource(cx) {
+        ("", "pods") => priority::assign(cx, object),
         ("", "services") => services::allocate(cx, object, None),
         ("apiextensions.k8s.io", "customresourcedefinitions") => {
             custom::accept(cx, object);

@@ -8,6 +8,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::Value;
 
 use crate::params::FieldValidation;
+use crate::repeats::Repeats;
 use crate::resource::{Resource, Source};
 use crate::status::ApiError;
 
@@ -82,12 +83,12 @@ impl RequestBody {
         resource: &Resource,
         validation: FieldValidation,
     ) -> Result<(Value, Vec<String>), ApiError> {
-        let (value, duplicates) = self.parse(&resource.kind)?;
-        decode_value(resource, value, &duplicates, validation)
+        let (value, repeats) = self.parse(&resource.kind)?;
+        decode_value(resource, value, &repeats, validation)
     }
 
     /// The body as plain JSON, whatever it is; empty is `null`.
-    pub(crate) fn parse(&self, expected: &str) -> Result<(Value, Vec<String>), ApiError> {
+    pub(crate) fn parse(&self, expected: &str) -> Result<(Value, Repeats), ApiError> {
         let unrecognized = |why: &dyn std::fmt::Display| {
             ApiError::bad_request(format!(
                 "the object provided is unrecognized (must be of type {expected}): couldn't get version/kind; json parse error: {why} ({})",
@@ -97,13 +98,14 @@ impl RequestBody {
         match self.media_type()? {
             MediaType::Json => {
                 let parsed = strict::parse(&self.bytes).map_err(|error| unrecognized(&error))?;
-                Ok((parsed.value, parsed.duplicates))
+                Ok((parsed.value, Repeats::Json(parsed.duplicates)))
             }
             MediaType::Yaml => {
                 let text =
                     std::str::from_utf8(&self.bytes).map_err(|error| unrecognized(&error))?;
-                let value = yaml::value_from_yaml(text).map_err(|error| unrecognized(&error))?;
-                Ok((value, Vec::new()))
+                let document =
+                    yaml::document_from_yaml(text).map_err(|error| unrecognized(&error))?;
+                Ok((document.value, Repeats::Yaml(document.duplicates)))
             }
             MediaType::Protobuf => {
                 let value =
@@ -113,7 +115,7 @@ impl RequestBody {
                         }
                         other => ApiError::bad_request(other.to_string()),
                     })?;
-                Ok((value, Vec::new()))
+                Ok((value, Repeats::none()))
             }
         }
     }
@@ -148,31 +150,30 @@ impl RequestBody {
 pub(crate) fn decode_value(
     resource: &Resource,
     mut value: Value,
-    duplicates: &[String],
+    repeats: &Repeats,
     validation: FieldValidation,
 ) -> Result<(Value, Vec<String>), ApiError> {
     check_type(resource, &mut value)?;
-    let mut problems: Vec<String> = duplicates
-        .iter()
-        .map(|path| format!("duplicate field \"{path}\""))
-        .collect();
     let unknown = resource
         .drop_unknown(&mut value)
         .map_err(|why| cannot_handle(resource, &why))?;
-    problems.extend(
-        unknown
-            .iter()
-            .map(|path| format!("unknown field \"{path}\"")),
-    );
-    if validation == FieldValidation::Strict && !problems.is_empty() {
-        let why = format!("strict decoding error: {}", problems.join(", "));
-        return Err(cannot_handle(resource, &why));
-    }
-    if validation == FieldValidation::Ignore {
-        problems.clear();
-    }
+    let unknown = unknown
+        .iter()
+        .map(|path| format!("unknown field \"{path}\""));
+    let warnings = match validation {
+        FieldValidation::Ignore => Vec::new(),
+        FieldValidation::Warn => repeats.warnings().into_iter().chain(unknown).collect(),
+        FieldValidation::Strict => {
+            let errors: Vec<_> = repeats.errors().into_iter().chain(unknown).collect();
+            if !errors.is_empty() {
+                let why = format!("strict decoding error: {}", errors.join(", "));
+                return Err(cannot_handle(resource, &why));
+            }
+            Vec::new()
+        }
+    };
     resource.default(&mut value);
-    Ok((value, problems))
+    Ok((value, warnings))
 }
 
 fn cannot_handle(resource: &Resource, why: &str) -> ApiError {

@@ -31,6 +31,8 @@ mod openapi;
 mod ownership;
 mod params;
 mod pki;
+mod priority;
+mod repeats;
 mod request;
 mod resource;
 mod resources;

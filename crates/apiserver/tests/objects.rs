@@ -11,6 +11,7 @@ mod common;
 
 use common::eventually;
 use common::http::{APPLY, Http, MERGE, STRATEGIC};
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -252,4 +253,84 @@ async fn a_deleted_namespace_takes_its_contents_along() {
         (http.send("GET", &path, "", Value::Null).await.0 == 404).then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_pod_has_the_priority_of_its_class_and_no_other() {
+    let http = Http::start().await;
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = |name: &str, extra: Value| {
+        let mut spec = json!({"containers": [{"name": "c", "image": "i"}]});
+        for (key, value) in extra.as_object().unwrap() {
+            spec[key] = value.clone();
+        }
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
+    };
+    let class = |name: &str, value: i64, default: bool| json!({"metadata": {"name": name}, "value": value, "globalDefault": default});
+    let classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
+    let plain = http.ok("POST", pods, pod("plain", json!({}))).await;
+    assert_eq!(plain["spec"]["priority"], 0);
+    http.ok("POST", classes, class("high", 1000, false)).await;
+    http.ok("POST", classes, class("usual", 10, true)).await;
+    let high = pod("high", json!({"priorityClassName": "high"}));
+    assert_eq!(http.ok("POST", pods, high).await["spec"]["priority"], 1000);
+    let usual = http.ok("POST", pods, pod("usual", json!({}))).await;
+    assert_eq!(usual["spec"]["priority"], 10);
+    assert_eq!(usual["spec"]["priorityClassName"], "usual");
+    for (extra, why) in [
+        (
+            json!({"priorityClassName": "none"}),
+            "no PriorityClass with name none was found",
+        ),
+        (
+            json!({"priority": 7}),
+            "the integer value of priority (7) must not be provided",
+        ),
+        (
+            json!({"preemptionPolicy": "Never"}),
+            "the string value of PreemptionPolicy (Never) must",
+        ),
+    ] {
+        let (code, answer) = http
+            .send("POST", pods, "application/json", pod("bad", extra))
+            .await;
+        let message = answer["message"].as_str().unwrap();
+        assert_eq!(code, 403, "{message}");
+        assert!(message.contains(why), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_a_body_has_twice_is_warned_of_or_refused() {
+    let http = Http::start().await;
+    let yaml =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: twice\ndata:\n  a: '1'\n  a: '2'\n";
+    let json = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"twice"},"data":{"a":"1","a":"2"}}"#;
+    let line = "yaml: unmarshal errors:\n  line 7: key \"a\" already set in map";
+    let cases = [
+        ("POST", "application/yaml", yaml, r#"line 7: key \"a\" already set in map"#, format!("ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: {line}")),
+        ("POST", "application/json", json, r#"duplicate field \"data.a\""#, "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: duplicate field \"data.a\"".to_owned()),
+        ("PATCH", APPLY, yaml, r#"line 7: key \"a\" already set in map"#, format!("error strict decoding YAML: error converting YAML to JSON: {line}")),
+    ];
+    for (method, kind, text, warning, error) in cases {
+        let name = if method == "PATCH" { "/twice" } else { "" };
+        let send = async |validation: &str| {
+            let path =
+                format!("{MAPS}{name}?dryRun=All&fieldManager=t&fieldValidation={validation}");
+            let bytes = text.as_bytes().to_vec().into();
+            http.respond_to_bytes(method, &path, kind, bytes).await
+        };
+        let warned = send("Warn").await;
+        assert_eq!(warned.status(), 201, "{kind}");
+        assert_eq!(
+            warned.headers()["warning"],
+            format!("299 - \"{warning}\"").as_str()
+        );
+        let refused = send("Strict").await;
+        assert_eq!(refused.status(), 400, "{kind}");
+        let body = refused.into_body().collect().await.unwrap().to_bytes();
+        let status: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(status["message"], error);
+        assert!(send("Ignore").await.headers().get("warning").is_none());
+    }
 }

@@ -50,7 +50,7 @@ impl Default for YamlOptions {
 }
 
 /// One document of a YAML text.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Document {
     /// The content; of duplicate keys the last one counts.
     pub value: Value,
@@ -103,16 +103,24 @@ pub fn value_from_yaml(text: &str) -> Result<Value, YamlError> {
 
 /// [`value_from_yaml`] with the caller's limits and treatment of duplicate keys.
 pub fn value_from_yaml_with(text: &str, options: YamlOptions) -> Result<Value, YamlError> {
-    let mut values = from_yaml_with(text, options)?;
-    if values.len() > 1 {
-        let message = format!("expected a single document, found {}", values.len());
+    Ok(single(documents_from_yaml(text, options)?)?.value)
+}
+
+/// [`value_from_yaml`] together with what was odd about it.
+pub fn document_from_yaml(text: &str) -> Result<Document, YamlError> {
+    single(documents_from_yaml(text, YamlOptions::default())?)
+}
+
+fn single(mut documents: Vec<Document>) -> Result<Document, YamlError> {
+    if documents.len() > 1 {
+        let message = format!("expected a single document, found {}", documents.len());
         return Err(YamlError {
             message,
             line: 1,
             column: 1,
         });
     }
-    Ok(values.pop().unwrap_or_default())
+    Ok(documents.pop().unwrap_or_default())
 }
 
 /// Reads all documents together with what was odd about each, for callers that report duplicate

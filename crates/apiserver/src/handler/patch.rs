@@ -1,5 +1,6 @@
 //! Patching an object in four ways: JSON patch, merge patch, strategic merge patch, apply.
 
+use bellwether_json::yaml::{Document, document_from_yaml};
 use bellwether_patch::{json_patch, merge, strategic};
 use bellwether_schema::{FieldError, FieldPath};
 use http::StatusCode;
@@ -14,6 +15,7 @@ use crate::handler::update::{Proposal, change};
 use crate::metadata;
 use crate::ownership::{self, Ownership};
 use crate::params::{FieldValidation, WriteOptions};
+use crate::repeats::Repeats;
 use crate::resource::{Part, Resource};
 use crate::status::{ApiError, Subject};
 
@@ -65,7 +67,7 @@ pub(crate) async fn patch(
         let (object, found) = decode_value(
             &cx.resource,
             patched,
-            &patch.duplicates,
+            &patch.repeats,
             options.field_validation,
         )
         .map_err(|error| undecodable(&cx.resource, &text, error))?;
@@ -111,7 +113,7 @@ fn undecodable(resource: &Resource, patched: &str, error: ApiError) -> ApiError 
 #[derive(Debug)]
 pub(crate) struct Patch {
     kind: ParsedPatch,
-    duplicates: Vec<String>,
+    repeats: Repeats,
 }
 
 #[derive(Debug)]
@@ -153,7 +155,7 @@ impl Patch {
         };
         Ok(Self {
             kind,
-            duplicates: parsed.duplicates,
+            repeats: Repeats::Json(parsed.duplicates),
         })
     }
 
@@ -257,7 +259,7 @@ async fn apply_to_live(
 /// The result of a merge is defaulted and pruned as if it had been sent.
 fn redecode(cx: &RequestContext, object: Value) -> Result<Value, ApiError> {
     let validation = FieldValidation::Ignore;
-    Ok(decode_value(&cx.resource, object, &[], validation)?.0)
+    Ok(decode_value(&cx.resource, object, &Repeats::none(), validation)?.0)
 }
 
 /// The applied configuration: YAML or JSON. What is wrong with its type or its fields is found when
@@ -266,34 +268,30 @@ fn decode_applied(
     body: &RequestBody,
     validation: FieldValidation,
 ) -> Result<(Value, Vec<String>), ApiError> {
-    let (wanted, duplicates) = match bellwether_json::strict::parse(&body.bytes) {
-        Ok(parsed) => (parsed.value, parsed.duplicates),
-        Err(_) => (parse_yaml(&body.bytes)?, Vec::new()),
-    };
+    let Document {
+        value: wanted,
+        duplicates,
+    } = parse_yaml(&body.bytes)?;
+    let repeats = Repeats::Yaml(duplicates);
     if !wanted.is_object() {
         return Err(ApiError::bad_request(format!(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
             json_type(&wanted)
         )));
     }
-    let problems: Vec<String> = duplicates
-        .iter()
-        .map(|path| format!("duplicate field \"{path}\""))
-        .collect();
-    match validation {
-        FieldValidation::Strict if !problems.is_empty() => Err(ApiError::bad_request(format!(
-            "strict decoding error: {}",
-            problems.join(", ")
+    match (validation, repeats.errors().pop()) {
+        (FieldValidation::Strict, Some(error)) => Err(ApiError::bad_request(format!(
+            "error strict decoding YAML: error converting YAML to JSON: {error}"
         ))),
-        FieldValidation::Ignore => Ok((wanted, Vec::new())),
-        _ => Ok((wanted, problems)),
+        (FieldValidation::Ignore, _) => Ok((wanted, Vec::new())),
+        _ => Ok((wanted, repeats.warnings())),
     }
 }
 
-fn parse_yaml(bytes: &[u8]) -> Result<Value, ApiError> {
+fn parse_yaml(bytes: &[u8]) -> Result<Document, ApiError> {
     let wrong = |error: &dyn std::fmt::Display| {
         ApiError::bad_request(format!("error decoding YAML: {error}"))
     };
     let text = std::str::from_utf8(bytes).map_err(|error| wrong(&error))?;
-    bellwether_json::yaml::value_from_yaml(text).map_err(|error| wrong(&error))
+    document_from_yaml(text).map_err(|error| wrong(&error))
 }

@@ -48,15 +48,27 @@ impl Http {
         content_type: &str,
         body: Value,
     ) -> http::Response<Body> {
-        let caller = Caller {
-            identity: Some(Identity::administrator("test")),
-            only_cluster: Some(HUB.into()),
-            in_process: true,
-        };
         let bytes = if body.is_null() {
             Bytes::new()
         } else {
             body.to_string().into()
+        };
+        self.respond_to_bytes(method, path, content_type, bytes)
+            .await
+    }
+
+    /// Sends a body as it is.
+    pub async fn respond_to_bytes(
+        &self,
+        method: &str,
+        path: &str,
+        content_type: &str,
+        bytes: Bytes,
+    ) -> http::Response<Body> {
+        let caller = Caller {
+            identity: Some(Identity::administrator("test")),
+            only_cluster: Some(HUB.into()),
+            in_process: true,
         };
         let request = Request::builder()
             .method(method)

@@ -14,7 +14,6 @@ const EVICTION_SECONDS: i64 = 300;
 
 /// Sets the first status of a pod, and what the admission plugins of every cluster set.
 pub(super) fn create(pod: &mut Value, creation: &Creation<'_>) {
-    set_priority(pod, None);
     tolerate_lost_nodes(pod);
     if int(pod, &["spec", GRACE]) < 0
         && let Some(spec) = existing(pod, &["spec"])
@@ -42,25 +41,36 @@ pub(super) fn create(pod: &mut Value, creation: &Creation<'_>) {
 }
 
 /// Sets the priority of a pod by its class: the PriorityClass that it names, or the one that is the
-/// default of the cluster. Without one, the priority is 0.
-///
-/// Creation does it for pods that name no class, or one of the two that every cluster has.
-pub fn set_priority(pod: &mut Value, class: Option<&Value>) {
+/// default of the cluster; without one, the priority is 0. A pod that names no known class, or says
+/// something else than its class does, is refused; one that repeats it, as copies do, is not.
+pub fn set_priority(pod: &mut Value, class: Option<&Value>) -> Result<(), String> {
     let name = text(pod, &["spec", "priorityClassName"]);
     let value = match (class, name) {
         (Some(class), _) => int(class, &["value"]),
         (None, "system-node-critical") => 2_000_001_000,
         (None, "system-cluster-critical") => 2_000_000_000,
         (None, "") => 0,
-        (None, _) => return,
+        (None, name) => return Err(format!("no PriorityClass with name {name} was found")),
     };
     let policy = match class.map(|class| text(class, &["preemptionPolicy"])) {
         None | Some("") => "PreemptLowerPriority",
         Some(policy) => policy,
     };
     let Some(spec) = existing(pod, &["spec"]) else {
-        return;
+        return Ok(());
     };
+    if let Some(given) = spec.get("priority").filter(|given| **given != value) {
+        return Err(format!(
+            "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller computed {value} from the given PriorityClass name"
+        ));
+    }
+    if let Some(given) = spec.get("preemptionPolicy").and_then(Value::as_str)
+        && given != policy
+    {
+        return Err(format!(
+            "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority admission controller computed {policy} from the given PriorityClass name"
+        ));
+    }
     if let Some(class) = class {
         spec.fill_zero(
             "priorityClassName",
@@ -69,6 +79,7 @@ pub fn set_priority(pod: &mut Value, class: Option<&Value>) {
     }
     spec.insert("priority".to_owned(), value.into());
     spec.fill("preemptionPolicy", policy);
+    Ok(())
 }
 
 /// Pods stay for a while on nodes that are not ready or not reachable, unless they say otherwise.
