@@ -4,13 +4,26 @@
 //! cluster's role bindings on every request, whether it came over TLS or from this process.
 
 mod authorizer;
+mod bearer;
 mod bootstrap;
+mod bootstrap_token;
 mod identity;
+mod issuers;
 mod rbac;
 mod review;
+mod service_account;
+mod token;
 
 pub(crate) use authorizer::Authorizer;
+pub(crate) use bearer::{api_audiences, authenticate_token};
 pub(crate) use bootstrap::bootstrap_objects;
+pub use bootstrap_token::BootstrapToken;
+pub(crate) use bootstrap_token::{Contents as BootstrapSecret, PREFIX as BOOTSTRAP_PREFIX};
 pub use identity::Identity;
+pub(crate) use identity::{AUTHENTICATED, MASTERS};
+pub(crate) use issuers::Issuers;
 pub(crate) use rbac::Attributes;
 pub(crate) use review::review;
+pub(crate) use service_account::{groups as account_groups, issuer, user_name};
+pub use token::TokenKey;
+pub(crate) use token::{Claims, Holder, Reference};

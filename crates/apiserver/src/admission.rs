@@ -1,5 +1,7 @@
 //! What the cluster has to say about a write: rules that look beyond the object itself.
 
+mod certificates;
+
 use serde_json::Value;
 
 use crate::context::RequestContext;
@@ -22,6 +24,9 @@ pub(crate) fn on_create(cx: &RequestContext, object: &mut Value) -> Result<(), A
     match resource(cx) {
         ("", "pods") => priority::assign(cx, object),
         ("", "services") => services::allocate(cx, object, None),
+        ("certificates.k8s.io", "certificatesigningrequests") => {
+            certificates::on_create(cx, object)
+        }
         ("apiextensions.k8s.io", "customresourcedefinitions") => {
             custom::accept(cx, object);
             Ok(())
@@ -39,6 +44,9 @@ pub(crate) fn on_update(
 ) -> Result<(), ApiError> {
     match (resource(cx), part) {
         (("", "services"), Part::Main) => services::allocate(cx, object, Some(live)),
+        (("certificates.k8s.io", "certificatesigningrequests"), part) => {
+            certificates::on_update(cx, part, object, live)
+        }
         (("apiextensions.k8s.io", "customresourcedefinitions"), Part::Main) => {
             custom::accept(cx, object);
             Ok(())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http::HeaderMap;
 
-use crate::access::{Attributes, Identity};
+use crate::access::{Attributes, Identity, account_groups, api_audiences, authenticate_token};
 use crate::cluster::Cluster;
 use crate::status::{ApiError, Subject};
 
@@ -15,6 +15,8 @@ pub struct Caller {
     pub identity: Option<Identity>,
     /// The only cluster for which that holds; `None` for a client without a certificate.
     pub only_cluster: Option<String>,
+    /// When the certificate expires; `None` for those who have none.
+    pub expires: Option<jiff::Timestamp>,
     /// Whether it is in this process, and its paths are within that cluster.
     pub in_process: bool,
 }
@@ -25,18 +27,37 @@ pub(crate) fn authenticate(
     caller: &Caller,
     headers: &HeaderMap,
 ) -> Result<Identity, ApiError> {
-    let identity = if let Some(identity) = &caller.identity {
-        // A certificate of one cluster proves nothing in another.
-        if caller.only_cluster.as_deref() != Some(cluster.name()) {
-            return Err(ApiError::unauthorized());
+    let identity = certified(cluster, caller);
+    let identity = match (identity, bearer_token(headers)) {
+        (Some(identity), _) => identity,
+        (None, Some(token)) => {
+            let proof = authenticate_token(cluster, token, &api_audiences());
+            proof.map_err(|_| ApiError::unauthorized())?.identity
         }
-        identity.clone()
-    } else if headers.contains_key(http::header::AUTHORIZATION) {
-        return Err(ApiError::unauthorized());
-    } else {
-        Identity::anonymous()
+        // A certificate that proves nothing here is a mistake, and not an anonymous visit.
+        (None, None) if caller.identity.is_some() => return Err(ApiError::unauthorized()),
+        (None, None) => Identity::anonymous(),
     };
     impersonate(cluster, identity, headers)
+}
+
+/// Whom the certificate names, if it is good for this cluster at this moment.
+fn certified(cluster: &Cluster, caller: &Caller) -> Option<Identity> {
+    let here = caller.only_cluster.as_deref() == Some(cluster.name());
+    // Connections may outlive the certificates with which they began.
+    let valid = caller
+        .expires
+        .is_none_or(|expires| cluster.clock().now() <= expires);
+    caller.identity.clone().filter(|_| here && valid)
+}
+
+/// The token of an `Authorization: Bearer …` header. As in Kubernetes, another scheme counts as no
+/// header at all.
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(http::header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, rest) = value.trim().split_once(' ')?;
+    let token = rest.split(' ').next().unwrap_or_default();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
 /// Somebody who may act as somebody else says so in headers.
@@ -111,10 +132,7 @@ fn impersonate(
     }
     let mut groups = groups;
     if let (Some((namespace, _)), true) = (service_account, groups.is_empty()) {
-        groups = vec![
-            "system:serviceaccounts".into(),
-            format!("system:serviceaccounts:{namespace}"),
-        ];
+        groups = account_groups(namespace).into();
     }
     let mut impersonated = if user == "system:anonymous" {
         Identity::anonymous()

@@ -241,15 +241,20 @@ fn unregistered(kind: &str, api_version: &str) -> String {
 }
 
 fn wrong_kind(resource: &Resource, api_version: &str, kind: &str) -> ApiError {
-    let (_, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     let expected = &resource.kind;
     if let Source::Custom(_) = resource.source {
         return ApiError::bad_request(format!(
             "the kind in the data ({kind}) does not match the expected kind ({expected})"
         ));
     }
+    wrong_type(&resource.group, expected, api_version, kind)
+}
+
+/// What Kubernetes says of an object that is of another type than the path asks for.
+pub(crate) fn wrong_type(group: &str, expected: &str, api_version: &str, kind: &str) -> ApiError {
+    let (_, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     let why = if is_built_in(api_version, kind) {
-        let package = match &*resource.group {
+        let package = match group {
             "" | "events.k8s.io" => "core",
             group => group.split('.').next().unwrap_or(group),
         };

@@ -26,6 +26,7 @@ impl ApiServer {
         let caller = Caller {
             identity: Some(identity),
             only_cluster: Some(cluster.to_owned()),
+            expires: None,
             in_process: true,
         };
         kube::Client::new(

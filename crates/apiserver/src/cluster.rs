@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bellwether_store::Keyspace;
 use parking_lot::RwLock;
 
-use crate::access::Authorizer;
+use crate::access::{Authorizer, Issuers};
 use crate::custom::DefinitionCache;
 use crate::object::StoredObject;
 use crate::resources::Resources;
@@ -17,6 +17,8 @@ pub struct Cluster {
     keyspace: Keyspace<StoredObject>,
     resources: RwLock<Resources>,
     authorizer: Authorizer,
+    /// Who signs certificates and tokens, shared with the other clusters.
+    issuers: Arc<Issuers>,
     /// Compiled definitions, shared with the other clusters.
     definitions: Arc<DefinitionCache>,
     clock: Clock,
@@ -36,6 +38,7 @@ impl Cluster {
         name: &str,
         keyspace: Keyspace<StoredObject>,
         definitions: Arc<DefinitionCache>,
+        issuers: Arc<Issuers>,
         clock: Clock,
     ) -> Arc<Self> {
         let cluster = Self {
@@ -44,6 +47,7 @@ impl Cluster {
             resources: RwLock::new(Resources::with_custom(Vec::new())),
             keyspace,
             definitions,
+            issuers,
             clock,
         };
         cluster.refresh_resources();
@@ -67,6 +71,10 @@ impl Cluster {
 
     pub(crate) fn authorizer(&self) -> &Authorizer {
         &self.authorizer
+    }
+
+    pub(crate) fn issuers(&self) -> &Issuers {
+        &self.issuers
     }
 
     pub(crate) fn clock(&self) -> &Clock {

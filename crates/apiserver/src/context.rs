@@ -75,6 +75,11 @@ impl RequestContext {
             .ok_or_else(ApiError::method_not_allowed)
     }
 
+    /// The namespace in the path; empty for what is in none.
+    pub(crate) fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or_default()
+    }
+
     /// The key of the object in the path.
     pub(crate) fn key(&self) -> Result<String, ApiError> {
         Ok(self.resource.key(self.namespace.as_deref(), self.name()?))

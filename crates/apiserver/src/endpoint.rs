@@ -56,6 +56,8 @@ pub(crate) fn handle(
             metrics.render(),
         )),
         "" => Ok(root(request.cluster)),
+        "/openid/v1/jwks" => Ok(token_keys(request.cluster)),
+        "/.well-known/openid-configuration" => Ok(issuer_configuration(request.cluster)),
         _ if path.starts_with("/openapi") => openapi::handle(request),
         _ => discovery::handle(request),
     }
@@ -73,6 +75,23 @@ fn version() -> Response<Body> {
     json_response(StatusCode::OK, to_bytes(&version))
 }
 
+/// The keys with which others can check tokens of this cluster.
+fn token_keys(cluster: &Cluster) -> Response<Body> {
+    let key = cluster.issuers().token_key.as_ref();
+    let keys: Vec<_> = key.map(|key| key.public_key()).into_iter().collect();
+    json_response(StatusCode::OK, to_bytes(&json!({"keys": keys})))
+}
+
+fn issuer_configuration(cluster: &Cluster) -> Response<Body> {
+    let issuer = crate::access::issuer(cluster.name());
+    let configuration = json!({
+        "issuer": issuer, "jwks_uri": format!("{issuer}/openid/v1/jwks"),
+        "response_types_supported": ["id_token"], "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    });
+    json_response(StatusCode::OK, to_bytes(&configuration))
+}
+
 fn root(cluster: &Cluster) -> Response<Body> {
     let mut paths: Vec<String> = vec!["/api".into(), "/api/v1".into(), "/apis".into()];
     for (group, versions) in cluster.resources().groups() {
@@ -87,11 +106,13 @@ fn root(cluster: &Cluster) -> Response<Body> {
         );
     }
     let others = [
+        "/.well-known/openid-configuration",
         "/healthz",
         "/livez",
         "/metrics",
         "/openapi/v2",
         "/openapi/v3",
+        "/openid/v1/jwks",
         "/readyz",
         "/version",
     ];

@@ -8,6 +8,7 @@ mod patch;
 mod revision;
 mod scale;
 mod subresource;
+pub(crate) mod token_request;
 pub(crate) mod update;
 mod watch;
 

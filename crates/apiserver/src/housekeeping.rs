@@ -1,14 +1,17 @@
 //! What happens behind the requests: contents of deleted namespaces and definitions are removed,
-//! objects without owners are collected, old events expire.
+//! objects without owners are collected, old events expire, tokens and certificates are issued.
 //!
 //! One task per cluster follows all its objects. Each helper is told of every change, keeps what it
 //! needs to know, and says which objects it wants to look at; nothing is polled.
 
+mod deadlines;
 mod expiry;
 mod garbage;
 mod namespaces;
 mod rewrite;
+mod signing;
 mod teardown;
+mod tokens;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,6 +41,8 @@ struct House {
     cluster: Arc<Cluster>,
     garbage: garbage::Graph,
     expiry: expiry::Expiry,
+    /// Objects to look at later.
+    deadlines: deadlines::Deadlines,
     /// Objects to look at, by key.
     todo: BTreeSet<Arc<str>>,
 }
@@ -48,6 +53,7 @@ impl House {
             cluster,
             garbage: garbage::Graph::default(),
             expiry: expiry::Expiry::default(),
+            deadlines: deadlines::Deadlines::default(),
             todo: BTreeSet::new(),
         }
     }
@@ -72,10 +78,12 @@ impl House {
     async fn follow(&mut self, mut watch: Watch<StoredObject>) -> bool {
         loop {
             self.work().await;
-            let expires = self.expiry.next(self.cluster.clock().now());
+            let now = self.cluster.clock().now();
+            let expires = self.expiry.next(now);
+            let wake = self.deadlines.next(now).into_iter().chain(expires).min();
             let event = tokio::select! {
                 event = watch.next() => event,
-                () = sleep(expires) => {
+                () = sleep(wake) => {
                     self.expire().await;
                     continue;
                 }
@@ -115,7 +123,9 @@ impl House {
         {
             self.todo.insert(key.clone());
         }
+        self.notice_credentials(key, now);
         if now.is_none() {
+            self.todo.extend(tokens::of_account(&self.cluster, key));
             // Whatever waits for the last of its contents may go on now.
             self.todo.extend(namespaces::of_key(&self.cluster, key));
             self.todo
@@ -127,12 +137,34 @@ impl House {
         }
     }
 
+    /// Secrets and certificate signing requests are looked at when they change, and in time.
+    fn notice_credentials(&mut self, key: &Arc<str>, now: Option<&Arc<StoredObject>>) {
+        let deadline = if key.starts_with(signing::PREFIX) {
+            if now.is_some() {
+                self.todo.insert(key.clone());
+            }
+            now.and_then(|object| signing::deadline(&object.to_untyped_value()))
+        } else if key.starts_with(tokens::SECRETS) {
+            if now.is_some_and(|object| tokens::concerns(key, object)) {
+                self.todo.insert(key.clone());
+            }
+            now.and_then(|object| tokens::deadline(key, object))
+        } else {
+            return;
+        };
+        self.deadlines.set(key, deadline);
+    }
+
     async fn work(&mut self) {
         while let Some(key) = self.todo.pop_first() {
             if key.starts_with("core/namespaces/") {
                 namespaces::finish(&self.cluster, &key).await;
             } else if key.starts_with(crate::custom::PREFIX) {
                 teardown::finish(&self.cluster, &key).await;
+            } else if key.starts_with(tokens::SECRETS) {
+                tokens::finish(&self.cluster, &key).await;
+            } else if key.starts_with(signing::PREFIX) {
+                signing::finish(&self.cluster, &key).await;
             }
             garbage::collect(&self.cluster, &self.garbage, &key, &mut self.todo).await;
         }
@@ -142,6 +174,8 @@ impl House {
         for key in self.expiry.due(self.cluster.clock().now()) {
             expiry::remove(&self.cluster, &key).await;
         }
+        self.todo
+            .extend(self.deadlines.due(self.cluster.clock().now()));
     }
 }
 

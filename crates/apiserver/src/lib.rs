@@ -44,7 +44,7 @@ mod strategy;
 mod table;
 mod watching;
 
-pub use access::Identity;
+pub use access::{BootstrapToken, Identity, TokenKey};
 pub use answer::Body;
 pub use authenticate::Caller;
 pub use bellwether_runtime::Clock;
@@ -53,5 +53,5 @@ pub use cluster::Cluster;
 pub use listen::{TlsError, serve, tls_config};
 pub use object::StoredObject;
 pub use pki::{Authority, Credentials, PkiError};
-pub use server::{ApiServer, HUB};
+pub use server::{ApiServer, HUB, ServerOptions};
 pub use status::ApiError;

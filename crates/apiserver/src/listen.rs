@@ -109,9 +109,10 @@ async fn converse(
         .peer_certificates()
         .and_then(<[_]>::first);
     let caller = match certificate.map(|certificate| identify(certificate)) {
-        Some(Some((identity, cluster))) => Caller {
-            identity: Some(identity),
-            only_cluster: Some(cluster),
+        Some(Some(certified)) => Caller {
+            identity: Some(certified.identity),
+            only_cluster: Some(certified.cluster),
+            expires: Some(certified.expires),
             in_process: false,
         },
         // Signed by our authority, but for nobody: believing it anonymous would hide a mistake.

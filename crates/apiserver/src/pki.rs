@@ -3,24 +3,31 @@
 //! A client certificate names the cluster that it is for in a URI that only the authority sets, so
 //! that an identity of one cluster proves nothing in another.
 
+mod client;
+mod request;
+
 use std::net::IpAddr;
 
 use rcgen::string::Ia5String;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, SanType,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData as _, SanType, SigningKey as _,
 };
-use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use x509_parser::extensions::ParsedExtension;
+use x509_parser::pem::parse_x509_pem;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-use crate::access::Identity;
+use crate::access::{AUTHENTICATED, Identity};
+pub(crate) use client::identify;
+use client::{ClientCertificate, assemble};
+pub(crate) use request::CertificateRequest;
 
 /// How long certificates are valid. The authority's own has to outlive everything it signs.
 const AUTHORITY_DAYS: i64 = 3_650;
 const CERTIFICATE_DAYS: i64 = 365;
-
-const CLUSTER_URI: &str = "bellwether:cluster:";
-/// Groups stand in URIs, because the subjects that we can write hold one organization only.
-const GROUP_URI: &str = "bellwether:group:";
+/// Clocks of client and server differ by a little; a certificate from the future is refused.
+const SLACK_SECONDS: i64 = 300;
 
 /// Why a certificate could not be made or read.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +38,7 @@ pub struct PkiError {
 }
 
 impl PkiError {
-    fn new(attempt: &'static str, reason: &dyn std::fmt::Display) -> Self {
+    pub(crate) fn new(attempt: &'static str, reason: &dyn std::fmt::Display) -> Self {
         Self {
             attempt,
             reason: reason.to_string(),
@@ -55,10 +62,51 @@ impl std::fmt::Debug for Credentials {
 }
 
 /// The authority that signs for all clusters of a server.
-#[derive(Debug)]
 pub struct Authority {
     credentials: Credentials,
     issuer: Issuer<'static, KeyPair>,
+    own: OwnCertificate,
+}
+
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Authority(…)")
+    }
+}
+
+/// What is needed of the authority's own certificate to sign others.
+struct OwnCertificate {
+    /// Its subject, as it stands there.
+    name: Vec<u8>,
+    key_id: Vec<u8>,
+    not_after: i64,
+}
+
+impl OwnCertificate {
+    fn read(pem: &str) -> Option<Self> {
+        let (_, block) = parse_x509_pem(pem.as_bytes()).ok()?;
+        let (_, certificate) = X509Certificate::from_der(&block.contents).ok()?;
+        let mut extensions = certificate.iter_extensions();
+        let key_id = extensions.find_map(|extension| match extension.parsed_extension() {
+            ParsedExtension::SubjectKeyIdentifier(id) => Some(id.0.to_vec()),
+            _ => None,
+        });
+        Some(Self {
+            name: certificate.subject().as_raw().to_vec(),
+            key_id: key_id?,
+            not_after: certificate.validity().not_after.timestamp(),
+        })
+    }
+}
+
+/// Who is to be certified, for what, and for how long.
+#[derive(Debug, Clone, Copy)]
+struct Grant<'a> {
+    user: &'a str,
+    groups: &'a [String],
+    cluster: &'a str,
+    seconds: i64,
+    public_key: &'a [u8],
 }
 
 impl Authority {
@@ -86,10 +134,16 @@ impl Authority {
         const ATTEMPT: &str = "read the certificate authority";
         let wrong = |error: rcgen::Error| PkiError::new(ATTEMPT, &error);
         let key = KeyPair::from_pem(&credentials.key).map_err(wrong)?;
+        if !key.is_compatible(&PKCS_ECDSA_P256_SHA256) {
+            return Err(PkiError::new(ATTEMPT, &"its key is not of the curve P-256"));
+        }
         let issuer = Issuer::from_ca_cert_pem(&credentials.certificate, key).map_err(wrong)?;
+        let own = OwnCertificate::read(&credentials.certificate)
+            .ok_or_else(|| PkiError::new(ATTEMPT, &"its certificate is not one of ours"))?;
         Ok(Self {
             credentials,
             issuer,
+            own,
         })
     }
 
@@ -123,19 +177,70 @@ impl Authority {
         cluster: &str,
         now: jiff::Timestamp,
     ) -> Result<Credentials, PkiError> {
-        let mut params = parameters(&identity.user, now, CERTIFICATE_DAYS);
-        params.subject_alt_names = vec![SanType::URI(ia5(&format!("{CLUSTER_URI}{cluster}"))?)];
-        for group in identity
-            .groups
-            .iter()
-            .filter(|group| *group != "system:authenticated")
-        {
-            params
-                .subject_alt_names
-                .push(SanType::URI(ia5(&format!("{GROUP_URI}{group}"))?));
+        const ATTEMPT: &str = "sign a certificate";
+        let key = KeyPair::generate().map_err(|error| PkiError::new(ATTEMPT, &error))?;
+        let certificate = self.certify(
+            &Grant {
+                user: &identity.user,
+                groups: &identity.groups,
+                cluster,
+                seconds: CERTIFICATE_DAYS * 86_400,
+                public_key: &key.subject_public_key_info(),
+            },
+            now,
+        )?;
+        Ok(Credentials {
+            certificate,
+            key: key.serialize_pem(),
+        })
+    }
+
+    /// The certificate that a request asks for, in PEM: its user and its groups, in one cluster.
+    /// Whatever else the request asks for is not in it.
+    pub(crate) fn sign_request(
+        &self,
+        request: &CertificateRequest,
+        cluster: &str,
+        seconds: i64,
+        now: jiff::Timestamp,
+    ) -> Result<String, PkiError> {
+        let grant = Grant {
+            user: request.user.as_deref().unwrap_or_default(),
+            groups: &request.groups,
+            cluster,
+            seconds,
+            public_key: &request.public_key,
+        };
+        self.certify(&grant, now)
+    }
+
+    fn certify(&self, grant: &Grant<'_>, now: jiff::Timestamp) -> Result<String, PkiError> {
+        const ATTEMPT: &str = "sign a certificate";
+        let mut serial = [0_u8; 16];
+        SystemRandom::new()
+            .fill(&mut serial)
+            .map_err(|error| PkiError::new(ATTEMPT, &error))?;
+        let now = now.as_second();
+        let groups = grant.groups.iter().map(String::as_str);
+        let to_be_signed = ClientCertificate {
+            serial,
+            user: grant.user,
+            // Everybody is a member of this one; it need not be said.
+            groups: groups.filter(|group| *group != AUTHENTICATED).collect(),
+            cluster: grant.cluster,
+            not_before: now - SLACK_SECONDS,
+            not_after: now.saturating_add(grant.seconds).min(self.own.not_after),
+            public_key: grant.public_key,
+            issuer: &self.own.name,
+            issuer_key: &self.own.key_id,
         }
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        self.sign(&params)
+        .to_be_signed();
+        let signature = self
+            .issuer
+            .key()
+            .sign(&to_be_signed)
+            .map_err(|error| PkiError::new(ATTEMPT, &error))?;
+        Ok(to_pem(&assemble(&to_be_signed, &signature)))
     }
 
     fn sign(&self, params: &CertificateParams) -> Result<Credentials, PkiError> {
@@ -150,14 +255,24 @@ impl Authority {
     }
 }
 
+fn to_pem(certificate: &[u8]) -> String {
+    use base64::Engine as _;
+    let text = base64::engine::general_purpose::STANDARD.encode(certificate);
+    let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
+    for line in text.as_bytes().chunks(64) {
+        pem.push_str(&String::from_utf8_lossy(line));
+        pem.push('\n');
+    }
+    pem.push_str("-----END CERTIFICATE-----\n");
+    pem
+}
+
 fn ia5(text: &str) -> Result<Ia5String, PkiError> {
     Ia5String::try_from(text.to_owned())
         .map_err(|error| PkiError::new("name a certificate", &error))
 }
 
 fn parameters(common_name: &str, now: jiff::Timestamp, days: i64) -> CertificateParams {
-    // Clocks of client and server differ by a little; a certificate from the future is refused.
-    const SLACK_SECONDS: i64 = 300;
     let at = |seconds: i64| {
         time::OffsetDateTime::from_unix_timestamp(seconds)
             .unwrap_or(time::OffsetDateTime::UNIX_EPOCH)
@@ -176,60 +291,5 @@ fn parameters(common_name: &str, now: jiff::Timestamp, days: i64) -> Certificate
     params
 }
 
-/// Whom a verified client certificate names, and for which cluster.
-pub(crate) fn identify(certificate: &[u8]) -> Option<(Identity, String)> {
-    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
-    let user = certificate
-        .subject()
-        .iter_common_name()
-        .next()?
-        .as_str()
-        .ok()?
-        .to_owned();
-    let names = certificate.subject_alternative_name().ok()??;
-    let uris = || {
-        names
-            .value
-            .general_names
-            .iter()
-            .filter_map(|name| match name {
-                GeneralName::URI(uri) => Some(*uri),
-                _ => None,
-            })
-    };
-    let cluster = uris().find_map(|uri| uri.strip_prefix(CLUSTER_URI))?;
-    let groups = uris()
-        .filter_map(|uri| uri.strip_prefix(GROUP_URI))
-        .map(str::to_owned);
-    Some((Identity::authenticated(user, groups), cluster.to_owned()))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_client_certificate_names_user_groups_and_cluster() {
-        let now = jiff::Timestamp::from_second(1_800_000_000).unwrap();
-        let authority = Authority::generate(now).unwrap();
-        let authority = Authority::load(authority.credentials().clone()).unwrap();
-        let ann = Identity::authenticated("ann", ["a".to_owned(), "b".to_owned()]);
-        let issued = authority.issue_client(&ann, "cluster1", now).unwrap();
-        let pem = x509_parser::pem::parse_x509_pem(issued.certificate.as_bytes())
-            .unwrap()
-            .1;
-        let (identity, cluster) = identify(&pem.contents).unwrap();
-        assert_eq!((identity, cluster.as_str()), (ann, "cluster1"));
-    }
-
-    #[test]
-    fn a_server_certificate_identifies_nobody() {
-        let now = jiff::Timestamp::from_second(1_800_000_000).unwrap();
-        let authority = Authority::generate(now).unwrap();
-        let issued = authority.issue_server(&["localhost"], &[], now).unwrap();
-        let pem = x509_parser::pem::parse_x509_pem(issued.certificate.as_bytes())
-            .unwrap()
-            .1;
-        assert!(identify(&pem.contents).is_none());
-    }
-}
+mod tests;

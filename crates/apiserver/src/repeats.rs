@@ -33,8 +33,8 @@ impl Repeats {
         let warnings = self.warnings();
         match self {
             Self::Yaml(keys) if !keys.is_empty() => {
-                let lines: String = warnings.iter().map(|line| format!("\n  {line}")).collect();
-                vec![format!("yaml: unmarshal errors:{lines}")]
+                let lines = warnings.join("\n  ");
+                vec![format!("yaml: unmarshal errors:\n  {lines}")]
             }
             _ => warnings,
         }

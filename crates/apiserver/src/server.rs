@@ -10,7 +10,7 @@ use http::{Request, Response, StatusCode, header};
 use parking_lot::RwLock;
 use serde_json::Value;
 
-use crate::access::{Attributes, Identity};
+use crate::access::{Attributes, Identity, Issuers, TokenKey};
 use crate::answer::{Answer, Body, Reply, Writer, failure};
 use crate::authenticate::{Caller, authenticate};
 use crate::body::RequestBody;
@@ -21,6 +21,7 @@ use crate::metrics::Metrics;
 use crate::negotiate::{Representation, negotiate};
 use crate::object::StoredObject;
 use crate::params::Query;
+use crate::pki::Authority;
 use crate::request::{ResourcePath, Target, Verb};
 use crate::status::{ApiError, Subject};
 use crate::table::IncludeObject;
@@ -40,6 +41,7 @@ struct Inner {
     store: Store<StoredObject>,
     clusters: RwLock<BTreeMap<String, Arc<Cluster>>>,
     definitions: Arc<DefinitionCache>,
+    issuers: Arc<Issuers>,
     clock: Clock,
     metrics: Metrics,
     /// Forgets old history; ends with the server.
@@ -60,14 +62,33 @@ impl std::fmt::Debug for ApiServer {
     }
 }
 
+/// What a server is given besides its store and its clock.
+#[derive(Debug, Default)]
+pub struct ServerOptions {
+    /// Signs the certificates that CertificateSigningRequests ask for; without it none are signed.
+    pub authority: Option<Arc<Authority>>,
+    /// Signs the tokens of service accounts; without it they are good until the server ends.
+    pub token_key: Option<TokenKey>,
+}
+
 impl ApiServer {
     /// A server without clusters. Must be called within a tokio runtime.
     pub fn new(store: Store<StoredObject>, clock: Clock) -> Self {
+        Self::with_options(store, clock, ServerOptions::default())
+    }
+
+    /// A server without clusters, with these options. Must be called within a tokio runtime.
+    pub fn with_options(store: Store<StoredObject>, clock: Clock, options: ServerOptions) -> Self {
+        let token_key = options
+            .token_key
+            .or_else(|| TokenKey::generate().ok())
+            .map(Arc::new);
         let inner = Inner {
             sweeper: tokio::spawn(forget_history(store.clone())),
             store,
             clusters: RwLock::default(),
             definitions: Arc::default(),
+            issuers: Arc::new(Issuers::new(options.authority, token_key)),
             clock,
             metrics: Metrics::default(),
         };
@@ -86,6 +107,7 @@ impl ApiServer {
             name,
             keyspace,
             self.inner.definitions.clone(),
+            self.inner.issuers.clone(),
             self.inner.clock.clone(),
         );
         bootstrap::prepare(&cluster).await?;

@@ -112,6 +112,7 @@ fn mutilated_bodies_are_answered() {
             let caller = Caller {
                 identity: Some(Identity::administrator("fuzz")),
                 only_cluster: Some(HUB.into()),
+                expires: None,
                 in_process: true,
             };
             let request = Request::builder()

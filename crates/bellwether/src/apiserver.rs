@@ -2,10 +2,13 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use bellwether_apiserver::{ApiServer, Authority, Clock, HUB, StoredObject, serve, tls_config};
+use bellwether_apiserver::{
+    ApiServer, Authority, Clock, HUB, ServerOptions, StoredObject, serve, tls_config,
+};
 use bellwether_store::Store;
 use clap::Args;
 use tokio::net::TcpListener;
@@ -58,7 +61,7 @@ pub(crate) struct Running {
     /// `https://…`
     pub(crate) address: String,
     store: Store<StoredObject>,
-    authority: Authority,
+    authority: Arc<Authority>,
     clock: Clock,
     data: DataDir,
     listener: JoinHandle<()>,
@@ -78,7 +81,7 @@ impl Running {
         let clock = Clock::system();
         let data = DataDir::create(&arguments.data_dir)?;
         let store = data.open_store(arguments.in_memory, &clock)?;
-        let authority = data.authority(arguments.in_memory, &clock)?;
+        let authority = Arc::new(data.authority(arguments.in_memory, &clock)?);
         let certificate = authority.issue_server(
             &[
                 "localhost",
@@ -90,7 +93,11 @@ impl Running {
             clock.now(),
         )?;
         let config = tls_config(&authority, &certificate)?;
-        let server = ApiServer::new(store.clone(), clock.clone());
+        let options = ServerOptions {
+            authority: Some(authority.clone()),
+            token_key: Some(data.token_key(arguments.in_memory)?),
+        };
+        let server = ApiServer::with_options(store.clone(), clock.clone(), options);
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let stopped = async move {
             let _ = stopped.await;

@@ -1,11 +1,12 @@
-//! The data directory: the store, the certificate authority, the kubeconfig. Only its owner reads it.
+//! The data directory: the store, the certificate authority, the key for tokens, the kubeconfig. Only
+//! its owner reads it.
 
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use bellwether_apiserver::{Authority, Clock, Credentials, StoredObject};
+use bellwether_apiserver::{Authority, Clock, Credentials, StoredObject, TokenKey};
 use bellwether_store::{Options, Store};
 
 /// Where a server keeps what has to survive it.
@@ -60,6 +61,20 @@ impl DataDir {
             write_private(&key, &credentials.key)?;
         }
         Ok(authority)
+    }
+
+    /// The key that signs tokens: that of the last time, or a new one.
+    pub(crate) fn token_key(&self, in_memory: bool) -> anyhow::Result<TokenKey> {
+        let path = self.0.join("tokens.key");
+        if !in_memory && path.exists() {
+            return TokenKey::load(&read(&path)?)
+                .with_context(|| format!("{} does not hold our key", path.display()));
+        }
+        let key = TokenKey::generate()?;
+        if !in_memory {
+            write_private(&path, key.pem())?;
+        }
+        Ok(key)
     }
 }
 

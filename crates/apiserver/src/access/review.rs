@@ -3,6 +3,7 @@
 use bellwether_schema::{FieldError, FieldPath};
 use serde_json::{Map, Value, json};
 
+use super::bearer::{api_audiences, authenticate_token};
 use super::identity::Identity;
 use super::rbac::{Attributes, Decision, PolicyRule};
 use crate::context::RequestContext;
@@ -19,8 +20,7 @@ pub(crate) fn review(cx: &RequestContext, mut object: Value) -> Result<Value, Ap
         }
         "selfsubjectrulesreviews" => rules(cx, &object["spec"])?,
         "selfsubjectreviews" => json!({"userInfo": cx.identity.to_json()}),
-        // No tokens are issued yet, so none is good.
-        "tokenreviews" => json!({"authenticated": false, "user": {}}),
+        "tokenreviews" => token(cx, &object["spec"])?,
         _ => return Err(ApiError::method_not_allowed()),
     };
     object["status"] = status;
@@ -33,11 +33,32 @@ pub(crate) fn review(cx: &RequestContext, mut object: Value) -> Result<Value, Ap
     Ok(object)
 }
 
+/// Whether a token is good, and whose it is.
+fn token(cx: &RequestContext, spec: &Value) -> Result<Value, ApiError> {
+    let token = spec["token"].as_str().unwrap_or_default();
+    if token.is_empty() {
+        return Err(ApiError::bad_request(
+            "token is required for TokenReview in authentication",
+        ));
+    }
+    let mut audiences = texts(&spec["audiences"]);
+    if audiences.is_empty() {
+        audiences = api_audiences();
+    }
+    Ok(match authenticate_token(&cx.cluster, token, &audiences) {
+        Ok(proof) => json!({
+            "authenticated": true, "user": proof.identity.to_json(), "audiences": proof.audiences,
+        }),
+        Err(why) => json!({"user": {}, "error": why}),
+    })
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    let items = list.as_array().into_iter().flatten();
+    items.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
 fn subject(spec: &Value) -> Result<Identity, ApiError> {
-    let texts = |value: &Value| -> Vec<String> {
-        let items = value.as_array().into_iter().flatten();
-        items.filter_map(Value::as_str).map(str::to_owned).collect()
-    };
     let identity = Identity {
         user: spec["user"].as_str().unwrap_or_default().into(),
         uid: spec["uid"].as_str().unwrap_or_default().into(),

@@ -8,7 +8,7 @@ use crate::body::RequestBody;
 use crate::context::RequestContext;
 use crate::handler::delete::{Outcome, delete_object};
 use crate::handler::update::{Proposal, change, update};
-use crate::handler::{get, patch};
+use crate::handler::{get, patch, token_request};
 use crate::ownership::Ownership;
 use crate::params::{DeleteOptions, WriteOptions};
 use crate::request::Verb;
@@ -29,6 +29,7 @@ pub(crate) async fn handle(cx: RequestContext, body: &RequestBody) -> Result<Rep
     match (&*cx.resource.plural, known.name) {
         ("pods", "binding") => bind(&cx, body).await,
         ("pods", "eviction") => evict(&cx, body).await,
+        ("serviceaccounts", "token") => token_request::create(&cx, body),
         ("namespaces", "finalize") => object(&cx, Part::Other("finalize"), body).await,
         ("certificatesigningrequests", "approval") => {
             object(&cx, Part::Other("approval"), body).await

@@ -68,6 +68,7 @@ impl Http {
         let caller = Caller {
             identity: Some(Identity::administrator("test")),
             only_cluster: Some(HUB.into()),
+            expires: None,
             in_process: true,
         };
         let request = Request::builder()

@@ -7,12 +7,13 @@
 )]
 
 pub mod http;
+pub mod wire;
 
 use std::sync::Arc;
 
 use base64::Engine as _;
 use bellwether_apiserver::{
-    ApiServer, Authority, Clock, HUB, Identity, StoredObject, serve, tls_config,
+    ApiServer, Authority, Clock, HUB, Identity, ServerOptions, StoredObject, serve, tls_config,
 };
 use bellwether_store::{Options, Store};
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, NamedAuthInfo};
@@ -21,8 +22,8 @@ use tokio::net::TcpListener;
 /// A server with the clusters `hub` and `cluster1`.
 pub struct TestServer {
     pub server: ApiServer,
-    authority: Authority,
-    address: String,
+    pub authority: Arc<Authority>,
+    pub address: String,
 }
 
 impl TestServer {
@@ -33,14 +34,18 @@ impl TestServer {
 
     pub async fn start_on(store: Store<StoredObject>) -> Self {
         let clock = Clock::system();
-        let authority = Authority::generate(clock.now()).unwrap();
+        let authority = Arc::new(Authority::generate(clock.now()).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let bound = listener.local_addr().unwrap();
         let certificate = authority
             .issue_server(&["localhost"], &[bound.ip()], clock.now())
             .unwrap();
         let config = tls_config(&authority, &certificate).unwrap();
-        let server = ApiServer::new(store, clock);
+        let options = ServerOptions {
+            authority: Some(authority.clone()),
+            ..ServerOptions::default()
+        };
+        let server = ApiServer::with_options(store, clock, options);
         for name in [HUB, "cluster1"] {
             server.add_cluster(name).await.unwrap();
         }
