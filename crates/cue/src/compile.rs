@@ -12,11 +12,12 @@ use crate::ast;
 use crate::builtins;
 use crate::diagnostic::{Diagnostic, Location, Phase};
 use crate::ir::{
-    Comprehension, Expr, ExprId, Meta, MetaId, Origin, PackageId, PackageIr, Program, StructId,
-    StructLit,
+    Comprehension, ConstId, Expr, ExprId, Meta, MetaId, Origin, PackageId, PackageIr, Program,
+    StructId, StructLit,
 };
 use crate::label::{Interner, Label};
 use crate::token::Span;
+use crate::value::Value;
 
 use self::scope::{Import, Scope};
 
@@ -100,6 +101,11 @@ impl<'a> Compiler<'a> {
             builtin,
             program: Program {
                 exprs: Vec::new(),
+                constants: Vec::new(),
+                bounds: Vec::new(),
+                operands: Vec::new(),
+                elements: Vec::new(),
+                terms: Vec::new(),
                 origins: Vec::new(),
                 structs: Vec::new(),
                 comprehensions: Vec::new(),
@@ -127,8 +133,15 @@ impl<'a> Compiler<'a> {
         self.program.origins.push(Origin {
             file: self.file,
             span,
+            focus: span.start,
         });
         id
+    }
+
+    fn add_value(&mut self, value: Value, span: Span) -> ExprId {
+        let id = ConstId(u32::try_from(self.program.constants.len()).unwrap_or(u32::MAX));
+        self.program.constants.push(value);
+        self.add(Expr::Value(id), span)
     }
 
     fn add_struct(&mut self, literal: StructLit) -> StructId {

@@ -26,6 +26,7 @@ mod order;
 mod predeclared;
 mod resolve;
 mod scalar;
+mod seldom;
 mod settle;
 mod show;
 mod syntax;
@@ -39,6 +40,7 @@ use std::sync::Arc;
 use crate::diagnostic::Code;
 use crate::ir::{ExprId, LetId, PackageId, Program};
 use crate::label::{Interner, Label};
+use crate::quick::QuickMap;
 use crate::regex::Regex;
 use crate::token::Pos;
 use crate::value::{Opaque, Value};
@@ -47,6 +49,13 @@ pub(crate) use self::error::{ErrId, Error};
 pub(crate) use self::node::{Base, CloseInfo, Conjunct, Node, NodeId, Source, Status};
 pub use self::syntax::SyntaxOptions;
 pub(crate) use self::validate::ValidateOptions;
+
+/// Levels of nesting between two looks at the stack.
+const STACK_CHECK_EVERY: u32 = 8;
+/// Bytes of stack that serve for so many levels, in builds without optimisation too.
+const STACK_LEFT: usize = 512 * 1024;
+/// Bytes of stack added when less is left.
+const STACK_MORE: usize = 4 * 1024 * 1024;
 
 /// Limits of one evaluation. Exceeding one is an ordinary error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +129,16 @@ pub(crate) enum Val {
     Function(crate::ir::Callee),
 }
 
+impl Val {
+    /// The atom, if it is one; a node that holds an atom is still a node.
+    pub(crate) fn literal(&self) -> Option<&Value> {
+        match self {
+            Self::Atom(value) => Some(value),
+            Self::Node(_) | Self::Function(_) => None,
+        }
+    }
+}
+
 /// One evaluation of one program.
 #[derive(Debug)]
 pub(crate) struct Evaluator {
@@ -139,8 +158,8 @@ pub(crate) struct Evaluator {
     close_cost: Cell<u64>,
     /// Whether any close identifier has a second parent.
     replaced: bool,
-    lets: HashMap<(EnvId, LetId), NodeId>,
-    packages: HashMap<u32, NodeId>,
+    lets: QuickMap<(EnvId, LetId), NodeId>,
+    packages: QuickMap<u32, NodeId>,
     regexes: HashMap<Arc<str>, Result<Arc<Regex>, String>>,
     /// Grows whenever something becomes known; blocked tasks wait for it.
     progress: u64,
@@ -172,7 +191,7 @@ impl Evaluator {
         let labels = Interner::over(program.labels.clone());
         let mut evaluator = Self {
             labels,
-            nodes: Vec::with_capacity(64),
+            nodes: Vec::with_capacity(program.exprs.len().clamp(16, 1024)),
             envs: vec![Env {
                 up: NO_ENV,
                 node: NodeId(0),
@@ -187,8 +206,8 @@ impl Evaluator {
             containments: vec![0],
             close_cost: Cell::new(0),
             replaced: false,
-            lets: HashMap::new(),
-            packages: HashMap::new(),
+            lets: QuickMap::default(),
+            packages: QuickMap::default(),
             regexes: HashMap::new(),
             progress: 1,
             current: NodeId(0),
@@ -387,7 +406,13 @@ impl Evaluator {
             return Err(self.exhaust("depth"));
         }
         self.depth += 1;
-        let result = stacker::maybe_grow(128 * 1024, 4 * 1024 * 1024, || body(self));
+        // Asking how much stack is left costs as much as a small expression: once in a while is
+        // enough, as long as what is left then serves for all levels up to the next time.
+        let result = if self.depth % STACK_CHECK_EVERY == 1 {
+            stacker::maybe_grow(STACK_LEFT, STACK_MORE, || body(self))
+        } else {
+            body(self)
+        };
         self.depth -= 1;
         Ok(result)
     }

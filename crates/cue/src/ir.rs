@@ -34,11 +34,56 @@ pub struct MetaId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LetId(pub u32);
 
+/// Index of a constant in [`Program::constants`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ConstId(pub(crate) u32);
+
+/// Consecutive entries in one of the tables of a [`Program`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Run {
+    start: u32,
+    length: u32,
+}
+
+impl Run {
+    /// Appends `entries` to `table` and returns where they are.
+    pub(crate) fn append<T>(table: &mut Vec<T>, entries: impl IntoIterator<Item = T>) -> Self {
+        let start = table.len();
+        table.extend(entries);
+        let number = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+        Self {
+            start: number(start),
+            length: number(table.len() - start),
+        }
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(self) -> usize {
+        self.length as usize
+    }
+
+    fn of<T>(self, table: &[T]) -> &[T] {
+        &table[self.start as usize..][..self.length as usize]
+    }
+}
+
 /// A compiled package with everything it imports.
+///
+/// Expressions are small and copied freely; what has no fixed size is in tables of its own.
 #[derive(Debug)]
 pub struct Program {
     /// All expressions.
     pub(crate) exprs: Vec<Expr>,
+    /// The literal values.
+    pub(crate) constants: Vec<Value>,
+    /// The bounds of predeclared ranges.
+    pub(crate) bounds: Vec<(BoundOp, Value)>,
+    /// The arguments of calls and the parts of interpolations.
+    pub(crate) operands: Vec<ExprId>,
+    /// The elements of list literals.
+    pub(crate) elements: Vec<Element>,
+    /// The alternatives of disjunctions.
+    pub(crate) terms: Vec<Disjunct>,
     /// Where each expression stands.
     pub(crate) origins: Vec<Origin>,
     /// All struct literals.
@@ -58,8 +103,28 @@ pub struct Program {
 }
 
 impl Program {
-    pub(crate) fn expr(&self, id: ExprId) -> &Expr {
-        &self.exprs[id.0 as usize]
+    pub(crate) fn expr(&self, id: ExprId) -> Expr {
+        self.exprs[id.0 as usize]
+    }
+
+    pub(crate) fn constant(&self, id: ConstId) -> &Value {
+        &self.constants[id.0 as usize]
+    }
+
+    pub(crate) fn bounds(&self, run: Run) -> &[(BoundOp, Value)] {
+        run.of(&self.bounds)
+    }
+
+    pub(crate) fn operands(&self, run: Run) -> &[ExprId] {
+        run.of(&self.operands)
+    }
+
+    pub(crate) fn elements(&self, run: Run) -> &[Element] {
+        run.of(&self.elements)
+    }
+
+    pub(crate) fn terms(&self, run: Run) -> &[Disjunct] {
+        run.of(&self.terms)
     }
 
     pub(crate) fn structure(&self, id: StructId) -> &StructLit {
@@ -72,6 +137,15 @@ impl Program {
 
     pub(crate) fn pos(&self, id: ExprId) -> Pos {
         self.origins[id.0 as usize].pos()
+    }
+
+    /// Where a message about what an expression selects points.
+    pub(crate) fn focus(&self, id: ExprId) -> Pos {
+        let origin = self.origins[id.0 as usize];
+        Pos {
+            offset: origin.focus,
+            ..origin.pos()
+        }
     }
 
     /// The text of an expression as it was written.
@@ -98,6 +172,8 @@ pub struct Source {
 pub(crate) struct Origin {
     pub(crate) file: u16,
     pub(crate) span: Span,
+    /// Where messages point: the start, or the selected name in `a.b`.
+    pub(crate) focus: u32,
 }
 
 impl Origin {
@@ -149,7 +225,7 @@ pub(crate) struct StructLit {
 
 /// A member of a struct literal. `let` declarations are not members: references
 /// to them carry their [`LetId`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Decl {
     Field {
         label: Label,
@@ -184,7 +260,7 @@ pub(crate) struct Comprehension {
 }
 
 /// A clause; `For` and `Let` open an environment.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Clause {
     For { source: ExprId },
     If { condition: ExprId },
@@ -259,7 +335,7 @@ impl BoundOp {
 }
 
 /// A list element.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Element {
     Value(ExprId),
     Comprehension(ComprehensionId),
@@ -275,14 +351,14 @@ pub(crate) struct Disjunct {
 
 /// A resolved expression. `up` counts the environments between the expression and
 /// the one that binds the name.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Expr {
     Bottom,
     Top,
     Type(Kind),
-    Value(Value),
+    Value(ConstId),
     /// A predeclared range such as `uint8`: kind and bounds.
-    Range(Kind, Vec<(BoundOp, Value)>),
+    Range(Kind, Run),
     Bound(BoundOp, ExprId),
     Field {
         up: u32,
@@ -334,16 +410,16 @@ pub(crate) enum Expr {
     },
     Call {
         function: ExprId,
-        arguments: Vec<ExprId>,
+        arguments: Run,
     },
     Interpolation {
         bytes: bool,
-        parts: Vec<ExprId>,
+        parts: Run,
     },
     Struct(StructId),
-    List(Vec<Element>),
+    List(Run),
     Disjunction {
-        terms: Vec<Disjunct>,
+        terms: Run,
         marked: bool,
     },
     And(ExprId, ExprId),
@@ -353,7 +429,7 @@ pub(crate) enum Expr {
 
 impl Expr {
     /// Whether the expression denotes a node somewhere else.
-    pub(crate) fn is_reference(&self) -> bool {
+    pub(crate) fn is_reference(self) -> bool {
         matches!(
             self,
             Self::Field { .. }

@@ -54,8 +54,8 @@ impl Label {
     }
 }
 
-/// What a label is spelt like; hidden labels also belong to a package.
-type Key = (Arc<str>, u32, u32);
+/// What tells labels of one spelling apart: definition, hidden, and of which package.
+type Variant = (u32, u32);
 
 /// A table of labels, possibly on top of a frozen one.
 #[derive(Debug, Default, Clone)]
@@ -63,7 +63,9 @@ pub struct Interner {
     base: Option<Arc<Interner>>,
     offset: usize,
     texts: Vec<Arc<str>>,
-    index: HashMap<Key, Label>,
+    /// Regular labels, by far the most.
+    regular: HashMap<Arc<str>, Label>,
+    special: HashMap<Arc<str>, Vec<(Variant, Label)>>,
 }
 
 impl Interner {
@@ -74,7 +76,8 @@ impl Interner {
             base: Some(base),
             offset,
             texts: Vec::new(),
-            index: HashMap::new(),
+            regular: HashMap::new(),
+            special: HashMap::new(),
         }
     }
 
@@ -82,20 +85,35 @@ impl Interner {
         self.offset + self.texts.len()
     }
 
-    fn find(&self, key: &Key) -> Option<Label> {
-        let below = self.base.as_ref().and_then(|base| base.find(key));
-        below.or_else(|| self.index.get(key).copied())
+    fn find(&self, text: &str, variant: Variant) -> Option<Label> {
+        let below = self.base.as_ref().and_then(|base| base.find(text, variant));
+        below.or_else(|| {
+            if variant == (0, 0) {
+                return self.regular.get(text).copied();
+            }
+            let known = self.special.get(text)?;
+            known
+                .iter()
+                .find(|(own, _)| *own == variant)
+                .map(|(_, label)| *label)
+        })
     }
 
     fn intern(&mut self, text: &str, flags: u32, package: u32) -> Label {
-        let key = (Arc::from(text), flags, package);
-        if let Some(label) = self.find(&key) {
+        let variant = (flags, package);
+        if let Some(label) = self.find(text, variant) {
             return label;
         }
+        let text: Arc<str> = text.into();
         let slot = u32::try_from(self.len()).unwrap_or(u32::MAX >> 3) & (u32::MAX >> 3);
         let label = Label((slot << 2) | flags);
-        self.texts.push(key.0.clone());
-        self.index.insert(key, label);
+        self.texts.push(text.clone());
+        if variant == (0, 0) {
+            self.regular.insert(text, label);
+        } else {
+            let known = self.special.entry(text).or_default();
+            known.push((variant, label));
+        }
         label
     }
 
@@ -106,7 +124,7 @@ impl Interner {
 
     /// The regular label with this text, if there is one.
     pub fn find_string(&self, text: &str) -> Option<Label> {
-        self.find(&(Arc::from(text), 0, 0))
+        self.find(text, (0, 0))
     }
 
     /// The label an identifier stands for; hidden ones are private to `package`.

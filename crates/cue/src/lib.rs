@@ -16,6 +16,7 @@ pub mod number;
 pub mod parser;
 pub mod patch;
 pub mod probe;
+mod quick;
 pub mod regex;
 pub mod score;
 pub mod token;

@@ -2,7 +2,7 @@
 
 use super::Compiler;
 use crate::ast::{self, BinaryOp, ElementKind, ExprKind, UnaryOp};
-use crate::ir::{BoundOp, Callee, Disjunct, Element, Expr, ExprId};
+use crate::ir::{BoundOp, Callee, Disjunct, Element, Expr, ExprId, Run};
 use crate::number::Number;
 use crate::token::Span;
 use crate::value::Value;
@@ -17,11 +17,11 @@ impl<'a> Compiler<'a> {
         let span = expr.span;
         match &expr.kind {
             ExprKind::Bottom | ExprKind::Bad => self.add(Expr::Bottom, span),
-            ExprKind::Null => self.add(Expr::Value(Value::Null), span),
-            ExprKind::Bool(value) => self.add(Expr::Value(Value::Bool(*value)), span),
+            ExprKind::Null => self.add_value(Value::Null, span),
+            ExprKind::Bool(value) => self.add_value(Value::Bool(*value), span),
             ExprKind::Number => self.number(span),
-            ExprKind::String(text) => self.add(Expr::Value(Value::String(text.clone())), span),
-            ExprKind::Bytes(bytes) => self.add(Expr::Value(Value::Bytes(bytes.clone())), span),
+            ExprKind::String(text) => self.add_value(Value::String(text.clone()), span),
+            ExprKind::Bytes(bytes) => self.add_value(Value::Bytes(bytes.clone()), span),
             ExprKind::Interpolation(literal) => self.interpolation(literal, span),
             ExprKind::Ident(name) => self.identifier(name, span),
             ExprKind::Struct(literal) => {
@@ -54,10 +54,11 @@ impl<'a> Compiler<'a> {
                 arguments,
             } => {
                 let function = self.expr(function);
-                let arguments = arguments
+                let arguments: Vec<ExprId> = arguments
                     .iter()
                     .map(|argument| self.expr(argument))
                     .collect();
+                let arguments = Run::append(&mut self.program.operands, arguments);
                 self.add(
                     Expr::Call {
                         function,
@@ -77,7 +78,7 @@ impl<'a> Compiler<'a> {
         let source = self.program.sources.get(usize::from(self.file));
         let text = source.map_or("", |source| span.text(&source.text));
         match Number::parse_literal(text) {
-            Ok(number) => self.add(Expr::Value(Value::Number(number)), span),
+            Ok(number) => self.add_value(Value::Number(number), span),
             Err(error) => {
                 let message = format!("parse error: {error}");
                 self.bottom(span, message)
@@ -105,6 +106,7 @@ impl<'a> Compiler<'a> {
                 }
             }
         }
+        let elements = Run::append(&mut self.program.elements, elements);
         self.add(Expr::List(elements), span)
     }
 
@@ -132,7 +134,8 @@ impl<'a> Compiler<'a> {
     fn sign(&mut self, op: UnaryOp, operand: &'a ast::Expr, span: Span) -> ExprId {
         let id = self.expr(operand);
         if matches!(operand.kind, ExprKind::Number)
-            && let Expr::Value(Value::Number(number)) = self.program.expr(id)
+            && let Expr::Value(constant) = self.program.expr(id)
+            && let Value::Number(number) = self.program.constant(constant)
         {
             let number = match op {
                 UnaryOp::Minus => Some(number.negated()),
@@ -140,7 +143,7 @@ impl<'a> Compiler<'a> {
                 _ => None,
             };
             if let Some(number) = number {
-                return self.add(Expr::Value(Value::Number(number)), span);
+                return self.add_value(Value::Number(number), span);
             }
         }
         self.add(Expr::Unary(op, id), span)
@@ -159,6 +162,7 @@ impl<'a> Compiler<'a> {
                 let mut terms = Vec::new();
                 let mut marked = false;
                 self.disjuncts(whole, false, &mut terms, &mut marked);
+                let terms = Run::append(&mut self.program.terms, terms);
                 self.add(Expr::Disjunction { terms, marked }, span)
             }
             BinaryOp::And => {
@@ -238,13 +242,29 @@ impl<'a> Compiler<'a> {
         {
             return expr;
         }
+        let focus = self.selected_at(base.span, span);
         let base = self.expr(base);
         let label = if quoted {
             self.labels.string(name)
         } else {
             self.labels.identifier(name, self.package)
         };
-        self.add(Expr::Selector { base, label }, span)
+        let id = self.add(Expr::Selector { base, label }, span);
+        self.program.origins[id.0 as usize].focus = focus;
+        id
+    }
+
+    /// The offset of the name in `base.name`.
+    fn selected_at(&self, base: Span, whole: Span) -> u32 {
+        let source = self.program.sources.get(usize::from(self.file));
+        let rest = source
+            .and_then(|source| source.text.get(base.end as usize..whole.end as usize))
+            .unwrap_or("");
+        let skipped = rest.find('.').map_or(0, |dot| {
+            let name = &rest[dot + 1..];
+            dot + 1 + (name.len() - name.trim_start().len())
+        });
+        base.end + u32::try_from(skipped).unwrap_or(0)
     }
 
     /// `strings.Join`: a member of an imported builtin package.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::{Compiler, import_path};
 use crate::ast::{self, DeclKind, LabelKind};
 use crate::builtins;
-use crate::ir::{BoundOp, Callee, Expr, ExprId, LetId, PackageId, PackageIr, Predeclared, Source};
+use crate::ir::{
+    BoundOp, Callee, Expr, ExprId, LetId, PackageId, PackageIr, Predeclared, Run, Source,
+};
 use crate::label::Label;
 use crate::number::Number;
 use crate::token::Span;
@@ -218,7 +220,7 @@ impl<'a> Compiler<'a> {
             let up = u32::try_from(self.scopes.len().saturating_sub(1)).unwrap_or(u32::MAX);
             return self.add(Expr::Field { up, label }, span);
         }
-        match predeclared(name) {
+        match self.predeclared(name) {
             Some(expr) => self.add(expr, span),
             None => self.bottom(span, format!("reference \"{name}\" not found")),
         }
@@ -368,34 +370,40 @@ impl<'a> Compiler<'a> {
     }
 }
 
-fn predeclared(name: &str) -> Option<Expr> {
-    let name = name.strip_prefix("__").unwrap_or(name);
-    let function = |function| Some(Expr::Function(Callee::Predeclared(function)));
-    match name {
-        "string" => Some(Expr::Type(Kind::STRING)),
-        "bytes" => Some(Expr::Type(Kind::BYTES)),
-        "bool" => Some(Expr::Type(Kind::BOOL)),
-        "int" => Some(Expr::Type(Kind::INT)),
-        "float" => Some(Expr::Type(Kind::FLOAT)),
-        "number" => Some(Expr::Type(Kind::NUMBER)),
-        "len" => function(Predeclared::Len),
-        "close" => function(Predeclared::Close),
-        "and" => function(Predeclared::And),
-        "or" => function(Predeclared::Or),
-        "div" => function(Predeclared::Div),
-        "mod" => function(Predeclared::Mod),
-        "quo" => function(Predeclared::Quo),
-        "rem" => function(Predeclared::Rem),
-        "error" => function(Predeclared::Error),
-        "matchN" => function(Predeclared::MatchN),
-        "matchIf" => function(Predeclared::MatchIf),
-        "no_sharing" => Some(Expr::Top),
-        _ => range(name),
+impl Compiler<'_> {
+    fn predeclared(&mut self, name: &str) -> Option<Expr> {
+        let name = name.strip_prefix("__").unwrap_or(name);
+        let function = |function| Some(Expr::Function(Callee::Predeclared(function)));
+        match name {
+            "string" => Some(Expr::Type(Kind::STRING)),
+            "bytes" => Some(Expr::Type(Kind::BYTES)),
+            "bool" => Some(Expr::Type(Kind::BOOL)),
+            "int" => Some(Expr::Type(Kind::INT)),
+            "float" => Some(Expr::Type(Kind::FLOAT)),
+            "number" => Some(Expr::Type(Kind::NUMBER)),
+            "len" => function(Predeclared::Len),
+            "close" => function(Predeclared::Close),
+            "and" => function(Predeclared::And),
+            "or" => function(Predeclared::Or),
+            "div" => function(Predeclared::Div),
+            "mod" => function(Predeclared::Mod),
+            "quo" => function(Predeclared::Quo),
+            "rem" => function(Predeclared::Rem),
+            "error" => function(Predeclared::Error),
+            "matchN" => function(Predeclared::MatchN),
+            "matchIf" => function(Predeclared::MatchIf),
+            "no_sharing" => Some(Expr::Top),
+            _ => {
+                let (kind, bounds) = range(name)?;
+                let bounds = Run::append(&mut self.program.bounds, bounds);
+                Some(Expr::Range(kind, bounds))
+            }
+        }
     }
 }
 
 /// The sized numbers: a type and its bounds.
-fn range(name: &str) -> Option<Expr> {
+fn range(name: &str) -> Option<(Kind, Vec<(BoundOp, Value)>)> {
     const FLOAT32: &str = "3.40282346638528859811704183484516925440e+38";
     const FLOAT64: &str = "1.797693134862315708145274237317043567981e+308";
     let (low, high): (&str, &str) = match name {
@@ -425,7 +433,7 @@ fn range(name: &str) -> Option<Expr> {
             (BoundOp::GreaterEqual, Value::Number(high.negated())),
             (BoundOp::LessEqual, Value::Number(high)),
         ];
-        return Some(Expr::Range(Kind::NUMBER, bounds));
+        return Some((Kind::NUMBER, bounds));
     }
     let low = match low.strip_prefix('-') {
         Some(digits) => number(digits)?.negated(),
@@ -435,5 +443,5 @@ fn range(name: &str) -> Option<Expr> {
     if !high.is_empty() {
         bounds.push((BoundOp::LessEqual, Value::Number(number(high)?)));
     }
-    Some(Expr::Range(Kind::INT, bounds))
+    Some((Kind::INT, bounds))
 }

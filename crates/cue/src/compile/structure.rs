@@ -3,7 +3,9 @@
 use super::Compiler;
 use super::scope::{Binding, Scope};
 use crate::ast::{self, ClauseKind, Constraint, DeclKind, ExprKind, LabelKind};
-use crate::ir::{ArcKind, Clause, Comprehension, Decl, Expr, ExprId, Meta, StructId, StructLit};
+use crate::ir::{
+    ArcKind, Clause, Comprehension, Decl, Expr, ExprId, Meta, Run, StructId, StructLit,
+};
 use crate::token::{FileId, Pos, Span};
 use crate::value::Value;
 
@@ -254,11 +256,12 @@ impl<'a> Compiler<'a> {
                         Ok(text) => Value::string(text),
                         Err(_) => Value::Bytes(text.clone()),
                     };
-                    parts.push(self.add(Expr::Value(value), *text_span));
+                    parts.push(self.add_value(value, *text_span));
                 }
                 ast::InterpolationPart::Expr(expr) => parts.push(self.expr(expr)),
             }
         }
+        let parts = Run::append(&mut self.program.operands, parts);
         self.add(
             Expr::Interpolation {
                 bytes: literal.bytes,

@@ -2,7 +2,7 @@
 
 use super::{CloseInfo, Conjunct, EnvId, ErrId, Evaluator, NodeId, Source, Val};
 use crate::diagnostic::Code;
-use crate::ir::{ArcKind, Callee, Expr, ExprId, Predeclared};
+use crate::ir::{ArcKind, Callee, Expr, ExprId, Predeclared, Run};
 use crate::label::Label;
 use crate::token::Pos;
 use crate::value::{Builtin, Failure, Host, Kind, Param, Value};
@@ -12,10 +12,12 @@ impl Evaluator {
         &mut self,
         expr: ExprId,
         function: ExprId,
-        arguments: &[ExprId],
+        arguments: Run,
         env: EnvId,
     ) -> Result<Val, ErrId> {
-        let pos = self.program.pos(expr);
+        let program = self.program.clone();
+        let arguments = program.operands(arguments);
+        let pos = program.pos(expr);
         match self.eval(function, env)? {
             Val::Function(Callee::Predeclared(name)) => {
                 self.call_predeclared(name, expr, arguments, env)
@@ -67,10 +69,11 @@ impl Evaluator {
         else {
             return Ok(None);
         };
-        let Expr::Function(callee) = program.expr(*function) else {
+        let Expr::Function(callee) = program.expr(function) else {
             return Ok(None);
         };
-        if !Self::is_validator_call(*callee, arguments.len()) {
+        let arguments = program.operands(arguments);
+        if !Self::is_validator_call(callee, arguments.len()) {
             return Ok(None);
         }
         let mut values = Vec::with_capacity(arguments.len());
@@ -80,7 +83,7 @@ impl Evaluator {
                 Callee::Builtin(..) => self.eval(*argument, env)?,
             });
         }
-        Ok(Some((*callee, values)))
+        Ok(Some((callee, values)))
     }
 
     pub(super) fn validator_node(&mut self, expr: ExprId, env: EnvId) -> Result<NodeId, ErrId> {

@@ -7,8 +7,11 @@
 //! another one narrows it. The bookkeeping follows the reference implementation
 //! (cue: internal/core/adt/typocheck.go), because its corner cases are observable.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
+use super::seldom::Seldom;
 use super::{CloseInfo, Evaluator, NodeId};
 use crate::diagnostic::Code;
 use crate::ir::{ArcKind, Expr, ExprId};
@@ -71,14 +74,24 @@ struct Requirement {
 
 type Requirements = Vec<Requirement>;
 
+/// The requirements of a node, once they are known.
+#[derive(Debug, Default)]
+enum Known {
+    #[default]
+    Nothing,
+    /// That there are none.
+    None,
+    Some(Arc<[Requirement]>),
+}
+
 /// The closedness part of a node.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    groups: SmallVec<[Group; 1]>,
+    groups: Seldom<Group>,
     evidence: SmallVec<[Evidence; 2]>,
     /// Pairs (from, to): evidence for `to` also counts for `from`.
-    replacements: SmallVec<[(u32, u32); 1]>,
-    requirements: Option<Requirements>,
+    replacements: Seldom<(u32, u32)>,
+    requirements: Known,
 }
 
 impl Evaluator {
@@ -96,7 +109,7 @@ impl Evaluator {
             return;
         }
         let close = &mut self.node_mut(node).close;
-        close.requirements = None;
+        close.requirements = Known::Nothing;
         if !close.replacements.contains(&(from, to)) {
             close.replacements.push((from, to));
         }
@@ -246,15 +259,18 @@ impl Evaluator {
         {
             return;
         }
-        let base = self.requirements(node);
-        if base.is_empty() {
+        let Some(base) = self.requirements(node) else {
             return;
-        }
+        };
         if self.close_cost.get() > self.budget.steps {
             self.exhaust("steps");
         }
         if !self.spend(self.node(node).arcs.len() * base.len()) {
             return;
+        }
+        let mut required = base.to_vec();
+        for requirement in &mut required {
+            requirement.removed |= self.parent_ellipsis(node, requirement.id, node) != 0;
         }
         for index in 0..self.node(node).arcs.len() {
             let (label, arc) = self.node(node).arcs[index];
@@ -264,12 +280,6 @@ impl Evaluator {
             let arc_node = self.deref_disjunct(arc);
             if self.node(arc_node).arc == ArcKind::Optional {
                 continue;
-            }
-            let mut required = base.clone();
-            for requirement in &mut required {
-                if self.parent_ellipsis(node, requirement.id, node) != 0 {
-                    requirement.removed = true;
-                }
             }
             let failed = self.node(arc_node).error;
             if failed.is_some_and(|error| !self.error(error).not_allowed) {
@@ -400,19 +410,27 @@ impl Evaluator {
     }
 
     /// The closed groups that apply to the fields of a node.
-    fn requirements(&mut self, node: NodeId) -> Requirements {
-        if let Some(known) = &self.node(node).close.requirements {
-            return known.clone();
+    fn requirements(&mut self, node: NodeId) -> Option<Arc<[Requirement]>> {
+        match &self.node(node).close.requirements {
+            Known::Nothing => {}
+            Known::None => return None,
+            Known::Some(known) => return Some(known.clone()),
         }
         let parent = self.node(node).parent;
         let mut sets = Requirements::new();
         if !parent.is_none() && !self.node(node).drop_parent_requirements {
-            sets = self.requirements(parent);
+            if let Some(above) = self.requirements(parent) {
+                sets = above.to_vec();
+            }
             for set in &mut sets {
                 set.ignored |= set.once;
             }
         }
         self.add_own_groups(node, &mut sets);
+        if sets.is_empty() {
+            self.node_mut(node).close.requirements = Known::None;
+            return None;
+        }
         if !self.node(node).label.is_regular() && !self.node(node).label.is_index() {
             let evidence = self.node(node).close.evidence.clone();
             sets.retain(|set| {
@@ -422,13 +440,18 @@ impl Evaluator {
             });
         }
         self.filter_top(node, &mut sets);
-        self.node_mut(node).close.requirements = Some(sets.clone());
-        sets
+        let known = (!sets.is_empty()).then(|| Arc::from(sets));
+        self.node_mut(node).close.requirements = match &known {
+            Some(sets) => Known::Some(Arc::clone(sets)),
+            None => Known::None,
+        };
+        known
     }
 
     fn add_own_groups(&mut self, node: NodeId, sets: &mut Requirements) {
         let inherited = sets.len();
-        for group in self.node(node).close.groups.clone() {
+        for index in 0..self.node(node).close.groups.len() {
+            let group = self.node(node).close.groups[index];
             if group.ignore && group.kind == GroupKind::Reference {
                 continue;
             }

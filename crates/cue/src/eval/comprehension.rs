@@ -1,6 +1,8 @@
 //! Comprehensions: clauses yield environments, each adds the value struct once.
 
-use super::{Base, Binding, CloseInfo, Conjunct, EnvId, ErrId, Evaluator, NodeId, Source, Status};
+use super::{
+    Base, Binding, CloseInfo, Conjunct, EnvId, ErrId, Evaluator, NodeId, Source, Status, Val,
+};
 use crate::diagnostic::Code;
 use crate::ir::{ArcKind, Clause, ComprehensionId, ExprId};
 use crate::number::Number;
@@ -16,8 +18,7 @@ impl Evaluator {
         info: CloseInfo,
     ) -> Result<(), ErrId> {
         let envs = self.yields(id, env)?;
-        let program = self.program.clone();
-        let value = program.comprehension(id).value;
+        let value = self.program.comprehension(id).value;
         for (index, env) in envs.into_iter().enumerate() {
             let info = info.keyed(index as u64);
             self.schedule(
@@ -35,43 +36,46 @@ impl Evaluator {
 
     /// The environments a comprehension yields.
     pub(crate) fn yields(&mut self, id: ComprehensionId, env: EnvId) -> Result<Vec<EnvId>, ErrId> {
-        let program = self.program.clone();
         let mut envs = Vec::new();
-        self.clauses(&program.comprehension(id).clauses, env, &mut envs)?;
+        self.clauses(id, 0, env, &mut envs)?;
         Ok(envs)
     }
 
+    /// Runs the clauses from one on.
     fn clauses(
         &mut self,
-        clauses: &[Clause],
+        id: ComprehensionId,
+        position: usize,
         env: EnvId,
         envs: &mut Vec<EnvId>,
     ) -> Result<(), ErrId> {
         if !self.step() {
             return Err(self.exhaust("steps"));
         }
-        let Some((first, rest)) = clauses.split_first() else {
+        let clauses = &self.program.comprehension(id).clauses;
+        let Some(clause) = clauses.get(position).copied() else {
             envs.push(env);
             return Ok(());
         };
-        match first {
+        let rest = position + 1;
+        match clause {
             Clause::If { condition } => {
-                if self.condition(*condition, env)? {
-                    self.clauses(rest, env, envs)?;
+                if self.condition(condition, env)? {
+                    self.clauses(id, rest, env, envs)?;
                 }
                 Ok(())
             }
             Clause::Let { value } => {
-                let node = self.anonymous(*value, env);
+                let node = self.anonymous(value, env);
                 let owner = self.envs[env.0 as usize].node;
                 let env = self.new_env(env, owner, Binding::Let(node));
-                self.clauses(rest, env, envs)
+                self.clauses(id, rest, env, envs)
             }
             Clause::For { source } => {
                 let owner = self.envs[env.0 as usize].node;
-                for (key, value) in self.range(*source, env)? {
+                for (key, value) in self.range(source, env)? {
                     let env = self.new_env(env, owner, Binding::For { key, value });
-                    self.clauses(rest, env, envs)?;
+                    self.clauses(id, rest, env, envs)?;
                 }
                 Ok(())
             }
@@ -81,6 +85,9 @@ impl Evaluator {
     fn condition(&mut self, condition: ExprId, env: EnvId) -> Result<bool, ErrId> {
         let value = self.eval_default(condition, env)?;
         let pos = self.program.pos(condition);
+        if let Val::Atom(Value::Bool(answer)) = value {
+            return Ok(answer);
+        }
         if let Some(Value::Bool(answer)) = self.atom(&value) {
             Ok(answer)
         } else {
@@ -100,8 +107,8 @@ impl Evaluator {
         let pos = self.program.pos(source);
         let value = self.eval(source, env)?;
         let node = match value {
-            super::Val::Node(node) => self.default_node(node, pos)?,
-            super::Val::Atom(value @ (Value::List(_) | Value::Struct(_))) => {
+            Val::Node(node) => self.default_node(node, pos)?,
+            Val::Atom(value @ (Value::List(_) | Value::Struct(_))) => {
                 let node = self.data_node(value);
                 self.settle(node, false);
                 node

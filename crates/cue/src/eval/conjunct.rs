@@ -107,11 +107,10 @@ impl Evaluator {
     }
 
     fn schedule_expr(&mut self, node: NodeId, id: ExprId, conjunct: Conjunct) {
-        let program = self.program.clone();
         let Conjunct { env, info, .. } = conjunct;
-        match program.expr(id) {
+        match self.program.expr(id) {
             Expr::And(left, right) => {
-                for (part, expr) in [*left, *right].into_iter().enumerate() {
+                for (part, expr) in [left, right].into_iter().enumerate() {
                     let info = info.keyed(part as u64);
                     self.schedule(
                         node,
@@ -128,17 +127,23 @@ impl Evaluator {
                 self.schedule(
                     node,
                     Conjunct {
-                        source: Source::Expr(*inner),
+                        source: Source::Expr(inner),
                         env,
                         info,
                     },
                 );
             }
-            Expr::Struct(literal) => self.schedule_struct(node, *literal, conjunct),
+            Expr::Struct(literal) => self.schedule_struct(node, literal, conjunct),
             Expr::List(_) => {
                 self.unshare(node);
                 self.update_cyclic_status(node, info);
-                self.update_kind(node, Kind::LIST, Described::Expr(id), program.pos(id), info);
+                self.update_kind(
+                    node,
+                    Kind::LIST,
+                    Described::Expr(id),
+                    self.program.pos(id),
+                    info,
+                );
                 self.push_task(node, TaskKind::List(id), env, info);
             }
             Expr::Disjunction { .. } => {
@@ -147,7 +152,8 @@ impl Evaluator {
             }
             Expr::Value(value) => {
                 self.unshare(node);
-                self.insert_value(node, value, program.pos(id), info);
+                let value = self.program.constant(value).clone();
+                self.insert_value(node, &value, self.program.pos(id), info);
             }
             Expr::Top => {
                 self.unshare(node);
@@ -158,24 +164,23 @@ impl Evaluator {
             Expr::Type(kind) => {
                 self.unshare(node);
                 self.update_cyclic_status(node, info);
-                self.update_kind(node, *kind, Described::Kind(*kind), program.pos(id), info);
+                self.update_kind(
+                    node,
+                    kind,
+                    Described::Kind(kind),
+                    self.program.pos(id),
+                    info,
+                );
                 self.evidence(node, info, Mark::Top);
             }
             Expr::Range(kind, bounds) => {
                 self.unshare(node);
                 self.update_cyclic_status(node, info);
-                let pos = program.pos(id);
-                self.update_kind(node, *kind, Described::Kind(*kind), pos, info);
-                for (op, value) in bounds {
-                    self.insert_bound(
-                        node,
-                        Bound {
-                            op: *op,
-                            value: value.clone(),
-                            pos,
-                        },
-                        info,
-                    );
+                let pos = self.program.pos(id);
+                self.update_kind(node, kind, Described::Kind(kind), pos, info);
+                for index in 0..bounds.len() {
+                    let (op, value) = self.program.bounds(bounds)[index].clone();
+                    self.insert_bound(node, Bound { op, value, pos }, info);
                 }
             }
             Expr::Bottom => {
@@ -183,7 +188,7 @@ impl Evaluator {
                 let saved = std::mem::replace(&mut self.current, node);
                 let error = self.error_at(
                     Code::User,
-                    program.pos(id),
+                    self.program.pos(id),
                     "explicit error (_|_ literal) in source",
                 );
                 self.current = saved;
@@ -248,13 +253,15 @@ impl Evaluator {
         self.update_cyclic_status(node, info);
         self.evidence(node, info, Mark::Struct);
         let env = self.new_env(env, node, Binding::Fields);
-        let program = self.program.clone();
-        let literal = program.structure(id);
+        let literal = self.program.structure(id);
+        let (is_file, has_embedding) = (literal.is_file, literal.has_embedding);
+        let (has_ellipsis, members) = (literal.has_ellipsis, literal.decls.len());
         let slot = self.node_mut(node);
         slot.has_struct = true;
         slot.literals.push(id);
-        if literal.has_embedding {
-            info = self.struct_info(node, literal.is_file, info);
+        slot.arcs.reserve(members);
+        if has_embedding {
+            info = self.struct_info(node, is_file, info);
         } else {
             self.must_be_struct(node, id, info);
         }
@@ -262,27 +269,27 @@ impl Evaluator {
             from_embed: false,
             ..info
         };
-        for (index, decl) in literal.decls.iter().enumerate() {
-            match decl {
+        for index in 0..members {
+            match self.program.structure(id).decls[index] {
                 Decl::Field {
                     label,
                     kind,
                     value,
                     meta,
                 } => {
-                    if label.is_regular() && *kind == ArcKind::Member {
+                    if label.is_regular() && kind == ArcKind::Member {
                         self.must_be_struct(node, id, info);
                     }
                     let mut info = field_info.keyed(u64::from(value.0));
-                    if *kind == ArcKind::Optional {
+                    if kind == ArcKind::Optional {
                         info = info.optional();
                     }
-                    let source = Source::Expr(*value);
+                    let source = Source::Expr(value);
                     let conjunct = Conjunct { source, env, info };
-                    self.insert_arc(node, *label, *kind, conjunct, *meta);
+                    self.insert_arc(node, label, kind, conjunct, meta);
                 }
                 Decl::Dynamic { kind, .. } => {
-                    if *kind == ArcKind::Member {
+                    if kind == ArcKind::Member {
                         self.must_be_struct(node, id, info);
                     }
                     let task = TaskKind::Dynamic(id, u32::try_from(index).unwrap_or(0));
@@ -296,24 +303,24 @@ impl Evaluator {
                     meta,
                 } => {
                     let info = field_info.keyed(index as u64).optional();
-                    let source = Source::Expr(*value);
+                    let source = Source::Expr(value);
                     let conjunct = Conjunct { source, env, info };
-                    self.schedule_pattern(node, *pattern, conjunct, *alias, *meta, (id, index));
+                    self.schedule_pattern(node, pattern, conjunct, alias, meta, (id, index));
                 }
                 Decl::Comprehension(comprehension) => {
                     let info = self
                         .embed_info(node, None, info)
                         .keyed(index as u64)
                         .optional();
-                    let task = TaskKind::Comprehension(*comprehension);
+                    let task = TaskKind::Comprehension(comprehension);
                     self.push_task(node, task, env, info);
                 }
                 Decl::Embed(expr) => {
-                    let info = self.embed_info(node, Some(*expr), info).keyed(index as u64);
+                    let info = self.embed_info(node, Some(expr), info).keyed(index as u64);
                     self.schedule(
                         node,
                         Conjunct {
-                            source: Source::Expr(*expr),
+                            source: Source::Expr(expr),
                             env,
                             info,
                         },
@@ -322,7 +329,7 @@ impl Evaluator {
                 Decl::Ellipsis => {}
             }
         }
-        if literal.has_ellipsis {
+        if has_ellipsis {
             self.node_mut(node).has_ellipsis = true;
             self.evidence(node, info, Mark::Ellipsis);
         }
@@ -471,7 +478,7 @@ impl Evaluator {
             Value::Opaque(_) => {}
             atom => {
                 let mut scalar = std::mem::take(&mut self.node_mut(node).scalar);
-                let result = self.add_atom(&mut scalar, atom, pos);
+                let result = scalar.add_atom(atom, pos);
                 self.node_mut(node).scalar = scalar;
                 self.report(node, result, pos);
             }
@@ -499,7 +506,7 @@ impl Evaluator {
     ) {
         self.evidence(node, info, Mark::None);
         let mut scalar = std::mem::take(&mut self.node_mut(node).scalar);
-        let result = self.restrict_kind(&mut scalar, kind, by, pos);
+        let result = scalar.restrict_kind(kind, by, pos);
         self.node_mut(node).scalar = scalar;
         self.report(node, result, pos);
     }
@@ -605,7 +612,7 @@ impl Evaluator {
             match self.program.expr(expr) {
                 Expr::Field { label, .. } => return label.is_definition(),
                 Expr::Selector { label, .. } if label.is_definition() => return true,
-                Expr::Selector { base, .. } | Expr::Index { base, .. } => expr = *base,
+                Expr::Selector { base, .. } | Expr::Index { base, .. } => expr = base,
                 _ => return false,
             }
         }
@@ -633,7 +640,7 @@ impl Evaluator {
         }
         let slot = self.node_mut(node);
         slot.shared = target;
-        slot.shared_by = Some(conjunct);
+        slot.shared_by = Some(Box::new(conjunct));
         self.evidence(node, conjunct.info, Mark::None);
         true
     }
@@ -650,7 +657,7 @@ impl Evaluator {
             slot.status = Status::Started;
         }
         if let Some(conjunct) = slot.shared_by.take() {
-            self.add_target(node, target, conjunct);
+            self.add_target(node, target, *conjunct);
         }
     }
 }

@@ -59,7 +59,7 @@ impl Evaluator {
         if depth > 8 {
             return false;
         }
-        let cheap = |expr: &ExprId| self.is_cheap_expr(*expr, depth + 1);
+        let cheap = |expr: ExprId| self.is_cheap_expr(expr, depth + 1);
         match self.program.expr(expr) {
             Expr::Value(_)
             | Expr::Type(_)
@@ -71,15 +71,17 @@ impl Evaluator {
             | Expr::ForKey { .. }
             | Expr::SelfValue { .. }
             | Expr::PatternLabel { .. } => true,
-            Expr::List(elements) => !elements
+            Expr::List(elements) => !self
+                .program
+                .elements(elements)
                 .iter()
                 .any(|element| matches!(element, Element::Comprehension(_))),
             Expr::Bound(_, operand) | Expr::Unary(_, operand) => cheap(operand),
-            Expr::Selector { base, .. } => self.program.expr(*base).is_reference() && cheap(base),
+            Expr::Selector { base, .. } => self.program.expr(base).is_reference() && cheap(base),
             Expr::Index { base, index } => {
-                self.program.expr(*base).is_reference() && cheap(base) && cheap(index)
+                self.program.expr(base).is_reference() && cheap(base) && cheap(index)
             }
-            Expr::Disjunction { terms, .. } => terms.iter().all(|term| {
+            Expr::Disjunction { terms, .. } => self.program.terms(terms).iter().all(|term| {
                 matches!(
                     self.program.expr(term.value),
                     Expr::Value(_) | Expr::Type(_)

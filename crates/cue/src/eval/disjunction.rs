@@ -7,7 +7,10 @@
 
 use std::sync::Arc;
 
+use smallvec::{SmallVec, smallvec};
+
 use super::equal::scalars_equal;
+use super::error::Message;
 use super::node::{Disjunction, Pending};
 use super::scalar::{Bound, Check, Scalar};
 use super::{Base, EnvId, ErrId, Error, Evaluator, NodeId, Source, Status, Val};
@@ -41,7 +44,11 @@ enum Constraint {
     Fails(ErrId),
 }
 
-type Term = (Vec<Constraint>, Mode);
+type Constraints = SmallVec<[Constraint; 1]>;
+
+type Term = (Constraints, Mode);
+
+type Terms = SmallVec<[Term; 2]>;
 
 /// A disjunction passed on the way to an alternative, and the mark of the term chosen there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +71,8 @@ impl Evaluator {
                 let Expr::Disjunction { terms, marked } = self.program.expr(expr) else {
                     return None;
                 };
-                let term = terms.get(index as usize)?;
-                Some((Source::Expr(term.value), mode(*marked, term.default)))
+                let term = self.program.terms(terms).get(index as usize)?;
+                Some((Source::Expr(term.value), mode(marked, term.default)))
             }
             Source::Or(list) => {
                 let node = *self.alternatives.get(list as usize)?.get(index as usize)?;
@@ -101,7 +108,7 @@ impl Evaluator {
         let slot = self.node(node);
         let calls = slot
             .scalar
-            .checks
+            .checks()
             .iter()
             .any(|check| matches!(check, Check::Call { .. }));
         if slot.has_struct || slot.list.is_some() || calls || !slot.arcs.is_empty() {
@@ -129,15 +136,15 @@ impl Evaluator {
     }
 
     /// The alternatives of a disjunction expression as scalar constraints.
-    fn scalar_terms(&mut self, expr: ExprId, env: EnvId, depth: u32) -> Option<Vec<Term>> {
-        let program = self.program.clone();
-        let Expr::Disjunction { terms, marked } = program.expr(expr) else {
+    fn scalar_terms(&mut self, expr: ExprId, env: EnvId, depth: u32) -> Option<Terms> {
+        let Expr::Disjunction { terms, marked } = self.program.expr(expr) else {
             return None;
         };
-        let mut all: Vec<Term> = Vec::with_capacity(terms.len());
+        let mut all = Terms::with_capacity(terms.len());
         let mut nested_marks = false;
-        for term in terms {
-            let own = mode(*marked, term.default);
+        for index in 0..terms.len() {
+            let term = self.program.terms(terms)[index];
+            let own = mode(marked, term.default);
             let inner = self.scalar_term(term.value, env, depth)?;
             for (constraints, nested) in inner {
                 let combined = own.max(nested);
@@ -155,32 +162,27 @@ impl Evaluator {
         Some(all)
     }
 
-    fn scalar_term(&mut self, expr: ExprId, env: EnvId, depth: u32) -> Option<Vec<Term>> {
-        let program = self.program.clone();
-        let pos = program.pos(expr);
-        let one = |constraint| Some(vec![(vec![constraint], Mode::Maybe)]);
-        match program.expr(expr) {
-            Expr::Value(value) => one(Constraint::Atom(value.clone(), pos)),
-            Expr::Type(kind) => one(Constraint::Kind(*kind, pos)),
-            Expr::Top => Some(vec![(Vec::new(), Mode::Maybe)]),
+    fn scalar_term(&mut self, expr: ExprId, env: EnvId, depth: u32) -> Option<Terms> {
+        let pos = self.program.pos(expr);
+        let one = |constraint| Some(smallvec![(smallvec![constraint], Mode::Maybe)]);
+        match self.program.expr(expr) {
+            Expr::Value(value) => one(Constraint::Atom(self.program.constant(value).clone(), pos)),
+            Expr::Type(kind) => one(Constraint::Kind(kind, pos)),
+            Expr::Top => Some(smallvec![(Constraints::new(), Mode::Maybe)]),
             Expr::Range(kind, bounds) => {
-                let mut all = vec![Constraint::Kind(*kind, pos)];
-                for (op, value) in bounds {
+                let mut all: Constraints = smallvec![Constraint::Kind(kind, pos)];
+                for (op, value) in self.program.bounds(bounds) {
                     all.push(Constraint::Bound(Bound {
                         op: *op,
                         value: value.clone(),
                         pos,
                     }));
                 }
-                Some(vec![(all, Mode::Maybe)])
+                Some(smallvec![(all, Mode::Maybe)])
             }
             Expr::Bound(op, operand) => {
-                let value = self.bound_operand(expr, *op, *operand, env).ok()?;
-                one(Constraint::Bound(Bound {
-                    op: *op,
-                    value,
-                    pos,
-                }))
+                let value = self.bound_operand(expr, op, operand, env).ok()?;
+                one(Constraint::Bound(Bound { op, value, pos }))
             }
             Expr::Bottom => {
                 let message = "explicit error (_|_ literal) in source";
@@ -194,11 +196,14 @@ impl Evaluator {
     }
 
     /// A referenced alternative, if its value is scalar.
-    fn referenced_terms(&mut self, expr: ExprId, env: EnvId) -> Option<Vec<Term>> {
+    fn referenced_terms(&mut self, expr: ExprId, env: EnvId) -> Option<Terms> {
         let node = match self.eval(expr, env).ok()? {
             Val::Atom(value) if !matches!(value, Value::List(_) | Value::Struct(_)) => {
                 let pos = self.program.pos(expr);
-                return Some(vec![(vec![Constraint::Atom(value, pos)], Mode::Maybe)]);
+                return Some(smallvec![(
+                    smallvec![Constraint::Atom(value, pos)],
+                    Mode::Maybe
+                )]);
             }
             Val::Node(node) => self.deref(node),
             _ => return None,
@@ -207,9 +212,9 @@ impl Evaluator {
             return None;
         }
         match self.node(node).base.clone() {
-            Base::Scalar => Some(vec![(self.node_constraints(node)?, Mode::Maybe)]),
+            Base::Scalar => Some(smallvec![(self.node_constraints(node)?, Mode::Maybe)]),
             Base::Disjunction(disjunction) => {
-                let mut all = Vec::new();
+                let mut all = Terms::new();
                 for (index, value) in disjunction.values.iter().enumerate() {
                     let value = self.deref(*value);
                     if !matches!(self.node(value).base, Base::Scalar) {
@@ -225,9 +230,9 @@ impl Evaluator {
     }
 
     /// The alternatives of a call of `or`, if all are scalars.
-    fn listed_terms(&mut self, list: u32) -> Option<Vec<Term>> {
+    fn listed_terms(&mut self, list: u32) -> Option<Terms> {
         let nodes = self.alternatives.get(list as usize)?.clone();
-        let mut all = Vec::with_capacity(nodes.len());
+        let mut all = Terms::with_capacity(nodes.len());
         for node in nodes {
             self.settle(node, false);
             let node = self.deref(node);
@@ -242,20 +247,20 @@ impl Evaluator {
         Some(all)
     }
 
-    fn node_constraints(&self, node: NodeId) -> Option<Vec<Constraint>> {
+    fn node_constraints(&self, node: NodeId) -> Option<Constraints> {
         let scalar = &self.node(node).scalar;
         let pos = scalar.atom_pos;
         if let Some(atom) = &scalar.atom {
-            return Some(vec![Constraint::Atom(atom.clone(), pos)]);
+            return Some(smallvec![Constraint::Atom(atom.clone(), pos)]);
         }
-        let mut all = vec![Constraint::Kind(scalar.kind, pos)];
+        let mut all: Constraints = smallvec![Constraint::Kind(scalar.kind, pos)];
         if scalar.kind.intersects(Kind(Kind::STRUCT.0 | Kind::LIST.0)) && scalar.kind != Kind::TOP {
             return None;
         }
-        for bound in scalar.lower.iter().chain(&scalar.upper) {
+        for bound in scalar.bounds() {
             all.push(Constraint::Bound(bound.clone()));
         }
-        for check in &scalar.checks {
+        for check in scalar.checks() {
             match check {
                 Check::Bound(bound) => all.push(Constraint::Bound(bound.clone())),
                 Check::Call { .. } => return None,
@@ -264,7 +269,7 @@ impl Evaluator {
         Some(all)
     }
 
-    fn cross_scalars(&mut self, node: NodeId, disjunctions: &[Vec<Term>]) {
+    fn cross_scalars(&mut self, node: NodeId, disjunctions: &[Terms]) {
         let start = self.node(node).scalar.clone();
         let mut cross: Vec<(Scalar, Mode)> = vec![(start, Mode::Maybe)];
         for terms in disjunctions {
@@ -305,9 +310,9 @@ impl Evaluator {
             let (result, pos) = match constraint {
                 Constraint::Kind(kind, pos) => {
                     let by = super::scalar::Described::Kind(*kind);
-                    (self.restrict_kind(&mut scalar, *kind, by, *pos), *pos)
+                    (scalar.restrict_kind(*kind, by, *pos), *pos)
                 }
-                Constraint::Atom(value, pos) => (self.add_atom(&mut scalar, value, *pos), *pos),
+                Constraint::Atom(value, pos) => (scalar.add_atom(value, *pos), *pos),
                 Constraint::Bound(bound) => (self.add_bound(&mut scalar, bound.clone()), bound.pos),
                 Constraint::Fails(error) => return Err(*error),
             };
@@ -316,17 +321,11 @@ impl Evaluator {
             }
         }
         if let Some(atom) = scalar.atom.clone() {
-            let checks = scalar.checks.iter().filter_map(|check| match check {
+            let checks = scalar.checks().iter().filter_map(|check| match check {
                 Check::Bound(bound) => Some(bound),
                 Check::Call { .. } => None,
             });
-            let bounds: Vec<Bound> = scalar
-                .lower
-                .iter()
-                .chain(&scalar.upper)
-                .chain(checks)
-                .cloned()
-                .collect();
+            let bounds: Vec<Bound> = scalar.bounds().chain(checks).cloned().collect();
             for bound in bounds {
                 if let Some(error) = self.bound_error(&atom, &bound) {
                     return Err(error);
@@ -425,7 +424,7 @@ impl Evaluator {
         parts.extend(distinct);
         let error = self.push_error(Error {
             code,
-            message: String::new(),
+            message: Message::Static(""),
             pos,
             related: Vec::new(),
             node,
@@ -523,7 +522,7 @@ impl Evaluator {
         slot.conjuncts = conjuncts;
         slot.arc = arc;
         slot.metas = metas;
-        slot.choices = choices.to_vec();
+        slot.choices = choices.to_vec().into();
         slot.is_disjunct = true;
         slot.no_sharing = true;
         slot.anonymous = anonymous;

@@ -60,19 +60,19 @@ pub(crate) fn scalars_equal(left: &Scalar, right: &Scalar) -> bool {
         _ => return false,
     }
     let same_bounds =
-        |a: &Option<super::scalar::Bound>, b: &Option<super::scalar::Bound>| match (a, b) {
+        |a: Option<&super::scalar::Bound>, b: Option<&super::scalar::Bound>| match (a, b) {
             (Some(a), Some(b)) => a.op == b.op && atoms_equal(&a.value, &b.value),
             (None, None) => true,
             _ => false,
         };
     left.kind == right.kind
-        && same_bounds(&left.lower, &right.lower)
-        && same_bounds(&left.upper, &right.upper)
-        && left.checks.len() == right.checks.len()
+        && same_bounds(left.lower(), right.lower())
+        && same_bounds(left.upper(), right.upper())
+        && left.checks().len() == right.checks().len()
         && left
-            .checks
+            .checks()
             .iter()
-            .zip(&right.checks)
+            .zip(right.checks())
             .all(|pair| match pair {
                 (Check::Bound(a), Check::Bound(b)) => {
                     a.op == b.op && atoms_equal(&a.value, &b.value)

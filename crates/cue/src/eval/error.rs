@@ -1,18 +1,53 @@
 //! Errors as values of the evaluation.
 
+use super::scalar::Described;
 use super::{Evaluator, NodeId};
 use crate::diagnostic::{Code, Diagnostic, Location, Phase};
+use crate::label::Label;
 use crate::token::Pos;
+use crate::value::Kind;
 
 /// Index of an error in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ErrId(pub(crate) u32);
 
+/// What an error says. The frequent kinds are put into words only when someone reads them: most
+/// errors of an evaluation are answers to `x != _|_`, or alternatives that do not fit.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Message {
+    Static(&'static str),
+    Text(String),
+    UndefinedField(Label),
+    OptionalField(Label),
+    Conflict(Box<Clash>),
+}
+
+/// Two constraints that exclude each other.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Clash {
+    pub(crate) left: Described,
+    pub(crate) right: Described,
+    /// The kinds, if they are what differs.
+    pub(crate) kinds: Option<(Kind, Kind)>,
+}
+
+impl From<String> for Message {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&'static str> for Message {
+    fn from(text: &'static str) -> Self {
+        Self::Static(text)
+    }
+}
+
 /// One error, or several at one node.
 #[derive(Debug, Clone)]
 pub(crate) struct Error {
     pub(crate) code: Code,
-    pub(crate) message: String,
+    pub(crate) message: Message,
     pub(crate) pos: Pos,
     pub(crate) related: Vec<Pos>,
     pub(crate) node: NodeId,
@@ -25,7 +60,7 @@ pub(crate) struct Error {
 }
 
 impl Evaluator {
-    pub(crate) fn error_at(&mut self, code: Code, pos: Pos, message: impl Into<String>) -> ErrId {
+    pub(crate) fn error_at(&mut self, code: Code, pos: Pos, message: impl Into<Message>) -> ErrId {
         let node = self.current;
         self.push_error(Error {
             code,
@@ -58,7 +93,7 @@ impl Evaluator {
         &mut self,
         code: Code,
         pos: Pos,
-        message: impl Into<String>,
+        message: impl Into<Message>,
     ) -> ErrId {
         let id = self.error_at(code, pos, message);
         self.error_mut(id).pending = true;
@@ -103,7 +138,7 @@ impl Evaluator {
         let pending = a.pending && b.pending;
         self.push_error(Error {
             code,
-            message: String::new(),
+            message: Message::Static(""),
             pos,
             related: Vec::new(),
             node,
@@ -138,7 +173,29 @@ impl Evaluator {
         let leaves = self.leaves(id);
         leaves
             .first()
-            .map_or_else(String::new, |first| self.error(*first).message.clone())
+            .map_or_else(String::new, |first| self.words(*first))
+    }
+
+    /// The text of a single error.
+    fn words(&self, id: ErrId) -> String {
+        match &self.error(id).message {
+            Message::Static(text) => (*text).to_owned(),
+            Message::Text(text) => text.clone(),
+            Message::UndefinedField(label) => {
+                format!("undefined field: {}", self.labels.show(*label))
+            }
+            Message::OptionalField(label) => {
+                let label = self.labels.show(*label);
+                format!("cannot reference optional field: {label}")
+            }
+            Message::Conflict(clash) => {
+                let (left, right) = (self.describe(&clash.left), self.describe(&clash.right));
+                let types = clash.kinds.map_or_else(String::new, |(left, right)| {
+                    format!(" (mismatched types {left} and {right})")
+                });
+                format!("conflicting values {left} and {right}{types}")
+            }
+        }
     }
 
     pub(crate) fn location(&self, pos: Pos) -> Option<Location> {
@@ -166,7 +223,7 @@ impl Evaluator {
             phase: Phase::Eval,
             code: error.code,
             path: self.path(error.node),
-            message: error.message.clone(),
+            message: self.words(id),
             location: self.location(error.pos),
             related,
             hint: None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Base, Binding, EnvId, ErrId, Evaluator, NodeId, Status, Val};
 use crate::ast::{BinaryOp, UnaryOp};
 use crate::diagnostic::Code;
-use crate::ir::{BoundOp, Expr, ExprId};
+use crate::ir::{BoundOp, Expr, ExprId, Run};
 use crate::regex::Regex;
 use crate::value::{Kind, Value};
 
@@ -19,35 +19,40 @@ impl Evaluator {
     }
 
     fn eval_inner(&mut self, expr: ExprId, env: EnvId) -> Result<Val, ErrId> {
-        let program = self.program.clone();
-        match program.expr(expr) {
-            Expr::Value(value) => Ok(Val::Atom(value.clone())),
-            Expr::Function(callee) => Ok(Val::Function(*callee)),
+        match self.program.expr(expr) {
+            Expr::Value(value) => Ok(Val::Atom(self.program.constant(value).clone())),
+            Expr::Function(callee) => Ok(Val::Function(callee)),
             Expr::ForKey { up } => {
-                let env = self.up(env, *up);
+                let env = self.up(env, up);
                 match &self.envs[env.0 as usize].binding {
                     Binding::For { key, .. } => Ok(Val::Atom(key.clone())),
-                    _ => Err(self.error_at(Code::Eval, program.pos(expr), "internal: no loop key")),
+                    _ => Err(self.error_at(
+                        Code::Eval,
+                        self.program.pos(expr),
+                        "internal: no loop key",
+                    )),
                 }
             }
             Expr::PatternLabel { up } => {
-                let env = self.up(env, *up);
+                let env = self.up(env, up);
                 match self.envs[env.0 as usize].binding {
                     Binding::Label(label) => Ok(Val::Atom(Value::String(self.labels.text(label)))),
-                    _ => Err(self.error_at(Code::Eval, program.pos(expr), "internal: no label")),
+                    _ => {
+                        Err(self.error_at(Code::Eval, self.program.pos(expr), "internal: no label"))
+                    }
                 }
             }
-            Expr::Binary { op, left, right } => self.binary(expr, *op, *left, *right, env),
-            Expr::Unary(op, operand) => self.unary(expr, *op, *operand, env),
-            Expr::Interpolation { bytes, parts } => self.interpolate(expr, *bytes, parts, env),
+            Expr::Binary { op, left, right } => self.binary(expr, op, left, right, env),
+            Expr::Unary(op, operand) => self.unary(expr, op, operand, env),
+            Expr::Interpolation { bytes, parts } => self.interpolate(expr, bytes, parts, env),
             Expr::Call {
                 function,
                 arguments,
-            } => self.call(expr, *function, arguments, env),
-            Expr::Slice { base, low, high } => self.slice(*base, *low, *high, env),
+            } => self.call(expr, function, arguments, env),
+            Expr::Slice { base, low, high } => self.slice(base, low, high, env),
             Expr::Bottom => {
                 let message = "explicit error (_|_ literal) in source";
-                Err(self.error_at(Code::User, program.pos(expr), message))
+                Err(self.error_at(Code::User, self.program.pos(expr), message))
             }
             reference if reference.is_reference() => match self.resolve(expr, env)? {
                 Val::Node(node) => self.value_of(node, expr),
@@ -110,12 +115,13 @@ impl Evaluator {
     /// An operand that must be concrete: an atom, or a struct or list as a node.
     pub(crate) fn concrete(&mut self, expr: ExprId, env: EnvId, op: &str) -> Result<Val, ErrId> {
         let value = self.eval_default(expr, env)?;
-        if let Some(atom) = self.atom(&value) {
-            return Ok(Val::Atom(atom));
-        }
         let Val::Node(node) = &value else {
             return Ok(value);
         };
+        let slot = self.node(self.deref(*node));
+        if let Some(atom) = &slot.scalar.atom {
+            return Ok(Val::Atom(atom.clone()));
+        }
         let slot = self.node(*node);
         if slot.is_composite() {
             return Ok(value);
@@ -224,13 +230,13 @@ impl Evaluator {
         if pending && !self.forced {
             return Err(error);
         }
-        if code == Code::Cycle && !pending {
-            return Err(error);
-        }
         if code == Code::Cycle {
             return Err(error);
         }
-        self.assume(expr, env, false);
+        // Where nothing is unfinished, the answer cannot change.
+        if pending {
+            self.assume(expr, env, false);
+        }
         Ok(false)
     }
 
@@ -281,13 +287,14 @@ impl Evaluator {
         &mut self,
         expr: ExprId,
         bytes: bool,
-        parts: &[ExprId],
+        parts: Run,
         env: EnvId,
     ) -> Result<Val, ErrId> {
         let mut out: Vec<u8> = Vec::new();
         let mut failed: Option<ErrId> = None;
-        for part in parts {
-            match self.interpolated(*part, env) {
+        for index in 0..parts.len() {
+            let part = self.program.operands(parts)[index];
+            match self.interpolated(part, env) {
                 Ok(text) => out.extend_from_slice(&text),
                 Err(error) => failed = Some(self.combine(failed, error)),
             }
@@ -428,12 +435,12 @@ impl Evaluator {
         if let Some(atom) = &scalar.atom {
             return super::scalar::equal_values(atom, value);
         }
-        for bound in scalar.lower.iter().chain(&scalar.upper) {
+        for bound in scalar.bounds() {
             if self.satisfies(value, bound) != Ok(true) {
                 return false;
             }
         }
-        for check in &scalar.checks {
+        for check in scalar.checks() {
             let ok = match check {
                 super::scalar::Check::Bound(bound) => self.satisfies(value, bound) == Ok(true),
                 super::scalar::Check::Call {

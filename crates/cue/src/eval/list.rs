@@ -21,6 +21,7 @@ impl Evaluator {
         let Expr::List(elements) = program.expr(expr) else {
             return Ok(());
         };
+        let elements = program.elements(elements);
         let mut yielded = Vec::new();
         for element in elements {
             if let Element::Comprehension(id) = element {

@@ -1,16 +1,17 @@
 //! Nodes of the value tree and the conjuncts they are made of.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::error::ErrId;
 use super::scalar::Scalar;
+use super::seldom::Seldom;
 use super::task::Task;
 use super::{EnvId, close};
 use crate::ir::{ArcKind, Callee, ExprId, MetaId, StructId};
 use crate::label::Label;
+use crate::quick::QuickMap;
 
 /// With more fields than this a map is kept; below it a scan is faster.
 const INDEX_ABOVE: usize = 24;
@@ -206,19 +207,18 @@ pub(crate) struct Node {
     pub(crate) metas: SmallVec<[MetaId; 2]>,
     pub(crate) arcs: Vec<(Label, NodeId)>,
     /// Where to find a field among many.
-    #[expect(clippy::box_collection, reason = "rarely there; keeps the node small")]
-    pub(crate) index: Option<Box<HashMap<Label, NodeId>>>,
+    pub(crate) index: Option<Box<QuickMap<Label, NodeId>>>,
     /// Struct literals in the order they were added, for the order of fields.
     pub(crate) literals: SmallVec<[StructId; 2]>,
     pub(crate) base: Base,
     pub(crate) scalar: Scalar,
     pub(crate) list: Option<ListShape>,
-    pub(crate) patterns: Vec<Pattern>,
+    pub(crate) patterns: Seldom<Pattern>,
     pub(crate) tasks: Vec<Task>,
-    pub(crate) disjunctions: Vec<Pending>,
+    pub(crate) disjunctions: Seldom<Pending>,
     /// The alternative taken for disjunctions met while evaluating an alternative.
-    pub(crate) choices: Vec<(u64, u32)>,
-    pub(crate) notify: Vec<Receiver>,
+    pub(crate) choices: Seldom<(u64, u32)>,
+    pub(crate) notify: Seldom<Receiver>,
     pub(crate) error: Option<ErrId>,
     pub(crate) child_error: Option<ErrId>,
     /// The function this node is, when it is used as a value.
@@ -226,16 +226,16 @@ pub(crate) struct Node {
     /// The node this one is the same as, by reference.
     pub(crate) shared: NodeId,
     /// The conjunct that made it shared, to undo it.
-    pub(crate) shared_by: Option<Conjunct>,
+    pub(crate) shared_by: Option<Box<Conjunct>>,
     /// The alternative this one resolved to, or that is being tried.
     pub(crate) disjunct: NodeId,
     pub(crate) close: close::State,
     /// References already followed, so that each is added once.
     pub(crate) followed: SmallVec<[NodeId; 2]>,
     /// Conjuncts postponed because they are cyclic so far.
-    pub(crate) postponed: Vec<(Conjunct, NodeId)>,
+    pub(crate) postponed: Seldom<(Conjunct, NodeId)>,
     /// Guards answered by assuming a field absent: expression, environment, answer.
-    pub(crate) assumptions: Vec<(ExprId, EnvId, bool)>,
+    pub(crate) assumptions: Seldom<(ExprId, EnvId, bool)>,
     pub(crate) eval_depth: u32,
     pub(crate) running: u32,
     pub(crate) settling: bool,
@@ -278,11 +278,11 @@ impl Node {
             base: Base::Unset,
             scalar: Scalar::default(),
             list: None,
-            patterns: Vec::new(),
+            patterns: Seldom::default(),
             tasks: Vec::new(),
-            disjunctions: Vec::new(),
-            choices: Vec::new(),
-            notify: Vec::new(),
+            disjunctions: Seldom::default(),
+            choices: Seldom::default(),
+            notify: Seldom::default(),
             error: None,
             child_error: None,
             function: None,
@@ -291,8 +291,8 @@ impl Node {
             disjunct: NodeId::NONE,
             close: close::State::default(),
             followed: SmallVec::new(),
-            postponed: Vec::new(),
-            assumptions: Vec::new(),
+            postponed: Seldom::default(),
+            assumptions: Seldom::default(),
             eval_depth: 0,
             running: 0,
             settling: false,

@@ -21,8 +21,7 @@ impl Evaluator {
     ) -> Result<Val, ErrId> {
         let (left_kind, right_kind) = (self.kind_of(left), self.kind_of(right));
         let truth = |value: bool| Ok(Val::Atom(Value::Bool(value)));
-        let atoms = (self.atom(left), self.atom(right));
-        match (op, &atoms.0, &atoms.1) {
+        match (op, left.literal(), right.literal()) {
             (BinaryOp::Equal | BinaryOp::NotEqual, _, _) => {
                 let equal = self.equality(left, right, left_kind, right_kind, op, pos)?;
                 return truth(equal == (op == BinaryOp::Equal));
@@ -122,13 +121,13 @@ impl Evaluator {
         op: BinaryOp,
         pos: Pos,
     ) -> Result<bool, ErrId> {
-        if let (Some(a), Some(b)) = (self.atom(left), self.atom(right)) {
+        if let (Some(a), Some(b)) = (left.literal(), right.literal()) {
             let comparable = left_kind == right_kind
                 || Kind::NUMBER.contains(left_kind) && Kind::NUMBER.contains(right_kind)
                 || left_kind == Kind::NULL
                 || right_kind == Kind::NULL;
             if comparable {
-                return Ok(equal_values(&a, &b));
+                return Ok(equal_values(a, b));
             }
         } else if left_kind == Kind::NULL || right_kind == Kind::NULL {
             return Ok(false);

@@ -9,14 +9,13 @@
 
 mod graph;
 
-use std::collections::HashMap;
-
 use smallvec::SmallVec;
 
 use self::graph::Graph;
 use super::{Evaluator, NodeId, Source};
 use crate::ir::{Decl, Expr, ExprId, Program, StructId};
 use crate::label::Label;
+use crate::quick::QuickMap;
 use crate::token::Pos;
 
 /// A struct literal of a node, and where it counts as standing.
@@ -28,10 +27,10 @@ struct Literal {
 }
 
 /// Literals by the expressions they are reached through.
-type Reached = HashMap<ExprId, SmallVec<[usize; 2]>>;
+type Reached = QuickMap<ExprId, SmallVec<[usize; 2]>>;
 
 /// Labels that computed fields got, by the value of their declaration.
-type Computed = HashMap<ExprId, Vec<Label>>;
+type Computed = QuickMap<ExprId, Vec<Label>>;
 
 impl Evaluator {
     /// The fields of a node in the order they are listed.
@@ -48,11 +47,11 @@ impl Evaluator {
         arcs
     }
 
-    fn field_order(&self, node: NodeId) -> HashMap<Label, usize> {
+    fn field_order(&self, node: NodeId) -> QuickMap<Label, usize> {
         let program = &self.program;
         let slot = self.node(node);
         let mut literals: Vec<Literal> = Vec::with_capacity(slot.literals.len());
-        let mut reached = Reached::new();
+        let mut reached = Reached::default();
         for id in &slot.literals {
             for decl in &program.structure(*id).decls {
                 if let Decl::Field { value, .. } | Decl::Dynamic { value, .. } = decl {
@@ -96,7 +95,7 @@ impl Evaluator {
         reached: &mut Reached,
     ) -> Computed {
         let program = &self.program;
-        let mut computed = Computed::new();
+        let mut computed = Computed::default();
         for literal in literals.iter() {
             for decl in &program.structure(literal.id).decls {
                 if let Decl::Dynamic { value, .. } = decl {
@@ -159,9 +158,9 @@ impl Evaluator {
             let Expr::And(left, right) = program.expr(expr) else {
                 continue;
             };
-            for operand in [*left, *right] {
+            for operand in [left, right] {
                 if let Expr::Struct(id) = program.expr(operand) {
-                    let own = literals.iter_mut().filter(|literal| literal.id == *id);
+                    let own = literals.iter_mut().filter(|literal| literal.id == id);
                     own.for_each(|literal| literal.explicit = true);
                 }
                 for index in reached.get(&operand).into_iter().flatten() {
@@ -213,7 +212,7 @@ fn add_edges(
     });
     let mut frontier: Vec<Label> = Vec::new();
     let mut previous_file = None;
-    let mut owners: HashMap<Label, (usize, Pos)> = HashMap::new();
+    let mut owners: QuickMap<Label, (usize, Pos)> = QuickMap::default();
     let mut next_index = 0;
     for batch in batches(program, literals, &computed) {
         let file = batch[0].pos.file;

@@ -1,5 +1,6 @@
 //! References: from a name to the node it denotes, and from a node to its value.
 
+use super::error::Message;
 use super::task::TaskKind;
 use super::{Base, Binding, EnvId, ErrId, Evaluator, NodeId, Status, Val};
 use crate::diagnostic::Code;
@@ -11,74 +12,49 @@ use crate::value::{Kind, Value};
 impl Evaluator {
     /// The node, or the plain value, that a reference expression denotes.
     pub(crate) fn resolve(&mut self, expr: ExprId, env: EnvId) -> Result<Val, ErrId> {
-        let program = self.program.clone();
-        let pos = program.pos(expr);
-        match program.expr(expr) {
+        let pos = self.program.pos(expr);
+        match self.program.expr(expr) {
             Expr::Field { up, label } => {
-                let env = self.up(env, *up);
+                let env = self.up(env, up);
                 let node = self.envs[env.0 as usize].node;
-                self.lookup(node, *label, pos).map(Val::Node)
+                self.lookup(node, label, pos).map(Val::Node)
             }
             Expr::DynamicField { up, key } => {
-                let env = self.up(env, *up);
-                let label = self.dynamic_label(*key, env)?;
+                let env = self.up(env, up);
+                let label = self.dynamic_label(key, env)?;
                 let node = self.envs[env.0 as usize].node;
                 self.lookup(node, label, pos).map(Val::Node)
             }
             Expr::Let { up, id } => {
-                let env = self.up(env, *up);
-                Ok(Val::Node(self.let_node(env, *id)))
+                let env = self.up(env, up);
+                Ok(Val::Node(self.let_node(env, id)))
             }
             Expr::ForValue { up } => {
-                let env = self.up(env, *up);
+                let env = self.up(env, up);
                 match &self.envs[env.0 as usize].binding {
                     Binding::For { value, .. } => Ok(Val::Node(*value)),
                     _ => Err(self.error_at(Code::Eval, pos, "internal: not a loop variable")),
                 }
             }
             Expr::ClauseLet { up } => {
-                let env = self.up(env, *up);
+                let env = self.up(env, up);
                 match &self.envs[env.0 as usize].binding {
                     Binding::Let(node) => Ok(Val::Node(*node)),
                     _ => Err(self.error_at(Code::Eval, pos, "internal: not a let variable")),
                 }
             }
             Expr::SelfValue { up } => {
-                let env = self.up(env, *up);
+                let env = self.up(env, up);
                 Ok(Val::Node(self.envs[env.0 as usize].node))
             }
-            Expr::Import(package) => Ok(Val::Node(self.package_node(*package))),
+            Expr::Import(package) => Ok(Val::Node(self.package_node(package))),
             Expr::Selector { base, label } => {
-                let node = self.struct_operand(expr, *base, env)?;
-                self.lookup(node, *label, self.selector_pos(expr))
+                let node = self.struct_operand(expr, base, env)?;
+                self.lookup(node, label, self.program.focus(expr))
                     .map(Val::Node)
             }
-            Expr::Index { base, index } => self.index(expr, *base, *index, env),
+            Expr::Index { base, index } => self.index(expr, base, index, env),
             _ => self.eval(expr, env),
-        }
-    }
-
-    /// Selection errors point at the selected name, as the reference does.
-    fn selector_pos(&self, expr: ExprId) -> Pos {
-        let origin = self.program.origins[expr.0 as usize];
-        let Expr::Selector { base, .. } = self.program.expr(expr) else {
-            return origin.pos();
-        };
-        let base_end = self.program.origins[base.0 as usize].span.end;
-        let text = self
-            .program
-            .sources
-            .get(usize::from(origin.file))
-            .map_or("", |source| &source.text);
-        let rest = text
-            .get(base_end as usize..origin.span.end as usize)
-            .unwrap_or("");
-        let skipped = rest.find('.').map_or(0, |dot| {
-            dot + 1 + (rest[dot + 1..].len() - rest[dot + 1..].trim_start().len())
-        });
-        Pos {
-            offset: base_end + u32::try_from(skipped).unwrap_or(0),
-            ..origin.pos()
         }
     }
 
@@ -153,8 +129,7 @@ impl Evaluator {
     /// Evaluates what is selected from. A selection is proof that the value has structure, even
     /// if it is reached through a cycle.
     fn selected_from(&mut self, base: ExprId, env: EnvId) -> Result<Val, ErrId> {
-        let program = self.program.clone();
-        let expr = program.expr(base);
+        let expr = self.program.expr(base);
         if !expr.is_reference() {
             return self.eval(base, env);
         }
@@ -193,11 +168,7 @@ impl Evaluator {
         match self.node(arc).arc {
             ArcKind::Member | ArcKind::Required => Ok(arc),
             ArcKind::Optional => {
-                let message = format!(
-                    "cannot reference optional field: {}",
-                    self.labels.show(label)
-                );
-                let error = self.error_at(Code::Incomplete, pos, message);
+                let error = self.error_at(Code::Incomplete, pos, Message::OptionalField(label));
                 self.error_mut(error).pending = self.may_gain(node, label);
                 Err(error)
             }
@@ -264,8 +235,7 @@ impl Evaluator {
                 || (slot.closed_recursive || slot.closed_once && !slot.anonymous)
                     && !self.allows_any(node, label));
         let code = if closed { Code::Eval } else { Code::Incomplete };
-        let message = format!("undefined field: {}", self.labels.show(label));
-        let error = self.error_at(code, pos, message);
+        let error = self.error_at(code, pos, Message::UndefinedField(label));
         self.error_mut(error).pending = pending;
         error
     }

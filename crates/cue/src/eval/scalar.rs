@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::error::{Clash, Message};
 use super::{Evaluator, Val};
 use crate::ir::{BoundOp, Callee};
 use crate::number::{Number, Rounding};
@@ -35,19 +36,126 @@ pub(crate) struct Scalar {
     pub(crate) kind_text: Option<Described>,
     pub(crate) atom: Option<Value>,
     pub(crate) atom_pos: Pos,
-    pub(crate) lower: Option<Bound>,
-    pub(crate) upper: Option<Bound>,
-    pub(crate) checks: Vec<Check>,
+    limits: Option<Box<Limits>>,
+}
+
+/// What else a value must satisfy; most values have none of it.
+#[derive(Debug, Clone, Default)]
+struct Limits {
+    lower: Option<Bound>,
+    upper: Option<Bound>,
+    checks: Vec<Check>,
+}
+
+impl Scalar {
+    pub(crate) fn lower(&self) -> Option<&Bound> {
+        self.limits.as_ref()?.lower.as_ref()
+    }
+
+    pub(crate) fn upper(&self) -> Option<&Bound> {
+        self.limits.as_ref()?.upper.as_ref()
+    }
+
+    /// Whether there are bounds or checks.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limits.is_some()
+    }
+
+    /// The lower and the upper bound.
+    pub(crate) fn bounds(&self) -> impl Iterator<Item = &Bound> {
+        self.lower().into_iter().chain(self.upper())
+    }
+
+    /// Everything that runs once the value is known, bounds excepted.
+    pub(crate) fn checks(&self) -> &[Check] {
+        self.limits.as_ref().map_or(&[], |limits| &limits.checks)
+    }
+
+    pub(crate) fn push_check(&mut self, check: Check) {
+        self.limits_mut().checks.push(check);
+    }
+
+    /// Restricts the kinds.
+    pub(crate) fn restrict_kind(
+        &mut self,
+        kind: Kind,
+        by: Described,
+        pos: Pos,
+    ) -> Result<(), Conflict> {
+        let met = self.kind & kind;
+        if met.is_empty() {
+            if self.kind.is_empty() {
+                return Ok(());
+            }
+            let other = match (&self.atom, &self.kind_text) {
+                (Some(atom), _) => Described::Value(atom.clone()),
+                (None, Some(text)) => text.clone(),
+                (None, None) => Described::Kind(self.kind),
+            };
+            let clash = Clash {
+                left: other,
+                right: by,
+                kinds: Some((self.kind, kind)),
+            };
+            self.kind = Kind::BOTTOM;
+            return Err(Conflict {
+                message: Message::Conflict(Box::new(clash)),
+                related: vec![self.atom_pos, pos],
+            });
+        }
+        if met != self.kind || self.kind_text.is_none() {
+            self.kind_text = Some(by);
+            if self.atom.is_none() {
+                self.atom_pos = pos;
+            }
+        }
+        self.kind = met;
+        Ok(())
+    }
+
+    /// Adds an atom.
+    pub(crate) fn add_atom(&mut self, value: &Value, pos: Pos) -> Result<(), Conflict> {
+        if let Some(known) = &self.atom {
+            if atoms_equal(known, value) {
+                return Ok(());
+            }
+            if known.kind() == value.kind() {
+                let clash = Clash {
+                    left: Described::Value(value.clone()),
+                    right: Described::Value(known.clone()),
+                    kinds: None,
+                };
+                self.kind = Kind::BOTTOM;
+                return Err(Conflict {
+                    message: Message::Conflict(Box::new(clash)),
+                    related: vec![self.atom_pos, pos],
+                });
+            }
+        }
+        let met = self.kind & value.kind();
+        if met.is_empty() {
+            let by = Described::Value(value.clone());
+            return self.restrict_kind(value.kind(), by, pos);
+        }
+        self.kind = met;
+        self.atom = Some(value.clone());
+        self.atom_pos = pos;
+        Ok(())
+    }
+
+    fn limits_mut(&mut self) -> &mut Limits {
+        self.limits.get_or_insert_default()
+    }
 }
 
 /// How a conjunct is named in messages.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Described {
     Value(Value),
     Expr(crate::ir::ExprId),
     Literal(crate::ir::StructId),
     Kind(Kind),
-    Bound(Bound),
+    Bound(Box<Bound>),
     Text(&'static str),
 }
 
@@ -58,9 +166,7 @@ impl Default for Scalar {
             kind_text: None,
             atom: None,
             atom_pos: Pos::NONE,
-            lower: None,
-            upper: None,
-            checks: Vec::new(),
+            limits: None,
         }
     }
 }
@@ -68,98 +174,31 @@ impl Default for Scalar {
 /// A contradiction between two constraints.
 #[derive(Debug)]
 pub(crate) struct Conflict {
-    pub(crate) message: String,
+    pub(crate) message: Message,
     pub(crate) related: Vec<Pos>,
 }
 
 impl Evaluator {
-    /// Restricts the kinds.
-    pub(crate) fn restrict_kind(
-        &mut self,
-        scalar: &mut Scalar,
-        kind: Kind,
-        by: Described,
-        pos: Pos,
-    ) -> Result<(), Conflict> {
-        let met = scalar.kind & kind;
-        if met.is_empty() {
-            if scalar.kind.is_empty() {
-                return Ok(());
-            }
-            let other = match (&scalar.atom, &scalar.kind_text) {
-                (Some(atom), _) => Described::Value(atom.clone()),
-                (None, Some(text)) => text.clone(),
-                (None, None) => Described::Kind(scalar.kind),
-            };
-            let (left, right) = (self.describe(&other), self.describe(&by));
-            let message = format!(
-                "conflicting values {left} and {right} (mismatched types {} and {kind})",
-                scalar.kind
-            );
-            scalar.kind = Kind::BOTTOM;
-            return Err(Conflict {
-                message,
-                related: vec![scalar.atom_pos, pos],
-            });
-        }
-        if met != scalar.kind || scalar.kind_text.is_none() {
-            scalar.kind_text = Some(by);
-            if scalar.atom.is_none() {
-                scalar.atom_pos = pos;
-            }
-        }
-        scalar.kind = met;
-        Ok(())
-    }
-
-    /// Adds an atom.
-    pub(crate) fn add_atom(
-        &mut self,
-        scalar: &mut Scalar,
-        value: &Value,
-        pos: Pos,
-    ) -> Result<(), Conflict> {
-        if let Some(known) = &scalar.atom {
-            if atoms_equal(known, value) {
-                return Ok(());
-            }
-            if known.kind() == value.kind() {
-                let message = format!(
-                    "conflicting values {} and {}",
-                    self.show_value(value),
-                    self.show_value(known)
-                );
-                scalar.kind = Kind::BOTTOM;
-                return Err(Conflict {
-                    message,
-                    related: vec![scalar.atom_pos, pos],
-                });
-            }
-        }
-        self.restrict_kind(scalar, value.kind(), Described::Value(value.clone()), pos)?;
-        scalar.atom = Some(value.clone());
-        scalar.atom_pos = pos;
-        Ok(())
-    }
-
     /// Adds a comparison, simplifying it with those already there.
     pub(crate) fn add_bound(&mut self, scalar: &mut Scalar, bound: Bound) -> Result<(), Conflict> {
         let kind = bound_kind(&bound);
-        self.restrict_kind(scalar, kind, Described::Bound(bound.clone()), bound.pos)?;
+        scalar.restrict_kind(kind, Described::Bound(Box::new(bound.clone())), bound.pos)?;
         match bound.op {
             BoundOp::Less | BoundOp::LessEqual => {
-                scalar.upper = Some(tighter(scalar.upper.take(), bound, Ordering::Less));
+                let limits = scalar.limits_mut();
+                limits.upper = Some(tighter(limits.upper.take(), bound, Ordering::Less));
             }
             BoundOp::Greater | BoundOp::GreaterEqual => {
-                scalar.lower = Some(tighter(scalar.lower.take(), bound, Ordering::Greater));
+                let limits = scalar.limits_mut();
+                limits.lower = Some(tighter(limits.lower.take(), bound, Ordering::Greater));
             }
             BoundOp::NotEqual | BoundOp::Match | BoundOp::NotMatch => {
                 let same = |check: &Check| {
                     matches!(check, Check::Bound(known)
                         if known.op == bound.op && atoms_equal(&known.value, &bound.value))
                 };
-                if !scalar.checks.iter().any(same) {
-                    scalar.checks.push(Check::Bound(bound));
+                if !scalar.checks().iter().any(same) {
+                    scalar.push_check(Check::Bound(bound));
                 }
             }
         }
@@ -168,7 +207,7 @@ impl Evaluator {
 
     /// Rejects `>5 & <3`; keeps everything that leaves room for a value.
     fn check_range(&mut self, scalar: &mut Scalar) -> Result<(), Conflict> {
-        let (Some(lower), Some(upper)) = (&scalar.lower, &scalar.upper) else {
+        let (Some(lower), Some(upper)) = (scalar.lower(), scalar.upper()) else {
             return Ok(());
         };
         let strict = lower.op == BoundOp::Greater || upper.op == BoundOp::Less;
@@ -201,7 +240,10 @@ impl Evaluator {
         );
         let related = vec![lower.pos, upper.pos];
         scalar.kind = Kind::BOTTOM;
-        Err(Conflict { message, related })
+        Err(Conflict {
+            message: message.into(),
+            related,
+        })
     }
 
     /// Checks a concrete value against one comparison.

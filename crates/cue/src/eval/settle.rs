@@ -72,6 +72,9 @@ impl Evaluator {
 
     /// Lets blocked tasks assume that absent fields stay absent; what then still fails is an error.
     fn force_tasks(&mut self, node: NodeId) {
+        if self.node(node).tasks.is_empty() {
+            return;
+        }
         let mut rounds = 0;
         while !self.node(node).tasks.is_empty() && self.exhausted.is_none() {
             rounds += 1;
@@ -144,7 +147,7 @@ impl Evaluator {
         let by = literal.map_or(Described::Kind(Kind::STRUCT), Described::Literal);
         let pos = literal.map_or(Pos::NONE, |literal| self.program.structure(literal).pos);
         let mut scalar = std::mem::take(&mut self.node_mut(node).scalar);
-        let result = self.restrict_kind(&mut scalar, Kind::STRUCT, by, pos);
+        let result = scalar.restrict_kind(Kind::STRUCT, by, pos);
         self.node_mut(node).scalar = scalar;
         if let Err(conflict) = result {
             let error = self.conflict(node, conflict, pos);
@@ -154,15 +157,18 @@ impl Evaluator {
 
     /// Checks a known atom against bounds and validators.
     fn validate_atom(&mut self, node: NodeId) {
-        let Some(atom) = self.node(node).scalar.atom.clone() else {
+        let scalar = &self.node(node).scalar;
+        if !scalar.is_limited() {
+            return;
+        }
+        let Some(atom) = scalar.atom.clone() else {
             return;
         };
-        let scalar = &self.node(node).scalar;
-        let bounds: Vec<Bound> = scalar.lower.iter().chain(&scalar.upper).cloned().collect();
+        let bounds: Vec<Bound> = scalar.bounds().cloned().collect();
         for bound in bounds {
             self.validate_bound(node, &atom, &bound);
         }
-        let checks = self.node(node).scalar.checks.clone();
+        let checks = self.node(node).scalar.checks().to_vec();
         for check in checks {
             match check {
                 Check::Bound(bound) => self.validate_bound(node, &atom, &bound),
@@ -338,13 +344,14 @@ impl Evaluator {
 
     /// Runs validators on structs and lists, whose children are known by now.
     fn validate_composite(&mut self, node: NodeId) {
-        if self.node(node).scalar.atom.is_some() {
+        let scalar = &self.node(node).scalar;
+        if scalar.atom.is_some() || scalar.checks().is_empty() {
             return;
         }
         if !matches!(self.node(node).base, Base::Struct | Base::List) {
             return;
         }
-        let checks = self.node(node).scalar.checks.clone();
+        let checks = self.node(node).scalar.checks().to_vec();
         for check in checks {
             if let Check::Call { .. } = check {
                 self.validate_check(node, &check);

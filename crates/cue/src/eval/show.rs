@@ -142,13 +142,13 @@ impl Evaluator {
             return;
         }
         match self.program.expr(expr) {
-            Expr::Value(value) => write_value(out, value, depth),
-            Expr::Struct(literal) => self.write_struct(out, *literal, depth),
+            Expr::Value(value) => write_value(out, self.program.constant(value), depth),
+            Expr::Struct(literal) => self.write_struct(out, literal, depth),
             Expr::Bottom => out.push_str("_|_"),
             Expr::Top => out.push('_'),
             Expr::List(elements) => {
                 out.push('[');
-                for (index, element) in elements.iter().enumerate() {
+                for (index, element) in self.program.elements(elements).iter().enumerate() {
                     if index > 0 {
                         out.push(',');
                     }
@@ -230,10 +230,10 @@ fn write_scalar(out: &mut String, scalar: &Scalar) {
         return;
     }
     let mut parts: Vec<String> = Vec::new();
-    for bound in scalar.lower.iter().chain(&scalar.upper) {
+    for bound in scalar.bounds() {
         parts.push(show_bound(bound));
     }
-    for check in &scalar.checks {
+    for check in scalar.checks() {
         match check {
             Check::Bound(bound) => parts.push(show_bound(bound)),
             Check::Call { callee, .. } => {
@@ -251,10 +251,10 @@ fn write_scalar(out: &mut String, scalar: &Scalar) {
 /// The kinds the bounds alone admit.
 fn bounds_kind(scalar: &Scalar) -> Kind {
     let mut kind = Kind::TOP;
-    for bound in scalar.lower.iter().chain(&scalar.upper) {
+    for bound in scalar.bounds() {
         kind = kind & super::scalar::bound_kind(bound);
     }
-    for check in &scalar.checks {
+    for check in scalar.checks() {
         match check {
             Check::Bound(bound) => kind = kind & super::scalar::bound_kind(bound),
             Check::Call {

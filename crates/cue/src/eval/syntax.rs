@@ -249,15 +249,15 @@ impl Evaluator {
         }
         let mut parts: Vec<String> = Vec::new();
         let mut implied = Kind::TOP;
-        let bounds = scalar.checks.iter().filter_map(|check| match check {
+        let bounds = scalar.checks().iter().filter_map(|check| match check {
             Check::Bound(bound) => Some(bound),
             Check::Call { .. } => None,
         });
-        for bound in scalar.lower.iter().chain(&scalar.upper).chain(bounds) {
+        for bound in scalar.bounds().chain(bounds) {
             parts.push(format!("{}{}", bound.op.text(), source_atom(&bound.value)));
             implied = implied & super::scalar::bound_kind(bound);
         }
-        for check in &scalar.checks {
+        for check in scalar.checks() {
             if let Check::Call {
                 callee, arguments, ..
             } = check

@@ -161,29 +161,20 @@ impl Evaluator {
     }
 
     fn run_expr(&mut self, node: NodeId, expr: ExprId, task: Task) -> Result<(), ErrId> {
-        let program = self.program.clone();
-        if let Expr::Bound(op, operand) = program.expr(expr) {
-            let value = self.bound_operand(expr, *op, *operand, task.env)?;
-            let bound = Bound {
-                op: *op,
-                value,
-                pos: program.pos(expr),
-            };
+        let pos = self.program.pos(expr);
+        if let Expr::Bound(op, operand) = self.program.expr(expr) {
+            let value = self.bound_operand(expr, op, operand, task.env)?;
+            let bound = Bound { op, value, pos };
             self.insert_bound(node, bound, task.info);
             self.progress += 1;
             return Ok(());
         }
         if let Some((callee, arguments)) = self.validator_call(expr, task.env)? {
-            self.insert_check(node, callee, arguments, program.pos(expr), task.info);
+            self.insert_check(node, callee, arguments, pos, task.info);
             return Ok(());
         }
         let value = self.eval(expr, task.env)?;
-        self.insert(
-            node,
-            value,
-            program.pos(expr),
-            task.info.keyed(u64::from(expr.0)),
-        );
+        self.insert(node, value, pos, task.info.keyed(u64::from(expr.0)));
         Ok(())
     }
 
@@ -258,7 +249,7 @@ impl Evaluator {
             arguments,
             pos,
         };
-        self.node_mut(node).scalar.checks.push(check);
+        self.node_mut(node).scalar.push_check(check);
         self.progress += 1;
     }
 
@@ -269,24 +260,28 @@ impl Evaluator {
         index: u32,
         task: Task,
     ) -> Result<(), ErrId> {
-        let program = self.program.clone();
         let Some(Decl::Dynamic {
             key,
             kind,
             value,
             meta,
-        }) = program.structure(literal).decls.get(index as usize)
+        }) = self
+            .program
+            .structure(literal)
+            .decls
+            .get(index as usize)
+            .copied()
         else {
             return Ok(());
         };
-        let label = self.dynamic_label(*key, task.env)?;
+        let label = self.dynamic_label(key, task.env)?;
         let info = task.info.keyed(u64::from(value.0));
         let conjunct = Conjunct {
-            source: Source::Expr(*value),
+            source: Source::Expr(value),
             env: task.env,
             info,
         };
-        self.insert_arc(node, label, *kind, conjunct, *meta);
+        self.insert_arc(node, label, kind, conjunct, meta);
         Ok(())
     }
 
@@ -324,32 +319,36 @@ impl Evaluator {
         index: u32,
         task: Task,
     ) -> Result<(), ErrId> {
-        let program = self.program.clone();
         let Some(Decl::Pattern {
             pattern,
             value,
             alias,
             meta,
-        }) = program.structure(literal).decls.get(index as usize)
+        }) = self
+            .program
+            .structure(literal)
+            .decls
+            .get(index as usize)
+            .copied()
         else {
             return Ok(());
         };
-        let matcher = self.anonymous(*pattern, task.env);
+        let matcher = self.anonymous(pattern, task.env);
         self.settle(matcher, false);
         let settled = self.deref(matcher);
         if let Some(error) = self.blocking_error(settled) {
             return Err(error);
         }
         let conjunct = Conjunct {
-            source: Source::Expr(*value),
+            source: Source::Expr(value),
             env: task.env,
             info: task.info,
         };
         let pattern = Pattern {
             matcher: Matcher::Value(settled),
             conjunct,
-            alias: *alias,
-            meta: *meta,
+            alias,
+            meta,
         };
         self.insert_pattern(node, pattern);
         self.progress += 1;

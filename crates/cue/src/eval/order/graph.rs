@@ -1,17 +1,18 @@
 //! A graph of labels, sorted so that edges point forwards; cycles and ties go by name.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::BinaryHeap;
 
 use crate::label::Label;
+use crate::quick::{QuickMap, QuickSet};
 
 /// Labels and the edges between them.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     labels: Vec<Label>,
-    index: HashMap<Label, usize>,
+    index: QuickMap<Label, usize>,
     outgoing: Vec<Vec<usize>>,
-    edges: HashSet<(usize, usize)>,
+    edges: QuickSet<(usize, usize)>,
 }
 
 impl Graph {
