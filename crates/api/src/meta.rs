@@ -22,6 +22,37 @@ pub const FALSE: &str = "False";
 /// The status of a condition that cannot be judged.
 pub const UNKNOWN: &str = "Unknown";
 
+/// Says something about an object, and tells whether that is news. The time of the last transition
+/// changes with the status only.
+pub fn set_condition(conditions: &mut Vec<Condition>, condition: Condition) -> bool {
+    let known = conditions
+        .iter_mut()
+        .find(|known| known.type_ == condition.type_);
+    let Some(known) = known else {
+        conditions.push(condition);
+        return true;
+    };
+    let mut new = condition;
+    if known.status == new.status {
+        new.last_transition_time = known.last_transition_time.clone();
+    }
+    if *known == new {
+        return false;
+    }
+    *known = new;
+    true
+}
+
+/// The condition of that type.
+pub fn condition<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|condition| condition.type_ == kind)
+}
+
+/// Whether the condition of that type is there and holds.
+pub fn is_true(conditions: &[Condition], kind: &str) -> bool {
+    condition(conditions, kind).is_some_and(|condition| condition.status == TRUE)
+}
+
 /// A name with an optional domain before it, as keys of labels have.
 pub(crate) const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
 /// What a reason of a condition looks like.

@@ -8,7 +8,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch_events};
 use kube::{Api, Resource};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -21,9 +21,13 @@ use crate::key::ObjectKey;
 /// `resourceVersion` they saw.
 pub struct Cache<K> {
     objects: Arc<RwLock<BTreeMap<ObjectKey, Arc<K>>>>,
+    listeners: Arc<Mutex<Vec<Listener<K>>>>,
     complete: watch::Receiver<bool>,
     watch: Arc<EndOnDrop>,
 }
+
+/// Somebody who is told of every change.
+type Listener<K> = Box<dyn Fn(Change<'_, K>) + Send>;
 
 /// Something that happened to an object, as a cache tells it after it has happened in the cache.
 #[derive(Debug)]
@@ -58,12 +62,14 @@ where
         on_change: impl Fn(Change<'_, K>) + Send + 'static,
     ) -> Self {
         let objects = Arc::new(RwLock::new(BTreeMap::new()));
+        let listeners: Arc<Mutex<Vec<Listener<K>>>> =
+            Arc::new(Mutex::new(vec![Box::new(on_change)]));
         let (completed, complete) = watch::channel(false);
         let mut follower = Follower {
             objects: Arc::clone(&objects),
             listing: BTreeMap::new(),
             completed,
-            on_change,
+            listeners: Arc::clone(&listeners),
         };
         let task = tokio::spawn(async move {
             let what = api.resource_url().to_owned();
@@ -79,6 +85,7 @@ where
         });
         Self {
             objects,
+            listeners,
             complete,
             watch: Arc::new(EndOnDrop(task.abort_handle())),
         }
@@ -86,7 +93,22 @@ where
 }
 
 impl<K> Cache<K> {
-    /// Waits until everything that there was at the beginning has been seen.
+    /// Has somebody else told of every change from now on; first, as if they were new, of all
+    /// objects that there are. Listeners must not call this themselves.
+    pub fn subscribe(&self, on_change: impl Fn(Change<'_, K>) + Send + 'static) {
+        let mut listeners = self.listeners.lock();
+        let objects = self.objects.read().clone();
+        for (key, object) in &objects {
+            on_change(Change {
+                key,
+                old: None,
+                new: Some(object),
+            });
+        }
+        listeners.push(Box::new(on_change));
+    }
+
+    /// Waits until everything that there was at the beginning has been seen and told.
     pub async fn ready(&self) {
         // An error means that the watch has been ended, and that nobody needs the answer.
         let _ = self.complete.clone().wait_for(|complete| *complete).await;
@@ -132,6 +154,7 @@ impl<K> Clone for Cache<K> {
     fn clone(&self) -> Self {
         Self {
             objects: Arc::clone(&self.objects),
+            listeners: Arc::clone(&self.listeners),
             complete: self.complete.clone(),
             watch: Arc::clone(&self.watch),
         }
@@ -149,15 +172,17 @@ impl<K> Debug for Cache<K> {
 }
 
 /// Carries the events of a watch over to the cache.
-struct Follower<K, F> {
+struct Follower<K> {
     objects: Arc<RwLock<BTreeMap<ObjectKey, Arc<K>>>>,
+    /// Locked before anything changes until it has been told, so that a new listener neither
+    /// misses a change nor hears of it twice.
+    listeners: Arc<Mutex<Vec<Listener<K>>>>,
     /// What has been seen of a list that is being read.
     listing: BTreeMap<ObjectKey, Arc<K>>,
     completed: watch::Sender<bool>,
-    on_change: F,
 }
 
-impl<K: Resource, F: Fn(Change<'_, K>)> Follower<K, F> {
+impl<K: Resource> Follower<K> {
     fn follow(&mut self, event: Event<K>) {
         match event {
             Event::Init => self.listing.clear(),
@@ -172,35 +197,40 @@ impl<K: Resource, F: Fn(Change<'_, K>)> Follower<K, F> {
     }
 
     fn put(&self, key: &ObjectKey, new: &Arc<K>) {
+        let listeners = self.listeners.lock();
         let old = self.objects.write().insert(key.clone(), Arc::clone(new));
-        self.tell(key, old.as_ref(), Some(new));
+        tell(&listeners, key, old.as_ref(), Some(new));
     }
 
     fn remove(&self, key: &ObjectKey) {
+        let listeners = self.listeners.lock();
         let old = self.objects.write().remove(key);
         if old.is_some() {
-            self.tell(key, old.as_ref(), None);
+            tell(&listeners, key, old.as_ref(), None);
         }
     }
 
     /// A list is complete: everything else is gone.
     fn replace_all(&mut self) {
+        let listeners = self.listeners.lock();
         let new = std::mem::take(&mut self.listing);
         let old = std::mem::replace(&mut *self.objects.write(), new.clone());
-        self.completed.send_replace(true);
         for (key, gone) in old.iter().filter(|(key, _)| !new.contains_key(*key)) {
-            self.tell(key, Some(gone), None);
+            tell(&listeners, key, Some(gone), None);
         }
         for (key, object) in &new {
             let before = old.get(key);
             if before.is_none_or(|before| !is_same(before.as_ref(), object.as_ref())) {
-                self.tell(key, before, Some(object));
+                tell(&listeners, key, before, Some(object));
             }
         }
+        self.completed.send_replace(true);
     }
+}
 
-    fn tell(&self, key: &ObjectKey, old: Option<&Arc<K>>, new: Option<&Arc<K>>) {
-        (self.on_change)(Change { key, old, new });
+fn tell<K>(listeners: &[Listener<K>], key: &ObjectKey, old: Option<&Arc<K>>, new: Option<&Arc<K>>) {
+    for listener in listeners {
+        listener(Change { key, old, new });
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use bellwether_api::cluster::names::label;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -81,13 +82,13 @@ impl Group {
     pub fn from_decisions<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Vec<Self> {
         let mut groups: BTreeMap<(i64, Arc<str>), Vec<Arc<str>>> = BTreeMap::new();
         for object in objects {
-            let label = |name: &str| {
+            let read = |name: &str| {
                 let labels = object.pointer("/metadata/labels");
                 labels.and_then(|labels| labels.get(name)?.as_str())
             };
-            let index = label("cluster.open-cluster-management.io/decision-group-index");
+            let index = read(label::DECISION_GROUP_INDEX);
             let index = index.and_then(|index| index.parse().ok()).unwrap_or(0);
-            let name = label("cluster.open-cluster-management.io/decision-group-name");
+            let name = read(label::DECISION_GROUP_NAME);
             let clusters = groups
                 .entry((index, name.unwrap_or("").into()))
                 .or_default();

@@ -3,15 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use bellwether_api::cluster::names::label::CLUSTER_SET;
 use bellwether_json::label::{LabelSelector, SelectorError};
 use bellwether_json::path::object_at;
 use bellwether_json::quantity::Quantity;
 use bellwether_json::time::parse_time;
 use jiff::Timestamp;
 use serde_json::Value;
-
-/// The label that puts a cluster into a set of its own.
-const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
 
 /// A `ManagedCluster`, read once.
 #[derive(Debug, Clone)]
@@ -165,11 +163,19 @@ impl ClusterSet {
         Ok(Self { name, selector })
     }
 
+    /// The label that all its members have, if members are told by one.
+    pub fn label(&self) -> Option<(&'static str, &str)> {
+        match self.selector {
+            Some(_) => None,
+            None => Some((CLUSTER_SET, &self.name)),
+        }
+    }
+
     /// Whether a cluster belongs to it.
     pub fn contains(&self, cluster: &Cluster) -> bool {
         match &self.selector {
             Some(selector) => selector.matches(&cluster.labels),
-            None => cluster.labels.get(SET_LABEL) == Some(&self.name),
+            None => cluster.labels.get(CLUSTER_SET) == Some(&self.name),
         }
     }
 }
@@ -208,6 +214,16 @@ impl ScoreBoard {
         };
         let of_cluster = self.clusters.entry(cluster.into()).or_default();
         of_cluster.insert(name.to_owned(), scores);
+    }
+
+    /// Forgets what a cluster has under a name.
+    pub fn remove(&mut self, cluster: &str, name: &str) {
+        if let Some(of_cluster) = self.clusters.get_mut(cluster) {
+            of_cluster.remove(name);
+            if of_cluster.is_empty() {
+                self.clusters.remove(cluster);
+            }
+        }
     }
 
     /// What a cluster has under a name.

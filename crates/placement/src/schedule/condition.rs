@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::placement::Misconfigured;
+use bellwether_api::cluster::names::condition::{
+    PLACEMENT_MISCONFIGURED as MISCONFIGURED, PLACEMENT_SATISFIED as SATISFIED,
+};
+use bellwether_api::cluster::names::reason;
 
-/// The condition that says whether a placement got what it asks for.
-pub(super) const SATISFIED: &str = "PlacementSatisfied";
-/// The condition that says whether a placement can be understood.
-pub(super) const MISCONFIGURED: &str = "PlacementMisconfigured";
+use super::placement::Misconfigured;
 
 /// A condition without its times.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ fn list(names: &BTreeSet<String>) -> String {
 
 pub(super) fn no_bindings() -> Condition {
     unsatisfied(
-        "NoManagedClusterSetBindings",
+        reason::NO_MANAGED_CLUSTER_SET_BINDINGS,
         "No valid ManagedClusterSetBindings found in placement namespace",
     )
 }
@@ -45,7 +45,7 @@ pub(super) fn no_bindings() -> Condition {
 pub(super) fn no_intersection(sets: &BTreeSet<String>) -> Condition {
     let sets = list(sets);
     unsatisfied(
-        "NoIntersection",
+        reason::NO_INTERSECTION,
         format!("None of ManagedClusterSets [{sets}] is bound to placement namespace"),
     )
 }
@@ -53,7 +53,7 @@ pub(super) fn no_intersection(sets: &BTreeSet<String>) -> Condition {
 pub(super) fn empty_sets(sets: &BTreeSet<String>) -> Condition {
     let sets = list(sets);
     unsatisfied(
-        "AllManagedClusterSetsEmpty",
+        reason::ALL_MANAGED_CLUSTER_SETS_EMPTY,
         format!("All ManagedClusterSets [{sets}] have no member ManagedCluster"),
     )
 }
@@ -61,25 +61,25 @@ pub(super) fn empty_sets(sets: &BTreeSet<String>) -> Condition {
 pub(super) fn scheduled(selected: usize, unscheduled: usize) -> Condition {
     if selected == 0 {
         return unsatisfied(
-            "NoManagedClusterMatched",
+            reason::NO_MANAGED_CLUSTER_MATCHED,
             "No ManagedCluster matches any of the cluster predicate",
         );
     }
     if unscheduled > 0 {
         let message = format!("{unscheduled} cluster decisions unscheduled");
-        return unsatisfied("NotAllDecisionsScheduled", message);
+        return unsatisfied(reason::NOT_ALL_DECISIONS_SCHEDULED, message);
     }
     Condition {
         kind: SATISFIED,
         status: true,
-        reason: "AllDecisionsScheduled",
+        reason: reason::ALL_DECISIONS_SCHEDULED,
         message: "All cluster decisions scheduled".to_owned(),
     }
 }
 
 pub(super) fn kept(kept: usize, problem: &Misconfigured) -> Condition {
     unsatisfied(
-        "NotAllDecisionsScheduled",
+        reason::NOT_ALL_DECISIONS_SCHEDULED,
         format!("{problem}; the {kept} cluster decisions made before are kept"),
     )
 }
@@ -88,7 +88,7 @@ pub(super) fn misconfigured(problem: &Misconfigured) -> Condition {
     Condition {
         kind: MISCONFIGURED,
         status: true,
-        reason: "Misconfigured",
+        reason: reason::MISCONFIGURED,
         message: problem.to_string(),
     }
 }
@@ -97,7 +97,7 @@ pub(super) fn in_order() -> Condition {
     Condition {
         kind: MISCONFIGURED,
         status: false,
-        reason: "Succeedconfigured",
+        reason: reason::SUCCEED_CONFIGURED,
         message: "Placement configurations check pass".to_owned(),
     }
 }

@@ -1,5 +1,6 @@
 //! Decision groups, and the objects that decisions are written to.
 
+use bellwether_api::cluster::names::label;
 use serde_json::{Map, Value, json};
 
 use super::Decision;
@@ -9,11 +10,6 @@ use super::selector::Selector;
 
 /// How many decisions one object holds at most.
 pub const MAX_DECISIONS_PER_OBJECT: usize = 100;
-
-/// Labels of the objects that decisions are written to.
-const PLACEMENT_LABEL: &str = "cluster.open-cluster-management.io/placement";
-const INDEX_LABEL: &str = "cluster.open-cluster-management.io/decision-group-index";
-const NAME_LABEL: &str = "cluster.open-cluster-management.io/decision-group-name";
 
 /// Which clusters a named group takes.
 #[derive(Debug, Clone)]
@@ -49,7 +45,7 @@ impl DecisionObject {
     pub fn from_json(object: &Value) -> Self {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or("").to_owned();
         let labels = object.pointer("/metadata/labels");
-        let label = |name: &'static str| (name, text(labels.and_then(|it| it.get(name))));
+        let read = |name: &'static str| (name, text(labels.and_then(|it| it.get(name))));
         let decision = |decision: &Value| {
             Some(Decision {
                 cluster: decision.get("clusterName")?.as_str()?.into(),
@@ -62,9 +58,9 @@ impl DecisionObject {
         Self {
             name: text(object.pointer("/metadata/name")),
             labels: [
-                label(PLACEMENT_LABEL),
-                label(INDEX_LABEL),
-                label(NAME_LABEL),
+                read(label::PLACEMENT),
+                read(label::DECISION_GROUP_INDEX),
+                read(label::DECISION_GROUP_NAME),
             ],
             decisions: decisions
                 .into_iter()
@@ -175,9 +171,9 @@ impl DecisionGroup {
                 objects.push(DecisionObject {
                     name: format!("{placement}-decision-{}", objects.len() + 1),
                     labels: [
-                        (PLACEMENT_LABEL, placement.to_owned()),
-                        (INDEX_LABEL, group.index.to_string()),
-                        (NAME_LABEL, group.name.clone()),
+                        (label::PLACEMENT, placement.to_owned()),
+                        (label::DECISION_GROUP_INDEX, group.index.to_string()),
+                        (label::DECISION_GROUP_NAME, group.name.clone()),
                     ],
                     decisions: decisions.to_vec(),
                 });

@@ -120,6 +120,17 @@ impl Placement {
         self.rules.as_ref().err()
     }
 
+    /// Labels of which every cluster that it could choose has one: what an index of placements is
+    /// made of. None if there are no such labels.
+    pub fn anchors(&self) -> Option<Vec<(&str, &str)>> {
+        let predicates = &self.rules.as_ref().ok()?.predicates;
+        if predicates.is_empty() {
+            return None;
+        }
+        let anchors: Option<Vec<_>> = predicates.iter().map(Predicate::anchors).collect();
+        Some(anchors?.into_iter().flatten().collect())
+    }
+
     /// Whether a change of an add-on's scores concerns it.
     pub fn uses_scores(&self, name: &str) -> bool {
         let Ok(rules) = &self.rules else {

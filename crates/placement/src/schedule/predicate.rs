@@ -34,6 +34,11 @@ impl Predicate {
         })
     }
 
+    /// Labels of which a cluster must have one, as far as that can be said.
+    pub(super) fn anchors(&self) -> Option<Vec<(&str, &str)>> {
+        self.selector.anchors()
+    }
+
     /// Whether the whole object and its scores matter, not only labels and claims.
     pub(super) fn has_expressions(&self) -> bool {
         !self.expressions.is_empty()

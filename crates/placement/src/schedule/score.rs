@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use bellwether_api::cluster::names::prioritizer;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -59,10 +60,12 @@ impl Coordinate {
 impl fmt::Display for Coordinate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Balance => formatter.write_str("Balance"),
-            Self::Steady => formatter.write_str("Steady"),
-            Self::AllocatableCpu => formatter.write_str("ResourceAllocatableCPU"),
-            Self::AllocatableMemory => formatter.write_str("ResourceAllocatableMemory"),
+            Self::Balance => formatter.write_str(prioritizer::BALANCE),
+            Self::Steady => formatter.write_str(prioritizer::STEADY),
+            Self::AllocatableCpu => formatter.write_str(prioritizer::RESOURCE_ALLOCATABLE_CPU),
+            Self::AllocatableMemory => {
+                formatter.write_str(prioritizer::RESOURCE_ALLOCATABLE_MEMORY)
+            }
             Self::AddOn { resource, score } => write!(formatter, "AddOn/{resource}/{score}"),
         }
     }
@@ -90,10 +93,10 @@ impl Coordinate {
                 score: text("/addOn/scoreName").to_owned(),
             }),
             "" | "BuiltIn" => match text("/builtIn") {
-                "Balance" => Ok(Self::Balance),
-                "Steady" => Ok(Self::Steady),
-                "ResourceAllocatableCPU" => Ok(Self::AllocatableCpu),
-                "ResourceAllocatableMemory" => Ok(Self::AllocatableMemory),
+                prioritizer::BALANCE => Ok(Self::Balance),
+                prioritizer::STEADY => Ok(Self::Steady),
+                prioritizer::RESOURCE_ALLOCATABLE_CPU => Ok(Self::AllocatableCpu),
+                prioritizer::RESOURCE_ALLOCATABLE_MEMORY => Ok(Self::AllocatableMemory),
                 other => problem(format!("incorrect builtin prioritizer: {other}")),
             },
             other => problem(format!("incorrect scoreCoordinate type: {other}")),

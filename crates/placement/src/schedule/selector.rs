@@ -1,6 +1,6 @@
 //! Selecting clusters by labels and claims.
 
-use bellwether_json::label::{LabelSelector, Requirement};
+use bellwether_json::label::{LabelSelector, Operator, Requirement};
 use serde_json::{Value, json};
 
 use super::cluster::Cluster;
@@ -25,6 +25,23 @@ impl Selector {
             labels: selector("labelSelector")?,
             claims: selector("claimSelector")?,
         })
+    }
+
+    /// Labels of which a cluster must have one, as far as that can be said.
+    pub(super) fn anchors(&self) -> Option<Vec<(&str, &str)>> {
+        let is_anchor = |it: &&Requirement| {
+            matches!(
+                it.operator(),
+                Operator::In | Operator::Equals | Operator::DoubleEquals
+            )
+        };
+        let requirement = self.labels.requirements().iter().find(is_anchor)?;
+        let values = requirement.values().iter();
+        Some(
+            values
+                .map(|value| (requirement.key(), value.as_str()))
+                .collect(),
+        )
     }
 
     pub(super) fn matches(&self, cluster: &Cluster) -> bool {

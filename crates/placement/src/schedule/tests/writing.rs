@@ -7,11 +7,13 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::world::World;
-use crate::schedule::{Cluster, Decision, DecisionGroup, DecisionObject, Write, transition};
+use crate::schedule::{
+    Cluster, Decision, DecisionGroup, DecisionObject, MAX_DECISIONS_PER_OBJECT, Write, transition,
+};
 
-fn objects(groups: &[Vec<u8>]) -> Vec<DecisionObject> {
-    let decision = |cluster: &u8| Decision {
-        cluster: format!("c{cluster}").into(),
+fn objects(groups: &[Vec<u16>]) -> Vec<DecisionObject> {
+    let decision = |cluster: &u16| Decision {
+        cluster: format!("c{cluster:04}").into(),
         score: 0,
     };
     let groups: Vec<DecisionGroup> = groups
@@ -31,42 +33,153 @@ fn clusters<'a>(objects: impl IntoIterator<Item = &'a DecisionObject>) -> BTreeS
     decisions.map(|decision| decision.cluster.clone()).collect()
 }
 
-/// Up to four groups, no cluster in two of them.
-fn groups() -> impl Strategy<Value = Vec<Vec<u8>>> {
-    prop::collection::vec(0_u8..5, 12).prop_map(|places| {
-        (0..4)
-            .map(|group| {
-                (0..12)
-                    .filter(|it| places[usize::from(*it)] == group)
-                    .collect()
-            })
-            .collect()
+/// Up to four groups, some of them of several objects; no cluster in two groups.
+fn groups() -> impl Strategy<Value = Vec<Vec<u16>>> {
+    const CLUSTERS: u16 = 300;
+    (1_u8..6).prop_flat_map(|groups| {
+        let places = prop::collection::vec(0..groups, usize::from(CLUSTERS));
+        places.prop_map(|places| {
+            let is_in = |cluster: u16, group: u8| places[usize::from(cluster)] == group;
+            let members = |group| (0..CLUSTERS).filter(|it| is_in(*it, group)).collect();
+            (0..4).map(members).collect()
+        })
     })
+}
+
+/// The objects on a server: what is written one by one, and looked at after each.
+struct Server {
+    objects: BTreeMap<String, DecisionObject>,
+    staying: BTreeSet<Arc<str>>,
+    /// The group of each cluster before and after.
+    groups: [BTreeMap<Arc<str>, String>; 2],
+}
+
+fn group_of_each(objects: &[DecisionObject]) -> BTreeMap<Arc<str>, String> {
+    let clusters = |object: &DecisionObject| {
+        let group = object.labels[1].1.clone();
+        let decisions = object.decisions.clone().into_iter();
+        decisions.map(move |decision| (decision.cluster, group.clone()))
+    };
+    objects.iter().flat_map(clusters).collect()
+}
+
+impl Server {
+    fn new(before: &[DecisionObject], after: &[DecisionObject]) -> Self {
+        Self {
+            objects: before
+                .iter()
+                .map(|it| (it.name.clone(), it.clone()))
+                .collect(),
+            staying: clusters(before)
+                .intersection(&clusters(after))
+                .cloned()
+                .collect(),
+            groups: [group_of_each(before), group_of_each(after)],
+        }
+    }
+
+    /// Carries a write out, request by request.
+    fn write(&mut self, write: Write) {
+        match write {
+            Write::Create(object) => {
+                let name = object.name.clone();
+                let empty = DecisionObject {
+                    decisions: Vec::new(),
+                    ..object.clone()
+                };
+                assert!(self.objects.insert(name, empty).is_none());
+                self.check();
+                self.objects.insert(object.name.clone(), object);
+            }
+            Write::Update(object) => {
+                let before = self
+                    .objects
+                    .insert(object.name.clone(), object.clone())
+                    .unwrap();
+                assert_ne!(before, object);
+                assert_eq!(before.labels, object.labels);
+            }
+            Write::Relabel(object) => {
+                self.objects
+                    .get_mut(&object.name)
+                    .unwrap()
+                    .decisions
+                    .clear();
+                self.check();
+                self.objects.get_mut(&object.name).unwrap().labels = object.labels.clone();
+                self.objects.insert(object.name.clone(), object);
+            }
+            Write::Delete(name) => assert!(self.objects.remove(&name).is_some()),
+        }
+        self.check();
+    }
+
+    fn check(&self) {
+        assert!(self.staying.is_subset(&clusters(self.objects.values())));
+        for object in self.objects.values() {
+            assert!(
+                object.decisions.len() <= MAX_DECISIONS_PER_OBJECT,
+                "{}",
+                object.name
+            );
+            for decision in &object.decisions {
+                let group = Some(&object.labels[1].1);
+                let allowed = self.groups.iter().map(|it| it.get(&decision.cluster));
+                assert!(
+                    allowed.into_iter().any(|it| it == group),
+                    "{decision:?} in {object:?}"
+                );
+            }
+        }
+    }
+}
+
+fn check_transition(before: &[DecisionObject], after: &[DecisionObject], backwards: bool) -> usize {
+    let mut server = Server::new(before, after);
+    let mut count = 0;
+    for mut step in transition(before, after) {
+        count += step.len();
+        if backwards {
+            step.reverse();
+        }
+        for write in step {
+            server.write(write);
+        }
+    }
+    let mut written: Vec<_> = server.objects.into_values().collect();
+    let mut wanted = after.to_vec();
+    written.sort_by(|a, b| a.name.cmp(&b.name));
+    wanted.sort_by(|a, b| a.name.cmp(&b.name));
+    assert_eq!(written, wanted);
+    count
+}
+
+#[test]
+fn a_cluster_that_leaves_a_full_fleet_costs_one_write_an_object() {
+    let all: Vec<u16> = (0..1000).collect();
+    let check = |before: &[u16], after: &[u16]| {
+        let (before, after) = (objects(&[before.to_vec()]), objects(&[after.to_vec()]));
+        assert_eq!(check_transition(&before, &after, false), 10);
+    };
+    check(&all, &all[1..]);
+    check(&all[1..], &all);
+}
+
+#[test]
+fn a_group_that_takes_the_place_of_another_shows_no_cluster_in_a_wrong_one() {
+    let (first, second): (Vec<u16>, Vec<u16>) = ((0..150).collect(), (150..250).collect());
+    let before = objects(&[first.clone(), second.clone()]);
+    let after = objects(&[second, first]);
+    check_transition(&before, &after, false);
+    check_transition(&before, &after, true);
 }
 
 proptest! {
     #[test]
     fn no_cluster_vanishes_while_decisions_are_written(
-        before in groups(), after in groups(), count in 0_usize..4,
+        before in groups(), after in groups(), count in 0_usize..4, backwards in any::<bool>(),
     ) {
-        let (before, after) = (objects(&before), objects(&after[..=count]));
-        let staying: BTreeSet<Arc<str>> =
-            clusters(&before).intersection(&clusters(&after)).cloned().collect();
-        let mut server: BTreeMap<String, DecisionObject> =
-            before.iter().map(|it| (it.name.clone(), it.clone())).collect();
-        for write in transition(&before, &after) {
-            match write {
-                Write::Create(object) => {
-                    prop_assert!(server.insert(object.name.clone(), object).is_none());
-                }
-                Write::Update(object) => {
-                    prop_assert_ne!(server.insert(object.name.clone(), object.clone()), Some(object));
-                }
-                Write::Delete(name) => prop_assert!(server.remove(&name).is_some()),
-            }
-            prop_assert!(staying.is_subset(&clusters(server.values())));
-        }
-        prop_assert_eq!(server.into_values().collect::<Vec<_>>(), after);
+        check_transition(&objects(&before), &objects(&after[..=count]), backwards);
     }
 
     #[test]

@@ -1,0 +1,183 @@
+//! Carrying out what has been decided for a placement.
+
+use bellwether_api::cluster::{Placement, PlacementDecision, PlacementStatus};
+use bellwether_api::meta::ObjectMeta;
+use bellwether_placement::schedule::{Decision, DecisionObject, Write};
+use bellwether_runtime::ObjectKey;
+use futures::future::try_join_all;
+use kube::api::{DeleteParams, Patch, Preconditions};
+use kube::{Api, Client, Resource as _};
+use parking_lot::RwLock;
+use serde_json::{Value, json};
+
+use super::decide::Plan;
+use super::fleet::{Fleet, Written};
+use crate::hub::{created_by, written_by};
+
+/// Why a plan could not be carried out. What was written stands; the rest is decided anew.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// A decision could not be written.
+    #[error("cannot write the decision {name}: {source}")]
+    Decision {
+        /// Its name.
+        name: String,
+        /// What the server says.
+        source: Box<kube::Error>,
+    },
+    /// The status could not be written.
+    #[error("cannot write the status: {0}")]
+    Status(Box<kube::Error>),
+}
+
+/// Carries a plan out, and has the fleet know at once what has been written.
+pub(super) async fn execute(
+    client: &Client,
+    fleet: &RwLock<Fleet>,
+    key: &ObjectKey,
+    plan: &Plan,
+) -> Result<(), Error> {
+    let writer = Writer {
+        decisions: Api::namespaced(client.clone(), &key.namespace),
+        fleet,
+        key,
+        placement: &plan.placement,
+    };
+    for step in &plan.steps {
+        try_join_all(step.iter().map(|write| writer.write(write))).await?;
+    }
+    if let Some(status) = &plan.status {
+        let placements: Api<Placement> = Api::namespaced(client.clone(), &key.namespace);
+        let patch = status_patch(&plan.placement, status);
+        let written = placements
+            .patch_status(&key.name, &written_by(), &Patch::Merge(patch))
+            .await
+            .map_err(|source| Error::Status(Box::new(source)))?;
+        fleet.write().update(key, written);
+    }
+    Ok(())
+}
+
+/// Replaces the whole status of the placement that was looked at, and of no later state.
+fn status_patch(placement: &Placement, status: &PlacementStatus) -> Value {
+    json!({
+        "metadata": {
+            "resourceVersion": placement.metadata.resource_version,
+            "uid": placement.metadata.uid,
+        },
+        "status": {
+            "numberOfSelectedClusters": status.number_of_selected_clusters,
+            "decisionGroups": status.decision_groups,
+            "conditions": status.conditions,
+            "lastScoreUpdateTime": status.last_score_update_time,
+        },
+    })
+}
+
+struct Writer<'a> {
+    decisions: Api<PlacementDecision>,
+    fleet: &'a RwLock<Fleet>,
+    key: &'a ObjectKey,
+    placement: &'a Placement,
+}
+
+impl Writer<'_> {
+    async fn write(&self, write: &Write) -> Result<(), Error> {
+        let (name, done) = match write {
+            Write::Create(object) => (&object.name, self.create(object).await),
+            Write::Update(object) => (&object.name, self.fill(object, &object.decisions).await),
+            Write::Relabel(object) => (&object.name, self.relabel(object).await),
+            Write::Delete(name) => (name, self.delete(name).await),
+        };
+        done.map_err(|source| Error::Decision {
+            name: name.clone(),
+            source: Box::new(source),
+        })
+    }
+
+    async fn create(&self, object: &DecisionObject) -> Result<(), kube::Error> {
+        let labels = object.labels.iter();
+        let metadata = ObjectMeta {
+            name: Some(object.name.clone()),
+            namespace: Some(self.key.namespace.to_string()),
+            labels: Some(labels.map(|it| (it.0.to_owned(), it.1.clone())).collect()),
+            owner_references: self.placement.controller_owner_ref(&()).map(|it| vec![it]),
+            ..ObjectMeta::default()
+        };
+        let decision = PlacementDecision {
+            metadata,
+            ..PlacementDecision::default()
+        };
+        let params = created_by();
+        let created = self.decisions.create(&params, &decision).await?;
+        self.record(&created);
+        self.fill(object, &object.decisions).await
+    }
+
+    async fn relabel(&self, object: &DecisionObject) -> Result<(), kube::Error> {
+        self.fill(object, &[]).await?;
+        let labels: serde_json::Map<String, Value> = object
+            .labels
+            .iter()
+            .map(|(label, value)| ((*label).to_owned(), json!(value)))
+            .collect();
+        let patch = json!({"metadata": {
+            "resourceVersion": self.resource_version(&object.name), "labels": labels,
+        }});
+        let written = self
+            .decisions
+            .patch(&object.name, &written_by(), &Patch::Merge(patch))
+            .await?;
+        self.record(&written);
+        self.fill(object, &object.decisions).await
+    }
+
+    /// Writes decisions into an object, whatever its labels are.
+    async fn fill(
+        &self,
+        object: &DecisionObject,
+        decisions: &[Decision],
+    ) -> Result<(), kube::Error> {
+        let filled = DecisionObject {
+            decisions: decisions.to_vec(),
+            ..object.clone()
+        };
+        let patch = json!({
+            "metadata": {"resourceVersion": self.resource_version(&object.name)},
+            "status": filled.status(),
+        });
+        let written = self
+            .decisions
+            .patch_status(&object.name, &written_by(), &Patch::Merge(patch))
+            .await?;
+        self.record(&written);
+        Ok(())
+    }
+
+    async fn delete(&self, name: &str) -> Result<(), kube::Error> {
+        let known = self.fleet.read().written_as(self.key, name);
+        let params = DeleteParams {
+            preconditions: known.map(|known| Preconditions {
+                uid: Some(known.uid),
+                resource_version: Some(known.resource_version),
+            }),
+            ..DeleteParams::default()
+        };
+        match self.decisions.delete(name, &params).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.is_not_found() => {}
+            Err(error) => return Err(error),
+        }
+        self.fleet.write().remove(self.key, name);
+        Ok(())
+    }
+
+    fn record(&self, written: &PlacementDecision) {
+        self.fleet.write().record(self.key, Written::read(written));
+    }
+
+    fn resource_version(&self, name: &str) -> Option<String> {
+        let known = self.fleet.read().written_as(self.key, name);
+        known.map(|known| known.resource_version)
+    }
+}

@@ -1,0 +1,459 @@
+//! What the scheduler knows, and which placements a change can affect.
+//!
+//! Cost follows change: a cluster whose labels change concerns the placements that ask for its old
+//! or new labels, found by an index, and of these only those whose decision can differ.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use bellwether_api::cluster::{
+    AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement,
+    PlacementDecision, names,
+};
+use bellwether_placement::schedule::{
+    Cluster, ClusterSet, DecisionObject, Placement as Rules, ScoreBoard, View, concerns,
+};
+use bellwether_runtime::{Change, ObjectKey};
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// Everything that decisions are made from.
+#[derive(Debug, Default)]
+pub(super) struct Fleet {
+    /// In any order, so that removal is cheap.
+    clusters: Vec<Cluster>,
+    /// Where each cluster is among them.
+    positions: HashMap<Arc<str>, usize>,
+    sets: Vec<ClusterSet>,
+    /// The names of bindings by namespace.
+    bindings: HashMap<Arc<str>, BTreeSet<String>>,
+    scores: ScoreBoard,
+    placements: BTreeMap<ObjectKey, Known>,
+    /// Placements by a label that clusters must have for them.
+    anchored: HashMap<(String, String), BTreeSet<ObjectKey>>,
+    /// Placements that ask for no particular label.
+    unanchored: BTreeSet<ObjectKey>,
+    /// What is written, by placement and name.
+    written: HashMap<ObjectKey, BTreeMap<String, Written>>,
+    /// How often each cluster is chosen, by whomever.
+    chosen: HashMap<Arc<str>, u32>,
+    /// Whether everything is known that there was at the beginning.
+    is_complete: bool,
+}
+
+/// A placement.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// As it was last read or written.
+    pub(super) object: Arc<Placement>,
+    /// What it asks for.
+    pub(super) rules: Rules,
+    /// Where it is in the index; none: among those that ask for no particular label.
+    anchors: Option<Vec<(String, String)>>,
+}
+
+/// A `PlacementDecision` as it was last read or written.
+#[derive(Debug, Clone)]
+pub(super) struct Written {
+    /// Its labels and decisions.
+    pub(super) content: DecisionObject,
+    /// Which object it is.
+    pub(super) uid: String,
+    /// Which state of it.
+    pub(super) resource_version: String,
+}
+
+impl Written {
+    /// What a server says about a decision.
+    pub(super) fn read(object: &PlacementDecision) -> Self {
+        let json = to_json(object);
+        let metadata = &object.metadata;
+        Self {
+            content: DecisionObject::from_json(&json),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            resource_version: metadata.resource_version.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// An object as decisions read it. Our own types always have a JSON form.
+fn to_json<K: serde::Serialize>(object: &K) -> Value {
+    serde_json::to_value(object).unwrap_or_default()
+}
+
+/// Whether a state of an object is one that has been seen or overtaken.
+fn is_old(seen: &str, known: &str) -> bool {
+    match (seen.parse::<u64>(), known.parse::<u64>()) {
+        (Ok(seen), Ok(known)) => seen <= known,
+        _ => seen == known,
+    }
+}
+
+impl Fleet {
+    /// Everything is known: from now on, changes tell whom they affect. Returns all placements.
+    pub(super) fn begin(&mut self) -> Vec<ObjectKey> {
+        self.is_complete = true;
+        let keys: Vec<ObjectKey> = self.placements.keys().cloned().collect();
+        for key in &keys {
+            self.index(key);
+        }
+        keys
+    }
+
+    /// A placement, if there is one to decide about.
+    pub(super) fn known(&self, key: &ObjectKey) -> Option<&Known> {
+        self.placements.get(key)
+    }
+
+    /// What is written for a placement, by name.
+    pub(super) fn written(&self, key: &ObjectKey) -> impl Iterator<Item = &Written> {
+        self.written
+            .get(key)
+            .into_iter()
+            .flatten()
+            .map(|(_, it)| it)
+    }
+
+    /// What is written under one name.
+    pub(super) fn written_as(&self, key: &ObjectKey, name: &str) -> Option<Written> {
+        self.written.get(key)?.get(name).cloned()
+    }
+
+    /// Has a question answered with everything that a decision about a placement may look at.
+    pub(super) fn view<T>(
+        &self,
+        key: &ObjectKey,
+        placement: &Rules,
+        now: Timestamp,
+        ask: impl FnOnce(&View<'_>) -> T,
+    ) -> T {
+        let own = || self.written(key).flat_map(|it| &it.content.decisions);
+        let decided: BTreeSet<Arc<str>> = own().map(|it| it.cluster.clone()).collect();
+        let mut chosen_elsewhere = self.chosen.clone();
+        for decision in own() {
+            if let Some(count) = chosen_elsewhere.get_mut(&decision.cluster) {
+                *count = count.saturating_sub(1);
+            }
+        }
+        let empty = BTreeSet::new();
+        ask(&View {
+            placement,
+            bindings: self.bindings.get(&key.namespace).unwrap_or(&empty),
+            sets: &self.sets,
+            clusters: &self.clusters,
+            scores: &self.scores,
+            decided: &decided,
+            chosen_elsewhere: &chosen_elsewhere,
+            now,
+        })
+    }
+
+    /// A cluster has come, changed or gone.
+    pub(super) fn cluster(&mut self, change: &Change<'_, ManagedCluster>) -> Vec<ObjectKey> {
+        let new = change
+            .new
+            .and_then(|object| Cluster::from_json(Arc::new(to_json(&**object))));
+        let position = self.positions.get(&change.key.name).copied();
+        let old = match (position, &new) {
+            (None, None) => None,
+            (None, Some(new)) => {
+                self.positions.insert(new.name.clone(), self.clusters.len());
+                self.clusters.push(new.clone());
+                None
+            }
+            (Some(at), Some(new)) => Some(std::mem::replace(&mut self.clusters[at], new.clone())),
+            (Some(at), None) => {
+                self.positions.remove(&change.key.name);
+                let old = self.clusters.swap_remove(at);
+                if let Some(moved) = self.clusters.get(at) {
+                    self.positions.insert(moved.name.clone(), at);
+                }
+                Some(old)
+            }
+        };
+        if !self.is_complete {
+            return Vec::new();
+        }
+        let mut candidates = self.unanchored.clone();
+        for cluster in [&old, &new].into_iter().flatten() {
+            for label in &cluster.labels {
+                let label = (label.0.clone(), label.1.clone());
+                candidates.extend(self.anchored.get(&label).into_iter().flatten().cloned());
+            }
+        }
+        candidates.retain(|key| self.is_concerned(key, old.as_ref(), new.as_ref()));
+        candidates.into_iter().collect()
+    }
+
+    fn is_concerned(
+        &self,
+        key: &ObjectKey,
+        before: Option<&Cluster>,
+        after: Option<&Cluster>,
+    ) -> bool {
+        let empty = BTreeSet::new();
+        self.placements.get(key).is_some_and(|known| {
+            let view = View {
+                placement: &known.rules,
+                bindings: self.bindings.get(&key.namespace).unwrap_or(&empty),
+                sets: &self.sets,
+                clusters: &[],
+                scores: &self.scores,
+                decided: &BTreeSet::new(),
+                chosen_elsewhere: &HashMap::new(),
+                now: Timestamp::UNIX_EPOCH,
+            };
+            concerns(&view, before, after)
+        })
+    }
+
+    /// A set has come, changed or gone.
+    pub(super) fn set(&mut self, change: &Change<'_, ManagedClusterSet>) -> Vec<ObjectKey> {
+        let name = &*change.key.name;
+        let selector = |object: Option<&Arc<ManagedClusterSet>>| {
+            object.map(|object| object.spec.cluster_selector.clone())
+        };
+        if change.old.is_some() && selector(change.old) == selector(change.new) {
+            return Vec::new();
+        }
+        self.sets.retain(|set| set.name != name);
+        if let Some(object) = change.new {
+            match ClusterSet::from_json(&to_json(&**object)) {
+                Ok(set) => self.sets.push(set),
+                Err(error) => tracing::warn!(name, %error, "a cluster set cannot be understood"),
+            }
+        }
+        let bound = self.bindings.iter().filter(|(_, sets)| sets.contains(name));
+        let namespaces: Vec<Arc<str>> = bound.map(|(namespace, _)| namespace.clone()).collect();
+        let in_namespace = |namespace: &Arc<str>| self.of_namespace(namespace);
+        let affected = namespaces.iter().flat_map(in_namespace).collect();
+        self.index_again(affected)
+    }
+
+    /// A binding has come or gone.
+    pub(super) fn binding(
+        &mut self,
+        change: &Change<'_, ManagedClusterSetBinding>,
+    ) -> Vec<ObjectKey> {
+        let sets = self
+            .bindings
+            .entry(change.key.namespace.clone())
+            .or_default();
+        let is_news = match change.new {
+            Some(_) => sets.insert(change.key.name.to_string()),
+            None => sets.remove(&*change.key.name),
+        };
+        if sets.is_empty() {
+            self.bindings.remove(&change.key.namespace);
+        }
+        if !is_news {
+            return Vec::new();
+        }
+        let affected = self.of_namespace(&change.key.namespace);
+        self.index_again(affected)
+    }
+
+    /// Scores of a cluster have come, changed or gone.
+    pub(super) fn score(&mut self, change: &Change<'_, AddOnPlacementScore>) -> Vec<ObjectKey> {
+        let (cluster, name) = (&change.key.namespace, &*change.key.name);
+        match change.new {
+            Some(object) => self.scores.insert(&to_json(&**object)),
+            None => self.scores.remove(cluster, name),
+        }
+        let cluster = self.positions.get(cluster).map(|at| &self.clusters[*at]);
+        if !self.is_complete {
+            return Vec::new();
+        }
+        // As if the cluster had come: whoever may not choose it does not mind its scores.
+        let concerned = self.placements.iter().filter(|(key, known)| {
+            known.rules.uses_scores(name) && self.is_concerned(key, None, cluster)
+        });
+        concerned.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// A placement has come, changed or gone.
+    pub(super) fn placement(&mut self, change: &Change<'_, Placement>) -> Vec<ObjectKey> {
+        let Some(object) = change.new else {
+            self.forget(change.key);
+            return Vec::new();
+        };
+        let seen = object.metadata.resource_version.as_deref();
+        let uid = &object.metadata.uid;
+        let known = self.placements.get_mut(change.key);
+        if let Some(known) = known.filter(|known| known.object.metadata.uid == *uid) {
+            let version = known.object.metadata.resource_version.as_deref();
+            if is_old(seen.unwrap_or_default(), version.unwrap_or_default()) {
+                return Vec::new();
+            }
+            let is_same = known.object.spec == object.spec;
+            known.object = Arc::clone(object);
+            if !is_same {
+                known.rules = Rules::from_json(&to_json(&**object));
+            }
+        } else {
+            let known = Known {
+                object: Arc::clone(object),
+                rules: Rules::from_json(&to_json(&**object)),
+                anchors: None,
+            };
+            self.forget(change.key);
+            self.placements.insert(change.key.clone(), known);
+        }
+        self.index_again(vec![change.key.clone()])
+    }
+
+    /// A decision has come, changed or gone, by us or by others.
+    pub(super) fn decision(&mut self, change: &Change<'_, PlacementDecision>) -> Vec<ObjectKey> {
+        let Some(object) = change.new.or(change.old) else {
+            return Vec::new();
+        };
+        let Some(placement) = placement_of(object) else {
+            return Vec::new();
+        };
+        let seen = Written::read(object);
+        let known = self.written.get(&placement);
+        let known = known.and_then(|objects| objects.get(&*change.key.name));
+        let is_news = match (known, change.new) {
+            (Some(known), Some(_)) => !is_old(&seen.resource_version, &known.resource_version),
+            // The last state of what is gone; what is known may be there anew.
+            (Some(known), None) => known.uid == seen.uid,
+            (None, new) => new.is_some(),
+        };
+        if !is_news {
+            return Vec::new();
+        }
+        match change.new {
+            Some(_) => self.record(&placement, seen),
+            None => self.remove(&placement, &change.key.name),
+        }
+        if self.is_complete {
+            vec![placement]
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// A decision has been written.
+    pub(super) fn record(&mut self, placement: &ObjectKey, written: Written) {
+        self.remove(placement, &written.content.name);
+        for decision in &written.content.decisions {
+            *self.chosen.entry(decision.cluster.clone()).or_default() += 1;
+        }
+        let objects = self.written.entry(placement.clone()).or_default();
+        objects.insert(written.content.name.clone(), written);
+    }
+
+    /// A decision has been deleted.
+    pub(super) fn remove(&mut self, placement: &ObjectKey, name: &str) {
+        let Some(objects) = self.written.get_mut(placement) else {
+            return;
+        };
+        let Some(old) = objects.remove(name) else {
+            return;
+        };
+        if objects.is_empty() {
+            self.written.remove(placement);
+        }
+        for decision in old.content.decisions {
+            if let Some(count) = self.chosen.get_mut(&decision.cluster) {
+                *count = count.saturating_sub(1);
+                if *count == 0 {
+                    self.chosen.remove(&decision.cluster);
+                }
+            }
+        }
+    }
+
+    /// A placement's status has been written.
+    pub(super) fn update(&mut self, key: &ObjectKey, object: Placement) {
+        let known = self.placements.get_mut(key);
+        if let Some(known) = known.filter(|it| it.object.metadata.uid == object.metadata.uid)
+            && known.object.spec == object.spec
+        {
+            known.object = Arc::new(object);
+        }
+    }
+
+    fn of_namespace(&self, namespace: &str) -> Vec<ObjectKey> {
+        let placements = self.placements.range(ObjectKey::new(namespace, "")..);
+        placements
+            .map(|(key, _)| key)
+            .take_while(|key| &*key.namespace == namespace)
+            .cloned()
+            .collect()
+    }
+
+    fn index_again(&mut self, affected: Vec<ObjectKey>) -> Vec<ObjectKey> {
+        if !self.is_complete {
+            return Vec::new();
+        }
+        for key in &affected {
+            self.index(key);
+        }
+        affected
+    }
+
+    /// Puts a placement where changes of clusters find it.
+    fn index(&mut self, key: &ObjectKey) {
+        self.unindex(key);
+        let anchors = self.anchors(key);
+        match &anchors {
+            None => {
+                self.unanchored.insert(key.clone());
+            }
+            Some(anchors) => {
+                for anchor in anchors {
+                    let keys = self.anchored.entry(anchor.clone()).or_default();
+                    keys.insert(key.clone());
+                }
+            }
+        }
+        if let Some(known) = self.placements.get_mut(key) {
+            known.anchors = anchors;
+        }
+    }
+
+    fn unindex(&mut self, key: &ObjectKey) {
+        self.unanchored.remove(key);
+        let anchors = self
+            .placements
+            .get_mut(key)
+            .and_then(|it| it.anchors.take());
+        for anchor in anchors.into_iter().flatten() {
+            if let Some(keys) = self.anchored.get_mut(&anchor) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.anchored.remove(&anchor);
+                }
+            }
+        }
+    }
+
+    /// Labels of which every cluster that a placement could choose has one: those its predicates
+    /// ask for, or those of its sets.
+    fn anchors(&self, key: &ObjectKey) -> Option<Vec<(String, String)>> {
+        let rules = &self.placements.get(key)?.rules;
+        let owned = |(label, value): (&str, &str)| (label.to_owned(), value.to_owned());
+        if let Some(anchors) = rules.anchors() {
+            return Some(anchors.into_iter().map(owned).collect());
+        }
+        let bindings = self.bindings.get(&key.namespace);
+        let is_bound = |set: &&ClusterSet| bindings.is_some_and(|it| it.contains(&set.name));
+        let asked = &rules.cluster_sets;
+        let sets = self.sets.iter().filter(is_bound);
+        let sets = sets.filter(|set| asked.is_empty() || asked.contains(&set.name));
+        sets.map(|set| set.label().map(owned)).collect()
+    }
+
+    fn forget(&mut self, key: &ObjectKey) {
+        self.unindex(key);
+        self.placements.remove(key);
+    }
+}
+
+/// The placement that a decision belongs to.
+fn placement_of(object: &PlacementDecision) -> Option<ObjectKey> {
+    let labels = object.metadata.labels.as_ref()?;
+    let name = labels.get(names::label::PLACEMENT)?;
+    Some(ObjectKey::new(object.metadata.namespace.as_deref()?, name))
+}

@@ -1,0 +1,265 @@
+//! A hub in this process, its controllers, and a clock that leaps.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "shared by tests, each of which uses what it needs"
+)]
+
+use std::time::Duration;
+
+use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
+use bellwether_apiserver::{ApiServer, HUB, Identity};
+use bellwether_controllers::Hub;
+use bellwether_runtime::Clock;
+use bellwether_store::{Options, Store};
+use jiff::Timestamp;
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::ApiResource;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+/// When every test begins.
+pub const START: &str = "2026-01-01T00:00:00Z";
+
+/// A hub without controllers.
+pub struct World {
+    pub server: ApiServer,
+    pub client: Client,
+    pub clock: Clock,
+}
+
+impl World {
+    /// A hub that knows the kinds of a fleet. The runtime's time is to be paused.
+    pub async fn start() -> Self {
+        let clock = Clock::of_runtime(START.parse().unwrap());
+        let now = clock.clone();
+        let options = Options::new(std::sync::Arc::new(move || now.now()));
+        let server = ApiServer::new(Store::in_memory(options), clock.clone());
+        server.add_cluster(HUB).await.unwrap();
+        for definition in bellwether_api::definitions() {
+            server.ensure(HUB, definition).await.unwrap();
+        }
+        let client = server.client(HUB, Identity::administrator("test"));
+        Self {
+            server,
+            client,
+            clock,
+        }
+    }
+
+    /// What the hub's controllers work with.
+    pub fn hub(&self) -> Hub {
+        let identity = Identity::administrator("bellwether");
+        Hub::start(self.server.client(HUB, identity), self.clock.clone())
+    }
+
+    /// Starts the scheduler.
+    pub fn schedule(&self) -> JoinHandle<()> {
+        tokio::spawn(bellwether_controllers::placement::run(self.hub()))
+    }
+
+    /// Creates an object of any kind, with its status.
+    pub async fn create(&self, object: Value) -> DynamicObject {
+        let api = self.api_of(&object);
+        let typed: DynamicObject = serde_json::from_value(object.clone()).unwrap();
+        let created = api.create(&PostParams::default(), &typed).await;
+        let created = created.unwrap_or_else(|error| panic!("{error}: {object}"));
+        if object.get("status").is_none() {
+            return created;
+        }
+        let name = object["metadata"]["name"].as_str().unwrap();
+        self.patch_status(&object, name, &object["status"]).await
+    }
+
+    async fn patch_status(&self, object: &Value, name: &str, status: &Value) -> DynamicObject {
+        let patch = Patch::Merge(json!({"status": status}));
+        let params = PatchParams::default();
+        let api = self.api_of(object);
+        api.patch_status(name, &params, &patch).await.unwrap()
+    }
+
+    /// Merges something into an object of any kind.
+    pub async fn merge(&self, object: &Value, change: Value) {
+        let name = object["metadata"]["name"].as_str().unwrap();
+        let params = PatchParams::default();
+        let api = self.api_of(object);
+        api.patch(name, &params, &Patch::Merge(change))
+            .await
+            .unwrap();
+    }
+
+    pub async fn delete(&self, object: &Value) {
+        let name = object["metadata"]["name"].as_str().unwrap();
+        let api = self.api_of(object);
+        api.delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    fn api_of(&self, object: &Value) -> Api<DynamicObject> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (group, version) = match text(&object["apiVersion"]).split_once('/') {
+            Some((group, version)) => (group.to_owned(), version.to_owned()),
+            None => (String::new(), text(&object["apiVersion"])),
+        };
+        let kind = GroupVersionKind::gvk(&group, &version, &text(&object["kind"]));
+        let resource = ApiResource::from_gvk(&kind);
+        match object["metadata"]["namespace"].as_str() {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        }
+    }
+
+    /// A cluster in a set, with further labels as `key=value`.
+    pub async fn cluster(&self, name: &str, labels: &[(&str, &str)]) -> Value {
+        let mut all: serde_json::Map<String, Value> = labels
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), json!(value)))
+            .collect();
+        all.entry("cluster.open-cluster-management.io/clusterset")
+            .or_insert(json!("default"));
+        let object = json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
+            "metadata": {"name": name, "labels": all},
+            "spec": {"hubAcceptsClient": true},
+        });
+        self.create(object.clone()).await;
+        object
+    }
+
+    /// The set `default`, bound to the namespace `default`.
+    pub async fn bind_default(&self) {
+        self.create(cluster_set("default")).await;
+        self.create(binding("default", "default")).await;
+    }
+
+    /// A placement in the namespace `default`.
+    pub async fn place(&self, name: &str, spec: Value) -> Value {
+        let object = placement(name, spec);
+        self.create(object.clone()).await;
+        object
+    }
+
+    pub async fn placement(&self, name: &str) -> Placement {
+        let api: Api<Placement> = Api::namespaced(self.client.clone(), "default");
+        api.get(name).await.unwrap()
+    }
+
+    pub async fn managed_cluster(&self, name: &str) -> ManagedCluster {
+        let api: Api<ManagedCluster> = Api::all(self.client.clone());
+        api.get(name).await.unwrap()
+    }
+
+    /// The decisions of a placement: for each object the group's index and name, and clusters.
+    pub async fn decisions(&self, placement: &str) -> Vec<Decided> {
+        let api: Api<PlacementDecision> = Api::namespaced(self.client.clone(), "default");
+        let selector = format!("cluster.open-cluster-management.io/placement={placement}");
+        let params = ListParams::default().labels(&selector);
+        let list = api.list(&params).await.unwrap();
+        let mut decided: Vec<Decided> = list.items.iter().map(Decided::read).collect();
+        decided.sort_by_key(|it| it.number);
+        decided
+    }
+
+    /// The clusters that a placement has chosen, by name.
+    pub async fn chosen(&self, placement: &str) -> Vec<String> {
+        let decided = self.decisions(placement).await;
+        let mut all: Vec<String> = decided.into_iter().flat_map(|it| it.clusters).collect();
+        all.sort();
+        all
+    }
+
+    /// Waits until a placement has chosen exactly these.
+    #[track_caller]
+    pub fn until_chosen(&self, placement: &str, clusters: &[&str]) -> impl Future<Output = ()> {
+        let wanted: Vec<String> = clusters.iter().map(|it| (*it).to_owned()).collect();
+        let what = format!("{placement} chooses {clusters:?}");
+        let place = placement.to_owned();
+        self.until(what, async move || {
+            let chosen = self.chosen(&place).await;
+            (chosen == wanted)
+                .then_some(())
+                .ok_or(format!("{chosen:?}"))
+        })
+    }
+
+    /// Waits for something, and returns it. Time leaps, so patience costs nothing.
+    pub async fn until<T>(
+        &self,
+        what: String,
+        mut look: impl AsyncFnMut() -> Result<T, String>,
+    ) -> T {
+        let mut last = String::new();
+        for _ in 0..400 {
+            match look().await {
+                Ok(found) => return found,
+                Err(instead) => last = instead,
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("in vain until {what}; at last: {last}");
+    }
+
+    /// Lets time pass.
+    pub async fn pass(&self, seconds: u64) {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+/// A `PlacementDecision` in short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    pub number: usize,
+    pub group: (String, String),
+    pub clusters: Vec<String>,
+    pub scores: Vec<i64>,
+}
+
+impl Decided {
+    pub fn read(object: &PlacementDecision) -> Self {
+        let name = object.metadata.name.as_deref().unwrap();
+        let labels = object.metadata.labels.clone().unwrap_or_default();
+        let label = |name: &str| {
+            let key = format!("cluster.open-cluster-management.io/decision-group-{name}");
+            labels[&key].clone()
+        };
+        let decisions = object.status.clone().unwrap_or_default().decisions;
+        Self {
+            number: name.rsplit_once('-').unwrap().1.parse().unwrap(),
+            group: (label("index"), label("name")),
+            scores: decisions.iter().map(|it| it.score.unwrap_or(0)).collect(),
+            clusters: decisions.into_iter().map(|it| it.cluster_name).collect(),
+        }
+    }
+}
+
+pub fn cluster_set(name: &str) -> Value {
+    json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta2", "kind": "ManagedClusterSet",
+        "metadata": {"name": name},
+    })
+}
+
+pub fn binding(namespace: &str, set: &str) -> Value {
+    json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta2",
+        "kind": "ManagedClusterSetBinding",
+        "metadata": {"name": set, "namespace": namespace},
+        "spec": {"clusterSet": set},
+    })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "callers write it in place")]
+pub fn placement(name: &str, spec: Value) -> Value {
+    json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": spec,
+    })
+}
