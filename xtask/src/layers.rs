@@ -11,7 +11,7 @@ const LAYERS: [&[&str]; 5] = [
     &["json", "jsonpath", "cel", "cue"],
     &["api", "kinds", "patch", "protobuf", "schema"],
     &["placement"],
-    &["store", "runtime", "apiserver", "controllers"],
+    &["store", "runtime", "apiserver", "controllers", "ctl"],
     &["bellwether"],
 ];
 

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use clap::{ArgAction, Parser, Subcommand};
 
-use crate::{apiserver, crds, cue, probe, up};
+use crate::{apiserver, crds, cue, objects, probe, up};
 
 /// Delivers applications to fleets of Kubernetes clusters.
 ///
@@ -30,6 +30,16 @@ pub(crate) enum Command {
     Up(up::UpArgs),
     /// Run only the embedded API server.
     Apiserver(apiserver::ApiserverArgs),
+    /// Make objects as manifests say, keeping what others have set.
+    Apply(objects::ApplyArgs),
+    /// Show objects.
+    Get(objects::GetArgs),
+    /// Delete objects, and wait until they are gone.
+    Delete(objects::DeleteArgs),
+    /// Wait until objects are as they should be.
+    Wait(objects::WaitArgs),
+    /// Show objects at length, with their events.
+    Describe(objects::DescribeArgs),
     /// Print the CustomResourceDefinitions of the kinds that a hub and its agents work with.
     Crds(crds::CrdsArgs),
     /// Evaluate, check and format CUE.
@@ -48,6 +58,11 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Up(arguments) => runtime()?.block_on(up::run(arguments)),
         Command::Apiserver(arguments) => runtime()?.block_on(apiserver::run(arguments)),
+        Command::Apply(arguments) => runtime()?.block_on(objects::apply(arguments)),
+        Command::Get(arguments) => runtime()?.block_on(objects::get(arguments)),
+        Command::Delete(arguments) => runtime()?.block_on(objects::delete(arguments)),
+        Command::Wait(arguments) => runtime()?.block_on(objects::wait(arguments)),
+        Command::Describe(arguments) => runtime()?.block_on(objects::describe(arguments)),
         Command::Crds(arguments) => {
             crds::run(&arguments);
             Ok(())

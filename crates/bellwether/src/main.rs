@@ -2,11 +2,13 @@
 
 mod apiserver;
 mod cli;
+mod connect;
 mod crds;
 mod cue;
 mod data;
 mod kubeconfig;
 mod logging;
+mod objects;
 mod probe;
 mod up;
 

@@ -25,7 +25,18 @@ fn bellwether(arguments: &[&str]) -> (bool, String, String) {
 
 #[test]
 fn every_command_has_help_with_an_example() {
-    for command in ["up", "apiserver", "crds", "cue", "probe"] {
+    for command in [
+        "up",
+        "apiserver",
+        "crds",
+        "cue",
+        "probe",
+        "apply",
+        "get",
+        "delete",
+        "wait",
+        "describe",
+    ] {
         let (succeeded, help, _) = bellwether(&[command, "--help"]);
         assert!(
             succeeded && help.contains("bellwether "),

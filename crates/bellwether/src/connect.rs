@@ -1,0 +1,33 @@
+//! Which cluster a command is about: flags that all commands share.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use bellwether_ctl::{Connection, Locator};
+use clap::Args;
+
+/// Which cluster a command is about.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ConnectArgs {
+    /// The kubeconfig; without it that of `bellwether up` in this directory, or your own.
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG")]
+    kubeconfig: Option<OsString>,
+    /// The context in the kubeconfig, such as hub or cluster1.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+impl ConnectArgs {
+    /// Finds the cluster; nothing is sent yet.
+    pub(crate) async fn open(&self, namespace: Option<&str>) -> anyhow::Result<Connection> {
+        let mut fallbacks = vec![PathBuf::from(".bellwether/kubeconfig")];
+        fallbacks.extend(std::env::home_dir().map(|home| home.join(".kube/config")));
+        let locator = Locator {
+            kubeconfig: self.kubeconfig.clone().filter(|list| !list.is_empty()),
+            fallbacks,
+            context: self.context.clone(),
+            namespace: namespace.map(str::to_owned),
+        };
+        Ok(Connection::open(&locator).await?)
+    }
+}

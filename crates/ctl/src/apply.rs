@@ -1,0 +1,326 @@
+//! `apply`: make objects as manifests say.
+//!
+//! By default as `kubectl apply` does by itself: what was applied last is remembered in an
+//! annotation, and a patch of three documents keeps what others have set. On request the server
+//! does it.
+
+use std::io::Write;
+use std::time::Duration;
+
+use bellwether_patch::three_way;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::connection::Connection;
+use crate::error::Error;
+use crate::output::{compact, name};
+use crate::request::{self, JSON, MANAGER, escape, with_query};
+use crate::types::{Type, Types};
+
+/// Where a client-side apply remembers what it applied; kubectl's own, so that both can be used.
+pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
+/// How long a definition of this very apply is waited for until its kind is served.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How to apply.
+#[derive(Debug, Clone, Default)]
+pub struct Apply {
+    /// The namespace that was asked for, which manifests may not contradict.
+    pub namespace: Option<String>,
+    /// Let the server merge.
+    pub server_side: bool,
+    /// Take fields over from other managers; only with `server_side`.
+    pub force_conflicts: bool,
+    /// Change nothing.
+    pub dry_run: bool,
+}
+
+/// Applies objects one after the other. One that fails is told and does not stop the others.
+pub async fn run(
+    connection: &Connection,
+    apply: &Apply,
+    objects: Vec<Value>,
+    out: &mut dyn Write,
+    notes: &mut dyn Write,
+) -> Result<(), Error> {
+    let mut types = Types::discover(&connection.client).await?;
+    let definitions: Vec<Value> = objects
+        .iter()
+        .filter(|object| defines(object))
+        .cloned()
+        .collect();
+    let total = objects.len();
+    let mut failures = Vec::new();
+    for object in objects {
+        if types.of(&object).is_err() {
+            types = discover_again(connection, &definitions, &object).await?;
+        }
+        match apply_one(connection, apply, &types, object).await {
+            Ok(line) => writeln!(
+                out,
+                "{line}{}",
+                if apply.dry_run {
+                    " (server dry run)"
+                } else {
+                    ""
+                }
+            )?,
+            Err(error) => failures.push(error),
+        }
+    }
+    if total == 1
+        && let Some(error) = failures.pop()
+    {
+        return Err(error);
+    }
+    for error in &failures {
+        writeln!(notes, "{error}")?;
+    }
+    match failures.len() {
+        0 => Ok(()),
+        failed => Err(Error::Several { failed, total }),
+    }
+}
+
+fn defines(object: &Value) -> bool {
+    object["kind"] == "CustomResourceDefinition"
+}
+
+/// Asks again what is served; waits for a kind that has just been defined.
+async fn discover_again(
+    connection: &Connection,
+    definitions: &[Value],
+    object: &Value,
+) -> Result<Types, Error> {
+    let expected = definitions
+        .iter()
+        .any(|definition| definition["spec"]["names"]["kind"] == object["kind"]);
+    let wait = async {
+        loop {
+            let types = Types::discover(&connection.client).await?;
+            if !expected || types.of(object).is_ok() {
+                return Ok(types);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    match tokio::time::timeout(PATIENCE, wait).await {
+        Ok(types) => types,
+        Err(_) => Types::discover(&connection.client).await,
+    }
+}
+
+async fn apply_one(
+    connection: &Connection,
+    apply: &Apply,
+    types: &Types,
+    mut object: Value,
+) -> Result<String, Error> {
+    let kind = types.of(&object)?;
+    let namespace = place(
+        &mut object,
+        kind,
+        apply.namespace.as_deref(),
+        &connection.namespace,
+    )?;
+    if name(&object).is_empty() {
+        return Err(Error::Usage(format!(
+            "error when applying a {}: resource name may not be empty",
+            kind.kind
+        )));
+    }
+    let request = ApplyRequest {
+        connection,
+        kind,
+        namespace,
+        dry_run: if apply.dry_run { "All" } else { "" },
+    };
+    let what = if apply.server_side {
+        request.server_side(&object, apply.force_conflicts).await?
+    } else {
+        request.client_side(object.clone()).await?
+    };
+    Ok(format!("{} {what}", kind.named(name(&object))))
+}
+
+/// Puts an object of a namespace into the one that is meant.
+pub(crate) fn place(
+    object: &mut Value,
+    kind: &Type,
+    asked: Option<&str>,
+    default: &str,
+) -> Result<Option<String>, Error> {
+    if !kind.namespaced {
+        return Ok(None);
+    }
+    let own = object["metadata"]["namespace"].as_str().unwrap_or_default();
+    let namespace = match (own, asked) {
+        ("", asked) => asked.unwrap_or(default).to_owned(),
+        (own, Some(asked)) if own != asked => {
+            return Err(Error::Usage(format!(
+                "the namespace from the provided object \"{own}\" does not match the namespace \"{asked}\". You must pass '--namespace={own}' to perform this operation."
+            )));
+        }
+        (own, _) => own.to_owned(),
+    };
+    object["metadata"]["namespace"] = namespace.as_str().into();
+    Ok(Some(namespace))
+}
+
+struct ApplyRequest<'a> {
+    connection: &'a Connection,
+    kind: &'a Type,
+    namespace: Option<String>,
+    dry_run: &'a str,
+}
+
+impl ApplyRequest<'_> {
+    fn path(&self, name: Option<&str>, force: &str) -> String {
+        let name = name.map(escape);
+        let path = self.kind.path(self.namespace.as_deref(), name.as_deref());
+        let parameters = [
+            ("fieldManager", MANAGER),
+            ("fieldValidation", "Strict"),
+            ("dryRun", self.dry_run),
+            ("force", force),
+        ];
+        with_query(&path, &parameters)
+    }
+
+    async fn server_side(&self, object: &Value, force: bool) -> Result<&'static str, Error> {
+        let client = &self.connection.client;
+        let send = async |force: bool| {
+            let force = if force { "true" } else { "false" };
+            let path = self.path(Some(name(object)), force);
+            request::write(client, Method::PATCH, &path, APPLY, object).await
+        };
+        match send(force).await {
+            // Fields that a client-side apply of ours has set are ours to take over.
+            Err(error) if is_conflict_with_ourselves(&error) => send(true).await?,
+            answer => answer?,
+        };
+        Ok("serverside-applied")
+    }
+
+    async fn client_side(&self, object: Value) -> Result<&'static str, Error> {
+        let client = &self.connection.client;
+        let modified = remember(object);
+        let name = name(&modified).to_owned();
+        let path = self
+            .kind
+            .path(self.namespace.as_deref(), Some(&escape(&name)));
+        let current = match request::get(client, &path, JSON).await {
+            Err(error) if error.is_not_found() => {
+                let path = self.path(None, "");
+                request::write(client, Method::POST, &path, JSON, &modified).await?;
+                return Ok("created");
+            }
+            answer => answer?,
+        };
+        let (content_type, changes) = patch(self.kind, &modified, &current)?;
+        if changes == json!({}) {
+            return Ok("unchanged");
+        }
+        let path = self.path(Some(&name), "");
+        let patched = request::write(client, Method::PATCH, &path, content_type, &changes).await?;
+        let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+        Ok(if version(&patched) == version(&current) {
+            "unchanged"
+        } else {
+            "configured"
+        })
+    }
+}
+
+/// Whether an apply failed by fields of ours, and of nobody else.
+fn is_conflict_with_ourselves(error: &Error) -> bool {
+    let Error::Server {
+        code: 409, message, ..
+    } = error
+    else {
+        return false;
+    };
+    // `conflict with "NAME" using …`, once for each manager.
+    let mut managers = message
+        .split(" with \"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .peekable();
+    managers.peek().is_some() && managers.all(|manager| manager == MANAGER)
+}
+
+/// The object with itself in the annotation.
+fn remember(mut object: Value) -> Value {
+    let metadata = &mut object["metadata"];
+    if !metadata["annotations"].is_object() {
+        metadata["annotations"] = json!({});
+    }
+    if let Some(annotations) = metadata["annotations"].as_object_mut() {
+        annotations.remove(LAST_APPLIED);
+    }
+    let text = compact(&object) + "\n";
+    object["metadata"]["annotations"][LAST_APPLIED] = text.into();
+    object
+}
+
+/// The patch that brings `current` to `modified`, and its content type.
+fn patch(kind: &Type, modified: &Value, current: &Value) -> Result<(&'static str, Value), Error> {
+    let annotation = current["metadata"]["annotations"][LAST_APPLIED].as_str();
+    let original: Value = annotation
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or(Value::Null);
+    let too_odd = |error: &dyn std::fmt::Display| {
+        Error::Usage(format!(
+            "cannot compare {}: {error}",
+            kind.named(name(modified))
+        ))
+    };
+    if let Some(known) = bellwether_kinds::find_kind(&kind.group, &kind.version, &kind.kind) {
+        return three_way::strategic_patch(&original, modified, current, &known.schema())
+            .map(|patch| (STRATEGIC, patch))
+            .map_err(|error| too_odd(&error));
+    }
+    let original = if original.is_null() {
+        json!({})
+    } else {
+        original
+    };
+    three_way::merge_patch(&original, modified, current)
+        .map(|patch| (MERGE, patch))
+        .map_err(|error| too_odd(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_fields_are_taken_over() {
+        let check = |message: &str, expected: bool| {
+            let error = Error::Server {
+                code: 409,
+                reason: "Conflict".to_owned(),
+                message: message.to_owned(),
+            };
+            assert_eq!(is_conflict_with_ourselves(&error), expected, "{message}");
+        };
+        check(
+            "Apply failed with 1 conflict: conflict with \"bellwether\" using v1: .data.a",
+            true,
+        );
+        check(
+            "Apply failed with 1 conflict: conflict with \"hpa\" using v1: .data.a",
+            false,
+        );
+        check(
+            "Apply failed with 2 conflicts: conflicts with \"bellwether\" using v1:\n- .data.a\nconflicts with \"hpa\":\n- .data.b",
+            false,
+        );
+        check("Operation cannot be fulfilled on configmaps \"m\"", false);
+    }
+}

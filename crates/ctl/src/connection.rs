@@ -1,0 +1,105 @@
+//! Finding a cluster by its kubeconfig.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use crate::error::Error;
+
+/// What the user says about the cluster that is meant.
+#[derive(Debug, Clone, Default)]
+pub struct Locator {
+    /// Kubeconfig files, separated as in `PATH`; several are merged.
+    pub kubeconfig: Option<OsString>,
+    /// Where to look if none is named, in this order.
+    pub fallbacks: Vec<PathBuf>,
+    /// The context, if not the current one.
+    pub context: Option<String>,
+    /// The namespace, if not that of the context.
+    pub namespace: Option<String>,
+}
+
+/// A cluster, and the namespace that commands are about.
+#[derive(Clone)]
+pub struct Connection {
+    /// The cluster.
+    pub client: Client,
+    /// The namespace if nothing else is said.
+    pub namespace: String,
+}
+
+impl Connection {
+    /// Reads the kubeconfig. Nothing is sent yet. Must be called within a tokio runtime.
+    pub async fn open(locator: &Locator) -> Result<Self, Error> {
+        let (path, kubeconfig) = locator.read()?;
+        let wrong = |error: &dyn std::fmt::Display| Error::Kubeconfig {
+            path: path.clone(),
+            why: error.to_string(),
+        };
+        let options = KubeConfigOptions {
+            context: locator.context.clone(),
+            ..KubeConfigOptions::default()
+        };
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options)
+            .await
+            .map_err(|error| wrong(&error))?;
+        let namespace = locator
+            .namespace
+            .clone()
+            .unwrap_or_else(|| config.default_namespace.clone());
+        let client = Client::try_from(config).map_err(|error| wrong(&error))?;
+        Ok(Self { client, namespace })
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Connection")
+            .field("namespace", &self.namespace)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Locator {
+    fn read(&self) -> Result<(Option<PathBuf>, Kubeconfig), Error> {
+        let paths: Vec<PathBuf> = match &self.kubeconfig {
+            Some(list) => std::env::split_paths(list)
+                .filter(|path| !path.as_os_str().is_empty())
+                .collect(),
+            None => self
+                .fallbacks
+                .iter()
+                .find(|path| path.exists())
+                .into_iter()
+                .cloned()
+                .collect(),
+        };
+        match &*paths {
+            [] => Err(Error::NoKubeconfig),
+            [path] => Ok((Some(path.clone()), read(path)?)),
+            // Of several, those that are missing are passed over, as kubectl does.
+            several => {
+                let mut merged = Kubeconfig::default();
+                for path in several.iter().filter(|path| path.exists()) {
+                    merged = merged
+                        .merge(read(path)?)
+                        .map_err(|error| Error::Kubeconfig {
+                            path: Some(path.clone()),
+                            why: error.to_string(),
+                        })?;
+                }
+                Ok((None, merged))
+            }
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Kubeconfig, Error> {
+    Kubeconfig::read_from(path).map_err(|error| Error::Kubeconfig {
+        path: Some(path.to_owned()),
+        why: error.to_string(),
+    })
+}

@@ -1,0 +1,186 @@
+//! `delete`: remove objects, and see them gone.
+
+use std::io::Write;
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::apply::place;
+use crate::connection::Connection;
+use crate::error::Error;
+use crate::output::name;
+use crate::request::{self, JSON, escape, with_query};
+use crate::selection::{Scope, Target, targets};
+use crate::types::{Type, Types};
+use crate::wait::{self, Goal};
+
+/// What becomes of dependents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cascade {
+    /// They are deleted after their owner.
+    Background,
+    /// They are deleted before their owner.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+/// What to delete, and how.
+#[derive(Debug, Clone)]
+pub struct Delete {
+    /// `TYPE NAME…` or `TYPE/NAME…`; or `TYPE` with a selector or `all`.
+    pub words: Vec<String>,
+    /// Objects of manifests.
+    pub objects: Vec<Value>,
+    /// Where to look.
+    pub scope: Scope,
+    /// All objects of the type.
+    pub all: bool,
+    /// What becomes of dependents.
+    pub cascade: Cascade,
+    /// Seconds that an object has to end; its own if absent.
+    pub grace_period: Option<i64>,
+    /// Wait until they are gone, for so long; not at all if absent.
+    pub wait: Option<Duration>,
+    /// An object that is not there is no error.
+    pub ignore_not_found: bool,
+    /// Change nothing.
+    pub dry_run: bool,
+}
+
+/// An object to delete.
+struct Victim {
+    kind: Type,
+    namespace: Option<String>,
+    name: String,
+}
+
+/// Deletes objects, and waits until they are gone.
+pub async fn run(
+    connection: &Connection,
+    delete: &Delete,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let types = Types::discover(&connection.client).await?;
+    let victims = victims(connection, delete, &types).await?;
+    if victims.is_empty() {
+        writeln!(out, "No resources found")?;
+        return Ok(());
+    }
+    let mut deleted = Vec::new();
+    for victim in victims {
+        match remove(connection, delete, &victim).await {
+            Err(error) if error.is_not_found() && delete.ignore_not_found => continue,
+            answer => answer?,
+        }
+        let kind = victim.kind.qualified(&victim.kind.singular);
+        let dry = if delete.dry_run {
+            " (server dry run)"
+        } else {
+            ""
+        };
+        writeln!(out, "{kind} \"{}\" deleted{dry}", victim.name)?;
+        deleted.push(victim);
+    }
+    out.flush()?;
+    let Some(timeout) = delete.wait.filter(|_| !delete.dry_run) else {
+        return Ok(());
+    };
+    for victim in deleted {
+        let namespace = victim.namespace.as_deref();
+        wait::until(
+            connection,
+            &victim.kind,
+            namespace,
+            &victim.name,
+            &Goal::Gone,
+            timeout,
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+async fn victims(
+    connection: &Connection,
+    delete: &Delete,
+    types: &Types,
+) -> Result<Vec<Victim>, Error> {
+    let mut victims = Vec::new();
+    for object in &delete.objects {
+        let mut object = object.clone();
+        let kind = types.of(&object)?;
+        let namespace = place(&mut object, kind, None, &delete.scope.namespace)?;
+        victims.push(Victim {
+            kind: kind.clone(),
+            namespace,
+            name: name(&object).to_owned(),
+        });
+    }
+    if delete.words.is_empty() {
+        return Ok(victims);
+    }
+    let scope = &delete.scope;
+    let chosen = delete.all || !scope.labels.is_empty() || !scope.fields.is_empty();
+    for Target { kind, name } in targets(types, &delete.words)? {
+        let Some(name) = name else {
+            if !chosen {
+                return Err(Error::Usage(
+                    "resource(s) were provided, but no name was specified: name them, or say -l or --all".to_owned(),
+                ));
+            }
+            victims.extend(matching(connection, scope, &kind).await?);
+            continue;
+        };
+        let namespace = kind.namespaced.then(|| scope.namespace.clone());
+        victims.push(Victim {
+            kind,
+            namespace,
+            name,
+        });
+    }
+    Ok(victims)
+}
+
+/// The objects of a type that a selector finds.
+async fn matching(
+    connection: &Connection,
+    scope: &Scope,
+    kind: &Type,
+) -> Result<Vec<Victim>, Error> {
+    let query = [
+        ("labelSelector", scope.labels.as_str()),
+        ("fieldSelector", &scope.fields),
+    ];
+    let path = with_query(&kind.path(scope.namespace(), None), &query);
+    let list = request::get(&connection.client, &path, JSON).await?;
+    let items = list["items"].as_array().map_or(&[][..], Vec::as_slice);
+    let victim = |object: &Value| Victim {
+        kind: kind.clone(),
+        namespace: object["metadata"]["namespace"].as_str().map(str::to_owned),
+        name: name(object).to_owned(),
+    };
+    Ok(items.iter().map(victim).collect())
+}
+
+async fn remove(connection: &Connection, delete: &Delete, victim: &Victim) -> Result<(), Error> {
+    let name = escape(&victim.name);
+    let path = victim.kind.path(victim.namespace.as_deref(), Some(&name));
+    let mut options = json!({
+        "apiVersion": "v1", "kind": "DeleteOptions",
+        "propagationPolicy": match delete.cascade {
+            Cascade::Background => "Background",
+            Cascade::Foreground => "Foreground",
+            Cascade::Orphan => "Orphan",
+        },
+    });
+    if let Some(seconds) = delete.grace_period {
+        options["gracePeriodSeconds"] = seconds.into();
+    }
+    if delete.dry_run {
+        options["dryRun"] = json!(["All"]);
+    }
+    request::write(&connection.client, Method::DELETE, &path, JSON, &options).await?;
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! Everyday commands on the objects of a cluster, for people without kubectl: the same words, the
+//! same output.
+//!
+//! [`Connection`] finds the cluster, [`Types`] knows what it serves, and each command is a module:
+//! [`apply`], [`get`], [`delete`], [`wait`], [`describe`]. What they print goes to a writer, so that
+//! a test can read it.
+
+pub mod apply;
+mod connection;
+pub mod delete;
+pub mod describe;
+mod error;
+pub mod get;
+mod manifests;
+mod output;
+mod request;
+mod selection;
+mod table;
+mod types;
+pub mod wait;
+
+pub use connection::{Connection, Locator};
+pub use error::Error;
+pub use manifests::read_manifests;
+pub use output::Output;
+pub use selection::{Scope, Target};
+pub use types::{Type, Types};
