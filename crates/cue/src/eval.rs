@@ -19,6 +19,7 @@ mod error;
 mod export;
 mod expression;
 mod hosting;
+mod lazy;
 mod list;
 mod node;
 mod operator;
@@ -252,14 +253,15 @@ impl Evaluator {
 
     pub(crate) fn new_node(&mut self, parent: NodeId, label: Label) -> NodeId {
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX - 1));
-        let (depth, rootless) = if parent.is_none() {
-            (0, false)
+        let (depth, rootless, eager) = if parent.is_none() {
+            (0, false, false)
         } else {
             let above = self.node(parent);
-            (above.depth + 1, above.rootless)
+            (above.depth + 1, above.rootless, above.eager)
         };
         let mut node = Node::new(parent, label, depth);
         node.rootless = rootless;
+        node.eager = eager;
         self.nodes.push(node);
         self.counters.nodes += 1;
         if self.nodes.len() > self.budget.nodes {

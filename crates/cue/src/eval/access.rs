@@ -13,7 +13,7 @@ impl Evaluator {
         let node = self.default_node(node, Pos::NONE).ok()?;
         if self.node(node).list.is_some() {
             let index: usize = name.parse().ok()?;
-            return self.node(node).find(Label::index(index));
+            return self.arc(node, Label::index(index));
         }
         let label = if name.starts_with('#') || name.starts_with('_') {
             self.labels.identifier(name, 0)
@@ -24,7 +24,7 @@ impl Evaluator {
                 .unwrap_or(name);
             self.labels.string(name)
         };
-        let arc = self.node(node).find(label)?;
+        let arc = self.arc(node, label)?;
         (self.node(arc).arc != ArcKind::Optional).then_some(arc)
     }
 

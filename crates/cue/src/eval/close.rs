@@ -246,6 +246,11 @@ impl Evaluator {
         self.new_group(node, info, GroupKind::Struct)
     }
 
+    /// Whether some closed group restricts the fields of a node.
+    pub(crate) fn is_restricted(&mut self, node: NodeId) -> bool {
+        self.requirements(node).is_some()
+    }
+
     /// Reports the fields of a complete node that some closed group does not allow.
     pub(crate) fn check_closed(&mut self, node: NodeId) {
         let node = self.deref(node);

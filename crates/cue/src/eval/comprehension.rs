@@ -160,6 +160,7 @@ impl Evaluator {
         let mut members = Vec::new();
         // Iteration follows the order in which fields were added, as in the reference; only
         // exports sort them.
+        self.expand(node);
         let mut arcs = self.node(node).arcs.clone();
         if self.node(node).list.is_some() {
             arcs.sort_by_key(|(label, _)| label.as_index());

@@ -379,6 +379,7 @@ impl Evaluator {
 
     /// Adds a pattern and applies it to the fields already there.
     pub(crate) fn insert_pattern(&mut self, node: NodeId, pattern: Pattern) {
+        self.expand(node);
         self.node_mut(node).patterns.push(pattern);
         for index in 0..self.node(node).arcs.len() {
             let (label, arc) = self.node(node).arcs[index];
@@ -415,6 +416,7 @@ impl Evaluator {
         conjunct: Conjunct,
         meta: MetaId,
     ) -> NodeId {
+        self.expand(node);
         let (arc, new) = if let Some(arc) = self.node(node).find(label) {
             (arc, false)
         } else {
@@ -445,7 +447,11 @@ impl Evaluator {
         match value {
             Value::List(items) => {
                 self.update_kind(node, Kind::LIST, Described::Value(value.clone()), pos, info);
-                self.insert_list(node, items, info);
+                if items.is_empty() || !self.set_aside(node, value, info) {
+                    self.insert_list(node, items, info);
+                } else {
+                    self.set_length(node, items.len(), true);
+                }
             }
             Value::Struct(fields) => {
                 self.update_kind(
@@ -459,20 +465,11 @@ impl Evaluator {
                 let slot = self.node_mut(node);
                 slot.has_struct = true;
                 slot.is_struct = true;
-                for (index, (label, field)) in fields.iter().enumerate() {
-                    let label = self.labels.string(label);
-                    let source = self.data(field.clone());
-                    let info = CloseInfo {
-                        from_embed: false,
-                        ..info
+                if fields.is_empty() || !self.set_aside(node, value, info) {
+                    for (index, (label, field)) in fields.iter().enumerate() {
+                        let label = self.labels.string(label);
+                        self.insert_data(node, label, index, field, info);
                     }
-                    .keyed(index as u64);
-                    let conjunct = Conjunct {
-                        source,
-                        env: super::NO_ENV,
-                        info,
-                    };
-                    self.insert_arc(node, label, ArcKind::Member, conjunct, MetaId(0));
                 }
             }
             Value::Opaque(_) => {}

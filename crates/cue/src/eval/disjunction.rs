@@ -524,6 +524,7 @@ impl Evaluator {
         slot.metas = metas;
         slot.choices = choices.to_vec().into();
         slot.is_disjunct = true;
+        slot.eager = true;
         slot.no_sharing = true;
         slot.anonymous = anonymous;
         slot.rootless = rootless;

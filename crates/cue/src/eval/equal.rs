@@ -6,11 +6,11 @@ use crate::ir::ArcKind;
 
 impl Evaluator {
     /// Whether two settled nodes are the same value.
-    pub(crate) fn nodes_equal(&self, left: NodeId, right: NodeId) -> bool {
+    pub(crate) fn nodes_equal(&mut self, left: NodeId, right: NodeId) -> bool {
         self.equal_at(left, right, 0)
     }
 
-    fn equal_at(&self, left: NodeId, right: NodeId, depth: u32) -> bool {
+    fn equal_at(&mut self, left: NodeId, right: NodeId, depth: u32) -> bool {
         let (left, right) = (self.deref(left), self.deref(right));
         if left == right {
             return true;
@@ -18,8 +18,10 @@ impl Evaluator {
         if depth > 200 {
             return false;
         }
+        self.expand(left);
+        self.expand(right);
         let (a, b) = (self.node(left), self.node(right));
-        match (&a.base, &b.base) {
+        match (a.base.clone(), b.base.clone()) {
             (Base::Scalar, Base::Scalar) => scalars_equal(&a.scalar, &b.scalar),
             (Base::Struct, Base::Struct) => {
                 a.closed_recursive == b.closed_recursive
@@ -40,13 +42,14 @@ impl Evaluator {
         }
     }
 
-    fn arcs_equal(&self, left: NodeId, right: NodeId, depth: u32) -> bool {
-        let (a, b) = (self.node(left), self.node(right));
-        a.arcs.len() == b.arcs.len()
-            && a.arcs.iter().all(|(label, arc)| {
-                b.find(*label).is_some_and(|other| {
-                    let (x, y) = (self.node(*arc).arc, self.node(other).arc);
-                    x == y && (x == ArcKind::Optional || self.equal_at(*arc, other, depth + 1))
+    fn arcs_equal(&mut self, left: NodeId, right: NodeId, depth: u32) -> bool {
+        let count = self.node(left).arcs.len();
+        count == self.node(right).arcs.len()
+            && (0..count).all(|index| {
+                let (label, arc) = self.node(left).arcs[index];
+                self.node(right).find(label).is_some_and(|other| {
+                    let (x, y) = (self.node(arc).arc, self.node(other).arc);
+                    x == y && (x == ArcKind::Optional || self.equal_at(arc, other, depth + 1))
                 })
             })
     }

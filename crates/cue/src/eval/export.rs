@@ -72,6 +72,9 @@ impl Evaluator {
         if let Some(atom) = &slot.scalar.atom {
             return Ok(atom.clone());
         }
+        if let Some(lazy) = &slot.lazy {
+            return Ok(lazy.value.clone());
+        }
         match slot.base {
             Base::List => {
                 let mut items = Vec::new();

@@ -524,6 +524,7 @@ impl Evaluator {
             };
             return Err(self.error_at(Code::Eval, pos, message));
         }
+        self.expand(node);
         let items: Vec<Value> = (low..high)
             .filter_map(|index| self.node(node).find(crate::label::Label::index(index)))
             .collect::<Vec<_>>()

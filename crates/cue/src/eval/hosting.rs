@@ -89,6 +89,9 @@ impl Evaluator {
         if depth > 100 || slot.error.is_some() {
             return self.opaque(node);
         }
+        if let Some(lazy) = &slot.lazy {
+            return lazy.value.clone();
+        }
         match slot.base {
             Base::Struct => {
                 let mut fields = Vec::new();
@@ -213,7 +216,7 @@ impl Host for Evaluator {
         if let Some(error) = self.node(node).error.or(self.node(node).child_error) {
             return Err(failed(self, error));
         }
-        let Some(field) = self.node(node).find(label) else {
+        let Some(field) = self.arc(node, label) else {
             return Err(Failure::error(format!("undefined field: {result}")));
         };
         match self.default_node(field, Pos::NONE) {
@@ -237,6 +240,7 @@ impl Host for Evaluator {
         self.settle(node, false);
         let node = self.default_node(node, Pos::NONE).ok()?;
         let length = self.node(node).list?.length;
+        self.expand(node);
         let elements: Vec<NodeId> = (0..length)
             .filter_map(|index| self.node(node).find(Label::index(index)))
             .collect();

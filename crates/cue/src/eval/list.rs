@@ -97,8 +97,7 @@ impl Evaluator {
     /// Adds a plain list to a node.
     pub(crate) fn insert_list(&mut self, node: NodeId, items: &[Value], info: CloseInfo) {
         for (index, item) in items.iter().enumerate() {
-            let source = self.data(item.clone());
-            self.insert_element(node, index, source, super::NO_ENV, info);
+            self.insert_data(node, Label::index(index), index, item, info);
         }
         if let Some(error) = self.set_length(node, items.len(), true) {
             self.add_error(node, error);

@@ -12,6 +12,7 @@ use super::{EnvId, close};
 use crate::ir::{ArcKind, Callee, ExprId, MetaId, StructId};
 use crate::label::Label;
 use crate::quick::QuickMap;
+use crate::value::Value;
 
 /// With more fields than this a map is kept; below it a scan is faster.
 const INDEX_ABOVE: usize = 24;
@@ -184,6 +185,14 @@ pub(crate) struct ListShape {
     pub(crate) closed: bool,
 }
 
+/// Plain data whose fields are not made yet.
+#[derive(Debug)]
+pub(crate) struct Lazy {
+    /// A list or struct.
+    pub(crate) value: Value,
+    pub(crate) info: CloseInfo,
+}
+
 /// A place that receives every conjunct added to a node later.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Receiver {
@@ -208,6 +217,8 @@ pub(crate) struct Node {
     pub(crate) arcs: Vec<(Label, NodeId)>,
     /// Where to find a field among many.
     pub(crate) index: Option<Box<QuickMap<Label, NodeId>>>,
+    /// Data that makes up the node, as long as nothing else does.
+    pub(crate) lazy: Option<Box<Lazy>>,
     /// Struct literals in the order they were added, for the order of fields.
     pub(crate) literals: SmallVec<[StructId; 2]>,
     pub(crate) base: Base,
@@ -244,6 +255,8 @@ pub(crate) struct Node {
     pub(crate) anonymous: bool,
     /// At or below a node outside the tree.
     pub(crate) rootless: bool,
+    /// At or below an alternative: data is taken apart at once, to be compared.
+    pub(crate) eager: bool,
     pub(crate) is_disjunct: bool,
     pub(crate) has_struct: bool,
     /// Has a regular field or is a plain literal: must be a struct.
@@ -274,6 +287,7 @@ impl Node {
             metas: SmallVec::new(),
             arcs: Vec::new(),
             index: None,
+            lazy: None,
             literals: SmallVec::new(),
             base: Base::Unset,
             scalar: Scalar::default(),
@@ -299,6 +313,7 @@ impl Node {
             finalizing: false,
             anonymous: false,
             rootless: false,
+            eager: false,
             is_disjunct: false,
             has_struct: false,
             is_struct: false,
@@ -355,6 +370,7 @@ impl Node {
 
     /// Removes all fields.
     pub(crate) fn clear_arcs(&mut self) {
+        self.lazy = None;
         self.arcs.clear();
         self.index = None;
     }

@@ -34,8 +34,9 @@ type Computed = QuickMap<ExprId, Vec<Label>>;
 
 impl Evaluator {
     /// The fields of a node in the order they are listed.
-    pub(crate) fn ordered_arcs(&self, node: NodeId) -> Vec<(Label, NodeId)> {
+    pub(crate) fn ordered_arcs(&mut self, node: NodeId) -> Vec<(Label, NodeId)> {
         let node = self.deref(node);
+        self.expand(node);
         let slot = self.node(node);
         let mut arcs = slot.arcs.clone();
         if slot.list.is_some() {

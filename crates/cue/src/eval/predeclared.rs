@@ -58,6 +58,7 @@ impl Evaluator {
             _ => {}
         }
         if let Val::Node(node) = &value {
+            self.expand(*node);
             let slot = self.node(*node);
             if let Some(list) = slot.list {
                 return count(list.length);
@@ -168,6 +169,7 @@ impl Evaluator {
             let message = format!("cannot use {text} as list in argument 1");
             return Err(self.error_at(Code::Incomplete, pos, message));
         };
+        self.expand(node);
         let labels = (0..list.length).map(Label::index);
         Ok(labels
             .filter_map(|label| self.node(node).find(label))

@@ -149,8 +149,7 @@ impl Evaluator {
     pub(crate) fn lookup(&mut self, node: NodeId, label: Label, pos: Pos) -> Result<NodeId, ErrId> {
         let mut node = self.deref(node);
         if self
-            .node(node)
-            .find(label)
+            .arc(node, label)
             .is_none_or(|arc| self.node(arc).arc != ArcKind::Member)
             || self.node(node).status < Status::Settled
         {
@@ -162,7 +161,7 @@ impl Evaluator {
         if let Base::Disjunction(_) = self.node(node).base {
             node = self.default_node(node, pos)?;
         }
-        let Some(arc) = self.node(node).find(label) else {
+        let Some(arc) = self.arc(node, label) else {
             return Err(self.undefined(node, label, pos));
         };
         match self.node(arc).arc {

@@ -265,9 +265,15 @@ impl Evaluator {
         slot.finalizing = true;
         slot.eval_depth = depth;
         if !self.assert_no_structural_cycle(node) {
-            self.eval_depth += 1;
-            self.finalize_children(node);
-            self.eval_depth -= 1;
+            // Plain data has no problems, unless some closed struct does not allow its fields.
+            if self.node(node).lazy.is_some() && self.is_restricted(node) {
+                self.expand(node);
+            }
+            if self.node(node).lazy.is_none() {
+                self.eval_depth += 1;
+                self.finalize_children(node);
+                self.eval_depth -= 1;
+            }
         }
         let blocked = self.node(node).has_top && !self.node(node).has_struct
             || self.node(node).has_open_validator;

@@ -63,6 +63,12 @@ impl Evaluator {
             out.push_str("...");
             return;
         }
+        if let Some(lazy) = &slot.lazy
+            && !matches!(slot.base, Base::Error(_))
+        {
+            write_value(out, &lazy.value, depth);
+            return;
+        }
         match &slot.base {
             Base::Error(_) => out.push_str("_|_"),
             Base::Disjunction(disjunction) => {

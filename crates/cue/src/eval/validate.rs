@@ -89,6 +89,9 @@ impl Evaluator {
             let error = self.incomplete_value(original);
             found.push(error);
         }
+        if self.node(node).lazy.is_some() {
+            return;
+        }
         for index in 0..self.node(node).arcs.len() {
             let (label, arc) = self.node(node).arcs[index];
             let below = ValidateOptions {
