@@ -1,8 +1,12 @@
 //! Rendering: compile once, evaluate many times, as a controller does.
 //!
 //! The templates are our own, of the size and shape that applications use: a web service with a
-//! small and a big parameter, a job, three traits and a health check. `scale` shows that the cost
-//! grows linearly with the parameter.
+//! small and a big parameter, a job, three traits and a health check.
+//!
+//! - `compiled` renders each from its compiled form.
+//! - `from_text` parses and compiles as well, as if nothing were cached.
+//! - `scale` renders with 20, 200 and 2,000 variables: the cost per variable stays the same.
+//! - `parallel` renders on one and on two threads: the time per render stays the same.
 
 #![allow(clippy::expect_used, reason = "a failure here is a failed test")]
 
@@ -73,69 +77,85 @@ fn bench(
     bencher.bench(|| render(&template, parameter, &context, field));
 }
 
-#[divan::bench]
-fn webservice_small(bencher: divan::Bencher<'_, '_>) {
-    let parameter = r#"{"image":"nginx","ports":[{"port":80,"expose":true}]}"#;
-    bench(bencher, WEBSERVICE, parameter, CONTEXT, "output");
+/// What is rendered: template, parameter, context, and the field to export.
+struct Workload {
+    source: &'static str,
+    parameter: String,
+    context: &'static str,
+    field: &'static str,
 }
 
-#[divan::bench]
-fn webservice_big(bencher: divan::Bencher<'_, '_>) {
-    bench(bencher, WEBSERVICE, &big_parameter(20), CONTEXT, "output");
+fn workload(name: &str) -> Workload {
+    let (source, parameter, context, field) = match name {
+        "webservice_small" => (WEBSERVICE, SMALL.to_owned(), CONTEXT, "output"),
+        "webservice_big" => (WEBSERVICE, big_parameter(20), CONTEXT, "output"),
+        "task" => (TASK, JOB.to_owned(), CONTEXT, "output"),
+        "scaler" => (SCALER, r#"{"replicas":3}"#.to_owned(), CONTEXT, "patch"),
+        "gateway" => (GATEWAY, ROUTES.to_owned(), CONTEXT, "outputs"),
+        "storage" => (STORAGE, VOLUMES.to_owned(), CONTEXT, "patch"),
+        _ => (HEALTH, "null".to_owned(), LIVE, "isHealth"),
+    };
+    Workload {
+        source,
+        parameter,
+        context,
+        field,
+    }
+}
+
+const WORKLOADS: [&str; 7] = [
+    "webservice_small",
+    "webservice_big",
+    "task",
+    "scaler",
+    "gateway",
+    "storage",
+    "health",
+];
+
+const SMALL: &str = r#"{"image":"nginx","ports":[{"port":80,"expose":true}]}"#;
+
+const JOB: &str = r#"{"image":"perl","count":10,"cmd":["perl","-e","1"],"cpu":"1",
+    "volumes":[{"name":"tmp","mountPath":"/tmp","type":"emptyDir"}]}"#;
+
+const ROUTES: &str = r#"{"domain":"shop.example.com","http":{"/":80,"/api":8080},"class":"nginx"}"#;
+
+const VOLUMES: &str = r#"{"pvc":[{"name":"data","mountPath":"/data"}],
+    "configMap":[{"name":"conf","mountPath":"/etc/conf","data":{"a":"b"}}],
+    "emptyDir":[{"name":"tmp","mountPath":"/tmp"}]}"#;
+
+/// Compiled once, rendered many times.
+#[divan::bench(args = WORKLOADS)]
+fn compiled(bencher: divan::Bencher<'_, '_>, name: &str) {
+    let work = workload(name);
+    bench(
+        bencher,
+        work.source,
+        &work.parameter,
+        work.context,
+        work.field,
+    );
+}
+
+/// Parsed, compiled and rendered every time.
+#[divan::bench(args = WORKLOADS)]
+fn from_text(bencher: divan::Bencher<'_, '_>, name: &str) {
+    let work = workload(name);
+    let (parameter, context) = (value(&work.parameter), value(work.context));
+    let parameter = Some(&parameter).filter(|parameter| **parameter != Value::Null);
+    bencher.bench(|| render(&template(work.source), parameter, &context, work.field));
 }
 
 #[divan::bench(args = [20, 200, 2000])]
 fn scale(bencher: divan::Bencher<'_, '_>, variables: usize) {
-    bench(
-        bencher,
-        WEBSERVICE,
-        &big_parameter(variables),
-        CONTEXT,
-        "output",
-    );
-}
-
-#[divan::bench]
-fn webservice_compile(bencher: divan::Bencher<'_, '_>) {
-    bencher.bench(|| template(WEBSERVICE));
-}
-
-#[divan::bench]
-fn task(bencher: divan::Bencher<'_, '_>) {
-    let parameter = r#"{"image":"perl","count":10,"cmd":["perl","-e","1"],"cpu":"1",
-        "volumes":[{"name":"tmp","mountPath":"/tmp","type":"emptyDir"}]}"#;
-    bench(bencher, TASK, parameter, CONTEXT, "output");
-}
-
-#[divan::bench]
-fn scaler(bencher: divan::Bencher<'_, '_>) {
-    bench(bencher, SCALER, r#"{"replicas":3}"#, CONTEXT, "patch");
-}
-
-#[divan::bench]
-fn gateway(bencher: divan::Bencher<'_, '_>) {
-    let parameter = r#"{"domain":"shop.example.com","http":{"/":80,"/api":8080},"class":"nginx"}"#;
-    bench(bencher, GATEWAY, parameter, CONTEXT, "outputs");
-}
-
-#[divan::bench]
-fn storage(bencher: divan::Bencher<'_, '_>) {
-    let parameter = r#"{"pvc":[{"name":"data","mountPath":"/data"}],
-        "configMap":[{"name":"conf","mountPath":"/etc/conf","data":{"a":"b"}}],
-        "emptyDir":[{"name":"tmp","mountPath":"/tmp"}]}"#;
-    bench(bencher, STORAGE, parameter, CONTEXT, "patch");
-}
-
-#[divan::bench]
-fn health(bencher: divan::Bencher<'_, '_>) {
-    bench(bencher, HEALTH, "null", LIVE, "isHealth");
+    let parameter = big_parameter(variables);
+    bench(bencher, WEBSERVICE, &parameter, CONTEXT, "output");
 }
 
 /// Renders on every core at once; the template is shared.
 #[divan::bench(threads = [1, 2])]
-fn webservice_parallel(bencher: divan::Bencher<'_, '_>) {
-    let parameter = r#"{"image":"nginx","ports":[{"port":80,"expose":true}]}"#;
-    bench(bencher, WEBSERVICE, parameter, CONTEXT, "output");
+fn parallel(bencher: divan::Bencher<'_, '_>) {
+    bench(bencher, WEBSERVICE, &big_parameter(20), CONTEXT, "output");
 }
 
 /// Four ports, ten mounts, probes, and as many variables as asked for.
