@@ -1,6 +1,7 @@
 //! What the cluster has to say about a write: rules that look beyond the object itself.
 
 mod certificates;
+mod roles;
 
 use serde_json::Value;
 
@@ -27,6 +28,7 @@ pub(crate) fn on_create(cx: &RequestContext, object: &mut Value) -> Result<(), A
         ("certificates.k8s.io", "certificatesigningrequests") => {
             certificates::on_create(cx, object)
         }
+        (roles::GROUP, _) => roles::check(cx, object, None),
         ("apiextensions.k8s.io", "customresourcedefinitions") => {
             custom::accept(cx, object);
             Ok(())
@@ -47,6 +49,7 @@ pub(crate) fn on_update(
         (("certificates.k8s.io", "certificatesigningrequests"), part) => {
             certificates::on_update(cx, part, object, live)
         }
+        ((roles::GROUP, _), Part::Main) => roles::check(cx, object, Some(live)),
         (("apiextensions.k8s.io", "customresourcedefinitions"), Part::Main) => {
             custom::accept(cx, object);
             Ok(())

@@ -73,13 +73,16 @@ fn impersonate(
         .filter_map(|value| value.to_str().ok())
         .map(str::to_owned)
         .collect();
-    let Some(user) = text("impersonate-user") else {
-        if groups.is_empty() && text("impersonate-uid").is_none() {
+    let extra = extra(headers);
+    let Some(user) = text("impersonate-user").filter(|user| !user.is_empty()) else {
+        let wanted = requested(&groups, text("impersonate-uid"), &extra);
+        if wanted.is_empty() {
             return Ok(identity);
         }
-        return Err(ApiError::bad_request(
-            "requested groups or uid without impersonating a user",
-        ));
+        return Err(ApiError::bad_request(format!(
+            "requested [{}] without impersonating a user",
+            wanted.join(" ")
+        )));
     };
     let uid = text("impersonate-uid");
     let service_account = user
@@ -89,7 +92,6 @@ fn impersonate(
         Some((namespace, name)) => ("serviceaccounts", namespace, name),
         None => ("users", "", user),
     };
-    let extra = extra(headers);
     let mut wanted = vec![("", who.0, "", who.1, who.2)];
     wanted.extend(
         groups
@@ -142,6 +144,21 @@ fn impersonate(
     uid.unwrap_or_default().clone_into(&mut impersonated.uid);
     impersonated.extra = extra;
     Ok(impersonated)
+}
+
+/// What is asked for besides a user, as Go prints references to objects.
+fn requested(
+    groups: &[String],
+    uid: Option<&str>,
+    extra: &BTreeMap<String, Vec<String>>,
+) -> Vec<String> {
+    let groups = groups.iter().map(|group| format!("{{Group  {group}    }}"));
+    let extra = extra.iter().flat_map(|(key, values)| {
+        let values = values.iter();
+        values.map(move |value| format!("{{UserExtra  {value}  authentication.k8s.io/v1  {key}}}"))
+    });
+    let uid = uid.map(|uid| format!("{{UID  {uid}  authentication.k8s.io/v1  }}"));
+    groups.chain(extra).chain(uid).collect()
 }
 
 fn extra(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {

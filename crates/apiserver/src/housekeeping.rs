@@ -4,6 +4,7 @@
 //! One task per cluster follows all its objects. Each helper is told of every change, keeps what it
 //! needs to know, and says which objects it wants to look at; nothing is polled.
 
+mod aggregation;
 mod deadlines;
 mod expiry;
 mod garbage;
@@ -41,6 +42,7 @@ struct House {
     cluster: Arc<Cluster>,
     garbage: garbage::Graph,
     expiry: expiry::Expiry,
+    aggregation: aggregation::Aggregation,
     /// Objects to look at later.
     deadlines: deadlines::Deadlines,
     /// Objects to look at, by key.
@@ -53,6 +55,7 @@ impl House {
             cluster,
             garbage: garbage::Graph::default(),
             expiry: expiry::Expiry::default(),
+            aggregation: aggregation::Aggregation::default(),
             deadlines: deadlines::Deadlines::default(),
             todo: BTreeSet::new(),
         }
@@ -124,6 +127,8 @@ impl House {
             self.todo.insert(key.clone());
         }
         self.notice_credentials(key, now);
+        self.aggregation
+            .notice(key, now.map(|object| &**object), &mut self.todo);
         if now.is_none() {
             self.todo.extend(tokens::of_account(&self.cluster, key));
             // Whatever waits for the last of its contents may go on now.
@@ -165,6 +170,8 @@ impl House {
                 tokens::finish(&self.cluster, &key).await;
             } else if key.starts_with(signing::PREFIX) {
                 signing::finish(&self.cluster, &key).await;
+            } else if aggregation::concerns(&key) {
+                aggregation::finish(&self.cluster, &key).await;
             }
             garbage::collect(&self.cluster, &self.garbage, &key, &mut self.todo).await;
         }

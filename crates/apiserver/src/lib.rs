@@ -11,6 +11,7 @@ mod access;
 mod admission;
 mod answer;
 mod authenticate;
+mod authorize;
 mod body;
 mod bootstrap;
 mod client;

@@ -10,7 +10,7 @@ use http::{Request, Response, StatusCode, header};
 use parking_lot::RwLock;
 use serde_json::Value;
 
-use crate::access::{Attributes, Identity, Issuers, TokenKey};
+use crate::access::{Issuers, TokenKey};
 use crate::answer::{Answer, Body, Reply, Writer, failure};
 use crate::authenticate::{Caller, authenticate};
 use crate::body::RequestBody;
@@ -23,9 +23,9 @@ use crate::object::StoredObject;
 use crate::params::Query;
 use crate::pki::Authority;
 use crate::request::{ResourcePath, Target, Verb};
-use crate::status::{ApiError, Subject};
+use crate::status::ApiError;
 use crate::table::IncludeObject;
-use crate::{bootstrap, endpoint, handler, housekeeping};
+use crate::{authorize, bootstrap, endpoint, handler, housekeeping};
 use bellwether_runtime::Clock;
 
 /// The cluster that is also served at the root path.
@@ -185,7 +185,7 @@ impl ApiServer {
             Target::Resource(target) => target,
             Target::Path(path) => {
                 let verb = parts.method.as_str().to_ascii_lowercase();
-                authorize_path(&cluster, &identity, &verb, &path)?;
+                authorize::path(&cluster, &identity, &verb, &path)?;
                 let request = endpoint::PathRequest {
                     cluster: &cluster,
                     base,
@@ -206,7 +206,7 @@ impl ApiServer {
         };
         let watch = target.name.is_none() && query.flag("watch")?.unwrap_or(false);
         let verb = verb_of(&parts.method, &target, watch)?;
-        authorize(&cluster, &identity, verb, &target)?;
+        authorize::resource(&cluster, &identity, verb, &target, &query)?;
         let resource = find_resource(&cluster, &target)?;
         check_target(&resource, verb, &target)?;
         let representation = negotiate(accept)?;
@@ -272,59 +272,6 @@ fn verb_of(method: &http::Method, target: &ResourcePath, watch: bool) -> Result<
         return Ok(Verb::Create);
     }
     Verb::of(method, on_item, watch).ok_or_else(ApiError::method_not_allowed)
-}
-
-fn authorize(
-    cluster: &Cluster,
-    identity: &Identity,
-    verb: Verb,
-    target: &ResourcePath,
-) -> Result<(), ApiError> {
-    let namespace = match &*target.resource {
-        "namespaces" if target.group.is_empty() => target.name.as_deref(),
-        _ => target.namespace.as_deref(),
-    };
-    let wanted = Attributes {
-        verb: verb.as_str(),
-        group: &target.group,
-        resource: &target.resource,
-        subresource: target.subresource.as_deref().unwrap_or(""),
-        name: target.name.as_deref().unwrap_or(""),
-        namespace: namespace.unwrap_or(""),
-        path: "",
-    };
-    if cluster.authorizer().decide(identity, &wanted).allowed {
-        return Ok(());
-    }
-    let subject = Subject {
-        group: &target.group,
-        resource: &target.resource,
-    };
-    Err(ApiError::forbidden(
-        subject,
-        wanted.name,
-        &wanted.refusal(&identity.user),
-    ))
-}
-
-fn authorize_path(
-    cluster: &Cluster,
-    identity: &Identity,
-    verb: &str,
-    path: &str,
-) -> Result<(), ApiError> {
-    let wanted = Attributes {
-        verb,
-        path,
-        ..Attributes::default()
-    };
-    if cluster.authorizer().decide(identity, &wanted).allowed {
-        return Ok(());
-    }
-    Err(ApiError::forbidden_path(format!(
-        "forbidden: {}",
-        wanted.refusal(&identity.user)
-    )))
 }
 
 fn find_resource(

@@ -307,6 +307,17 @@ fn validate_certificate(new: &Value, old: &Value, may_issue: bool, errors: &mut 
     if text(new, &["status", "certificate"]) == before {
         return;
     }
+    let certificate = BASE64
+        .decode(text(new, &["status", "certificate"]))
+        .unwrap_or_default();
+    let certificate = String::from_utf8(certificate).unwrap_or_default();
+    if !certificate.contains("-----BEGIN CERTIFICATE-----\n")
+        && !text(new, &["status", "certificate"]).is_empty()
+    {
+        let detail = "must contain at least one CERTIFICATE PEM block";
+        let value = "<certificate data>";
+        errors.push(FieldError::invalid(&path, value, detail));
+    }
     if !may_issue {
         let detail = "updates may not set certificate content";
         errors.push(FieldError::forbidden(&path, detail));

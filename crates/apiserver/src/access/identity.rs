@@ -13,6 +13,9 @@ pub(crate) const AUTHENTICATED: &str = "system:authenticated";
 /// The group of those whose identity is not known.
 pub(crate) const UNAUTHENTICATED: &str = "system:unauthenticated";
 
+/// Where the credential that proved an identity is named.
+pub(crate) const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
+
 /// A user as certificates, tokens and reviews name them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {

@@ -1,11 +1,12 @@
 //! Role-based access control as a pure function: roles and bindings in, a decision out.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::identity::{Identity, MASTERS};
+use super::rule::PolicyRule;
+use super::service_account::user_name;
 
 /// What somebody wants to do.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,7 +48,8 @@ impl Attributes<'_> {
         )
     }
 
-    fn full_resource(&self) -> String {
+    /// The resource with its subresource, as rules name it.
+    pub(super) fn full_resource(&self) -> String {
         if self.subresource.is_empty() {
             self.resource.to_owned()
         } else {
@@ -65,374 +67,278 @@ pub(crate) struct Decision {
     pub reason: String,
 }
 
-/// One rule of a role.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct PolicyRule {
-    /// Verbs, or `*`.
-    pub verbs: Vec<String>,
-    /// API groups, or `*`.
-    pub api_groups: Vec<String>,
-    /// Resources such as `pods`, `pods/log`, `*`, `*/scale`.
-    pub resources: Vec<String>,
-    /// Names of objects; empty for all.
-    pub resource_names: Vec<String>,
-    /// Paths such as `/healthz` or `/metrics/*`.
-    #[serde(rename = "nonResourceURLs")]
-    pub non_resource_urls: Vec<String>,
+/// The role that a binding gives.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RoleRef {
+    /// `Role` or `ClusterRole`.
+    pub kind: String,
+    /// Name of the role.
+    pub name: String,
 }
 
-impl PolicyRule {
-    /// Whether the rule covers the request.
-    pub(crate) fn allows(&self, wanted: &Attributes<'_>) -> bool {
-        if !has(&self.verbs, wanted.verb) {
-            return false;
-        }
-        if wanted.resource.is_empty() {
-            return self
-                .non_resource_urls
-                .iter()
-                .any(|pattern| path_matches(pattern, wanted.path));
-        }
-        has(&self.api_groups, wanted.group)
-            && self.allows_resource(wanted)
-            && (self.resource_names.is_empty()
-                || self.resource_names.iter().any(|name| name == wanted.name))
-    }
-
-    fn allows_resource(&self, wanted: &Attributes<'_>) -> bool {
-        let full = wanted.full_resource();
-        self.resources.iter().any(|pattern| {
-            pattern == "*"
-                || *pattern == full
-                || (!wanted.subresource.is_empty()
-                    && pattern.strip_prefix("*/") == Some(wanted.subresource))
-        })
-    }
-}
-
-fn has(allowed: &[String], wanted: &str) -> bool {
-    allowed.iter().any(|word| word == "*" || word == wanted)
-}
-
-fn path_matches(pattern: &str, path: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(prefix) => path.starts_with(prefix),
-        None => pattern == path,
-    }
-}
-
-/// Somebody to whom a binding gives a role.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Subject {
-    kind: String,
-    name: String,
-    namespace: String,
-}
-
-impl Subject {
-    fn is(&self, identity: &Identity) -> bool {
-        match self.kind.as_str() {
-            "User" => self.name == identity.user,
-            "Group" => identity.groups.contains(&self.name),
-            "ServiceAccount" => {
-                identity.user.strip_prefix("system:serviceaccount:")
-                    == Some(&format!("{}:{}", self.namespace, self.name))
-            }
-            _ => false,
+impl RoleRef {
+    /// Reads `roleRef`.
+    pub(crate) fn from_json(value: &Value) -> Self {
+        Self {
+            kind: text(&value["kind"]).to_owned(),
+            name: text(&value["name"]).to_owned(),
         }
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct RoleRef {
-    kind: String,
-    name: String,
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 #[derive(Debug)]
 struct Binding {
-    /// Namespace of a RoleBinding; `None` for a ClusterRoleBinding.
-    namespace: Option<String>,
-    name: String,
-    subjects: Vec<Subject>,
     role: RoleRef,
+    /// Users and groups, as `Rbac` files the binding under them.
+    users: Vec<String>,
+    groups: Vec<String>,
+    /// How reasons name those of `users` that are service accounts.
+    accounts: HashMap<String, String>,
 }
 
 impl Binding {
-    fn describe(&self) -> String {
-        match &self.namespace {
-            Some(namespace) => format!(
-                "RBAC: allowed by RoleBinding \"{}/{namespace}\" of {} \"{}\"",
-                self.name, self.role.kind, self.role.name
-            ),
-            None => format!(
-                "RBAC: allowed by ClusterRoleBinding \"{}\" of ClusterRole \"{}\"",
-                self.name, self.role.name
-            ),
+    /// Reads a binding; `namespace` is empty for a ClusterRoleBinding.
+    fn from_json(object: &Value, namespace: &str) -> Self {
+        let mut binding = Self {
+            role: RoleRef::from_json(&object["roleRef"]),
+            users: Vec::new(),
+            groups: Vec::new(),
+            accounts: HashMap::new(),
+        };
+        for subject in object["subjects"].as_array().into_iter().flatten() {
+            let name = text(&subject["name"]);
+            match text(&subject["kind"]) {
+                "User" => binding.users.push(name.to_owned()),
+                "Group" => binding.groups.push(name.to_owned()),
+                "ServiceAccount" => {
+                    let own = text(&subject["namespace"]);
+                    let namespace = if own.is_empty() { namespace } else { own };
+                    if !namespace.is_empty() {
+                        let user = user_name(namespace, name);
+                        binding
+                            .accounts
+                            .insert(user.clone(), format!("{name}/{namespace}"));
+                        binding.users.push(user);
+                    }
+                }
+                _ => {}
+            }
         }
+        binding
+    }
+
+    /// Why the binding, of this name, lets somebody do something.
+    fn describe(&self, namespace: &str, name: &str, identity: &Identity) -> String {
+        let RoleRef { kind, name: role } = &self.role;
+        let to = self.describe_subject(identity);
+        if namespace.is_empty() {
+            format!("RBAC: allowed by ClusterRoleBinding \"{name}\" of {kind} \"{role}\" to {to}")
+        } else {
+            format!(
+                "RBAC: allowed by RoleBinding \"{name}/{namespace}\" of {kind} \"{role}\" to {to}"
+            )
+        }
+    }
+
+    fn describe_subject(&self, identity: &Identity) -> String {
+        let user = &identity.user;
+        if let Some(account) = self.accounts.get(user) {
+            return format!("ServiceAccount \"{account}\"");
+        }
+        if self.users.contains(user) {
+            return format!("User \"{user}\"");
+        }
+        let group = identity
+            .groups
+            .iter()
+            .find(|group| self.groups.contains(group));
+        format!("Group \"{}\"", group.map_or("", String::as_str))
     }
 }
 
-/// The roles and bindings of a cluster, ready to be asked.
+/// Values by namespace and name; the namespace is empty for those that are in none.
+type ByName<T> = HashMap<String, HashMap<String, T>>;
+
+/// Names of bindings by subject and namespace.
+type BySubject = HashMap<String, HashMap<String, BTreeSet<String>>>;
+
+/// The roles and bindings of a cluster, ready to be asked: what somebody may do is found by who they
+/// are, however many bindings there are.
 #[derive(Debug, Default)]
 pub(crate) struct Rbac {
-    cluster_roles: HashMap<String, Vec<PolicyRule>>,
-    /// By namespace and name.
-    roles: HashMap<(String, String), Vec<PolicyRule>>,
-    bindings: Vec<Binding>,
+    roles: ByName<Vec<PolicyRule>>,
+    bindings: ByName<Binding>,
+    by_user: BySubject,
+    by_group: BySubject,
 }
 
 impl Rbac {
-    /// Takes in an object of the group; what is none of its four kinds is passed over.
-    pub(crate) fn add(&mut self, plural: &str, object: &Value) {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let name = text(&object["metadata"]["name"]);
-        let namespace = text(&object["metadata"]["namespace"]);
-        let rules = || Vec::deserialize(&object["rules"]).unwrap_or_default();
+    /// Takes in an object of the group, or its end; what is none of its four kinds is passed over.
+    pub(crate) fn set(
+        &mut self,
+        plural: &str,
+        namespace: &str,
+        name: &str,
+        object: Option<&Value>,
+    ) {
         match plural {
-            "clusterroles" => {
-                self.cluster_roles.insert(name, rules());
+            "clusterroles" | "roles" => {
+                let roles = self.roles.entry(namespace.to_owned()).or_default();
+                match object {
+                    Some(object) => {
+                        roles.insert(name.to_owned(), PolicyRule::list(&object["rules"]));
+                    }
+                    None => {
+                        roles.remove(name);
+                    }
+                }
             }
-            "roles" => {
-                self.roles.insert((namespace, name), rules());
+            "clusterrolebindings" | "rolebindings" => {
+                self.remove_binding(namespace, name);
+                if let Some(object) = object {
+                    self.add_binding(namespace, name, Binding::from_json(object, namespace));
+                }
             }
-            "clusterrolebindings" | "rolebindings" => self.bindings.push(Binding {
-                namespace: (plural == "rolebindings").then_some(namespace),
-                name,
-                subjects: Vec::deserialize(&object["subjects"]).unwrap_or_default(),
-                role: RoleRef::deserialize(&object["roleRef"]).unwrap_or_default(),
-            }),
             _ => {}
+        }
+    }
+
+    fn add_binding(&mut self, namespace: &str, name: &str, binding: Binding) {
+        let file = |index: &mut BySubject, subject: &str| {
+            let namespaces = index.entry(subject.to_owned()).or_default();
+            let names = namespaces.entry(namespace.to_owned()).or_default();
+            names.insert(name.to_owned());
+        };
+        for user in &binding.users {
+            file(&mut self.by_user, user);
+        }
+        for group in &binding.groups {
+            file(&mut self.by_group, group);
+        }
+        let bindings = self.bindings.entry(namespace.to_owned()).or_default();
+        bindings.insert(name.to_owned(), binding);
+    }
+
+    fn remove_binding(&mut self, namespace: &str, name: &str) {
+        let bindings = self.bindings.get_mut(namespace);
+        let Some(binding) = bindings.and_then(|bindings| bindings.remove(name)) else {
+            return;
+        };
+        let unfile = |index: &mut BySubject, subject: &str| {
+            let Some(namespaces) = index.get_mut(subject) else {
+                return;
+            };
+            if let Some(names) = namespaces.get_mut(namespace) {
+                names.remove(name);
+                if names.is_empty() {
+                    namespaces.remove(namespace);
+                }
+            }
+            if namespaces.is_empty() {
+                index.remove(subject);
+            }
+        };
+        for user in &binding.users {
+            unfile(&mut self.by_user, user);
+        }
+        for group in &binding.groups {
+            unfile(&mut self.by_group, group);
         }
     }
 
     /// Whether `identity` may do what `wanted` says.
     pub(crate) fn decide(&self, identity: &Identity, wanted: &Attributes<'_>) -> Decision {
-        if identity.groups.iter().any(|group| group == MASTERS) {
+        if is_master(identity) {
             return Decision {
                 allowed: true,
                 reason: String::new(),
             };
         }
-        let binding = self
-            .bindings_of(identity, wanted.namespace)
-            .find(|(_, rules)| rules.iter().any(|rule| rule.allows(wanted)));
-        match binding {
-            Some((binding, _)) => Decision {
-                allowed: true,
-                reason: binding.describe(),
-            },
-            None => Decision::default(),
+        let full_resource = wanted.full_resource();
+        for namespace in scopes(wanted.namespace) {
+            for name in self.names(identity, namespace) {
+                let Some(binding) = self.binding(namespace, name) else {
+                    continue;
+                };
+                let mut rules = self.rules_of(&binding.role, namespace).iter();
+                if rules.any(|rule| rule.allows(wanted, &full_resource)) {
+                    return Decision {
+                        allowed: true,
+                        reason: binding.describe(namespace, name, identity),
+                    };
+                }
+            }
         }
+        Decision::default()
     }
 
     /// The rules that hold for `identity` in a namespace, or everywhere if it is empty.
-    pub(crate) fn rules_for<'a>(
-        &'a self,
-        identity: &'a Identity,
-        namespace: &'a str,
-    ) -> impl Iterator<Item = &'a PolicyRule> {
-        self.bindings_of(identity, namespace)
-            .flat_map(|(_, rules)| rules)
+    pub(crate) fn rules_for(&self, identity: &Identity, namespace: &str) -> Vec<&PolicyRule> {
+        let mut rules = Vec::new();
+        for namespace in scopes(namespace) {
+            // A binding counts once, however many of its subjects somebody is.
+            let names: BTreeSet<&str> = self.names(identity, namespace).collect();
+            for name in names {
+                if let Some(binding) = self.binding(namespace, name) {
+                    rules.extend(self.rules_of(&binding.role, namespace));
+                }
+            }
+        }
+        rules
     }
 
-    fn bindings_of<'a>(
-        &'a self,
-        identity: &'a Identity,
-        namespace: &'a str,
-    ) -> impl Iterator<Item = (&'a Binding, &'a [PolicyRule])> {
-        self.bindings
-            .iter()
-            .filter(move |binding| {
-                binding
-                    .namespace
-                    .as_deref()
-                    .is_none_or(|own| !own.is_empty() && own == namespace)
-                    && binding.subjects.iter().any(|subject| subject.is(identity))
-            })
-            .map(|binding| (binding, self.rules_of(binding)))
-    }
-
-    fn rules_of(&self, binding: &Binding) -> &[PolicyRule] {
-        let found = match (binding.role.kind.as_str(), &binding.namespace) {
-            ("ClusterRole", _) => self.cluster_roles.get(&binding.role.name),
-            ("Role", Some(namespace)) => self
-                .roles
-                .get(&(namespace.clone(), binding.role.name.clone())),
-            _ => None,
+    /// The rules of a role that a binding in `namespace` names; `None` if there is no such role.
+    pub(crate) fn referenced(&self, role: &RoleRef, namespace: &str) -> Option<&[PolicyRule]> {
+        let namespace = match role.kind.as_str() {
+            "ClusterRole" => "",
+            "Role" if !namespace.is_empty() => namespace,
+            _ => return None,
         };
-        found.map_or(&[], Vec::as_slice)
+        let roles = self.roles.get(namespace)?;
+        roles.get(&role.name).map(Vec::as_slice)
     }
+
+    fn rules_of(&self, role: &RoleRef, namespace: &str) -> &[PolicyRule] {
+        self.referenced(role, namespace).unwrap_or_default()
+    }
+
+    fn binding(&self, namespace: &str, name: &str) -> Option<&Binding> {
+        self.bindings.get(namespace)?.get(name)
+    }
+
+    /// The names of the bindings in one namespace that name somebody.
+    fn names<'a>(
+        &'a self,
+        identity: &'a Identity,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = &'a str> {
+        let user = self.by_user.get(&identity.user);
+        let groups = identity
+            .groups
+            .iter()
+            .filter_map(|group| self.by_group.get(group));
+        user.into_iter()
+            .chain(groups)
+            .filter_map(move |namespaces| namespaces.get(namespace))
+            .flatten()
+            .map(String::as_str)
+    }
+}
+
+/// Members of this group pass everywhere, also where there are no roles yet.
+pub(crate) fn is_master(identity: &Identity) -> bool {
+    identity.groups.iter().any(|group| group == MASTERS)
+}
+
+/// Where bindings are looked for: those of the whole cluster first.
+fn scopes(namespace: &str) -> impl Iterator<Item = &str> {
+    let own = (!namespace.is_empty()).then_some(namespace);
+    std::iter::once("").chain(own)
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn rbac() -> Rbac {
-        let mut rbac = Rbac::default();
-        let mut add = |plural: &str, object: Value| rbac.add(plural, &object);
-        add(
-            "clusterroles",
-            json!({"metadata": {"name": "reader"}, "rules": [
-                {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps", "*/scale"]},
-                {"verbs": ["get"], "nonResourceURLs": ["/metrics", "/logs/*"]},
-            ]}),
-        );
-        add(
-            "roles",
-            json!({"metadata": {"name": "one", "namespace": "a"}, "rules": [
-                {"verbs": ["*"], "apiGroups": ["*"], "resources": ["secrets"], "resourceNames": ["only"]},
-            ]}),
-        );
-        add(
-            "clusterrolebindings",
-            json!({"metadata": {"name": "all"},
-            "subjects": [{"kind": "Group", "name": "readers"}],
-            "roleRef": {"kind": "ClusterRole", "name": "reader"}}),
-        );
-        add(
-            "rolebindings",
-            json!({"metadata": {"name": "sa", "namespace": "a"},
-            "subjects": [{"kind": "ServiceAccount", "name": "bot", "namespace": "b"}],
-            "roleRef": {"kind": "Role", "name": "one"}}),
-        );
-        rbac
-    }
-
-    #[track_caller]
-    fn check(identity: &Identity, wanted: &Attributes<'_>, allowed: bool) {
-        assert_eq!(
-            rbac().decide(identity, wanted).allowed,
-            allowed,
-            "{identity:?} {wanted:?}"
-        );
-    }
-
-    #[test]
-    fn a_cluster_binding_holds_in_every_namespace() {
-        let reader = Identity::authenticated("ann", ["readers".to_owned()]);
-        let list = Attributes {
-            verb: "list",
-            resource: "configmaps",
-            namespace: "x",
-            ..Default::default()
-        };
-        check(&reader, &list, true);
-        check(
-            &reader,
-            &Attributes {
-                namespace: "",
-                ..list
-            },
-            true,
-        );
-        check(
-            &reader,
-            &Attributes {
-                verb: "delete",
-                ..list
-            },
-            false,
-        );
-        check(
-            &reader,
-            &Attributes {
-                group: "apps",
-                ..list
-            },
-            false,
-        );
-        check(
-            &reader,
-            &Attributes {
-                resource: "deployments",
-                subresource: "scale",
-                ..list
-            },
-            true,
-        );
-        check(
-            &reader,
-            &Attributes {
-                verb: "get",
-                resource: "",
-                path: "/logs/x",
-                ..list
-            },
-            true,
-        );
-        check(
-            &reader,
-            &Attributes {
-                verb: "get",
-                resource: "",
-                path: "/metrics/x",
-                ..list
-            },
-            false,
-        );
-        check(&Identity::authenticated("bob", []), &list, false);
-    }
-
-    #[test]
-    fn a_role_holds_in_its_own_namespace_for_the_names_it_lists() {
-        let bot = Identity::authenticated("system:serviceaccount:b:bot", []);
-        let get = Attributes {
-            verb: "get",
-            resource: "secrets",
-            namespace: "a",
-            name: "only",
-            ..Default::default()
-        };
-        check(&bot, &get, true);
-        check(
-            &bot,
-            &Attributes {
-                namespace: "b",
-                ..get
-            },
-            false,
-        );
-        check(
-            &bot,
-            &Attributes {
-                name: "other",
-                ..get
-            },
-            false,
-        );
-        check(&bot, &Attributes { name: "", ..get }, false);
-        let other = Identity::authenticated("system:serviceaccount:a:bot", []);
-        check(&other, &get, false);
-    }
-
-    #[test]
-    fn refusals_read_as_in_kubernetes() {
-        let wanted = Attributes {
-            verb: "get",
-            group: "apps",
-            resource: "deployments",
-            namespace: "x",
-            ..Default::default()
-        };
-        assert_eq!(
-            wanted.refusal("bob"),
-            "User \"bob\" cannot get resource \"deployments\" in API group \"apps\" in the namespace \"x\""
-        );
-        assert_eq!(
-            Attributes {
-                namespace: "",
-                subresource: "scale",
-                ..wanted
-            }
-            .refusal("bob"),
-            "User \"bob\" cannot get resource \"deployments/scale\" in API group \"apps\" at the cluster scope"
-        );
-    }
-}
+mod tests;

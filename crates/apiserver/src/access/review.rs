@@ -1,35 +1,48 @@
 //! The reviews that controllers and `kubectl auth can-i` send.
 
-use bellwether_schema::{FieldError, FieldPath};
+use bellwether_json::time;
+use bellwether_schema::FieldError;
 use serde_json::{Map, Value, json};
 
 use super::bearer::{api_audiences, authenticate_token};
 use super::identity::Identity;
-use super::rbac::{Attributes, Decision, PolicyRule};
+use super::rbac::{Attributes, Decision};
+use super::rule::PolicyRule;
 use crate::context::RequestContext;
+use crate::metadata;
+use crate::resource::Part;
 use crate::status::{ApiError, Subject};
 
 /// Fills in the status of a review of the authorization and authentication groups.
 pub(crate) fn review(cx: &RequestContext, mut object: Value) -> Result<Value, ApiError> {
-    let status = match &*cx.resource.plural {
-        "selfsubjectaccessreviews" => access(cx, &cx.identity, &object["spec"], "")?,
-        "subjectaccessreviews" => access(cx, &subject(&object["spec"])?, &object["spec"], "")?,
-        "localsubjectaccessreviews" => {
-            let namespace = cx.namespace.as_deref().unwrap_or_default();
-            access(cx, &subject(&object["spec"])?, &object["spec"], namespace)?
+    if !object["metadata"].is_object() {
+        object["metadata"] = json!({});
+    }
+    let plural = &*cx.resource.plural;
+    if plural == "localsubjectaccessreviews" {
+        metadata::match_path(cx, &mut object)?;
+    }
+    let errors = cx.resource.validate(Part::Main, &object, None);
+    if !errors.is_empty() {
+        return Err(invalid(cx, &errors));
+    }
+    let spec = &object["spec"];
+    let status = match plural {
+        "selfsubjectaccessreviews" => access(cx, &cx.identity, spec),
+        "subjectaccessreviews" | "localsubjectaccessreviews" => access(cx, &subject(spec), spec),
+        "selfsubjectrulesreviews" => {
+            let status = rules(cx, spec)?;
+            object["spec"] = json!({});
+            status
         }
-        "selfsubjectrulesreviews" => rules(cx, &object["spec"])?,
-        "selfsubjectreviews" => json!({"userInfo": cx.identity.to_json()}),
-        "tokenreviews" => token(cx, &object["spec"])?,
+        "selfsubjectreviews" => {
+            object["metadata"]["creationTimestamp"] = time::format_time(cx.now).into();
+            json!({"userInfo": cx.identity.to_json()})
+        }
+        "tokenreviews" => token(cx, spec)?,
         _ => return Err(ApiError::method_not_allowed()),
     };
     object["status"] = status;
-    let metadata = object["metadata"].take();
-    object["metadata"] = if metadata.is_object() {
-        metadata
-    } else {
-        json!({})
-    };
     Ok(object)
 }
 
@@ -58,47 +71,22 @@ fn texts(list: &Value) -> Vec<String> {
     items.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-fn subject(spec: &Value) -> Result<Identity, ApiError> {
-    let identity = Identity {
+fn subject(spec: &Value) -> Identity {
+    let extra = spec["extra"].as_object().into_iter().flatten();
+    Identity {
         user: spec["user"].as_str().unwrap_or_default().into(),
         uid: spec["uid"].as_str().unwrap_or_default().into(),
         groups: texts(&spec["groups"]),
-        extra: spec["extra"]
-            .as_object()
-            .into_iter()
-            .flatten()
+        extra: extra
             .map(|(key, values)| (key.clone(), texts(values)))
             .collect(),
-    };
-    if identity.user.is_empty() && identity.groups.is_empty() {
-        return Err(ApiError::bad_request(
-            "spec.user: Invalid value: \"\": at least one of user or group must be specified",
-        ));
     }
-    Ok(identity)
 }
 
-fn access(
-    cx: &RequestContext,
-    identity: &Identity,
-    spec: &Value,
-    only_namespace: &str,
-) -> Result<Value, ApiError> {
+fn access(cx: &RequestContext, identity: &Identity, spec: &Value) -> Value {
     let resource = &spec["resourceAttributes"];
     let path = &spec["nonResourceAttributes"];
     let text = |value: &'_ Value| value.as_str().unwrap_or_default().to_owned();
-    if resource.is_object() == path.is_object() {
-        let path = FieldPath::new("spec");
-        let path = path.child("resourceAttributes");
-        let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-        let error = FieldError::invalid(&path, resource.clone(), detail);
-        return Err(invalid(cx, &[error]));
-    }
-    if !only_namespace.is_empty() && resource["namespace"] != only_namespace {
-        return Err(ApiError::bad_request(format!(
-            "spec.resourceAttributes.namespace: must match metadata.namespace: {only_namespace}"
-        )));
-    }
     let source = if resource.is_object() { resource } else { path };
     let [verb, group, name, namespace] =
         ["verb", "group", "name", "namespace"].map(|key| text(&source[key]));
@@ -116,7 +104,7 @@ fn access(
             path: &path,
         },
     );
-    Ok(status(&decision))
+    status(&decision)
 }
 
 /// Reviews have neither kind nor name in Kubernetes' messages.
@@ -145,31 +133,14 @@ fn rules(cx: &RequestContext, spec: &Value) -> Result<Value, ApiError> {
     if namespace.is_empty() {
         return Err(ApiError::bad_request("no namespace on request"));
     }
-    let rbac = cx.cluster.authorizer().current();
-    let everything = PolicyRule {
-        verbs: vec!["*".into()],
-        api_groups: vec!["*".into()],
-        resources: vec!["*".into()],
-        ..PolicyRule::default()
-    };
-    let anywhere = PolicyRule {
-        verbs: vec!["*".into()],
-        non_resource_urls: vec!["*".into()],
-        ..PolicyRule::default()
-    };
-    let mut found: Vec<&PolicyRule> = rbac.rules_for(&cx.identity, namespace).collect();
-    if cx
-        .identity
-        .groups
-        .iter()
-        .any(|group| group == super::identity::MASTERS)
-    {
-        found.extend([&everything, &anywhere]);
-    }
-    let (paths, resources): (Vec<_>, Vec<_>) = found
+    let rules: Vec<PolicyRule> = cx.cluster.authorizer().with(|rbac| {
+        let rules = rbac.rules_for(&cx.identity, namespace);
+        rules.into_iter().cloned().collect()
+    });
+    let (paths, resources): (Vec<_>, Vec<_>) = rules
         .into_iter()
         .partition(|rule| !rule.non_resource_urls.is_empty());
-    let resource_rule = |rule: &&PolicyRule| {
+    let resource_rule = |rule: &PolicyRule| {
         let mut out =
             json!({"verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources});
         if !rule.resource_names.is_empty() {

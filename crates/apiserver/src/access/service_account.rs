@@ -5,7 +5,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::bearer::Proof;
-use super::identity::Identity;
+use super::identity::{CREDENTIAL_ID, Identity};
+use super::rule::quoted;
 use super::token::{Claims, Holder, Reference};
 use crate::cluster::Cluster;
 use crate::object::StoredObject;
@@ -67,12 +68,6 @@ pub(crate) fn redeem(
         identity: identity(claims),
         audiences: common,
     })
-}
-
-/// Texts as Go prints a slice of them.
-fn quoted(texts: &[String]) -> String {
-    let quoted: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
-    format!("[{}]", quoted.join(" "))
 }
 
 fn check_times(claims: &Claims, now: Timestamp) -> Result<(), String> {
@@ -187,15 +182,16 @@ fn identity(claims: &Claims) -> Identity {
     let user = user_name(namespace, &holder.account.name);
     let mut identity = Identity::authenticated(user, groups(namespace));
     identity.uid.clone_from(&holder.account.uid);
+    if !claims.id.is_empty() {
+        let id = format!("JTI={}", claims.id);
+        identity.extra.insert(CREDENTIAL_ID.to_owned(), vec![id]);
+    }
     let mut note = |key: &str, value: &str| {
         if !value.is_empty() {
             let key = format!("authentication.kubernetes.io/{key}");
             identity.extra.insert(key, vec![value.to_owned()]);
         }
     };
-    if !claims.id.is_empty() {
-        note("credential-id", &format!("JTI={}", claims.id));
-    }
     if let Some(pod) = &holder.pod {
         note("pod-name", &pod.name);
         note("pod-uid", &pod.uid);

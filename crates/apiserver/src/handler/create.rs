@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::access;
 use crate::admission;
 use crate::answer::{Answer, Reply};
+use crate::authorize;
 use crate::body::RequestBody;
 use crate::context::RequestContext;
 use crate::metadata;
@@ -63,6 +64,7 @@ pub(crate) async fn create_object(
     options: &WriteOptions,
     ownership: &Ownership,
 ) -> Result<Written, ApiError> {
+    authorize::creation(cx)?;
     metadata::match_path(cx, &mut object)?;
     if !metadata::text(&object, "resourceVersion").is_empty() {
         return Err(ApiError::unexplained(

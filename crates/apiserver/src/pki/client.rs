@@ -5,12 +5,13 @@
 //! only. The cluster stands in a URI beside it.
 
 use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate, X509Name};
 use yasna::models::{GeneralizedTime, ObjectIdentifier, UTCTime};
 use yasna::{ASN1Result, DERWriter, DERWriterSeq, Tag};
 
-use crate::access::Identity;
+use crate::access::{CREDENTIAL_ID, Identity};
 
 const CLUSTER_URI: &str = "bellwether:cluster:";
 
@@ -162,6 +163,7 @@ pub(crate) struct Certified {
 
 /// Whom a verified client certificate names; `None` if it is for nobody.
 pub(crate) fn identify(certificate: &[u8]) -> Option<Certified> {
+    let fingerprint = crate::discovery::hex(&Sha256::digest(certificate)).to_lowercase();
     let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
     let (user, groups) = subject(certificate.subject()).ok()?;
     let user = user?;
@@ -180,8 +182,11 @@ pub(crate) fn identify(certificate: &[u8]) -> Option<Certified> {
         return None;
     }
     let expires = Timestamp::from_second(certificate.validity().not_after.timestamp()).ok()?;
+    let mut identity = Identity::authenticated(user, groups);
+    let id = format!("X509SHA256={fingerprint}");
+    identity.extra.insert(CREDENTIAL_ID.to_owned(), vec![id]);
     Some(Certified {
-        identity: Identity::authenticated(user, groups),
+        identity,
         cluster,
         expires,
     })

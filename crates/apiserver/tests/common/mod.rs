@@ -10,12 +10,14 @@ pub mod http;
 pub mod wire;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use base64::Engine as _;
 use bellwether_apiserver::{
     ApiServer, Authority, Clock, HUB, Identity, ServerOptions, StoredObject, serve, tls_config,
 };
 use bellwether_store::{Options, Store};
+use jiff::SignedDuration;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, NamedAuthInfo};
 use tokio::net::TcpListener;
 
@@ -24,6 +26,8 @@ pub struct TestServer {
     pub server: ApiServer,
     pub authority: Arc<Authority>,
     pub address: String,
+    /// How far the server's clock is ahead of the machine's, in seconds.
+    ahead: Arc<AtomicI64>,
 }
 
 impl TestServer {
@@ -33,7 +37,15 @@ impl TestServer {
     }
 
     pub async fn start_on(store: Store<StoredObject>) -> Self {
-        let clock = Clock::system();
+        Self::start_with(store, ServerOptions::default()).await
+    }
+
+    pub async fn start_with(store: Store<StoredObject>, options: ServerOptions) -> Self {
+        let ahead = Arc::new(AtomicI64::new(0));
+        let (machine, shown) = (Clock::system(), ahead.clone());
+        let clock = Clock::new(move || {
+            machine.now() + SignedDuration::from_secs(shown.load(Ordering::Relaxed))
+        });
         let authority = Arc::new(Authority::generate(clock.now()).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let bound = listener.local_addr().unwrap();
@@ -43,7 +55,7 @@ impl TestServer {
         let config = tls_config(&authority, &certificate).unwrap();
         let options = ServerOptions {
             authority: Some(authority.clone()),
-            ..ServerOptions::default()
+            ..options
         };
         let server = ApiServer::with_options(store, clock, options);
         for name in [HUB, "cluster1"] {
@@ -59,7 +71,19 @@ impl TestServer {
             server,
             authority,
             address: format!("https://{bound}"),
+            ahead,
         }
+    }
+
+    /// Lets time pass for the server.
+    pub fn pass(&self, time: SignedDuration) {
+        self.ahead.fetch_add(time.as_secs(), Ordering::Relaxed);
+    }
+
+    /// What the server's clock shows.
+    pub fn now(&self) -> jiff::Timestamp {
+        let ahead = self.ahead.load(Ordering::Relaxed);
+        Clock::system().now() + SignedDuration::from_secs(ahead)
     }
 
     /// A client in this process with all rights.

@@ -1,0 +1,109 @@
+//! Roles and bindings: nobody gives what they do not have, unless they may `escalate` or `bind`.
+
+use serde_json::Value;
+
+use crate::access::{Attributes, PolicyRule, RoleRef, is_all_powerful, is_master, refusal};
+use crate::context::RequestContext;
+use crate::metadata;
+use crate::status::ApiError;
+
+pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// Checks a role or a binding before it is written; `live` is what it replaces.
+pub(super) fn check(
+    cx: &RequestContext,
+    object: &Value,
+    live: Option<&Value>,
+) -> Result<(), ApiError> {
+    if is_master(&cx.identity) || live.is_some_and(|live| is_housekeeping(object, live)) {
+        return Ok(());
+    }
+    match &*cx.resource.plural {
+        "roles" | "clusterroles" => check_role(cx, object, live),
+        "rolebindings" | "clusterrolebindings" => check_binding(cx, object),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a change concerns only what garbage collection works with.
+fn is_housekeeping(object: &Value, live: &Value) -> bool {
+    let without = |value: &Value| {
+        let mut value = value.clone();
+        let fields = metadata::of(&mut value);
+        for field in ["ownerReferences", "finalizers", "managedFields"] {
+            fields.remove(field);
+        }
+        value
+    };
+    without(object) == without(live)
+}
+
+fn may(cx: &RequestContext, verb: &str, resource: &str, name: &str) -> bool {
+    let wanted = Attributes {
+        verb,
+        group: GROUP,
+        resource,
+        name,
+        namespace: cx.namespace(),
+        ..Attributes::default()
+    };
+    cx.cluster
+        .authorizer()
+        .decide(&cx.identity, &wanted)
+        .allowed
+}
+
+fn check_role(cx: &RequestContext, object: &Value, live: Option<&Value>) -> Result<(), ApiError> {
+    let asked = cx.name.as_deref().unwrap_or_default();
+    if may(cx, "escalate", &cx.resource.plural, asked) {
+        return Ok(());
+    }
+    let rules = PolicyRule::list(&object["rules"]);
+    let name = metadata::text(object, "name");
+    let forbidden = |why: &str| ApiError::forbidden(cx.resource.subject(), name, why);
+    cx.cluster.authorizer().with(|rbac| {
+        let own = rbac.rules_for(&cx.identity, cx.namespace());
+        if let Some(why) = refusal(&cx.identity, &own, &rules) {
+            return Err(forbidden(&why));
+        }
+        // What is gathered from other roles may be anything, now or later.
+        let gathers = aggregates(object) || live.is_some_and(aggregates);
+        if gathers && !is_all_powerful(&own) {
+            return Err(forbidden(
+                "must have cluster-admin privileges to use the aggregationRule",
+            ));
+        }
+        Ok(())
+    })
+}
+
+fn aggregates(role: &Value) -> bool {
+    role["aggregationRule"]["clusterRoleSelectors"]
+        .as_array()
+        .is_some_and(|selectors| !selectors.is_empty())
+}
+
+fn check_binding(cx: &RequestContext, object: &Value) -> Result<(), ApiError> {
+    let role = RoleRef::from_json(&object["roleRef"]);
+    let resource = match role.kind.as_str() {
+        "ClusterRole" => "clusterroles",
+        "Role" => "roles",
+        // Validation refuses other kinds.
+        _ => return Ok(()),
+    };
+    if may(cx, "bind", resource, &role.name) {
+        return Ok(());
+    }
+    let name = metadata::text(object, "name");
+    cx.cluster.authorizer().with(|rbac| {
+        let Some(rules) = rbac.referenced(&role, cx.namespace()) else {
+            // Kubernetes names the resource of the request here, not that of the role.
+            return Err(ApiError::not_found(cx.resource.subject(), &role.name));
+        };
+        let own = rbac.rules_for(&cx.identity, cx.namespace());
+        match refusal(&cx.identity, &own, rules) {
+            Some(why) => Err(ApiError::forbidden(cx.resource.subject(), name, &why)),
+            None => Ok(()),
+        }
+    })
+}
