@@ -11,7 +11,14 @@ const LAYERS: [&[&str]; 5] = [
     &["json", "jsonpath", "cel", "cue"],
     &["api", "kinds", "patch", "protobuf", "schema"],
     &["placement"],
-    &["store", "runtime", "apiserver", "controllers", "ctl"],
+    &[
+        "store",
+        "runtime",
+        "apiserver",
+        "controllers",
+        "ctl",
+        "simulator",
+    ],
     &["bellwether"],
 ];
 

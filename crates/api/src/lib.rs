@@ -7,6 +7,10 @@
 //! | [`work`] | what a cluster shall run |
 //! | [`multicluster`] | the same in the smaller interface of the work API, with status to be synced |
 //!
+//! Strings of kinds that are not ours are here too, if ours or our controllers speak of them:
+//! [`workload`] has those of Kubernetes' workloads, [`simulator`] the annotations that steer simulated
+//! ones.
+//!
 //! [`definitions`] has all of them as CustomResourceDefinitions. A type is a [`Kind`], and a
 //! `kube_core::Resource`, so that any client can be typed with it.
 //!
@@ -29,7 +33,9 @@ mod structural;
 
 pub mod cluster;
 pub mod multicluster;
+pub mod simulator;
 pub mod work;
+pub mod workload;
 
 pub use kind::{Column, Kind, KindNames, Scope, TypeTag, definition};
 

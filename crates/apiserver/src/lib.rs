@@ -14,6 +14,7 @@ mod authenticate;
 mod authorize;
 mod body;
 mod bootstrap;
+mod changes;
 mod client;
 
 mod cluster;
@@ -49,6 +50,7 @@ pub use access::{BootstrapToken, Identity, TokenKey};
 pub use answer::Body;
 pub use authenticate::Caller;
 pub use bellwether_runtime::Clock;
+pub use changes::{Change, Changes, Subject as ChangedObject};
 pub use client::ClusterService;
 pub use cluster::Cluster;
 pub use listen::{TlsError, serve, tls_config};

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bellwether_apiserver::{
-    ApiServer, Authority, Clock, HUB, ServerOptions, StoredObject, serve, tls_config,
+    ApiError, ApiServer, Authority, Clock, HUB, ServerOptions, StoredObject, serve, tls_config,
 };
+use bellwether_simulator::Simulator;
 use bellwether_store::Store;
 use clap::Args;
 use tokio::net::TcpListener;
@@ -40,11 +41,22 @@ pub(crate) struct ServerArgs {
     /// Keep everything in memory; only the kubeconfig is written.
     #[arg(long)]
     pub(crate) in_memory: bool,
+    /// Whether workloads behave as if they ran: deployments become ready, jobs end.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        default_value_t = true,
+        default_missing_value = "true",
+        num_args = 0..=1,
+        require_equals = true,
+        action = clap::ArgAction::Set
+    )]
+    pub(crate) simulate_workloads: bool,
 }
 
 pub(crate) async fn run(arguments: ApiserverArgs) -> anyhow::Result<()> {
     let running = Running::start(&arguments.server).await?;
-    running.server.add_cluster(HUB).await?;
+    running.add_cluster(HUB).await?;
     let path = running.publish()?;
     say(&format!(
         "API server ready at {}; kubeconfig in {}",
@@ -63,6 +75,8 @@ pub(crate) struct Running {
     store: Store<StoredObject>,
     authority: Arc<Authority>,
     clock: Clock,
+    /// Brings workloads to life, if that is wanted.
+    simulator: Option<Simulator>,
     data: DataDir,
     listener: JoinHandle<()>,
     stop: tokio::sync::oneshot::Sender<()>,
@@ -104,16 +118,29 @@ impl Running {
         };
         let listener = tokio::spawn(serve(server.clone(), listener, config, stopped));
         let address = format!("https://{}", reachable(bound));
+        let simulator = arguments
+            .simulate_workloads
+            .then(|| Simulator::start(server.clone(), clock.clone()));
         Ok(Self {
             server,
             address,
             store,
             authority,
             clock,
+            simulator,
             data,
             listener,
             stop,
         })
+    }
+
+    /// Makes a cluster available, with workloads that live.
+    pub(crate) async fn add_cluster(&self, name: &str) -> Result<(), ApiError> {
+        self.server.add_cluster(name).await?;
+        match &self.simulator {
+            Some(simulator) => simulator.add(name).await,
+            None => Ok(()),
+        }
     }
 
     /// Writes the kubeconfig for all clusters; what waits for it finds everything ready.
@@ -130,6 +157,7 @@ impl Running {
         stop_signal().await?;
         let _ = self.stop.send(());
         let _ = self.listener.await;
+        drop(self.simulator);
         drop(self.server);
         let _ = tokio::time::timeout(Duration::from_secs(5), self.store.close()).await;
         Ok(())

@@ -39,9 +39,9 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
     )]
     let started = Instant::now();
     let running = Running::start(&arguments.server).await?;
-    running.server.add_cluster(HUB).await?;
+    running.add_cluster(HUB).await?;
     say(&format!("hub ready at {}", running.address));
-    let server = &running.server;
+    let (launched, server) = (&running, &running.server);
     let definitions = bellwether_api::definitions();
     try_join_all(
         definitions
@@ -52,7 +52,7 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
     let mut members = stream::iter(1..=arguments.clusters)
         .map(|number| async move {
             let name = format!("cluster{number}");
-            server.add_cluster(&name).await?;
+            launched.add_cluster(&name).await?;
             server.ensure(HUB, managed_cluster(&name, number)).await?;
             Ok::<_, ApiError>(name)
         })

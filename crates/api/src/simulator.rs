@@ -1,0 +1,22 @@
+//! How simulated workloads are steered: annotations on a workload or on its pod template.
+//!
+//! What the pod says counts before what its owner says, and that before what the owner's owner says.
+
+/// How long after its start a container becomes ready, as a Go duration.
+pub const READY_AFTER: &str = "simulator.bellwether.dev/ready-after";
+/// How long a container runs before it ends, as a Go duration.
+pub const RUN_FOR: &str = "simulator.bellwether.dev/run-for";
+/// What goes wrong: [`FAIL_IMAGE`], [`FAIL_CRASH`] or [`FAIL_JOB`].
+pub const FAIL: &str = "simulator.bellwether.dev/fail";
+
+/// Images cannot be pulled.
+pub const FAIL_IMAGE: &str = "image";
+/// Containers end with an error as soon as they have started.
+pub const FAIL_CRASH: &str = "crash";
+/// Containers that are meant to end do so with an error.
+pub const FAIL_JOB: &str = "job";
+
+/// The provisioner of the storage class that simulated clusters have.
+pub const PROVISIONER: &str = "simulator.bellwether.dev/volumes";
+/// The reason of the event that tells about an annotation that cannot be understood.
+pub const INVALID_ANNOTATION: &str = "InvalidSimulatorAnnotation";

@@ -1,0 +1,57 @@
+//! Simulated workloads: what kubelets, a scheduler and workload controllers would do, on clusters
+//! that run nothing.
+//!
+//! [`Simulator::start`], then [`Simulator::add`] for each cluster: from then on its deployments get
+//! replica sets, these get pods, pods start and become ready, jobs end, claims are bound, services
+//! get endpoints, and everybody who watches sees the conditions, reasons and events that Kubernetes
+//! would show. Annotations on a workload or its pod template say how long things take and what goes
+//! wrong ([`bellwether_api::simulator`]).
+//!
+//! # How it works
+//!
+//! A decision is a pure function over plain values in a module of its own (`deployment`,
+//! `replica_set`, `pod`, …): what there is and what time it is go in, a `plan` comes out. Around them
+//! is a thin shell: `member` knows what there is, `observe` picks what a decision may look at, `act`
+//! does what was decided through an ordinary `kube::Client`, which passes all checks of the server.
+//!
+//! # What it costs
+//!
+//! One queue and one set of workers serve all clusters. A cluster has one task, which sleeps on one
+//! feed of all changes ([`Cluster::changes`](bellwether_apiserver::Cluster::changes)) instead of a
+//! watch for each of the seventeen kinds; a client is made when there is something to write for the
+//! first time. Nothing is polled: whatever happens later is a time in the queue. So an idle cluster
+//! costs a few kilobytes, most of them its Node, and no processor time at all.
+//!
+//! # What it does not do
+//!
+//! It runs no containers, and therefore no probes: readiness is a matter of time. It computes no
+//! metrics: autoscalers keep to their bounds. It knows no priorities, preemption, quotas, affinity
+//! between pods or topology spread. Nodes send no heartbeats and do not fail.
+
+#![cfg_attr(
+    test,
+    allow(clippy::needless_pass_by_value, reason = "tables are written in place")
+)]
+
+mod act;
+mod behaviour;
+mod deployment;
+mod events;
+mod hash;
+mod kind;
+mod member;
+mod node;
+mod observe;
+mod plan;
+mod pod;
+mod pods;
+mod replica_set;
+mod route;
+mod scale;
+mod scheduler;
+mod select;
+mod simulator;
+mod time;
+mod world;
+
+pub use simulator::Simulator;

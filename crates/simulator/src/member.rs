@@ -1,0 +1,199 @@
+//! One simulated cluster: what is known of it, and a client to change it.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use bellwether_apiserver::{ApiServer, Change, Changes, Identity};
+use bellwether_runtime::{Clock, ObjectKey, Queue};
+use jiff::Timestamp;
+use kube::Client;
+use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
+
+use crate::act::ActError;
+use crate::events::Recorder;
+use crate::kind::{Kind, Reference};
+use crate::route::{self, Target};
+use crate::world::{Difference, World};
+
+/// An object of a cluster that has to be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) cluster: Arc<str>,
+    pub(crate) kind: Kind,
+    pub(crate) object: ObjectKey,
+}
+
+/// The user that the simulator is.
+const USER: &str = "system:bellwether-simulator";
+
+/// A simulated cluster.
+pub(crate) struct Member {
+    name: Arc<str>,
+    server: ApiServer,
+    /// Made when there is something to write for the first time: most clusters are idle.
+    client: OnceLock<Client>,
+    clock: Clock,
+    queue: Queue<Key>,
+    world: RwLock<World>,
+    recorder: Mutex<Recorder>,
+    /// Whether everything that there was has been seen. Before that nothing is decided, since what
+    /// has not been seen yet would seem to be missing.
+    ready: AtomicBool,
+}
+
+impl std::fmt::Debug for Member {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Member")
+            .field("name", &self.name)
+            .field("ready", &self.is_ready())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Member {
+    pub(crate) fn new(name: &str, server: ApiServer, clock: Clock, queue: Queue<Key>) -> Self {
+        Self {
+            name: name.into(),
+            server,
+            client: OnceLock::new(),
+            clock,
+            queue,
+            world: RwLock::default(),
+            recorder: Mutex::default(),
+            ready: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(crate) fn world(&self) -> &RwLock<World> {
+        &self.world
+    }
+
+    pub(crate) fn recorder(&self) -> &Mutex<Recorder> {
+        &self.recorder
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        let make = || {
+            self.server
+                .client(&self.name, Identity::administrator(USER))
+        };
+        self.client.get_or_init(make).clone()
+    }
+
+    /// Follows the cluster until it is closed.
+    pub(crate) async fn follow(&self, mut changes: Changes) {
+        while let Some(change) = changes.next().await {
+            match change {
+                Change::Anew => {
+                    self.ready.store(false, Ordering::Release);
+                    self.world.write().clear();
+                }
+                Change::Complete => {
+                    self.ready.store(true, Ordering::Release);
+                    let targets = route::everything(&self.world.read());
+                    self.enqueue(targets);
+                }
+                Change::Put(subject, object) => {
+                    let (group, resource, ..) = subject.parts();
+                    if let Some(kind) = Kind::of_resource(group, resource) {
+                        self.put(kind, subject.revision, object.untyped_json());
+                    }
+                }
+                Change::Gone(subject) => {
+                    let (group, resource, namespace, name) = subject.parts();
+                    if let Some(kind) = Kind::of_resource(group, resource) {
+                        let key = ObjectKey::new(namespace, name);
+                        self.remove(kind, &key, subject.revision);
+                        self.world.write().has_seen(kind, subject.revision);
+                    }
+                }
+            }
+        }
+    }
+
+    fn put(&self, kind: Kind, revision: u64, json: &[u8]) {
+        let difference = self.world.write().put(kind, revision, json);
+        match difference {
+            Ok(Some(difference)) => self.spread(kind, &difference),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(cluster = self.name(), kind = kind.names().kind, %error, "cannot read an object");
+            }
+        }
+    }
+
+    fn remove(&self, kind: Kind, key: &ObjectKey, revision: u64) {
+        let difference = self.world.write().remove(kind, key, revision);
+        if let Some(difference) = difference {
+            if let Some(old) = &difference.old {
+                let uid = old.metadata().uid.as_deref().unwrap_or_default();
+                self.recorder.lock().forget_subject(uid);
+            }
+            self.spread(kind, &difference);
+        }
+    }
+
+    /// Has everybody looked at whom a change concerns.
+    fn spread(&self, kind: Kind, difference: &Difference) {
+        if self.is_ready() {
+            let targets: BTreeSet<Target> = route::concerned(&self.world.read(), kind, difference);
+            self.enqueue(targets);
+        }
+    }
+
+    fn enqueue(&self, targets: impl IntoIterator<Item = Target>) {
+        for (kind, object) in targets {
+            self.queue.add(Key {
+                cluster: Arc::clone(&self.name),
+                kind,
+                object,
+            });
+        }
+    }
+
+    /// Takes in the answer to a write, so that nothing is decided without knowing of it.
+    pub(crate) fn take_in(&self, kind: Kind, object: &Value) -> Result<(), ActError> {
+        let revision = revision(object);
+        self.put(kind, revision, &serde_json::to_vec(object)?);
+        Ok(())
+    }
+
+    /// Takes in that an object is gone.
+    pub(crate) fn take_out(&self, subject: &Reference, last: &Value) {
+        self.remove(subject.kind, &subject.key, revision(last));
+    }
+
+    /// Remembers why something could not be created, or that it could.
+    pub(crate) fn set_trouble(&self, owner: &str, trouble: Option<&str>) {
+        let mut world = self.world.write();
+        match trouble {
+            Some(trouble) => {
+                world.troubles.insert(owner.to_owned(), trouble.to_owned());
+            }
+            None => {
+                world.troubles.remove(owner);
+            }
+        }
+    }
+}
+
+/// The revision of a cluster at which an object was written.
+fn revision(object: &Value) -> u64 {
+    let text = object["metadata"]["resourceVersion"].as_str();
+    text.and_then(|text| text.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,199 @@
+//! Picking what a decision may look at.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::behaviour::Behaviour;
+use crate::kind::{Kind, controller_of, is_deleting, uid_of};
+use crate::member::{Key, Member};
+use crate::plan::Plan;
+use crate::world::World;
+use crate::{deployment, node, pod, pods, replica_set, scheduler};
+use bellwether_runtime::ObjectKey;
+
+/// What has to be done for an object; nothing if it is gone.
+pub(crate) fn decide(member: &Member, key: &Key, now: Timestamp) -> Plan {
+    let name = &key.object;
+    let plan = match key.kind {
+        Kind::Deployment => of_deployment(&member.world().read(), name, now),
+        Kind::ReplicaSet => of_replica_set(&member.world().read(), name, now),
+        Kind::Pod => of_pod(member, name, now),
+        Kind::Node => member
+            .world()
+            .read()
+            .nodes
+            .get(name)
+            .map(|node| node::decide(node, now)),
+        _ => None,
+    };
+    plan.unwrap_or_default()
+}
+
+fn of_deployment(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
+    let deployment = world.deployments.get(name)?;
+    let uid = uid_of(deployment.as_ref());
+    let sets: Vec<_> = world.replica_sets.owned_by(uid).cloned().collect();
+    let orphans: Vec<_> = world
+        .replica_sets
+        .orphans(&name.namespace)
+        .cloned()
+        .collect();
+    let next = ObjectKey::new(&name.namespace, &deployment::next_set_name(deployment));
+    let namesake = world.replica_sets.get(&next);
+    let has_pods = |uid: &str| world.pods.owned_by(uid).any(|pod| !pods::has_ended(pod));
+    let sets_with_pods: Vec<_> = sets
+        .iter()
+        .map(|set| uid_of(set.as_ref()).to_owned())
+        .filter(|uid| has_pods(uid))
+        .collect();
+    let view = deployment::View {
+        deployment,
+        sets: &sets,
+        orphans: &orphans,
+        name_is_taken: namesake.is_some(),
+        sets_with_pods: &sets_with_pods,
+        trouble: world.troubles.get(uid).map(String::as_str),
+        now,
+    };
+    Some(deployment::decide(&view))
+}
+
+fn of_replica_set(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
+    let set = world.replica_sets.get(name)?;
+    let uid = uid_of(set.as_ref());
+    let pods: Vec<_> = world.pods.owned_by(uid).cloned().collect();
+    let orphans: Vec<_> = world.pods.orphans(&name.namespace).cloned().collect();
+    let view = replica_set::View {
+        set,
+        pods: &pods,
+        orphans: &orphans,
+        trouble: world.troubles.get(uid).map(String::as_str),
+        now,
+    };
+    Some(replica_set::decide(&view))
+}
+
+fn of_pod(member: &Member, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
+    let world = member.world().read();
+    let pod = Arc::clone(world.pods.get(name)?);
+    let Some(node) = scheduler::node_of(&pod) else {
+        return is_waiting(&pod).then(|| schedule(&world, &pod, now));
+    };
+    let node = world.nodes.get(&ObjectKey::cluster_scoped(node));
+    let host = node
+        .and_then(|node| node::address(node))
+        .unwrap_or("0.0.0.0")
+        .to_owned();
+    let chain = owners(&world, &pod.metadata);
+    let policy = pod
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.restart_policy.as_deref());
+    let behaviour = Behaviour::of(&chain, policy.unwrap_or("Always"));
+    let uid = uid_of(pod.as_ref()).to_owned();
+    let since = world
+        .moments
+        .get(&uid)
+        .copied()
+        .unwrap_or_else(|| last_change(&pod, now));
+    let stopping_since = world.stopping.get(&uid).copied();
+    drop(world);
+    let mut world = member.world().write();
+    let has_address = pod
+        .status
+        .as_ref()
+        .is_some_and(|status| status.pod_ip.is_some());
+    let address = if has_address {
+        String::new()
+    } else {
+        world.take_address()
+    };
+    if is_deleting(&pod.metadata) {
+        world.stopping.entry(uid).or_insert(now);
+    }
+    drop(world);
+    let view = pod::View {
+        pod: &pod,
+        behaviour: &behaviour,
+        since,
+        stopping_since,
+        address: &address,
+        host: &host,
+        now,
+    };
+    Some(pod::decide(&view))
+}
+
+fn is_waiting(pod: &Pod) -> bool {
+    pods::is_active(pod)
+}
+
+fn schedule(world: &World, pod: &Pod, now: Timestamp) -> Plan {
+    let nodes: Vec<_> = world.nodes.all().cloned().collect();
+    let on_node = |pod: &&Arc<Pod>| scheduler::node_of(pod).is_some();
+    let placed: Vec<_> = world.pods.all().filter(on_node).cloned().collect();
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    let claims: Vec<_> = world.claims.in_namespace(namespace).cloned().collect();
+    let view = scheduler::View {
+        pod,
+        nodes: &nodes,
+        placed: &placed,
+        claims: &claims,
+        now,
+    };
+    scheduler::decide(&view)
+}
+
+/// The metadata of an object, of its controller, of that one's controller, and so on.
+fn owners<'a>(world: &'a World, metadata: &'a ObjectMeta) -> Vec<&'a ObjectMeta> {
+    // Cron job, job, pod: there is no longer chain.
+    const LONGEST: usize = 4;
+    let mut chain = vec![metadata];
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    let mut current = metadata;
+    while chain.len() < LONGEST {
+        let Some(owner) = controller_of(current) else {
+            break;
+        };
+        let key = ObjectKey::new(namespace, &owner.name);
+        let kind = Kind::of_reference(&owner.api_version, &owner.kind);
+        let found = match kind {
+            Some(Kind::ReplicaSet) => world.replica_sets.get(&key).map(|found| &found.metadata),
+            Some(Kind::Deployment) => world.deployments.get(&key).map(|found| &found.metadata),
+            Some(Kind::StatefulSet) => world.stateful_sets.get(&key).map(|found| &found.metadata),
+            Some(Kind::DaemonSet) => world.daemon_sets.get(&key).map(|found| &found.metadata),
+            Some(Kind::Job) => world.jobs.get(&key).map(|found| &found.metadata),
+            Some(Kind::CronJob) => world.cron_jobs.get(&key).map(|found| &found.metadata),
+            _ => None,
+        };
+        let Some(found) = found.filter(|found| found.uid.as_ref() == Some(&owner.uid)) else {
+            break;
+        };
+        chain.push(found);
+        current = found;
+    }
+    chain
+}
+
+/// When the status of a pod last changed, as far as it says; it writes whole seconds only.
+fn last_change(pod: &Pod, now: Timestamp) -> Timestamp {
+    let Some(status) = &pod.status else {
+        return now;
+    };
+    let conditions = status.conditions.iter().flatten();
+    let conditions = conditions.filter_map(|condition| condition.last_transition_time.as_ref());
+    let containers = status.container_statuses.iter().flatten();
+    let containers = containers
+        .flat_map(|status| [&status.state, &status.last_state])
+        .flatten();
+    let containers = containers.filter_map(|state| match (&state.running, &state.terminated) {
+        (Some(running), _) => running.started_at.as_ref(),
+        (_, Some(end)) => end.finished_at.as_ref(),
+        _ => None,
+    });
+    let times = conditions.chain(containers).chain(&status.start_time);
+    times.map(|time| time.0).max().unwrap_or(now)
+}

@@ -1,0 +1,185 @@
+//! Replica sets: as many pods as wanted, no more and no fewer.
+
+use std::sync::Arc;
+
+use bellwether_api::workload::deployment::{
+    FAILED_CREATE, REPLICA_FAILURE, SUCCESSFUL_CREATE, SUCCESSFUL_DELETE,
+};
+use bellwether_api::workload::status::TRUE;
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::kind::{Reference, is_deleting};
+use crate::plan::{Event, Plan};
+use crate::pods::{self, nonzero, number};
+use crate::select::{matches, selects};
+
+const COMPONENT: &str = "replicaset-controller";
+/// How many pods are created or deleted at a time.
+const BURST: usize = 500;
+
+/// Everything that the decision may look at.
+#[derive(Debug)]
+pub(crate) struct View<'a> {
+    pub(crate) set: &'a ReplicaSet,
+    /// Its pods.
+    pub(crate) pods: &'a [Arc<Pod>],
+    /// Pods in its namespace that nobody controls.
+    pub(crate) orphans: &'a [Arc<Pod>],
+    /// Why the last pod could not be created.
+    pub(crate) trouble: Option<&'a str>,
+    pub(crate) now: Timestamp,
+}
+
+/// What has to be done for a replica set.
+pub(crate) fn decide(view: &View<'_>) -> Plan {
+    let mut plan = Plan::default();
+    let Some(spec) = &view.set.spec else {
+        return plan;
+    };
+    let owner = Reference::to(view.set);
+    let deleting = is_deleting(&view.set.metadata);
+    if !deleting && claim(view, &owner, &mut plan) {
+        // What follows is decided when the pods are ours, or no longer ours.
+        return plan;
+    }
+    let active: Vec<&Pod> = view
+        .pods
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(|pod| pods::is_active(pod))
+        .collect();
+    if !deleting {
+        let wanted = usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or(0);
+        adjust(view, &owner, &active, wanted, &mut plan);
+    }
+    let old = view.set.status.clone().unwrap_or_default();
+    let counts = pods::count(
+        active.iter().copied(),
+        spec.min_ready_seconds.unwrap_or(0),
+        view.now,
+    );
+    if let Some(next) = counts.next {
+        plan.wake_at(next);
+    }
+    let status = status(view, &old, &active, counts);
+    plan.status(view.set, &old, &status);
+    plan
+}
+
+/// Takes pods that match and belong to nobody, and lets go of those that do not match any more.
+fn claim(view: &View<'_>, owner: &Reference, plan: &mut Plan) -> bool {
+    let Some(spec) = &view.set.spec else {
+        return false;
+    };
+    let fits = |pod: &Pod| matches(&spec.selector, pod.metadata.labels.as_ref());
+    for pod in view
+        .orphans
+        .iter()
+        .filter(|pod| fits(pod) && pods::is_active(pod))
+    {
+        plan.adopt(pod.as_ref(), owner);
+    }
+    for pod in view
+        .pods
+        .iter()
+        .filter(|pod| !fits(pod) && !is_deleting(&pod.metadata))
+    {
+        plan.release(pod.as_ref(), owner);
+    }
+    !plan.actions.is_empty()
+}
+
+/// Creates what is missing and deletes what is too much.
+fn adjust(view: &View<'_>, owner: &Reference, active: &[&Pod], wanted: usize, plan: &mut Plan) {
+    let Some(template) = view
+        .set
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.template.as_ref())
+    else {
+        return;
+    };
+    let missing = wanted.saturating_sub(active.len()).min(BURST);
+    for _ in 0..missing {
+        let told = Event::normal(
+            owner.clone(),
+            COMPONENT,
+            SUCCESSFUL_CREATE,
+            "Created pod: {}",
+        );
+        let failed = Event::warning(
+            owner.clone(),
+            COMPONENT,
+            FAILED_CREATE,
+            "Error creating: {}",
+        );
+        let pod = pods::from_template(template, owner);
+        plan.create(&pod, Some(owner.clone()), Some(told), Some(failed));
+    }
+    let surplus = active.len().saturating_sub(wanted).min(BURST);
+    let mut candidates = active.to_vec();
+    candidates.sort_by(|one, other| pods::worth(one).cmp(&pods::worth(other)));
+    for pod in candidates.into_iter().take(surplus) {
+        plan.delete(pod);
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        let message = format!("Deleted pod: {name}");
+        plan.tell(Event::normal(
+            owner.clone(),
+            COMPONENT,
+            SUCCESSFUL_DELETE,
+            message,
+        ));
+    }
+}
+
+fn status(
+    view: &View<'_>,
+    old: &ReplicaSetStatus,
+    active: &[&Pod],
+    counts: pods::Counts,
+) -> ReplicaSetStatus {
+    let template = view
+        .set
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.template.as_ref());
+    let labels = template.and_then(|template| template.metadata.as_ref()?.labels.as_ref());
+    let labelled = active
+        .iter()
+        .filter(|pod| selects(labels, pod.metadata.labels.as_ref()));
+    let terminating = view
+        .pods
+        .iter()
+        .filter(|pod| is_deleting(&pod.metadata) && !pods::has_ended(pod));
+    ReplicaSetStatus {
+        replicas: number(active.len()),
+        fully_labeled_replicas: nonzero(number(labelled.count())),
+        ready_replicas: nonzero(counts.ready),
+        available_replicas: nonzero(counts.available),
+        terminating_replicas: Some(number(terminating.count())),
+        observed_generation: view.set.metadata.generation,
+        conditions: conditions(view, old),
+    }
+}
+
+fn conditions(view: &View<'_>, old: &ReplicaSetStatus) -> Option<Vec<ReplicaSetCondition>> {
+    let mut conditions = old.conditions.clone().unwrap_or_default();
+    let known = conditions
+        .iter()
+        .any(|found| found.type_ == REPLICA_FAILURE);
+    match view.trouble {
+        Some(trouble) if !known => conditions.push(ReplicaSetCondition {
+            type_: REPLICA_FAILURE.to_owned(),
+            status: TRUE.to_owned(),
+            reason: Some(FAILED_CREATE.to_owned()),
+            message: Some(trouble.to_owned()),
+            last_transition_time: Some(Time(view.now)),
+        }),
+        None => conditions.retain(|found| found.type_ != REPLICA_FAILURE),
+        Some(_) => {}
+    }
+    (!conditions.is_empty()).then_some(conditions)
+}

@@ -1,0 +1,124 @@
+//! The simulator of a process: one queue and one set of workers for all its clusters.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bellwether_apiserver::{ApiError, ApiServer};
+use bellwether_runtime::{Clock, Next, Queue, Reconcile, run};
+use parking_lot::RwLock;
+use tokio::task::AbortHandle;
+
+use crate::act::ActError;
+use crate::kind::Kind;
+use crate::member::{Key, Member};
+use crate::node;
+use crate::observe;
+use crate::plan::{Action, Part};
+
+/// How many objects are looked at at a time: enough that their writes share commits.
+const WORKERS: usize = 32;
+
+/// Simulates the workloads of the clusters that it is given; ends when it is dropped.
+#[derive(Debug)]
+pub struct Simulator {
+    shared: Arc<Shared>,
+    tasks: RwLock<Vec<AbortHandle>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    server: ApiServer,
+    clock: Clock,
+    queue: Queue<Key>,
+    members: RwLock<HashMap<Arc<str>, Arc<Member>>>,
+}
+
+impl Simulator {
+    /// A simulator without clusters. Must be called within a tokio runtime.
+    pub fn start(server: ApiServer, clock: Clock) -> Self {
+        let queue = Queue::new(clock.clone());
+        let shared = Arc::new(Shared {
+            server,
+            clock,
+            queue: queue.clone(),
+            members: RwLock::default(),
+        });
+        let workers = tokio::spawn(run(queue, Arc::clone(&shared), WORKERS));
+        Self {
+            shared,
+            tasks: RwLock::new(vec![workers.abort_handle()]),
+        }
+    }
+
+    /// Simulates the workloads of a cluster that the server has, beginning with a node for them.
+    /// Again is no harm.
+    pub async fn add(&self, cluster: &str) -> Result<(), ApiError> {
+        let Shared {
+            server,
+            clock,
+            queue,
+            members,
+        } = self.shared.as_ref();
+        if members.read().contains_key(cluster) {
+            return Ok(());
+        }
+        server
+            .ensure(cluster, node::new_node(cluster, clock.now()))
+            .await?;
+        server.ensure(cluster, node::storage_class()).await?;
+        let Some(changes) = server.cluster(cluster).map(|cluster| cluster.changes()) else {
+            return Ok(());
+        };
+        let member = Arc::new(Member::new(
+            cluster,
+            server.clone(),
+            clock.clone(),
+            queue.clone(),
+        ));
+        members.write().insert(cluster.into(), Arc::clone(&member));
+        let task = tokio::spawn(async move { member.follow(changes).await });
+        self.tasks.write().push(task.abort_handle());
+        Ok(())
+    }
+}
+
+impl Drop for Simulator {
+    fn drop(&mut self) {
+        for task in self.tasks.read().iter() {
+            task.abort();
+        }
+    }
+}
+
+impl Reconcile for Shared {
+    type Key = Key;
+    type Error = ActError;
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, ActError> {
+        let member = self.members.read().get(&key.cluster).cloned();
+        let Some(member) = member.filter(|member| member.is_ready()) else {
+            return Ok(None);
+        };
+        let now = member.now();
+        let plan = observe::decide(&member, key, now);
+        let wake = plan.wake;
+        let moved = moved_pod(&plan.actions);
+        member.carry_out(plan.actions).await?;
+        if let Some(uid) = moved {
+            member.world().write().moments.insert(uid, now);
+        }
+        Ok(wake)
+    }
+}
+
+/// The pod whose status is changed by a plan.
+fn moved_pod(actions: &[Action]) -> Option<String> {
+    actions.iter().find_map(|action| match action {
+        Action::Patch {
+            subject,
+            part: Part::Status,
+            ..
+        } if subject.kind == Kind::Pod => Some(subject.uid.clone()),
+        _ => None,
+    })
+}
