@@ -4,6 +4,7 @@ use crate::run::{cargo, say, watch};
 
 /// Benchmarks by name: package and bench target.
 const BENCHES: &[(&str, &str, &str)] = &[
+    ("apiserver", "bellwether", "apiserver"),
     ("cel", "bellwether-cel", "evaluate"),
     ("cue", "bellwether-cue", "render"),
     ("json", "bellwether-json", "parse"),

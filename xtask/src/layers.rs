@@ -19,7 +19,7 @@ const LAYERS: [&[&str]; 5] = [
         "ctl",
         "simulator",
     ],
-    &["bellwether"],
+    &["testkit", "bellwether"],
 ];
 
 /// The highest layer that does no I/O.
