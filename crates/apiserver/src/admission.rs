@@ -1,6 +1,7 @@
 //! What the cluster has to say about a write: rules that look beyond the object itself.
 
 mod certificates;
+mod fleet;
 mod roles;
 
 use serde_json::Value;
@@ -29,6 +30,7 @@ pub(crate) fn on_create(cx: &RequestContext, object: &mut Value) -> Result<(), A
             certificates::on_create(cx, object)
         }
         (roles::GROUP, _) => roles::check(cx, object, None),
+        (fleet::KINDS, _) => fleet::check(cx, object, None),
         ("apiextensions.k8s.io", "customresourcedefinitions") => {
             custom::accept(cx, object);
             Ok(())
@@ -50,6 +52,7 @@ pub(crate) fn on_update(
             certificates::on_update(cx, part, object, live)
         }
         ((roles::GROUP, _), Part::Main) => roles::check(cx, object, Some(live)),
+        ((fleet::KINDS, _), Part::Main) => fleet::check(cx, object, Some(live)),
         (("apiextensions.k8s.io", "customresourcedefinitions"), Part::Main) => {
             custom::accept(cx, object);
             Ok(())

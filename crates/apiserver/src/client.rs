@@ -4,11 +4,12 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 
 use crate::access::Identity;
 use crate::answer::Body;
 use crate::authenticate::Caller;
+use crate::pki::{Credentials, PkiError};
 use crate::server::ApiServer;
 
 /// One cluster of a server as a `tower` service, on behalf of one identity.
@@ -16,6 +17,7 @@ use crate::server::ApiServer;
 pub struct ClusterService {
     server: ApiServer,
     caller: Caller,
+    authorization: Option<HeaderValue>,
 }
 
 impl ApiServer {
@@ -23,19 +25,57 @@ impl ApiServer {
     ///
     /// Must be called within a tokio runtime, because a client has a task of its own.
     pub fn client(&self, cluster: &str, identity: Identity) -> kube::Client {
-        let caller = Caller {
+        self.client_of(Caller {
             identity: Some(identity),
-            only_cluster: Some(cluster.to_owned()),
-            expires: None,
-            in_process: true,
-        };
-        kube::Client::new(
-            ClusterService {
-                server: self.clone(),
-                caller,
-            },
-            "default",
-        )
+            ..caller(cluster)
+        })
+    }
+
+    /// A client of one cluster that shows a token with every request.
+    pub fn client_with_token(&self, cluster: &str, token: &str) -> kube::Client {
+        let mut service = ClusterService::new(self, caller(cluster));
+        service.authorization = format!("Bearer {token}").try_into().ok();
+        kube::Client::new(service, "default")
+    }
+
+    /// A client of one cluster that holds a certificate of this server's authority, and its key.
+    /// It is let in for as long as it would be over TLS.
+    pub fn client_with_certificate(
+        &self,
+        cluster: &str,
+        credentials: &Credentials,
+    ) -> Result<kube::Client, PkiError> {
+        let certified = self.identify(credentials)?;
+        Ok(self.client_of(Caller {
+            identity: Some(certified.identity),
+            // One of another cluster proves nothing here.
+            only_cluster: Some(cluster.to_owned()).filter(|it| *it == certified.cluster),
+            expires: Some(certified.expires),
+            ..caller(cluster)
+        }))
+    }
+
+    fn client_of(&self, caller: Caller) -> kube::Client {
+        kube::Client::new(ClusterService::new(self, caller), "default")
+    }
+}
+
+/// Nobody in particular, within one cluster.
+fn caller(cluster: &str) -> Caller {
+    Caller {
+        only_cluster: Some(cluster.to_owned()),
+        in_process: true,
+        ..Caller::default()
+    }
+}
+
+impl ClusterService {
+    fn new(server: &ApiServer, caller: Caller) -> Self {
+        Self {
+            server: server.clone(),
+            caller,
+            authorization: None,
+        }
     }
 }
 
@@ -51,6 +91,10 @@ impl tower::Service<Request<kube::client::Body>> for ClusterService {
     fn call(&mut self, mut request: Request<kube::client::Body>) -> Self::Future {
         let server = self.server.clone();
         request.extensions_mut().insert(self.caller.clone());
+        if let Some(authorization) = &self.authorization {
+            let headers = request.headers_mut();
+            headers.insert(http::header::AUTHORIZATION, authorization.clone());
+        }
         Box::pin(async move { Ok(server.handle(request).await) })
     }
 }

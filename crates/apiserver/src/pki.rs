@@ -19,7 +19,7 @@ use x509_parser::pem::parse_x509_pem;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::access::{AUTHENTICATED, Identity};
-pub(crate) use client::identify;
+pub(crate) use client::{Certified, identify};
 use client::{ClientCertificate, assemble};
 pub(crate) use request::CertificateRequest;
 
@@ -193,6 +193,28 @@ impl Authority {
             certificate,
             key: key.serialize_pem(),
         })
+    }
+
+    /// Whom a client certificate names, if this authority has signed it and the key is its own.
+    pub(crate) fn verify(&self, credentials: &Credentials) -> Result<Certified, PkiError> {
+        const ATTEMPT: &str = "check a certificate";
+        let wrong = |reason: &str| PkiError::new(ATTEMPT, &reason);
+        let (_, block) = parse_x509_pem(credentials.certificate.as_bytes())
+            .map_err(|_| wrong("it is not in PEM"))?;
+        let (_, certificate) =
+            X509Certificate::from_der(&block.contents).map_err(|_| wrong("it cannot be read"))?;
+        let (_, own) = parse_x509_pem(self.credentials.certificate.as_bytes())
+            .map_err(|_| wrong("the authority cannot be read"))?;
+        let (_, own) = X509Certificate::from_der(&own.contents)
+            .map_err(|_| wrong("the authority cannot be read"))?;
+        certificate
+            .verify_signature(Some(own.public_key()))
+            .map_err(|_| wrong("it is signed by another authority"))?;
+        let key = KeyPair::from_pem(&credentials.key).map_err(|_| wrong("the key is none"))?;
+        if key.subject_public_key_info() != certificate.public_key().raw {
+            return Err(wrong("the key belongs to another certificate"));
+        }
+        identify(&block.contents).ok_or_else(|| wrong("it names nobody"))
     }
 
     /// The certificate that a request asks for, in PEM: its user and its groups, in one cluster.

@@ -21,7 +21,7 @@ use crate::metrics::Metrics;
 use crate::negotiate::{Representation, negotiate};
 use crate::object::StoredObject;
 use crate::params::Query;
-use crate::pki::Authority;
+use crate::pki::{Authority, Certified, Credentials, PkiError};
 use crate::request::{ResourcePath, Target, Verb};
 use crate::status::ApiError;
 use crate::table::IncludeObject;
@@ -123,6 +123,17 @@ impl ApiServer {
     pub async fn ensure(&self, cluster: &str, object: Value) -> Result<(), ApiError> {
         let cluster = self.cluster(cluster).ok_or_else(ApiError::no_such_path)?;
         bootstrap::create_if_absent(&cluster, object).await
+    }
+
+    /// Whom a certificate names, if this server's authority has signed it and the key is its own.
+    pub(crate) fn identify(&self, credentials: &Credentials) -> Result<Certified, PkiError> {
+        match &self.inner.issuers.authority {
+            Some(authority) => authority.verify(credentials),
+            None => Err(PkiError::new(
+                "check a certificate",
+                &"this server has no authority",
+            )),
+        }
     }
 
     /// The cluster of that name.

@@ -90,3 +90,15 @@ where
 {
     Cache::start(Api::all(client.clone()), watcher::Config::default(), |_| {})
 }
+
+/// A cache of which somebody wants to know only that it has changed.
+pub(crate) fn follow_with<K>(
+    api: Api<K>,
+    config: watcher::Config,
+    on_change: impl Fn() + Send + 'static,
+) -> Cache<K>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    Cache::start(api, config, move |_| on_change())
+}

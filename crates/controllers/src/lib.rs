@@ -3,13 +3,18 @@
 //! | module | brings about |
 //! |---|---|
 //! | [`hub`] | what the controllers of a hub share: the client, the clock, caches |
+//! | [`cluster_set`] | the sets that every hub has, and what can be said of sets and bindings |
 //! | [`placement`] | PlacementDecisions for every Placement |
+//! | [`registration`] | membership: joining, heartbeats, rights, leaving |
 //!
 //! A controller is a future that never ends; dropping it ends the controller. It knows its clusters
 //! as `kube::Client`s, and cannot tell an embedded one from a real one. What is decided is in the
 //! crates of the layer below; what is here reads, keeps in memory what it has read, and writes.
 
+pub mod cluster_set;
 pub mod hub;
+mod objects;
 pub mod placement;
+pub mod registration;
 
 pub use hub::Hub;

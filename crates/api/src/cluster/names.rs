@@ -77,6 +77,42 @@ pub mod object {
     pub const LEASE: &str = "managed-cluster-lease";
 }
 
+/// Users, groups, roles and objects with which clusters register.
+pub mod registration {
+    /// What the user of an agent begins with; the cluster, a colon and the agent follow.
+    pub const USER_PREFIX: &str = "system:open-cluster-management:";
+    /// The group of all agents.
+    pub const CLUSTERS_GROUP: &str = "system:open-cluster-management:managed-clusters";
+    /// What else may be bound to the roles of a cluster; its name follows.
+    pub const EXTERNAL_GROUP_PREFIX: &str = "open-cluster-management:";
+    /// The signer of agents' certificates.
+    pub const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
+    /// The group of those who ask to join.
+    pub const BOOTSTRAP_GROUP: &str = "system:bootstrappers:managedcluster";
+    /// What those may do who ask to join.
+    pub const BOOTSTRAP_ROLE: &str = "open-cluster-management:bootstrap";
+    /// What an agent may do in the namespace of its cluster, for its own sake.
+    pub const REGISTRATION_ROLE: &str = "open-cluster-management:managedcluster:registration";
+    /// What an agent may do in the namespace of its cluster with works.
+    pub const WORK_ROLE: &str = "open-cluster-management:managedcluster:work";
+    /// What the roles and bindings of one cluster are called; its name follows.
+    pub const CLUSTER_ROLE_PREFIX: &str = "open-cluster-management:managedcluster:";
+    /// What role bindings for the agent's own sake end with.
+    pub const REGISTRATION_SUFFIX: &str = ":registration";
+    /// What role bindings for works end with.
+    pub const WORK_SUFFIX: &str = ":work";
+    /// The group of the rights to accept clusters and to renew certificates.
+    pub const REGISTER_GROUP: &str = "register.open-cluster-management.io";
+    /// On a certificate request that the hub approved by itself: why.
+    pub const AUTO_APPROVED_REASON: &str = "AutoApprovedByHubCSRApprovingController";
+    /// The namespace of the agent on a member.
+    pub const AGENT_NAMESPACE: &str = "open-cluster-management-agent";
+    /// The Secret with an agent's certificate, on a member.
+    pub const HUB_KUBECONFIG_SECRET: &str = "hub-kubeconfig-secret";
+    /// The Secret with which an agent asks to join, on a member.
+    pub const BOOTSTRAP_SECRET: &str = "bootstrap-hub-kubeconfig";
+}
+
 /// Operators of selectors beyond those of Kubernetes.
 pub mod operator {
     /// Another spelling of `Exists`, understood in every selector of this group.

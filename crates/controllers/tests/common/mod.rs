@@ -7,11 +7,15 @@
     reason = "shared by tests, each of which uses what it needs"
 )]
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
-use bellwether_apiserver::{ApiServer, HUB, Identity};
+use bellwether_api::cluster::{ClusterClaim, ManagedCluster, Placement, PlacementDecision};
+use bellwether_api::meta::condition;
+use bellwether_apiserver::{ApiServer, Authority, BootstrapToken, HUB, Identity, ServerOptions};
 use bellwether_controllers::Hub;
+use bellwether_controllers::registration;
+use bellwether_controllers::registration::agent::{self, Agent, Credentials, Door, DoorError};
 use bellwether_runtime::Clock;
 use bellwether_store::{Options, Store};
 use jiff::Timestamp;
@@ -20,6 +24,7 @@ use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use kube::{Api, Client};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// When every test begins.
@@ -37,8 +42,14 @@ impl World {
     pub async fn start() -> Self {
         let clock = Clock::of_runtime(START.parse().unwrap());
         let now = clock.clone();
-        let options = Options::new(std::sync::Arc::new(move || now.now()));
-        let server = ApiServer::new(Store::in_memory(options), clock.clone());
+        let options = Options::new(Arc::new(move || now.now()));
+        let authority = Authority::generate(clock.now()).unwrap();
+        let server_options = ServerOptions {
+            authority: Some(Arc::new(authority)),
+            ..ServerOptions::default()
+        };
+        let store = Store::in_memory(options);
+        let server = ApiServer::with_options(store, clock.clone(), server_options);
         server.add_cluster(HUB).await.unwrap();
         for definition in bellwether_api::definitions() {
             server.ensure(HUB, definition).await.unwrap();
@@ -60,6 +71,70 @@ impl World {
     /// Starts the scheduler.
     pub fn schedule(&self) -> JoinHandle<()> {
         tokio::spawn(bellwether_controllers::placement::run(self.hub()))
+    }
+
+    /// Starts all controllers of a hub. Users of `promised` may let clusters in.
+    pub fn control(&self, promised: &[&str]) -> Vec<JoinHandle<()>> {
+        let hub = self.hub();
+        let promised = promised.iter().map(|it| (*it).to_owned()).collect();
+        vec![
+            tokio::spawn(bellwether_controllers::placement::run(hub.clone())),
+            tokio::spawn(bellwether_controllers::cluster_set::run(hub.clone())),
+            tokio::spawn(registration::clusters::run(hub.clone())),
+            tokio::spawn(registration::requests::run(hub, promised)),
+        ]
+    }
+
+    /// A bootstrap token; for one cluster, or for whoever shows it.
+    pub async fn token(&self, cluster: Option<&str>) -> BootstrapToken {
+        let token = BootstrapToken::generate().unwrap();
+        let groups = ["system:bootstrappers:managedcluster"];
+        let mut secret = token.to_secret("test", &groups, None);
+        if let Some(cluster) = cluster {
+            secret["metadata"]["labels"] =
+                json!({"open-cluster-management.io/cluster-name": cluster});
+        }
+        self.create(secret).await;
+        token
+    }
+
+    /// A member with an agent that knocks with a token.
+    pub async fn member(&self, cluster: &str, token: &BootstrapToken) -> Member {
+        self.server.add_cluster(cluster).await.unwrap();
+        let claims = bellwether_api::definition::<ClusterClaim>();
+        self.server.ensure(cluster, claims).await.unwrap();
+        let client = self
+            .server
+            .client(cluster, Identity::administrator("agent"));
+        let door = EmbeddedDoor {
+            server: self.server.clone(),
+            token: token.reveal(),
+        };
+        Member {
+            agent: Agent {
+                cluster: cluster.to_owned(),
+                door: Arc::new(door),
+                member: client,
+                clock: self.clock.clone(),
+                labels: std::collections::BTreeMap::new(),
+                client_configs: Vec::new(),
+                expiration_seconds: None,
+            },
+        }
+    }
+
+    /// Waits until a condition of a cluster has a status.
+    pub async fn until_condition(&self, cluster: &str, kind: &str, status: &str) {
+        let what = format!("{kind} of {cluster} is {status}");
+        self.until(what, async || {
+            let clusters: Api<ManagedCluster> = Api::all(self.client.clone());
+            let found = clusters.get_opt(cluster).await.unwrap();
+            let found = found.and_then(|it| it.status).unwrap_or_default();
+            let found = condition(&found.conditions, kind).map(|it| it.status.clone());
+            let found = found.unwrap_or_default();
+            (found == status).then_some(()).ok_or(found)
+        })
+        .await;
     }
 
     /// Creates an object of any kind, with its status.
@@ -209,6 +284,66 @@ impl World {
 
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+}
+
+/// A member whose agent can be started.
+pub struct Member {
+    pub agent: Agent,
+}
+
+/// A running agent.
+pub struct Running {
+    pub task: JoinHandle<()>,
+    /// Its client of the hub.
+    pub hub: watch::Receiver<Option<Client>>,
+}
+
+impl Running {
+    /// Its client of the hub, with its real credentials.
+    pub async fn hub_client(&self) -> Client {
+        let mut hub = self.hub.clone();
+        let client = hub.wait_for(Option::is_some).await.unwrap();
+        client.clone().unwrap()
+    }
+
+    pub async fn stop(self) {
+        self.task.abort();
+        let _ = self.task.await;
+    }
+}
+
+impl Member {
+    pub fn start(&self) -> Running {
+        let (sender, hub) = watch::channel(None);
+        let task = tokio::spawn(agent::run(self.agent.clone(), sender));
+        Running { task, hub }
+    }
+}
+
+/// The hub of this process.
+#[derive(Debug)]
+pub struct EmbeddedDoor {
+    server: ApiServer,
+    token: String,
+}
+
+impl Door for EmbeddedDoor {
+    fn knock(&self) -> Result<Client, DoorError> {
+        Ok(self.server.client_with_token(HUB, &self.token))
+    }
+
+    fn enter(&self, credentials: &Credentials) -> Result<Client, DoorError> {
+        let credentials = bellwether_apiserver::Credentials {
+            certificate: credentials.certificate.clone(),
+            key: credentials.key.clone(),
+        };
+        let client = self.server.client_with_certificate(HUB, &credentials);
+        client.map_err(|error| DoorError(error.to_string()))
+    }
+
+    fn kubeconfig(&self) -> Option<String> {
+        None
     }
 }
 

@@ -1,0 +1,260 @@
+//! Sets of clusters: the two that every hub has, and what can be said of sets and bindings.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_api::cluster::names::{annotation, condition, object, reason};
+use bellwether_api::cluster::{
+    ManagedCluster, ManagedClusterSelector, ManagedClusterSet, ManagedClusterSetBinding,
+    ManagedClusterSetSpec, SelectorType,
+};
+use bellwether_api::meta::{Condition, FALSE, LabelSelector, TRUE, Time, set_condition};
+use bellwether_placement::schedule::{Cluster, ClusterSet};
+use bellwether_runtime::{Change, Next, ObjectKey, Queue, Reconcile};
+use kube::api::Patch;
+use kube::{Api, ResourceExt as _};
+use parking_lot::Mutex;
+use serde_json::json;
+
+use crate::hub::{Hub, created_by, written_by};
+
+/// How long changes of clusters are gathered before sets count their members again: a thousand
+/// clusters that join are counted a few times, not a thousand times.
+const GATHER: Duration = Duration::from_millis(200);
+
+/// What is looked at.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Set(Arc<str>),
+    Binding(ObjectKey),
+}
+
+/// Keeps sets and bindings up to date, for ever.
+pub async fn run(hub: Hub) {
+    let queue = Queue::new(hub.clock.clone());
+    let members: Arc<Mutex<Members>> = Arc::default();
+    listen(&hub, &queue, &members);
+    hub.ready().await;
+    for set in [object::DEFAULT_CLUSTER_SET, object::GLOBAL_CLUSTER_SET] {
+        queue.add(Key::Set(set.into()));
+    }
+    let controller = Sets { hub, members };
+    bellwether_runtime::run(queue, Arc::new(controller), 4).await;
+}
+
+fn listen(hub: &Hub, queue: &Queue<Key>, members: &Arc<Mutex<Members>>) {
+    let changed = queue.clone();
+    let bindings = hub.bindings.clone();
+    let known = Arc::clone(members);
+    hub.cluster_sets.subscribe(move |change| {
+        let name = &change.key.name;
+        known.lock().set(name, change.new);
+        changed.add(Key::Set(name.clone()));
+        if change.old.is_none() || change.new.is_none() {
+            let of_set = bindings.list();
+            let of_set = of_set
+                .iter()
+                .filter(|it| it.metadata.name.as_deref() == Some(name));
+            for binding in of_set {
+                changed.add(Key::Binding(ObjectKey::of(&**binding)));
+            }
+        }
+    });
+    let changed = queue.clone();
+    hub.bindings.subscribe(move |change| {
+        changed.add(Key::Binding(change.key.clone()));
+    });
+    let (changed, clock, known) = (queue.clone(), hub.clock.clone(), Arc::clone(members));
+    hub.clusters.subscribe(move |change: Change<'_, _>| {
+        let soon = clock
+            .now()
+            .checked_add(GATHER)
+            .unwrap_or(jiff::Timestamp::MAX);
+        for set in known.lock().cluster(&change) {
+            changed.add_at(Key::Set(set), soon);
+        }
+    });
+}
+
+/// Which clusters are in which sets, kept by what changes.
+#[derive(Debug, Default)]
+struct Members {
+    sets: Vec<ClusterSet>,
+    clusters: std::collections::HashMap<Arc<str>, Cluster>,
+}
+
+impl Members {
+    fn set(&mut self, name: &str, object: Option<&Arc<ManagedClusterSet>>) {
+        self.sets.retain(|set| set.name != name);
+        let json = object.and_then(|object| serde_json::to_value(&**object).ok());
+        self.sets
+            .extend(json.and_then(|json| ClusterSet::from_json(&json).ok()));
+    }
+
+    /// Takes a change in, and returns the sets that won or lost a member by it.
+    fn cluster(&mut self, change: &Change<'_, ManagedCluster>) -> Vec<Arc<str>> {
+        // Membership is told by labels alone; the rest of a cluster need not be kept.
+        let read = |object: &Arc<ManagedCluster>| {
+            let metadata = json!({"name": object.metadata.name, "labels": object.metadata.labels});
+            Cluster::from_json(Arc::new(json!({"metadata": metadata})))
+        };
+        let new = change.new.and_then(read);
+        let old = match &new {
+            Some(new) => self.clusters.insert(new.name.clone(), new.clone()),
+            None => self.clusters.remove(&change.key.name),
+        };
+        let is_in = |set: &ClusterSet, cluster: &Option<Cluster>| {
+            cluster
+                .as_ref()
+                .is_some_and(|cluster| set.contains(cluster))
+        };
+        let changed = self
+            .sets
+            .iter()
+            .filter(|set| is_in(set, &old) != is_in(set, &new));
+        changed.map(|set| set.name.as_str().into()).collect()
+    }
+
+    fn count(&self, name: &str) -> usize {
+        let set = self.sets.iter().find(|set| set.name == name);
+        set.map_or(0, |set| {
+            self.clusters.values().filter(|it| set.contains(it)).count()
+        })
+    }
+}
+
+struct Sets {
+    hub: Hub,
+    members: Arc<Mutex<Members>>,
+}
+
+impl Reconcile for Sets {
+    type Key = Key;
+    type Error = kube::Error;
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, kube::Error> {
+        match key {
+            Key::Set(name) => self.set(name).await?,
+            Key::Binding(key) => self.binding(key).await?,
+        }
+        Ok(None)
+    }
+}
+
+impl Sets {
+    async fn set(&self, name: &Arc<str>) -> Result<(), kube::Error> {
+        let built_in = built_in(name);
+        let Some(set) = self.hub.cluster_sets.get(&ObjectKey::cluster_scoped(name)) else {
+            return match built_in {
+                Some(selector) => self.create(name, selector).await,
+                None => Ok(()),
+            };
+        };
+        let is_left_alone = set.annotations().get(annotation::AUTO_UPDATE);
+        if is_left_alone.is_none_or(|it| it != "false")
+            && built_in.is_some()
+            && set.spec.cluster_selector != built_in
+        {
+            let mut right = ManagedClusterSet::clone(&set);
+            right.spec.cluster_selector = built_in;
+            let api: Api<ManagedClusterSet> = Api::all(self.hub.client.clone());
+            api.replace(name, &created_by(), &right).await?;
+            // The watch brings it, and another look with it.
+            return Ok(());
+        }
+        let mut conditions = set.status.clone().unwrap_or_default().conditions;
+        if set_condition(&mut conditions, self.emptiness(name)) {
+            let api: Api<ManagedClusterSet> = Api::all(self.hub.client.clone());
+            let patch = json!({"status": {"conditions": conditions}});
+            api.patch_status(name, &written_by(), &Patch::Merge(patch))
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn create(
+        &self,
+        name: &str,
+        selector: ManagedClusterSelector,
+    ) -> Result<(), kube::Error> {
+        let spec = ManagedClusterSetSpec {
+            cluster_selector: Some(selector),
+            ..ManagedClusterSetSpec::default()
+        };
+        let api: Api<ManagedClusterSet> = Api::all(self.hub.client.clone());
+        let set = ManagedClusterSet::new(name, spec);
+        match api.create(&created_by(), &set).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn emptiness(&self, name: &str) -> Condition {
+        let count = self.members.lock().count(name);
+        let (status, reason, message) = if count == 0 {
+            (
+                TRUE,
+                reason::NO_CLUSTER_MATCHED,
+                "No ManagedCluster selected".to_owned(),
+            )
+        } else {
+            let message = format!("{count} ManagedClusters selected");
+            (FALSE, reason::CLUSTERS_SELECTED, message)
+        };
+        self.said(condition::CLUSTER_SET_EMPTY, status, reason, message)
+    }
+
+    fn said(&self, kind: &str, status: &str, reason: &str, message: String) -> Condition {
+        Condition {
+            type_: kind.to_owned(),
+            status: status.to_owned(),
+            reason: reason.to_owned(),
+            message,
+            last_transition_time: Time(self.hub.clock.now()),
+            observed_generation: None,
+        }
+    }
+
+    async fn binding(&self, key: &ObjectKey) -> Result<(), kube::Error> {
+        let Some(binding) = self.hub.bindings.get(key) else {
+            return Ok(());
+        };
+        let set = &binding.spec.cluster_set;
+        let exists = self
+            .hub
+            .cluster_sets
+            .get(&ObjectKey::cluster_scoped(set))
+            .is_some();
+        let (status, reason, message) = if exists {
+            (TRUE, reason::CLUSTER_SET_BOUND, String::new())
+        } else {
+            let message = format!("ManagedClusterSet {set} is not found");
+            (FALSE, reason::CLUSTER_SET_NOT_FOUND, message)
+        };
+        let bound = self.said(condition::BOUND, status, reason, message);
+        let mut conditions = binding.status.clone().unwrap_or_default().conditions;
+        if set_condition(&mut conditions, bound) {
+            let client = self.hub.client.clone();
+            let api: Api<ManagedClusterSetBinding> = Api::namespaced(client, &key.namespace);
+            let patch = json!({"status": {"conditions": conditions}});
+            api.patch_status(&key.name, &written_by(), &Patch::Merge(patch))
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+/// How the members of a set are told that every hub has.
+fn built_in(name: &str) -> Option<ManagedClusterSelector> {
+    let (selector_type, label_selector) = match name {
+        object::DEFAULT_CLUSTER_SET => (SelectorType::ExclusiveClusterSetLabel, None),
+        object::GLOBAL_CLUSTER_SET => (SelectorType::LabelSelector, Some(LabelSelector::default())),
+        _ => return None,
+    };
+    Some(ManagedClusterSelector {
+        selector_type,
+        label_selector,
+        ..ManagedClusterSelector::default()
+    })
+}

@@ -1,0 +1,16 @@
+//! Joining a fleet, being heard of, and leaving it.
+//!
+//! On the hub, [`clusters`] gives accepted clusters a namespace and rights in it, hears their
+//! heartbeats, and cleans up after them; [`requests`] approves certificates, for those to whom that
+//! is promised. On a member, [`agent`] asks to join, keeps its certificate fresh, and reports.
+//!
+//! Nothing of a member can be read or written by another: rights are on its own ManagedCluster, on
+//! its own namespace, and on certificate requests of reserved names ([`rights`]).
+
+pub mod agent;
+pub mod clusters;
+mod decide;
+pub mod names;
+mod request;
+pub mod requests;
+pub mod rights;

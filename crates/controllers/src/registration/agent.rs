@@ -1,0 +1,315 @@
+//! A member's side of membership: it asks to join, keeps its certificate fresh, shows that it is
+//! alive, and reports what it is.
+//!
+//! Entry point: [`run`]. The private key never leaves the member; it is kept there in a Secret
+//! with the certificate ([`keyring`]). How the hub is reached is the [`Door`]'s business.
+
+mod certificate;
+mod door;
+mod heartbeat;
+mod keyring;
+mod report;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_api::cluster::names::label::CLUSTER_NAME;
+use bellwether_api::cluster::names::registration::SIGNER;
+use bellwether_api::cluster::{ClientConfig, ManagedCluster, ManagedClusterSpec};
+use bellwether_api::meta::ObjectMeta;
+use bellwether_runtime::Clock;
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::certificates::v1::{
+    CertificateSigningRequest, CertificateSigningRequestSpec,
+};
+use kube::api::ListParams;
+use kube::runtime::wait::await_condition;
+use kube::{Api, Client, ResourceExt as _};
+use tokio::sync::watch;
+
+use super::names;
+use crate::hub::created_by;
+use certificate::{Certificate, KeyRequest};
+pub use door::{Door, DoorError, KubeconfigDoor};
+pub use keyring::Credentials;
+use keyring::Keyring;
+
+/// With so many requests of a cluster on the hub, an agent does not add to them.
+const MOST_REQUESTS: usize = 10;
+/// After the first failure; doubled with each further one.
+const FIRST_RETRY: Duration = Duration::from_millis(500);
+/// However often it fails.
+const LAST_RETRY: Duration = Duration::from_mins(1);
+
+/// Everything that an agent has to know.
+#[derive(Clone)]
+pub struct Agent {
+    /// The name of its cluster on the hub.
+    pub cluster: String,
+    /// How it reaches the hub.
+    pub door: Arc<dyn Door>,
+    /// Its own cluster.
+    pub member: Client,
+    /// The time.
+    pub clock: Clock,
+    /// Labels that the cluster begins with on the hub.
+    pub labels: BTreeMap<String, String>,
+    /// Where the cluster can be reached, if it can be.
+    pub client_configs: Vec<ClientConfig>,
+    /// How long certificates are to be valid, in seconds; the hub's usual time if none.
+    pub expiration_seconds: Option<i32>,
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Agent")
+            .field("cluster", &self.cluster)
+            .field("door", &self.door)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why an agent has to begin anew.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// A server refused something, or did not answer.
+    #[error("cannot {attempt}: {source}")]
+    Kube {
+        /// What was attempted.
+        attempt: &'static str,
+        /// What the server says.
+        source: Box<kube::Error>,
+    },
+    /// The hub cannot be reached that way.
+    #[error(transparent)]
+    Door(#[from] DoorError),
+    /// Something is wrong with a certificate or a request for one.
+    #[error("{0}")]
+    Certificate(String),
+}
+
+impl AgentError {
+    fn kube(attempt: &'static str) -> impl FnOnce(kube::Error) -> Self {
+        move |source| Self::Kube {
+            attempt,
+            source: Box::new(source),
+        }
+    }
+
+    /// Whether the hub does not believe the certificate.
+    fn is_unauthorized(&self) -> bool {
+        matches!(self, Self::Kube { source, .. }
+            if matches!(&**source, kube::Error::Api(status) if status.code == 401))
+    }
+}
+
+/// Is a member of the fleet, for ever. `hub` gets a client of the hub whenever there is a new one:
+/// after joining, and after each renewal.
+pub async fn run(agent: Agent, hub: watch::Sender<Option<Client>>) {
+    let mut wait = FIRST_RETRY;
+    loop {
+        let began = agent.clock.now();
+        let error = match live(&agent, &hub).await {
+            Ok(()) => {
+                wait = FIRST_RETRY;
+                continue;
+            }
+            Err(error) => error,
+        };
+        tracing::debug!(cluster = agent.cluster, %error, "will be tried again");
+        if error.is_unauthorized()
+            && let Err(error) = keyring(&agent).discard().await
+        {
+            tracing::debug!(cluster = agent.cluster, %error, "credentials cannot be removed");
+        }
+        let lasted = agent.clock.now().duration_since(began);
+        if lasted > jiff::SignedDuration::from_mins(5) {
+            wait = FIRST_RETRY;
+        }
+        tokio::time::sleep(wait.mul_f64(1.0 + jitter(&agent.cluster))).await;
+        wait = (wait * 2).min(LAST_RETRY);
+    }
+}
+
+/// Joins, if that has not been done, and returns when the certificate is kept.
+pub async fn join(agent: &Agent) -> Result<(), AgentError> {
+    let keyring = keyring(agent);
+    if keyring.load(agent.clock.now()).await?.is_none() {
+        keyring.store(&ask_to_join(agent).await?).await?;
+    }
+    Ok(())
+}
+
+/// Up to a quarter, always the same for one cluster, so that a fleet does not act all at once.
+fn jitter(cluster: &str) -> f64 {
+    let hash = cluster
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    let part = u32::try_from(hash >> 40).unwrap_or(0);
+    f64::from(part) / f64::from(1_u32 << 24) / 4.0
+}
+
+fn keyring(agent: &Agent) -> Keyring<'_> {
+    Keyring {
+        member: &agent.member,
+        cluster: &agent.cluster,
+        kubeconfig: agent.door.kubeconfig(),
+    }
+}
+
+/// Lives with one certificate until it is renewed.
+async fn live(agent: &Agent, hub: &watch::Sender<Option<Client>>) -> Result<(), AgentError> {
+    let keyring = keyring(agent);
+    let kept = keyring.load(agent.clock.now()).await?;
+    let credentials = if let Some(credentials) = kept {
+        credentials
+    } else {
+        let credentials = ask_to_join(agent).await?;
+        keyring.store(&credentials).await?;
+        credentials
+    };
+    let certificate = Certificate::read(&credentials.certificate)?;
+    let client = agent.door.enter(&credentials)?;
+    hub.send_replace(Some(client.clone()));
+    let renew_at = certificate.renew_at(jitter(&agent.cluster));
+    let renewed = tokio::select! {
+        ended = report::report(agent, &client, &certificate) => return ended,
+        renewed = renew(agent, &client, &certificate, renew_at) => renewed?,
+    };
+    keyring.store(&renewed).await
+}
+
+/// Asks the hub to be let in, and waits for the answer.
+async fn ask_to_join(agent: &Agent) -> Result<Credentials, AgentError> {
+    let client = agent.door.knock()?;
+    create_cluster(agent, &client).await?;
+    let requests: Api<CertificateSigningRequest> = Api::all(client);
+    let own = ListParams::default().labels(&format!("{CLUSTER_NAME}={}", agent.cluster));
+    let known = requests.list_metadata(&own).await;
+    let known = known.map_err(AgentError::kube("look for earlier requests"))?;
+    if known.items.len() >= MOST_REQUESTS {
+        let count = known.items.len();
+        return Err(AgentError::Certificate(format!(
+            "the hub has {count} unanswered requests of this cluster: accept or delete them"
+        )));
+    }
+    let agent_name = uuid::Uuid::new_v4().simple().to_string();
+    let user = names::user(&agent.cluster, &agent_name[..12]);
+    let key = KeyRequest::generate(&agent.cluster, &user)?;
+    let mut request = signing_request(agent, &key);
+    request.metadata.generate_name = Some(format!("{}-", agent.cluster));
+    let request = requests.create(&created_by(), &request).await;
+    let request = request.map_err(AgentError::kube("ask for a certificate"))?;
+    let certificate = await_certificate(&requests, &request.name_any()).await?;
+    Ok(key.with_certificate(certificate))
+}
+
+/// Makes the cluster known to the hub. It may be known already, and whether it is is not always
+/// for the agent to see.
+async fn create_cluster(agent: &Agent, client: &Client) -> Result<(), AgentError> {
+    let clusters: Api<ManagedCluster> = Api::all(client.clone());
+    let spec = ManagedClusterSpec {
+        managed_cluster_client_configs: agent.client_configs.clone(),
+        ..ManagedClusterSpec::default()
+    };
+    let mut cluster = ManagedCluster::new(&agent.cluster, spec);
+    cluster.metadata.labels = Some(agent.labels.clone()).filter(|labels| !labels.is_empty());
+    match clusters.create(&created_by(), &cluster).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.is_already_exists() || status.code == 403 => Ok(()),
+        Err(error) => Err(AgentError::kube("make the cluster known")(error)),
+    }
+}
+
+fn signing_request(agent: &Agent, key: &KeyRequest) -> CertificateSigningRequest {
+    let usages = ["digital signature", "key encipherment", "client auth"];
+    CertificateSigningRequest {
+        metadata: ObjectMeta {
+            labels: Some([(CLUSTER_NAME.to_owned(), agent.cluster.clone())].into()),
+            ..ObjectMeta::default()
+        },
+        spec: CertificateSigningRequestSpec {
+            signer_name: SIGNER.to_owned(),
+            usages: Some(usages.map(str::to_owned).to_vec()),
+            request: ByteString(key.request.clone().into_bytes()),
+            expiration_seconds: agent.expiration_seconds,
+            ..CertificateSigningRequestSpec::default()
+        },
+        status: None,
+    }
+}
+
+/// Waits until a request has been answered.
+async fn await_certificate(
+    requests: &Api<CertificateSigningRequest>,
+    name: &str,
+) -> Result<String, AgentError> {
+    let is_answered = |request: Option<&CertificateSigningRequest>| {
+        request.is_none_or(|request| refusal(request).is_some() || issued(request).is_some())
+    };
+    let answered = await_condition(requests.clone(), name, is_answered).await;
+    let answered = answered.map_err(|error| AgentError::Certificate(error.to_string()))?;
+    let Some(request) = answered else {
+        return Err(AgentError::Certificate(format!(
+            "the request {name} was deleted"
+        )));
+    };
+    if let Some(why) = refusal(&request) {
+        return Err(AgentError::Certificate(format!(
+            "the request {name} was refused: {why}"
+        )));
+    }
+    let certificate = issued(&request).unwrap_or_default();
+    String::from_utf8(certificate.to_vec())
+        .map_err(|_| AgentError::Certificate(format!("the certificate of {name} is not text")))
+}
+
+fn issued(request: &CertificateSigningRequest) -> Option<&[u8]> {
+    let certificate = &request.status.as_ref()?.certificate.as_ref()?.0;
+    Some(certificate.as_slice()).filter(|certificate| !certificate.is_empty())
+}
+
+fn refusal(request: &CertificateSigningRequest) -> Option<String> {
+    let conditions = request.status.as_ref()?.conditions.as_ref()?;
+    let refused = conditions
+        .iter()
+        .find(|it| ["Denied", "Failed"].contains(&it.type_.as_str()))?;
+    Some(
+        refused
+            .message
+            .clone()
+            .unwrap_or_else(|| refused.type_.clone()),
+    )
+}
+
+/// Waits until it is time, then has the certificate renewed, with a new key.
+async fn renew(
+    agent: &Agent,
+    client: &Client,
+    certificate: &Certificate,
+    at: Timestamp,
+) -> Result<Credentials, AgentError> {
+    agent.clock.until(at).await;
+    let key = KeyRequest::generate(&agent.cluster, &certificate.user)?;
+    let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
+    for name in names::renewals(&agent.cluster) {
+        let mut request = signing_request(agent, &key);
+        request.metadata.name = Some(name.clone());
+        match requests.create(&created_by(), &request).await {
+            Ok(_) => {
+                let certificate = await_certificate(&requests, &name).await?;
+                return Ok(key.with_certificate(certificate));
+            }
+            Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+            Err(error) => return Err(AgentError::kube("ask for a new certificate")(error)),
+        }
+    }
+    Err(AgentError::Certificate(
+        "all requests for renewal are taken; the hub removes answered ones after an hour".into(),
+    ))
+}

@@ -1,0 +1,107 @@
+//! How an agent reaches its hub: with a token at first, with a certificate from then on.
+
+use std::fmt::Debug;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::json;
+
+use super::keyring::Credentials;
+
+/// Why a hub cannot be reached.
+#[derive(Debug, thiserror::Error)]
+#[error("the hub cannot be reached: {0}")]
+pub struct DoorError(pub String);
+
+/// How an agent reaches its hub.
+pub trait Door: Debug + Send + Sync + 'static {
+    /// A client that may ask to join.
+    fn knock(&self) -> Result<Client, DoorError>;
+
+    /// A client that a certificate vouches for.
+    fn enter(&self, credentials: &Credentials) -> Result<Client, DoorError>;
+
+    /// A kubeconfig that names the files `tls.crt` and `tls.key` beside it, for others than us.
+    fn kubeconfig(&self) -> Option<String>;
+}
+
+/// A hub that is reached over the network, as a kubeconfig says.
+#[derive(Debug)]
+pub struct KubeconfigDoor {
+    config: Config,
+    server: String,
+    authority: Option<String>,
+}
+
+impl KubeconfigDoor {
+    /// Reads a kubeconfig, with a token or whatever else lets a stranger in.
+    pub async fn new(kubeconfig: Kubeconfig) -> Result<Self, DoorError> {
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+            .await
+            .map_err(|error| DoorError(error.to_string()))?;
+        let server = config.cluster_url.to_string();
+        let authority = config.root_cert.as_ref().map(|certificates| {
+            certificates
+                .iter()
+                .map(|der| pem("CERTIFICATE", der))
+                .collect()
+        });
+        Ok(Self {
+            config,
+            server,
+            authority,
+        })
+    }
+}
+
+impl Door for KubeconfigDoor {
+    fn knock(&self) -> Result<Client, DoorError> {
+        connect(self.config.clone())
+    }
+
+    fn enter(&self, credentials: &Credentials) -> Result<Client, DoorError> {
+        let mut config = self.config.clone();
+        let user = json!({
+            "client-certificate-data": STANDARD.encode(&credentials.certificate),
+            "client-key-data": STANDARD.encode(&credentials.key),
+        });
+        config.auth_info =
+            serde_json::from_value(user).map_err(|error| DoorError(error.to_string()))?;
+        connect(config)
+    }
+
+    fn kubeconfig(&self) -> Option<String> {
+        let mut cluster = json!({"server": self.server});
+        if let Some(authority) = &self.authority {
+            cluster["certificate-authority-data"] = json!(STANDARD.encode(authority));
+        }
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "default-context",
+            "clusters": [{"name": "default-cluster", "cluster": cluster}],
+            "users": [{"name": "default-auth",
+                "user": {"client-certificate": "tls.crt", "client-key": "tls.key"}}],
+            "contexts": [{"name": "default-context",
+                "context": {"cluster": "default-cluster", "user": "default-auth"}}],
+        });
+        Some(config.to_string())
+    }
+}
+
+fn connect(config: Config) -> Result<Client, DoorError> {
+    Client::try_from(config).map_err(|error| DoorError(error.to_string()))
+}
+
+fn pem(label: &str, der: &[u8]) -> String {
+    let text = STANDARD.encode(der);
+    let mut lines = vec![format!("-----BEGIN {label}-----")];
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let (line, more) = rest.split_at(rest.len().min(64));
+        lines.push(line.to_owned());
+        rest = more;
+    }
+    lines.push(format!("-----END {label}-----\n"));
+    lines.join("\n")
+}

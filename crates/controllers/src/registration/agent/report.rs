@@ -1,0 +1,333 @@
+//! What a member tells its hub: that it is alive, whether its API server is, what it has, and what
+//! it says about itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_api::cluster::names::{claim, condition, label, reason};
+use bellwether_api::cluster::{
+    ClusterClaim, ManagedCluster, ManagedClusterClaim, ManagedClusterStatus, ManagedClusterVersion,
+};
+use bellwether_api::meta::{
+    Condition, FALSE, TRUE, Time, condition as find, is_true, set_condition,
+};
+use bellwether_runtime::{Cache, ObjectKey};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::Patch;
+use kube::runtime::watcher;
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use super::certificate::Certificate;
+use super::heartbeat::Heartbeat;
+use super::{Agent, AgentError, jitter};
+use crate::hub::{follow_with, written_by};
+use capacity::Resources;
+
+mod capacity;
+
+/// How often an API server that answers is asked again.
+const CHECK_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
+/// How often one that does not.
+const RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
+/// For how long it may not before that is news.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(20);
+/// How soon to look for a lease that is not there yet.
+const LEASE_RETRY: SignedDuration = SignedDuration::from_secs(1);
+/// How many claims besides the reserved ones are reported.
+const MOST_CLAIMS: usize = 20;
+
+/// Reports until something goes wrong.
+pub(super) async fn report(
+    agent: &Agent,
+    hub: &Client,
+    certificate: &Certificate,
+) -> Result<(), AgentError> {
+    let changed = Arc::new(Notify::new());
+    let wake = |changed: &Arc<Notify>| {
+        let changed = Arc::clone(changed);
+        move || changed.notify_one()
+    };
+    let own = watcher::Config::default().fields(&format!("metadata.name={}", agent.cluster));
+    let clusters: Api<ManagedCluster> = Api::all(hub.clone());
+    let reporter = Reporter {
+        agent,
+        clusters: clusters.clone(),
+        cluster: follow_with(clusters, own, wake(&changed)),
+        nodes: follow_with(
+            Api::all(agent.member.clone()),
+            watcher::Config::default(),
+            wake(&changed),
+        ),
+        claims: follow_with(
+            Api::all(agent.member.clone()),
+            watcher::Config::default(),
+            wake(&changed),
+        ),
+        certificate,
+    };
+    let mut heartbeat = Heartbeat::new(hub, &agent.cluster);
+    let mut health = Health::default();
+    let mut beat_at = agent.clock.now();
+    loop {
+        let now = agent.clock.now();
+        let Some(cluster) = reporter
+            .cluster
+            .get(&ObjectKey::cluster_scoped(&agent.cluster))
+        else {
+            // Not seen yet, or gone: there is nobody to report about.
+            reporter.cluster.ready().await;
+            changed.notified().await;
+            continue;
+        };
+        let accepted = cluster
+            .status
+            .as_ref()
+            .is_some_and(|status| is_true(&status.conditions, condition::HUB_ACCEPTED));
+        if accepted && beat_at <= now {
+            let is_heard = heartbeat.beat(now).await?;
+            let wait = if is_heard {
+                period(&cluster, &agent.cluster)
+            } else {
+                LEASE_RETRY
+            };
+            beat_at = now.checked_add(wait).unwrap_or(Timestamp::MAX);
+        }
+        if accepted {
+            health.check(&agent.member, now).await;
+            reporter.tell(&cluster, &health, now).await?;
+        }
+        let wake_at = if accepted {
+            beat_at.min(health.check_at)
+        } else {
+            Timestamp::MAX
+        };
+        tokio::select! {
+            () = changed.notified() => {}
+            () = agent.clock.until(wake_at), if accepted => {}
+        }
+    }
+}
+
+/// How long until the next heartbeat.
+fn period(cluster: &ManagedCluster, name: &str) -> SignedDuration {
+    let seconds = cluster
+        .spec
+        .lease_duration_seconds
+        .filter(|it| *it > 0)
+        .unwrap_or(60);
+    let period = Duration::from_secs(u64::try_from(seconds).unwrap_or(60));
+    SignedDuration::try_from(period.mul_f64(1.0 + jitter(name))).unwrap_or(CHECK_INTERVAL)
+}
+
+/// How the member's API server is.
+#[derive(Debug)]
+struct Health {
+    check_at: Timestamp,
+    /// Since when it does not answer, and what it said last.
+    failing: Option<(Timestamp, String)>,
+    version: Option<String>,
+    now: Timestamp,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self {
+            check_at: Timestamp::MIN,
+            failing: None,
+            version: None,
+            now: Timestamp::MIN,
+        }
+    }
+}
+
+impl Health {
+    /// Asks, if it is time.
+    async fn check(&mut self, member: &Client, now: Timestamp) {
+        self.now = now;
+        if now < self.check_at {
+            return;
+        }
+        let interval = match ask(member).await {
+            Ok(()) => {
+                self.failing = None;
+                if let Ok(version) = member.apiserver_version().await {
+                    self.version = Some(version.git_version);
+                }
+                CHECK_INTERVAL
+            }
+            Err(answer) => {
+                let since = self.failing.take().map_or(now, |(since, _)| since);
+                self.failing = Some((since, answer));
+                RETRY_INTERVAL
+            }
+        };
+        self.check_at = now.checked_add(interval).unwrap_or(Timestamp::MAX);
+    }
+
+    /// What there is to say; nothing while it is too early to be sure.
+    fn condition(&self) -> Option<Condition> {
+        let (status, reason, message) = match &self.failing {
+            None => (
+                TRUE,
+                reason::MANAGED_CLUSTER_AVAILABLE,
+                "Managed cluster is available".to_owned(),
+            ),
+            Some((since, _)) if self.now.duration_since(*since) < PATIENCE => return None,
+            Some((_, answer)) => (
+                FALSE,
+                reason::KUBE_API_SERVER_UNAVAILABLE,
+                format!("The kube-apiserver is not ok, {answer}"),
+            ),
+        };
+        Some(said(
+            condition::AVAILABLE,
+            status,
+            reason,
+            &message,
+            self.now,
+        ))
+    }
+}
+
+/// Whether an API server says that it is alive.
+async fn ask(member: &Client) -> Result<(), String> {
+    for path in ["/livez", "/healthz"] {
+        let request = http::Request::get(path).body(Vec::new());
+        let request = request.map_err(|error| error.to_string())?;
+        match member.request_text(request).await {
+            Ok(_) => return Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 || status.code == 403 => {}
+            Err(kube::Error::Api(status)) => {
+                return Err(format!("status code: {}, {}", status.code, status.message));
+            }
+            Err(error) => return Err(format!("status code: 0, {error}")),
+        }
+    }
+    Err("status code: 404, it has no health endpoint".to_owned())
+}
+
+fn said(kind: &str, status: &str, reason: &str, message: &str, now: Timestamp) -> Condition {
+    Condition {
+        type_: kind.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        last_transition_time: Time(now),
+        observed_generation: None,
+    }
+}
+
+struct Reporter<'a> {
+    agent: &'a Agent,
+    clusters: Api<ManagedCluster>,
+    cluster: Cache<ManagedCluster>,
+    nodes: Cache<Node>,
+    claims: Cache<ClusterClaim>,
+    certificate: &'a Certificate,
+}
+
+impl Reporter<'_> {
+    /// Writes what is news.
+    async fn tell(
+        &self,
+        cluster: &ManagedCluster,
+        health: &Health,
+        now: Timestamp,
+    ) -> Result<(), AgentError> {
+        let before = cluster.status.clone().unwrap_or_default();
+        // Times of a clock that is off would mislead.
+        let clock = find(&before.conditions, condition::CLOCK_SYNCED);
+        if clock.is_some_and(|it| it.status == FALSE) {
+            return Ok(());
+        }
+        let mut after = before.clone();
+        let joined = ["ManagedClusterJoined", "Managed cluster joined"];
+        let joined = said(condition::JOINED, TRUE, joined[0], joined[1], now);
+        set_condition(&mut after.conditions, joined);
+        self.tell_rotation(&mut after, now);
+        if let Some(available) = health.condition() {
+            set_condition(&mut after.conditions, available);
+        }
+        if health.failing.is_none() {
+            self.describe(&mut after, health);
+        }
+        if after == before {
+            return Ok(());
+        }
+        let mut patch = json!({
+            "metadata": {"resourceVersion": cluster.resource_version()},
+            "status": after,
+        });
+        // Written even if there are none left.
+        patch["status"]["clusterClaims"] = json!(after.cluster_claims);
+        let name = &self.agent.cluster;
+        match self
+            .clusters
+            .patch_status(name, &written_by(), &Patch::Merge(patch))
+            .await
+        {
+            Ok(_) => Ok(()),
+            // The hub wrote meanwhile; the watch brings it, and another look with it.
+            Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => Ok(()),
+            Err(error) => Err(AgentError::kube("report the status")(error)),
+        }
+    }
+
+    /// Says since when the certificate counts, once it is not the first any more.
+    fn tell_rotation(&self, status: &mut ManagedClusterStatus, now: Timestamp) {
+        let Certificate {
+            not_before,
+            not_after,
+            ..
+        } = self.certificate;
+        let message =
+            format!("client certificate rotated starting from {not_before} to {not_after}");
+        let reason = reason::CLIENT_CERTIFICATE_UPDATED;
+        let rotated = said(condition::CERTIFICATE_ROTATED, TRUE, reason, &message, now);
+        set_condition(&mut status.conditions, rotated);
+    }
+
+    /// Version, resources and claims.
+    fn describe(&self, status: &mut ManagedClusterStatus, health: &Health) {
+        if let Some(version) = &health.version {
+            status.version = Some(ManagedClusterVersion {
+                kubernetes: Some(version.clone()),
+                ..status.version.clone().unwrap_or_default()
+            });
+        }
+        if self.nodes.is_ready() {
+            let resources = Resources::of(&self.nodes.list());
+            status.capacity.extend(resources.capacity);
+            status.allocatable.extend(resources.allocatable);
+        }
+        if self.claims.is_ready() {
+            status.cluster_claims = claims(&self.claims.list());
+        }
+    }
+}
+
+/// The claims to report: reserved ones first, then as many others as there is room for.
+fn claims(claims: &[Arc<ClusterClaim>]) -> Vec<ManagedClusterClaim> {
+    let is_told = |it: &&Arc<ClusterClaim>| !it.labels().contains_key(label::SPOKE_ONLY);
+    let told = claims.iter().filter(is_told);
+    let is_reserved = |it: &&Arc<ClusterClaim>| claim::RESERVED.contains(&it.name_any().as_str());
+    let (mut reserved, mut custom): (Vec<_>, Vec<_>) = told.partition(is_reserved);
+    reserved.sort_by_key(|it| it.name_any());
+    custom.sort_by_key(|it| it.name_any());
+    custom.truncate(MOST_CLAIMS);
+    let read = |it: &Arc<ClusterClaim>| {
+        Some(ManagedClusterClaim {
+            name: Some(it.name_any()),
+            value: Some(it.spec.value.clone()?),
+            ..ManagedClusterClaim::default()
+        })
+    };
+    reserved
+        .into_iter()
+        .chain(custom)
+        .filter_map(read)
+        .collect()
+}

@@ -1,0 +1,326 @@
+//! The hub's side of membership: rights, heartbeats, taints, clean-up.
+//!
+//! Cost follows change: an idle cluster costs the hub one heartbeat a minute, which it reads from a
+//! watch, and one look every five minutes.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bellwether_api::cluster::ManagedCluster;
+use bellwether_api::cluster::names::{annotation, label, object};
+use bellwether_api::meta::ObjectMeta;
+use bellwether_api::work::ManifestWork;
+use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile};
+use futures::future::try_join_all;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::{DeleteParams, ListParams, Patch};
+use kube::runtime::watcher;
+use kube::{Api, Client, ResourceExt as _};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::decide::{self, Action, Observed, Plan, Remains};
+use super::rights::{self, Standing};
+use crate::hub::{Hub, created_by, written_by};
+use crate::objects::{delete_if_present, ensure};
+
+/// How many clusters are looked after at a time: enough that their writes share commits.
+const WORKERS: usize = 16;
+
+/// Looks after the clusters of a hub, for ever.
+pub async fn run(hub: Hub) {
+    let queue = Queue::new(hub.clock.clone());
+    let heard: Arc<Mutex<HashMap<Arc<str>, SignedDuration>>> = Arc::default();
+    let leases = listen_to_leases(&hub, &queue, &heard);
+    let changed = queue.clone();
+    hub.clusters.subscribe(move |change| {
+        changed.add(change.key.name.clone());
+    });
+    hub.clusters.ready().await;
+    leases.ready().await;
+    while let Err(error) = ensure_shared(&hub.client).await {
+        tracing::warn!(%error, "the roles of agents cannot be written");
+        tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    }
+    let controller = Membership {
+        hub,
+        leases,
+        heard,
+        granted: Mutex::default(),
+    };
+    bellwether_runtime::run(queue, Arc::new(controller), WORKERS).await;
+}
+
+/// Writes the roles that all agents share.
+pub async fn ensure_shared(client: &Client) -> Result<(), kube::Error> {
+    let roles = rights::shared();
+    try_join_all(roles.iter().map(|role| ensure(client, role))).await?;
+    Ok(())
+}
+
+/// A watch of all heartbeats, which notes by how much each clock is off.
+fn listen_to_leases(
+    hub: &Hub,
+    queue: &Queue<Arc<str>>,
+    heard: &Arc<Mutex<HashMap<Arc<str>, SignedDuration>>>,
+) -> Cache<Lease> {
+    let (queue, heard, clock) = (queue.clone(), Arc::clone(heard), hub.clock.clone());
+    let fields = format!("metadata.name={}", object::LEASE);
+    let clusters = hub.clusters.clone();
+    Cache::start(
+        Api::all(hub.client.clone()),
+        watcher::Config::default().fields(&fields),
+        move |change| {
+            let cluster = change.key.namespace.clone();
+            let renewed = change.new.and_then(|lease| renewed(lease));
+            if let (Some(renewed), Some(_)) = (renewed, change.old) {
+                let skew = clock.now().duration_since(renewed);
+                heard.lock().insert(cluster.clone(), skew);
+                // A heartbeat that says nothing new needs no look: the timer finds it in time.
+                if is_alive_and_well(&clusters, &cluster, skew) {
+                    return;
+                }
+            }
+            queue.add(cluster);
+        },
+    )
+}
+
+/// Whether a cluster is known to be available, with a clock that is still right.
+fn is_alive_and_well(
+    clusters: &Cache<ManagedCluster>,
+    cluster: &str,
+    skew: SignedDuration,
+) -> bool {
+    use bellwether_api::cluster::names::condition::{AVAILABLE, CLOCK_SYNCED};
+    use bellwether_api::meta::is_true;
+    let Some(cluster) = clusters.get(&ObjectKey::cluster_scoped(cluster)) else {
+        return false;
+    };
+    let Some(status) = &cluster.status else {
+        return false;
+    };
+    skew.abs() < decide::grace(&cluster)
+        && is_true(&status.conditions, AVAILABLE)
+        && is_true(&status.conditions, CLOCK_SYNCED)
+}
+
+fn renewed(lease: &Lease) -> Option<Timestamp> {
+    let time = lease.spec.as_ref()?.renew_time.as_ref()?;
+    Some(time.0)
+}
+
+struct Membership {
+    hub: Hub,
+    leases: Cache<Lease>,
+    /// By how much clocks were off at the last heartbeat that the hub saw.
+    heard: Arc<Mutex<HashMap<Arc<str>, SignedDuration>>>,
+    /// Clusters whose rights have been written since the start.
+    granted: Mutex<HashSet<(Arc<str>, bool)>>,
+}
+
+impl Reconcile for Membership {
+    type Key = Arc<str>;
+    type Error = kube::Error;
+
+    async fn reconcile(&self, name: &Arc<str>) -> Result<Next, kube::Error> {
+        let key = ObjectKey::cluster_scoped(name);
+        let Some(cluster) = self.hub.clusters.get(&key) else {
+            self.forget(name);
+            return Ok(None);
+        };
+        let lease = self.leases.get(&ObjectKey::new(name, object::LEASE));
+        let works = if decide::needs_remains(&cluster) {
+            Some(self.works(name).await?)
+        } else {
+            None
+        };
+        let skew = self.heard.lock().get(name).copied();
+        let plan = decide::decide(&Observed {
+            cluster: &cluster,
+            renewed: lease.and_then(|lease| renewed(&lease)),
+            skew,
+            remains: works.as_deref().map(remains),
+            now: self.hub.clock.now(),
+        });
+        self.execute(name, &cluster, &plan, works.as_deref())
+            .await?;
+        Ok(plan.wake_at)
+    }
+}
+
+fn remains(works: &[ManifestWork]) -> Remains {
+    let is_pending = |work: &&ManifestWork| work.metadata.deletion_timestamp.is_some();
+    Remains {
+        works: works.len(),
+        pending: works.iter().filter(is_pending).count(),
+    }
+}
+
+impl Membership {
+    /// A cluster is gone: if it comes again, it is a new one.
+    fn forget(&self, name: &Arc<str>) {
+        self.heard.lock().remove(name);
+        self.granted.lock().retain(|(known, _)| known != name);
+    }
+
+    async fn works(&self, cluster: &str) -> Result<Vec<ManifestWork>, kube::Error> {
+        let api: Api<ManifestWork> = Api::namespaced(self.hub.client.clone(), cluster);
+        match api.list(&ListParams::default()).await {
+            Ok(list) => Ok(list.items),
+            // A hub without works has none to clean up.
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn execute(
+        &self,
+        name: &Arc<str>,
+        cluster: &ManagedCluster,
+        plan: &Plan,
+        works: Option<&[ManifestWork]>,
+    ) -> Result<(), kube::Error> {
+        for action in &plan.actions {
+            match action {
+                Action::DeleteWorks => self.delete_next(name, works.unwrap_or_default()).await?,
+                Action::Grant(standing) => self.grant(name, *standing).await?,
+                Action::Revoke => self.revoke(name).await?,
+                Action::CreateLease => self.create_lease(name).await?,
+                Action::Remove => self.remove(name).await?,
+            }
+        }
+        let clusters: Api<ManagedCluster> = Api::all(self.hub.client.clone());
+        let mut version = cluster.resource_version();
+        if let Some(conditions) = &plan.conditions {
+            let patch = json!({
+                "metadata": {"resourceVersion": version}, "status": {"conditions": conditions},
+            });
+            let patch = Patch::Merge(patch);
+            let written = clusters.patch_status(name, &written_by(), &patch).await?;
+            version = written.resource_version();
+        }
+        if let Some(patch) = &plan.patch {
+            let mut patch = patch.clone();
+            patch["metadata"]["resourceVersion"] = json!(version);
+            clusters
+                .patch(name, &written_by(), &Patch::Merge(patch))
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn grant(&self, name: &Arc<str>, standing: Standing) -> Result<(), kube::Error> {
+        let entry = (name.clone(), standing == Standing::Accepted);
+        if self.granted.lock().contains(&entry) {
+            return Ok(());
+        }
+        if standing == Standing::Accepted {
+            ensure(&self.hub.client, &rights::namespace(name)).await?;
+        }
+        let rights = rights::of_cluster(name, standing);
+        try_join_all(rights.iter().map(|right| ensure(&self.hub.client, right))).await?;
+        let mut granted = self.granted.lock();
+        granted.remove(&(name.clone(), !entry.1));
+        granted.insert(entry);
+        Ok(())
+    }
+
+    /// Takes away the bindings in the namespace.
+    async fn revoke(&self, name: &str) -> Result<(), kube::Error> {
+        let rights = rights::of_cluster(name, Standing::Accepted);
+        let bindings = rights.iter().filter(|it| it["kind"] == "RoleBinding");
+        try_join_all(bindings.map(|it| delete_if_present(&self.hub.client, it))).await?;
+        Ok(())
+    }
+
+    /// Takes away everything but the namespace, which may hold what belongs to people.
+    async fn remove(&self, name: &Arc<str>) -> Result<(), kube::Error> {
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": object::LEASE, "namespace": &**name},
+        });
+        let rights = rights::of_cluster(name, Standing::Accepted);
+        let all = rights.iter().chain([&lease]);
+        try_join_all(all.map(|it| delete_if_present(&self.hub.client, it))).await?;
+        self.forget(name);
+        Ok(())
+    }
+
+    async fn create_lease(&self, cluster: &str) -> Result<(), kube::Error> {
+        let labels = [(label::CLUSTER_NAME.to_owned(), cluster.to_owned())];
+        let lease = Lease {
+            metadata: ObjectMeta {
+                name: Some(object::LEASE.to_owned()),
+                labels: Some(labels.into()),
+                ..ObjectMeta::default()
+            },
+            spec: Some(LeaseSpec {
+                holder_identity: Some(object::LEASE.to_owned()),
+                renew_time: Some(MicroTime(self.hub.clock.now())),
+                ..LeaseSpec::default()
+            }),
+        };
+        let api: Api<Lease> = Api::namespaced(self.hub.client.clone(), cluster);
+        match api.create(&created_by(), &lease).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes the works whose turn it is: those of the lowest priority.
+    async fn delete_next(&self, cluster: &str, works: &[ManifestWork]) -> Result<(), kube::Error> {
+        let Some(lowest) = works.iter().map(priority).min() else {
+            return Ok(());
+        };
+        let api: Api<ManifestWork> = Api::namespaced(self.hub.client.clone(), cluster);
+        let next = works
+            .iter()
+            .filter(|work| priority(work) == lowest && work.metadata.deletion_timestamp.is_none());
+        for work in next {
+            match api.delete(&work.name_any(), &DeleteParams::default()).await {
+                Ok(_) => {}
+                Err(kube::Error::Api(status)) if status.is_not_found() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The turn of a work in a clean-up, from 0 to 100.
+fn priority(work: &ManifestWork) -> u8 {
+    let annotations = work.metadata.annotations.as_ref();
+    let text = annotations.and_then(|it| it.get(annotation::CLEANUP_PRIORITY));
+    text.and_then(|text| text.parse().ok())
+        .unwrap_or(0)
+        .min(100)
+}
+
+/// Removes the rights of a cluster that the hub never got to clean up after, as a person may ask
+/// for when nobody else will: finalizers of works and of the cluster are dropped.
+pub async fn force_removal(client: &Client, cluster: &str) -> Result<(), kube::Error> {
+    let none = json!({"metadata": {"finalizers": Value::Null}});
+    let works: Api<ManifestWork> = Api::namespaced(client.clone(), cluster);
+    let list = match works.list(&ListParams::default()).await {
+        Ok(list) => list.items,
+        Err(kube::Error::Api(status)) if status.is_not_found() => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    for work in list {
+        let name = work.name_any();
+        works.delete(&name, &DeleteParams::default()).await?;
+        if !work.finalizers().is_empty() {
+            let patch = Patch::Merge(none.clone());
+            match works.patch(&name, &written_by(), &patch).await {
+                Ok(_) => {}
+                Err(kube::Error::Api(status)) if status.is_not_found() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,337 @@
+//! What the hub does about a cluster, from what is known of it at one moment.
+
+use bellwether_api::cluster::names::{condition, finalizer, label, object, reason, taint};
+use bellwether_api::cluster::{ManagedCluster, Taint, TaintEffect};
+use bellwether_api::meta::{self, Condition, FALSE, TRUE, Time, UNKNOWN, is_true, set_condition};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::rights::Standing;
+
+/// How often an agent renews its lease, if the cluster does not say, in seconds.
+const LEASE_SECONDS: i32 = 60;
+/// After how many missed renewals a cluster counts as silent.
+const PATIENCE: i64 = 5;
+/// How long to wait for the removal of what a cluster runs before looking again.
+const CLEANUP_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
+
+/// What is known of a cluster.
+#[derive(Debug)]
+pub(super) struct Observed<'a> {
+    pub(super) cluster: &'a ManagedCluster,
+    /// When its lease was renewed last; none if it has no lease.
+    pub(super) renewed: Option<Timestamp>,
+    /// By how much its clock was off when it renewed the lease while the hub looked on.
+    pub(super) skew: Option<SignedDuration>,
+    /// What is left of it; known only if it matters ([`needs_remains`]).
+    pub(super) remains: Option<Remains>,
+    pub(super) now: Timestamp,
+}
+
+/// What has to be gone before a cluster is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Remains {
+    /// How many works there are.
+    pub(super) works: usize,
+    /// How many of them only wait for finalizers.
+    pub(super) pending: usize,
+}
+
+/// What is to be done, in the order of the fields.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Plan {
+    /// What to do around the cluster, in this order.
+    pub(super) actions: Vec<Action>,
+    /// Write these conditions.
+    pub(super) conditions: Option<Vec<Condition>>,
+    /// Merge this into the cluster: labels, finalizers, taints.
+    pub(super) patch: Option<Value>,
+    /// When to look again if nothing changes before.
+    pub(super) wake_at: Option<Timestamp>,
+}
+
+/// Something to do around a cluster. All of them may be done again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Delete the works whose turn it is.
+    DeleteWorks,
+    /// Give rights, and the namespace if it is missing.
+    Grant(Standing),
+    /// Take away the bindings in the namespace.
+    Revoke,
+    /// Create the lease.
+    CreateLease,
+    /// Take away all rights, and the lease.
+    Remove,
+}
+
+/// Whether it matters what is left in the namespace of a cluster.
+pub(super) fn needs_remains(cluster: &ManagedCluster) -> bool {
+    cluster.metadata.deletion_timestamp.is_some() || is_denied(cluster)
+}
+
+fn is_denied(cluster: &ManagedCluster) -> bool {
+    let conditions = conditions(cluster);
+    !cluster.spec.hub_accepts_client
+        && meta::condition(conditions, condition::HUB_ACCEPTED).is_some()
+}
+
+fn conditions(cluster: &ManagedCluster) -> &[Condition] {
+    let status = cluster.status.as_ref();
+    status.map_or(&[], |status| status.conditions.as_slice())
+}
+
+/// After how long without a heartbeat a cluster counts as silent.
+pub(super) fn grace(cluster: &ManagedCluster) -> SignedDuration {
+    let seconds = cluster.spec.lease_duration_seconds.unwrap_or(0);
+    let seconds = if seconds > 0 { seconds } else { LEASE_SECONDS };
+    SignedDuration::from_secs(i64::from(seconds) * PATIENCE)
+}
+
+/// Decides about a cluster.
+pub(super) fn decide(observed: &Observed<'_>) -> Plan {
+    if observed.cluster.metadata.deletion_timestamp.is_some() {
+        return leave(observed);
+    }
+    let cluster = observed.cluster;
+    let mut plan = Plan::default();
+    let mut conditions = conditions(cluster).to_vec();
+    let before = conditions.clone();
+    if cluster.spec.hub_accepts_client {
+        plan.actions.push(Action::Grant(Standing::Accepted));
+        let accepted = [
+            reason::HUB_CLUSTER_ADMIN_ACCEPTED,
+            "Accepted by hub cluster admin",
+        ];
+        say(
+            &mut conditions,
+            condition::HUB_ACCEPTED,
+            TRUE,
+            accepted,
+            observed.now,
+        );
+        if observed.renewed.is_none() {
+            plan.actions.push(Action::CreateLease);
+        }
+    } else if is_denied(cluster) {
+        deny(observed, &mut plan, &mut conditions);
+    }
+    hear(observed, &mut plan, &mut conditions);
+    plan.patch = patch(observed, &conditions);
+    if conditions != before {
+        plan.conditions = Some(conditions);
+    }
+    plan
+}
+
+/// A cluster that was accepted is not any more. What it runs is removed by its agent, which needs
+/// its rights on works until then.
+fn deny(observed: &Observed<'_>, plan: &mut Plan, conditions: &mut Vec<Condition>) {
+    let works = observed.remains.as_ref().map_or(0, |remains| remains.works);
+    if works > 0 {
+        plan.wake_at = observed.now.checked_add(CLEANUP_INTERVAL).ok();
+    } else {
+        plan.actions = vec![Action::Grant(Standing::Denied), Action::Revoke];
+    }
+    let denied = [
+        reason::HUB_CLUSTER_ADMIN_DENIED,
+        "Denied by hub cluster admin",
+    ];
+    say(
+        conditions,
+        condition::HUB_ACCEPTED,
+        FALSE,
+        denied,
+        observed.now,
+    );
+}
+
+/// Listens for heartbeats.
+fn hear(observed: &Observed<'_>, plan: &mut Plan, conditions: &mut Vec<Condition>) {
+    let now = observed.now;
+    let grace = grace(observed.cluster);
+    if let Some(skew) = observed.skew {
+        let is_skipped = observed
+            .cluster
+            .metadata
+            .annotations
+            .as_ref()
+            .is_some_and(|it| {
+                let key = bellwether_api::cluster::names::annotation::SKIP_CLOCK_SYNC_CHECK;
+                it.get(key).is_some_and(|value| value == "true")
+            });
+        let (status, words) = if is_skipped || skew.abs() < grace {
+            (
+                TRUE,
+                [
+                    reason::CLOCK_SYNCED,
+                    "The clock of the managed cluster is synced with the hub.",
+                ],
+            )
+        } else {
+            (
+                FALSE,
+                [
+                    reason::CLOCK_OUT_OF_SYNC,
+                    "The clock of hub and agent is out of sync. This may cause the Unknown status and \
+                 affect agent functionalities.",
+                ],
+            )
+        };
+        say(conditions, condition::CLOCK_SYNCED, status, words, now);
+    }
+    if meta::condition(conditions, condition::HUB_ACCEPTED).is_none() {
+        return;
+    }
+    let Some(renewed) = observed.renewed else {
+        return;
+    };
+    let silent_at = renewed.checked_add(grace).unwrap_or(Timestamp::MAX);
+    if now < silent_at {
+        plan.wake_at = [plan.wake_at, Some(silent_at)].into_iter().flatten().min();
+    } else {
+        fall_silent(conditions, now);
+    }
+}
+
+fn fall_silent(conditions: &mut Vec<Condition>, now: Timestamp) {
+    let stopped = [
+        reason::LEASE_UPDATE_STOPPED,
+        "Registration agent stopped updating its lease.",
+    ];
+    say(conditions, condition::AVAILABLE, UNKNOWN, stopped, now);
+}
+
+fn say(
+    conditions: &mut Vec<Condition>,
+    kind: &str,
+    status: &str,
+    [reason, message]: [&str; 2],
+    now: Timestamp,
+) {
+    let condition = Condition {
+        type_: kind.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        last_transition_time: Time(now),
+        observed_generation: None,
+    };
+    set_condition(conditions, condition);
+}
+
+/// What is to be merged into the cluster itself.
+fn patch(observed: &Observed<'_>, conditions: &[Condition]) -> Option<Value> {
+    let cluster = observed.cluster;
+    let mut metadata = json!({});
+    let mut patch = json!({});
+    let labels = cluster.metadata.labels.as_ref();
+    if labels.is_none_or(|it| it.get(label::CLUSTER_SET).is_none_or(String::is_empty)) {
+        metadata["labels"] = json!({label::CLUSTER_SET: object::DEFAULT_CLUSTER_SET});
+    }
+    let mut finalizers = cluster.metadata.finalizers.clone().unwrap_or_default();
+    let wanted = [finalizer::API_RESOURCE_CLEANUP, finalizer::RESOURCE_CLEANUP];
+    let is_missing = |it: &&str| !finalizers.iter().any(|known| known == it);
+    let missing: Vec<String> = wanted
+        .iter()
+        .copied()
+        .filter(is_missing)
+        .map(str::to_owned)
+        .collect();
+    if cluster.spec.hub_accepts_client && !missing.is_empty() {
+        finalizers.extend(missing);
+        metadata["finalizers"] = json!(finalizers);
+    }
+    if let Some(taints) = taints(&cluster.spec.taints, conditions, observed.now) {
+        patch["spec"] = json!({"taints": taints});
+    }
+    if metadata != json!({}) {
+        patch["metadata"] = metadata;
+    }
+    (patch != json!({})).then_some(patch)
+}
+
+/// The taints that a cluster should have, if it has others: those that are not ours stay.
+fn taints(current: &[Taint], conditions: &[Condition], now: Timestamp) -> Option<Vec<Taint>> {
+    let available = meta::condition(conditions, condition::AVAILABLE);
+    let wanted = match available.map(|it| it.status.as_str()) {
+        Some(TRUE) => None,
+        Some(FALSE) => Some(taint::UNAVAILABLE),
+        _ => Some(taint::UNREACHABLE),
+    };
+    let is_ours = |it: &Taint| [taint::UNAVAILABLE, taint::UNREACHABLE].contains(&it.key.as_str());
+    let is_right = |it: &Taint| Some(it.key.as_str()) == wanted;
+    let mut taints: Vec<Taint> = current
+        .iter()
+        .filter(|it| !is_ours(it) || is_right(it))
+        .cloned()
+        .collect();
+    if let Some(key) = wanted
+        && !taints.iter().any(is_right)
+    {
+        taints.push(Taint {
+            key: key.to_owned(),
+            effect: TaintEffect::NoSelect,
+            ..Taint::default()
+        });
+    }
+    // Where the server does not say since when a taint is there, somebody has to: tolerations
+    // count from then. One that does say so never leaves it out.
+    for taint in &mut taints {
+        let is_known = current.iter().any(|it| it == taint);
+        if is_known && taint.time_added.is_none() {
+            taint.time_added = Some(Time(now));
+        }
+    }
+    (taints != current).then_some(taints)
+}
+
+/// A cluster is on its way out: first what it runs, then its rights, then itself.
+fn leave(observed: &Observed<'_>) -> Plan {
+    let mut plan = Plan::default();
+    let mut conditions = conditions(observed.cluster).to_vec();
+    let before = conditions.clone();
+    let now = observed.now;
+    match observed.renewed {
+        Some(_) => hear(observed, &mut plan, &mut conditions),
+        None if is_true(&conditions, condition::HUB_ACCEPTED) => {
+            fall_silent(&mut conditions, now);
+        }
+        None => {}
+    }
+    let remains = observed.remains.clone().unwrap_or_default();
+    if remains.works > 0 {
+        plan.actions.push(Action::DeleteWorks);
+        plan.wake_at = now.checked_add(CLEANUP_INTERVAL).ok();
+        // The word is the peer's, whose tools may look for it.
+        let message = format!(
+            "The resource manifestworks is remaning, the remaining count is {}, the finalizer \
+             pending count is {}",
+            remains.works, remains.pending
+        );
+        let words = [reason::RESOURCE_REMAINING, message.as_str()];
+        say(&mut conditions, condition::DELETING, FALSE, words, now);
+    } else {
+        plan.actions.push(Action::Remove);
+        let words = [reason::NO_RESOURCE, "No cleaned resource in cluster ns."];
+        say(&mut conditions, condition::DELETING, TRUE, words, now);
+        let ours = [finalizer::API_RESOURCE_CLEANUP, finalizer::RESOURCE_CLEANUP];
+        let finalizers = observed
+            .cluster
+            .metadata
+            .finalizers
+            .clone()
+            .unwrap_or_default();
+        let others: Vec<&String> = finalizers
+            .iter()
+            .filter(|it| !ours.contains(&it.as_str()))
+            .collect();
+        if others.len() < finalizers.len() {
+            plan.patch = Some(json!({"metadata": {"finalizers": others}}));
+        }
+    }
+    if conditions != before {
+        plan.conditions = Some(conditions);
+    }
+    plan
+}

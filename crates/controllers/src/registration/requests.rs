@@ -1,0 +1,235 @@
+//! Certificates for agents: approved without a person only where that has been promised.
+//!
+//! There are three promises. An agent may renew its own certificate while its cluster is accepted.
+//! A bootstrap token that was made for one cluster lets that cluster in, once. Users that the hub
+//! was started with may let any cluster in.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bellwether_api::Kind as _;
+use bellwether_api::cluster::ManagedCluster;
+use bellwether_api::cluster::names::{annotation, label, registration};
+use bellwether_runtime::{Cache, Clock, Next, ObjectKey, Queue, Reconcile};
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::Patch;
+use kube::runtime::watcher;
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::json;
+
+pub use super::request::{AgentRequest, is_pending, read};
+use crate::hub::{Hub, created_by, written_by};
+
+/// What users of bootstrap tokens begin with; the id of the token follows.
+const BOOTSTRAP_USER_PREFIX: &str = "system:bootstrap:";
+const BOOTSTRAP_SECRET_PREFIX: &str = "bootstrap-token-";
+const BOOTSTRAP_NAMESPACE: &str = "kube-system";
+
+/// Why a request is approved, for its condition.
+const RENEWAL: &str = "Auto approving Managed cluster agent certificate after SubjectAccessReview.";
+const PROMISED: &str = "The user was promised that clusters of theirs are let in.";
+const TOKEN: &str = "The bootstrap token was made for this cluster.";
+
+/// Decides about certificate requests of agents, for ever. `promised` are users whose clusters are
+/// let in without a person.
+pub async fn run(hub: Hub, promised: BTreeSet<String>) {
+    let queue = Queue::new(hub.clock.clone());
+    let changed = queue.clone();
+    let requests = Cache::start(
+        Api::all(hub.client.clone()),
+        watcher::Config::default().labels(label::CLUSTER_NAME),
+        move |change| {
+            if change.new.is_some_and(|request| is_pending(request)) {
+                changed.add(change.key.clone());
+            }
+        },
+    );
+    let approver = Approver {
+        client: hub.client.clone(),
+        clock: hub.clock.clone(),
+        requests,
+        promised,
+    };
+    bellwether_runtime::run(queue, Arc::new(approver), 8).await;
+}
+
+struct Approver {
+    client: Client,
+    clock: Clock,
+    requests: Cache<CertificateSigningRequest>,
+    promised: BTreeSet<String>,
+}
+
+impl Reconcile for Approver {
+    type Key = ObjectKey;
+    type Error = kube::Error;
+
+    async fn reconcile(&self, key: &ObjectKey) -> Result<Next, kube::Error> {
+        let Some(request) = self.requests.get(key).filter(|it| is_pending(it)) else {
+            return Ok(None);
+        };
+        let wanted = match read(&request) {
+            Ok(wanted) => wanted,
+            Err(problem) => {
+                tracing::info!(name = %key, problem, "a certificate request is left to people");
+                return Ok(None);
+            }
+        };
+        let sender = request.spec.username.clone().unwrap_or_default();
+        let token = self.token_for(&sender, &wanted.cluster).await?;
+        let reason = if sender == wanted.user {
+            let may = self.may_renew(&request, &wanted.cluster).await?;
+            may.then_some(RENEWAL)
+        } else if self.promised.contains(&sender) {
+            self.accept(&wanted.cluster).await?.then_some(PROMISED)
+        } else if token.is_some() {
+            self.accept(&wanted.cluster).await?.then_some(TOKEN)
+        } else {
+            None
+        };
+        let Some(reason) = reason else {
+            return Ok(None);
+        };
+        approve(&self.client, &request, reason, self.clock.now()).await?;
+        if let Some(token) = token {
+            // It has served; whoever finds it later gets nothing by it. The agent still waits for
+            // its certificate under the token's name, so that it expires soon instead of now.
+            self.expire(&token).await?;
+        }
+        Ok(None)
+    }
+}
+
+impl Approver {
+    /// Accepts a cluster; tells whether it is accepted.
+    async fn accept(&self, cluster: &str) -> Result<bool, kube::Error> {
+        accept(&self.client, cluster, self.clock.now()).await
+    }
+
+    /// Whether the sender may renew the certificates of a cluster.
+    async fn may_renew(
+        &self,
+        request: &CertificateSigningRequest,
+        cluster: &str,
+    ) -> Result<bool, kube::Error> {
+        let spec = &request.spec;
+        let review = SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: spec.username.clone(),
+                groups: spec.groups.clone(),
+                uid: spec.uid.clone(),
+                extra: spec.extra.clone(),
+                resource_attributes: Some(ResourceAttributes {
+                    verb: Some("renew".to_owned()),
+                    group: Some(registration::REGISTER_GROUP.to_owned()),
+                    resource: Some(ManagedCluster::NAMES.plural.to_owned()),
+                    subresource: Some("clientcertificates".to_owned()),
+                    name: Some(cluster.to_owned()),
+                    ..ResourceAttributes::default()
+                }),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        };
+        let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
+        let answer = reviews.create(&created_by(), &review).await?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+
+    /// The Secret of the token that a sender showed, if it was made for the cluster.
+    async fn token_for(&self, sender: &str, cluster: &str) -> Result<Option<Secret>, kube::Error> {
+        let Some(id) = sender.strip_prefix(BOOTSTRAP_USER_PREFIX) else {
+            return Ok(None);
+        };
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), BOOTSTRAP_NAMESPACE);
+        let secret = secrets
+            .get_opt(&format!("{BOOTSTRAP_SECRET_PREFIX}{id}"))
+            .await?;
+        Ok(secret.filter(|it| {
+            it.labels()
+                .get(label::CLUSTER_NAME)
+                .is_some_and(|it| it == cluster)
+        }))
+    }
+
+    /// Lets a token live just long enough for the certificate to be fetched.
+    async fn expire(&self, secret: &Secret) -> Result<(), kube::Error> {
+        const ENOUGH: jiff::SignedDuration = jiff::SignedDuration::from_mins(5);
+        let soon = self
+            .clock
+            .now()
+            .checked_add(ENOUGH)
+            .unwrap_or(jiff::Timestamp::MAX);
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), BOOTSTRAP_NAMESPACE);
+        let soon = jiff::Timestamp::from_second(soon.as_second()).unwrap_or(soon);
+        let patch = json!({"stringData": {"expiration": soon.to_string()}});
+        match secrets
+            .patch(&secret.name_any(), &written_by(), &Patch::Merge(patch))
+            .await
+        {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Accepts a cluster, unless a person has denied it; tells whether it is accepted.
+pub async fn accept(
+    client: &Client,
+    cluster: &str,
+    now: jiff::Timestamp,
+) -> Result<bool, kube::Error> {
+    let clusters: Api<ManagedCluster> = Api::all(client.clone());
+    let Some(live) = clusters.get_opt(cluster).await? else {
+        // The agent creates it before it asks for a certificate; somebody removed it since.
+        return Ok(false);
+    };
+    if live.spec.hub_accepts_client {
+        return Ok(true);
+    }
+    let stamp = annotation::AUTOMATICALLY_ACCEPTED_ON;
+    if live.annotations().contains_key(stamp) {
+        return Ok(false);
+    }
+    let patch = json!({
+        "metadata": {
+            "resourceVersion": live.resource_version(),
+            "annotations": {stamp: now.to_string()},
+        },
+        "spec": {"hubAcceptsClient": true},
+    });
+    clusters
+        .patch(cluster, &written_by(), &Patch::Merge(patch))
+        .await?;
+    Ok(true)
+}
+
+/// Approves a request.
+pub async fn approve(
+    client: &Client,
+    request: &CertificateSigningRequest,
+    message: &str,
+    now: jiff::Timestamp,
+) -> Result<(), kube::Error> {
+    let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
+    let condition = json!({
+        "type": "Approved", "status": "True", "reason": registration::AUTO_APPROVED_REASON,
+        "message": message, "lastUpdateTime": now.to_string(),
+    });
+    let patch = json!({
+        "metadata": {"resourceVersion": request.resource_version()},
+        "status": {"conditions": [condition]},
+    });
+    let name = request.name_any();
+    let patch = Patch::Merge(patch);
+    requests
+        .patch_subresource("approval", &name, &written_by(), &patch)
+        .await?;
+    tracing::info!(name, message, "a certificate is approved");
+    Ok(())
+}

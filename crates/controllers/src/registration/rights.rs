@@ -1,0 +1,140 @@
+//! What agents may do on a hub, as roles and bindings.
+
+use bellwether_api::cluster::names::{label, registration as names};
+use bellwether_api::cluster::{GROUP, ManagedCluster};
+use bellwether_api::work::ManifestWork;
+use bellwether_api::{Kind as _, work};
+use serde_json::{Value, json};
+
+use super::names::{cluster_role, group, registration_binding, renewals, work_binding};
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// How much of its rights a cluster has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is accepted.
+    Accepted,
+    /// It was accepted once. It may still see that it is not, and remove what it runs.
+    Denied,
+}
+
+/// Roles that all clusters of a hub share, and the one for those who ask to join.
+pub fn shared() -> Vec<Value> {
+    let read = ["get", "list", "watch"];
+    let clusters = ManagedCluster::NAMES.plural;
+    let works = ManifestWork::NAMES.plural;
+    let bootstrap = json!([
+        {"apiGroups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests"],
+         "verbs": ["create", "get", "list", "watch"]},
+        {"apiGroups": [GROUP], "resources": [clusters],
+         "verbs": ["create", "get", "list", "watch"]},
+        {"apiGroups": [GROUP], "resources": ["managedclustersets/join"], "verbs": ["create"]},
+    ]);
+    let registration = json!([
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+         "verbs": ["get", "list", "watch", "update"]},
+        {"apiGroups": ["addon.open-cluster-management.io"], "resources": ["managedclusteraddons"],
+         "verbs": read},
+        {"apiGroups": ["addon.open-cluster-management.io"],
+         "resources": ["managedclusteraddons/status"], "verbs": ["patch", "update"]},
+        {"apiGroups": ["", "events.k8s.io"], "resources": ["events"],
+         "verbs": ["create", "patch", "update"]},
+    ]);
+    let of_works = json!([
+        {"apiGroups": [work::GROUP], "resources": [works],
+         "verbs": ["get", "list", "watch", "update", "patch"]},
+        {"apiGroups": [work::GROUP], "resources": [format!("{works}/status")],
+         "verbs": ["patch", "update"]},
+        {"apiGroups": ["", "events.k8s.io"], "resources": ["events"],
+         "verbs": ["create", "patch", "update"]},
+    ]);
+    vec![
+        role(names::BOOTSTRAP_ROLE, &bootstrap, None),
+        role(names::REGISTRATION_ROLE, &registration, None),
+        role(names::WORK_ROLE, &of_works, None),
+        json!({
+            "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
+            "metadata": {"name": names::BOOTSTRAP_ROLE},
+            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": names::BOOTSTRAP_ROLE},
+            "subjects": [{"apiGroup": RBAC, "kind": "Group", "name": names::BOOTSTRAP_GROUP}],
+        }),
+    ]
+}
+
+/// The namespace in which the hub keeps what belongs to a cluster.
+pub fn namespace(cluster: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": cluster, "labels": {label::CLUSTER_NAME: cluster}},
+    })
+}
+
+/// What a cluster has of its own beside its namespace.
+pub fn of_cluster(cluster: &str, standing: Standing) -> Vec<Value> {
+    let own = cluster_role(cluster);
+    let mut rights = vec![
+        role(&own, &rules(cluster, standing), Some(cluster)),
+        binding(cluster, None, &own, &own),
+    ];
+    let bindings = [
+        (registration_binding(cluster), names::REGISTRATION_ROLE),
+        (work_binding(cluster), names::WORK_ROLE),
+    ];
+    if standing == Standing::Accepted {
+        let bind = |(name, role): &(String, &str)| binding(cluster, Some(cluster), name, role);
+        rights.extend(bindings.iter().map(bind));
+    }
+    rights
+}
+
+fn rules(cluster: &str, standing: Standing) -> Value {
+    let clusters = ManagedCluster::NAMES.plural;
+    let own = json!({
+        "apiGroups": [GROUP], "resources": [clusters], "resourceNames": [cluster],
+        "verbs": ["get", "list", "watch"],
+    });
+    if standing == Standing::Denied {
+        return json!([own]);
+    }
+    let requests = "certificatesigningrequests";
+    let renewals: Vec<String> = renewals(cluster).collect();
+    json!([
+        own,
+        {"apiGroups": [GROUP], "resources": [format!("{clusters}/status")],
+         "resourceNames": [cluster], "verbs": ["patch", "update"]},
+        {"apiGroups": ["certificates.k8s.io"], "resources": [requests], "verbs": ["create"]},
+        {"apiGroups": ["certificates.k8s.io"], "resources": [requests],
+         "resourceNames": renewals, "verbs": ["get", "list", "watch"]},
+        {"apiGroups": [names::REGISTER_GROUP],
+         "resources": [format!("{clusters}/clientcertificates")],
+         "resourceNames": [cluster], "verbs": ["renew"]},
+    ])
+}
+
+fn role(name: &str, rules: &Value, cluster: Option<&str>) -> Value {
+    let mut role = json!({
+        "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRole",
+        "metadata": {"name": name}, "rules": rules,
+    });
+    if let Some(cluster) = cluster {
+        role["metadata"]["labels"] = json!({label::CLUSTER_NAME: cluster});
+    }
+    role
+}
+
+fn binding(cluster: &str, namespace: Option<&str>, name: &str, role: &str) -> Value {
+    let external = format!("{}{cluster}", names::EXTERNAL_GROUP_PREFIX);
+    let subject = |group: String| json!({"apiGroup": RBAC, "kind": "Group", "name": group});
+    let mut binding = json!({
+        "apiVersion": format!("{RBAC}/v1"),
+        "kind": if namespace.is_some() { "RoleBinding" } else { "ClusterRoleBinding" },
+        "metadata": {"name": name, "labels": {label::CLUSTER_NAME: cluster}},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
+        "subjects": [subject(group(cluster)), subject(external)],
+    });
+    if let Some(namespace) = namespace {
+        binding["metadata"]["namespace"] = json!(namespace);
+    }
+    binding
+}

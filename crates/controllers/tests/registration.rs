@@ -1,0 +1,405 @@
+//! Membership on an embedded hub: joining, being heard of, renewing, leaving; and that a member can
+//! do nothing to another, tried with its real credentials.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+
+use bellwether_api::cluster::ManagedCluster;
+use bellwether_api::meta::condition;
+use common::{Running, World};
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::rbac::v1::{ClusterRole, RoleBinding};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+const AVAILABLE: &str = "ManagedClusterConditionAvailable";
+const JOINED: &str = "ManagedClusterJoined";
+
+fn taints(cluster: &ManagedCluster) -> Vec<&str> {
+    cluster
+        .spec
+        .taints
+        .iter()
+        .map(|it| it.key.as_str())
+        .collect()
+}
+
+/// A member that has joined by a token of its own.
+async fn joined(world: &World, name: &str) -> Running {
+    let token = world.token(Some(name)).await;
+    let running = world.member(name, &token).await.start();
+    world.until_condition(name, AVAILABLE, "True").await;
+    running
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_made_for_a_cluster_lets_it_in() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let token = world.token(Some("c1")).await;
+    let member = world.member("c1", &token).await;
+    let client = member.agent.member.clone();
+    let claims: Api<bellwether_api::cluster::ClusterClaim> = Api::all(client);
+    let claim = json!({"metadata": {"name": "id.k8s.io"}, "spec": {"value": "one"}});
+    let claim = serde_json::from_value(claim).unwrap();
+    claims.create(&PostParams::default(), &claim).await.unwrap();
+    let _running = member.start();
+    world.until_condition("c1", JOINED, "True").await;
+    world.until_condition("c1", AVAILABLE, "True").await;
+    world.pass(5).await;
+    let cluster = world.managed_cluster("c1").await;
+    assert!(cluster.spec.hub_accepts_client);
+    assert_eq!(taints(&cluster), Vec::<&str>::new());
+    let status = cluster.status.unwrap();
+    assert!(
+        status
+            .version
+            .unwrap()
+            .kubernetes
+            .unwrap()
+            .starts_with("v1.")
+    );
+    assert_eq!(status.cluster_claims[0].value.as_deref(), Some("one"));
+    assert_eq!(
+        condition(&status.conditions, "HubAcceptedManagedCluster")
+            .unwrap()
+            .status,
+        "True"
+    );
+    let labels = cluster.metadata.labels.unwrap();
+    assert_eq!(
+        labels["cluster.open-cluster-management.io/clusterset"],
+        "default"
+    );
+    let namespaces: Api<Namespace> = Api::all(world.client.clone());
+    assert!(namespaces.get_opt("c1").await.unwrap().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_for_one_cluster_lets_no_other_in() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let token = world.token(Some("c1")).await;
+    let _running = world.member("c2", &token).await.start();
+    world.pass(60).await;
+    let cluster = world.managed_cluster("c2").await;
+    assert!(!cluster.spec.hub_accepts_client);
+    assert_eq!(
+        taints(&cluster),
+        ["cluster.open-cluster-management.io/unreachable"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_promise_a_person_decides_in_either_order() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let token = world.token(None).await;
+    let _running = world.member("c1", &token).await.start();
+    let requests: Api<CertificateSigningRequest> = Api::all(world.client.clone());
+    let request = world
+        .until("it has asked".into(), async || {
+            let list = requests.list(&ListParams::default()).await.unwrap();
+            list.items.into_iter().next().ok_or(String::new())
+        })
+        .await;
+    world.pass(300).await;
+    let live = requests
+        .get(request.metadata.name.as_deref().unwrap())
+        .await
+        .unwrap();
+    assert!(live.status.clone().is_none_or(|it| it.conditions.is_none()));
+    let accept = json!({"spec": {"hubAcceptsClient": true}});
+    let clusters: Api<ManagedCluster> = Api::all(world.client.clone());
+    let params = PatchParams::default();
+    clusters
+        .patch("c1", &params, &Patch::Merge(accept))
+        .await
+        .unwrap();
+    world.pass(10).await;
+    let now = world.now();
+    bellwether_controllers::registration::requests::approve(&world.client, &live, "by hand", now)
+        .await
+        .unwrap();
+    world.until_condition("c1", AVAILABLE, "True").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_cluster_becomes_unreachable_and_comes_back() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let token = world.token(Some("c1")).await;
+    let member = world.member("c1", &token).await;
+    let running = member.start();
+    world.until_condition("c1", AVAILABLE, "True").await;
+    world.pass(1200).await;
+    assert_eq!(
+        taints(&world.managed_cluster("c1").await),
+        Vec::<&str>::new()
+    );
+    running.stop().await;
+    world.pass(290 - 75).await;
+    world.until_condition("c1", AVAILABLE, "True").await;
+    world.pass(100).await;
+    world.until_condition("c1", AVAILABLE, "Unknown").await;
+    let cluster = world.managed_cluster("c1").await;
+    assert_eq!(
+        taints(&cluster),
+        ["cluster.open-cluster-management.io/unreachable"]
+    );
+    assert!(cluster.spec.taints[0].time_added.is_some());
+    let requests: Api<CertificateSigningRequest> = Api::all(world.client.clone());
+    let before = requests
+        .list(&ListParams::default())
+        .await
+        .unwrap()
+        .items
+        .len();
+    let _running = member.start();
+    world.until_condition("c1", AVAILABLE, "True").await;
+    world.pass(5).await;
+    assert_eq!(
+        taints(&world.managed_cluster("c1").await),
+        Vec::<&str>::new()
+    );
+    let after = requests
+        .list(&ListParams::default())
+        .await
+        .unwrap()
+        .items
+        .len();
+    assert_eq!(after, before, "the certificate was kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_certificate_is_renewed_before_it_expires() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let token = world.token(Some("c1")).await;
+    let mut member = world.member("c1", &token).await;
+    member.agent.expiration_seconds = Some(3600);
+    let running = member.start();
+    world.until_condition("c1", AVAILABLE, "True").await;
+    let secrets: Api<Secret> =
+        Api::namespaced(member.agent.member.clone(), "open-cluster-management-agent");
+    let kept = async || {
+        let secret = secrets.get("hub-kubeconfig-secret").await.unwrap();
+        secret.data.unwrap()
+    };
+    let first = kept().await;
+    world.pass(3600 * 24).await;
+    let later = kept().await;
+    assert_ne!(first["tls.crt"], later["tls.crt"]);
+    assert_ne!(
+        first["tls.key"], later["tls.key"],
+        "with a new key each time"
+    );
+    assert_eq!(first["agent-name"], later["agent-name"]);
+    world.until_condition("c1", AVAILABLE, "True").await;
+    let clusters: Api<ManagedCluster> = Api::all(running.hub_client().await);
+    let status = clusters.get("c1").await.unwrap().status.unwrap();
+    let rotated = condition(&status.conditions, "ClusterCertificateRotated").unwrap();
+    assert!(
+        rotated.message.contains("from 2026-01-0"),
+        "{}",
+        rotated.message
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_can_do_nothing_to_another() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let (first, _second) = (joined(&world, "c1").await, joined(&world, "c10").await);
+    world.pass(5).await;
+    let client = first.hub_client().await;
+    let own: Api<Lease> = Api::namespaced(client.clone(), "c1");
+    assert!(own.get("managed-cluster-lease").await.is_ok());
+    for path in [
+        "/apis/cluster.open-cluster-management.io/v1/managedclusters",
+        "/apis/cluster.open-cluster-management.io/v1/managedclusters/c10",
+        "/apis/cluster.open-cluster-management.io/v1/managedclusters?fieldSelector=metadata.name%3Dc10",
+        "/apis/coordination.k8s.io/v1/leases",
+        "/apis/coordination.k8s.io/v1/namespaces/c10/leases",
+        "/apis/coordination.k8s.io/v1/namespaces/c10/leases/managed-cluster-lease",
+        "/apis/work.open-cluster-management.io/v1/manifestworks",
+        "/apis/work.open-cluster-management.io/v1/namespaces/c10/manifestworks",
+        "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+        "/apis/certificates.k8s.io/v1/certificatesigningrequests/c10-renewal-0",
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        "/apis/cluster.open-cluster-management.io/v1beta1/placements",
+        "/api/v1/namespaces",
+        "/api/v1/namespaces/c10/configmaps",
+        "/api/v1/namespaces/c10/secrets",
+        "/api/v1/namespaces/c1/secrets",
+        "/api/v1/namespaces/kube-system/secrets",
+    ] {
+        check(&client, "GET", path, &Value::Null, 403).await;
+    }
+    let status = json!({"status": {"conditions": []}});
+    let clusters = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
+    check(
+        &client,
+        "PATCH",
+        &format!("{clusters}/c10/status"),
+        &status,
+        403,
+    )
+    .await;
+    check(
+        &client,
+        "PATCH",
+        &format!("{clusters}/c10"),
+        &json!({"spec": {}}),
+        403,
+    )
+    .await;
+    // Nor can it raise itself: labels, taints and acceptance of its own cluster are the hub's.
+    check(
+        &client,
+        "PATCH",
+        &format!("{clusters}/c1"),
+        &json!({"spec": {}}),
+        403,
+    )
+    .await;
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/c10/leases/managed-cluster-lease";
+    check(&client, "PATCH", lease, &json!({"spec": {}}), 403).await;
+    check(&client, "DELETE", lease, &Value::Null, 403).await;
+}
+
+async fn check(client: &Client, method: &str, path: &str, body: &Value, code: u16) {
+    let body = if body.is_null() {
+        Vec::new()
+    } else {
+        body.to_string().into_bytes()
+    };
+    let request = http::Request::builder()
+        .method(method)
+        .uri(path)
+        .header("content-type", "application/merge-patch+json")
+        .body(body)
+        .unwrap();
+    let answer = client.request_text(request).await;
+    match answer {
+        Err(kube::Error::Api(status)) => assert_eq!(status.code, code, "{method} {path}"),
+        other => panic!("{method} {path}: {other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_gets_no_certificate_for_another() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let (first, _second) = (joined(&world, "c1").await, joined(&world, "c10").await);
+    let client = first.hub_client().await;
+    let requests: Api<CertificateSigningRequest> = Api::all(world.client.clone());
+    let list = requests.list(&ListParams::default()).await.unwrap();
+    let of_other = list.items.iter().find(|it| {
+        it.metadata
+            .labels
+            .as_ref()
+            .unwrap()
+            .values()
+            .any(|cluster| cluster == "c10")
+    });
+    // The other's own request, word for word, under a name that the first may read.
+    let mut stolen = of_other.unwrap().clone();
+    stolen.metadata = serde_json::from_value(json!({
+        "name": "c1-renewal-0",
+        "labels": {"open-cluster-management.io/cluster-name": "c10"},
+    }))
+    .unwrap();
+    stolen.status = None;
+    let own: Api<CertificateSigningRequest> = Api::all(client);
+    own.create(&PostParams::default(), &stolen).await.unwrap();
+    world.pass(60).await;
+    let answer = own.get("c1-renewal-0").await.unwrap();
+    assert!(
+        answer.status.is_none_or(|it| it.conditions.is_none()),
+        "left to people"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_leaves_takes_its_rights_with_it() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let running = joined(&world, "c1").await;
+    let client = running.hub_client().await;
+    let work = json!({
+        "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
+        "metadata": {"name": "w", "namespace": "c1", "finalizers": ["example.com/agent"]},
+        "spec": {"workload": {"manifests": []}},
+    });
+    world.create(work.clone()).await;
+    let cluster = json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
+        "metadata": {"name": "c1"},
+    });
+    world.delete(&cluster).await;
+    world.until_condition("c1", "Deleting", "False").await;
+    // The agent removes what it runs, and needs its rights for that.
+    let own: Api<bellwether_api::work::ManifestWork> = Api::namespaced(client.clone(), "c1");
+    let live = own.get("w").await.unwrap();
+    assert!(live.metadata.deletion_timestamp.is_some());
+    let done = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    own.patch("w", &PatchParams::default(), &done)
+        .await
+        .unwrap();
+    let clusters: Api<ManagedCluster> = Api::all(world.client.clone());
+    world
+        .until("it is gone".into(), async || {
+            world.pass(1).await;
+            match clusters.get_opt("c1").await.unwrap() {
+                None => Ok(()),
+                Some(_) => Err("there".into()),
+            }
+        })
+        .await;
+    running.stop().await;
+    let roles: Api<ClusterRole> = Api::all(world.client.clone());
+    let own = "open-cluster-management:managedcluster:c1";
+    assert!(roles.get_opt(own).await.unwrap().is_none());
+    let bindings: Api<RoleBinding> = Api::namespaced(world.client.clone(), "c1");
+    assert_eq!(
+        bindings
+            .list(&ListParams::default())
+            .await
+            .unwrap()
+            .items
+            .len(),
+        0
+    );
+    let maps: Api<ConfigMap> = Api::namespaced(client, "c1");
+    assert!(maps.list(&ListParams::default()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_is_denied_may_only_see_that_it_is() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let running = joined(&world, "c1").await;
+    let client = running.hub_client().await;
+    let clusters: Api<ManagedCluster> = Api::all(world.client.clone());
+    let deny = Patch::Merge(json!({"spec": {"hubAcceptsClient": false}}));
+    clusters
+        .patch("c1", &PatchParams::default(), &deny)
+        .await
+        .unwrap();
+    world
+        .until_condition("c1", "HubAcceptedManagedCluster", "False")
+        .await;
+    world.pass(5).await;
+    let own: Api<ManagedCluster> = Api::all(client.clone());
+    assert!(own.get("c1").await.is_ok());
+    let leases: Api<Lease> = Api::namespaced(client, "c1");
+    assert!(leases.get("managed-cluster-lease").await.is_err());
+    // It is not accepted again behind the back of whoever denied it.
+    world.pass(3600).await;
+    assert!(!clusters.get("c1").await.unwrap().spec.hub_accepts_client);
+}
