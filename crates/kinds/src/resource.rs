@@ -238,6 +238,24 @@ pub(crate) const STATUS: Subresource = Subresource {
     verbs: PART_VERBS,
 };
 
+/// A conversation with a container, which a node would hold.
+pub(crate) const fn connection(name: &'static str, options: &'static str) -> Subresource {
+    Subresource {
+        name,
+        kind: Some(("", "v1", options)),
+        verbs: &["create", "get"],
+    }
+}
+
+/// Requests that go on to what the object stands for.
+pub(crate) const fn proxy(options: &'static str) -> Subresource {
+    Subresource {
+        name: "proxy",
+        kind: Some(("", "v1", options)),
+        verbs: &["create", "delete", "get", "patch", "update"],
+    }
+}
+
 /// The number of replicas, in a form that is the same for all kinds.
 pub(crate) const SCALE: Subresource = Subresource {
     name: "scale",

@@ -37,6 +37,7 @@ pub(crate) async fn handle(cx: RequestContext, body: &RequestBody) -> Result<Rep
         ("pods", "ephemeralcontainers") => {
             object(&cx, Part::Other("ephemeralcontainers"), body).await
         }
+        ("pods", "resize") => object(&cx, Part::Other("resize"), body).await,
         (plural, name) => Err(ApiError::bad_request(format!(
             "{plural}/{name} needs a node: embedded clusters run no containers"
         ))),

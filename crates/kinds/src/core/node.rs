@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::check::{self, Errors};
 use crate::columns::{AGE, NAME, age, cell, cell_or, name, wide, words};
 use crate::core::pod;
-use crate::resource::STATUS;
+use crate::resource::{STATUS, proxy};
 use crate::value::{Fill, at, entries, existing, flag, is_zero, list, object, text, texts};
 use crate::{Column, Creation, FieldSelector, Resource, names, printed};
 
 pub(crate) const RESOURCE: Resource = Resource {
     short_names: &["no"],
-    subresources: &[STATUS],
+    subresources: &[proxy("NodeProxyOptions"), STATUS],
     field_selectors: &[FieldSelector {
         label: "spec.unschedulable",
         paths: &[&["spec", "unschedulable"]],

@@ -16,13 +16,14 @@ pub(crate) use validate::{
 
 use k8s_openapi::api::core::v1::{Binding, Pod};
 
-use crate::resource::{ALL, CREATE, PART_VERBS, STATUS, Subresource};
+use crate::resource::{ALL, CREATE, PART_VERBS, STATUS, Subresource, connection, proxy};
 use crate::{FieldSelector, Generation, Resource};
 
 pub(crate) const RESOURCE: Resource = Resource {
     short_names: &["po"],
     categories: ALL,
     subresources: &[
+        connection("attach", "PodAttachOptions"),
         Subresource {
             name: "binding",
             kind: Some(("", "v1", "Binding")),
@@ -38,11 +39,14 @@ pub(crate) const RESOURCE: Resource = Resource {
             kind: Some(("policy", "v1", "Eviction")),
             verbs: CREATE,
         },
+        connection("exec", "PodExecOptions"),
         Subresource {
             name: "log",
             kind: None,
             verbs: &["get"],
         },
+        connection("portforward", "PodPortForwardOptions"),
+        proxy("PodProxyOptions"),
         Subresource {
             name: "resize",
             kind: None,

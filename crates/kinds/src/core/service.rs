@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Service;
 use serde_json::Value;
 
 use crate::columns::{AGE, NAME, SELECTOR, age, cell, labels, name, words};
-use crate::resource::{ALL, STATUS};
+use crate::resource::{ALL, STATUS, proxy};
 pub use allocate::{ServiceNeeds, service_needs, set_cluster_ip, set_node_port};
 pub(crate) use validate::endpoint_address;
 
@@ -20,7 +20,7 @@ use crate::{Column, FieldSelector, NameRule, Resource};
 pub(crate) const RESOURCE: Resource = Resource {
     short_names: &["svc"],
     categories: ALL,
-    subresources: &[STATUS],
+    subresources: &[proxy("ServiceProxyOptions"), STATUS],
     names: NameRule::Label1035,
     create_on_update: true,
     field_selectors: &[

@@ -7,7 +7,10 @@
 )]
 #![allow(clippy::needless_pass_by_value, reason = "bodies are written in place")]
 
+mod changing;
+#[path = "../fleet/mod.rs"]
 mod fleet;
+mod reading;
 
 use fleet::Fleet;
 
