@@ -12,14 +12,18 @@ const BENCHES: &[(&str, &str, &str)] = &[
     ("patch", "bellwether-patch", "ownership"),
     ("placement", "bellwether-placement", "decide"),
     ("schema", "bellwether-schema", "request"),
+    ("soak", "bellwether", "soak"),
     ("store", "bellwether-store", "throughput"),
 ];
 
-/// Runs all benchmarks, or the one of that name.
+/// Runs only by its name: it takes its time.
+const LONG: &str = "soak";
+
+/// Runs all benchmarks that do not take long, or the one of that name.
 pub(crate) fn bench(name: Option<&str>) -> anyhow::Result<()> {
     let chosen: Vec<_> = BENCHES
         .iter()
-        .filter(|(known, ..)| name.is_none_or(|name| name == *known))
+        .filter(|(known, ..)| name.map_or(*known != LONG, |name| name == *known))
         .collect();
     let known: Vec<&str> = BENCHES.iter().map(|(known, ..)| *known).collect();
     anyhow::ensure!(

@@ -1,13 +1,11 @@
 //! Servers under load: ours as the binary that people run, and a real one.
 
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::Context as _;
 use bellwether_testkit::{Assets, RealCluster, Usage};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
-use tempfile::TempDir;
+use kube::Client;
+
+use crate::embedded::{Embedded, now};
 
 /// A server under load.
 pub(crate) struct Contender {
@@ -47,7 +45,7 @@ impl Contender {
     /// A client with a connection of its own.
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
         match &self.server {
-            Server::Embedded(server) => server.client().await,
+            Server::Embedded(server) => server.client("hub").await,
             Server::Real(server) => server.client().await,
         }
     }
@@ -58,68 +56,4 @@ impl Contender {
             Server::Real(server) => Usage::of_all(&server.processes()),
         }
     }
-}
-
-/// Our binary, with data of its own.
-pub(crate) struct Embedded {
-    process: Child,
-    data: TempDir,
-    pub(crate) ready_after: Duration,
-}
-
-impl Embedded {
-    /// Starts the binary, and waits until its kubeconfig is there.
-    pub(crate) async fn start(arguments: &[&str]) -> anyhow::Result<Self> {
-        let data = tempfile::tempdir()?;
-        let started = now();
-        let process = Command::new(env!("CARGO_BIN_EXE_bellwether"))
-            .args(arguments)
-            .args(["--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(data.path())
-            .stdout(Stdio::null())
-            .spawn()
-            .context("cannot start bellwether")?;
-        let mut embedded = Self {
-            process,
-            data,
-            ready_after: Duration::ZERO,
-        };
-        while !embedded.data.path().join("kubeconfig").exists() {
-            anyhow::ensure!(
-                embedded.process.try_wait()?.is_none(),
-                "bellwether {arguments:?} has ended"
-            );
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        embedded.ready_after = started.elapsed();
-        Ok(embedded)
-    }
-
-    pub(crate) fn usage(&self) -> Usage {
-        Usage::of_all(&[self.process.id()])
-    }
-
-    async fn client(&self) -> anyhow::Result<Client> {
-        let kubeconfig = Kubeconfig::read_from(self.data.path().join("kubeconfig"))?;
-        let options = KubeConfigOptions::default();
-        Ok(Client::try_from(
-            Config::from_custom_kubeconfig(kubeconfig, &options).await?,
-        )?)
-    }
-}
-
-impl Drop for Embedded {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// The time, for measuring.
-pub(crate) fn now() -> Instant {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "how long things take is what is measured"
-    )]
-    Instant::now()
 }

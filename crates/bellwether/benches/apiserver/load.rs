@@ -11,7 +11,8 @@ use kube::Client;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use crate::contender::{Contender, now};
+use crate::contender::Contender;
+use crate::embedded::now;
 use crate::report::median;
 
 /// A kind of objects to be created.

@@ -6,6 +6,8 @@
 #![allow(clippy::print_stdout, reason = "the report is the purpose")]
 
 mod contender;
+#[path = "../common/embedded.rs"]
+mod embedded;
 mod load;
 mod report;
 
@@ -13,7 +15,8 @@ use std::time::Duration;
 
 use bellwether_testkit::{Assets, Usage};
 
-use contender::{Contender, Embedded};
+use contender::Contender;
+use embedded::Embedded;
 use report::{Row, megabytes, milliseconds};
 
 const ROUNDS: usize = 3;
