@@ -1,7 +1,8 @@
-//! Development tasks: `cargo xtask test`, `cargo xtask bench`, `cargo xtask corpus`.
+//! Development tasks: `cargo xtask test`, `bench`, `corpus`, `fuzz`.
 
 mod bench;
 mod corpus;
+mod fuzz;
 mod layers;
 mod run;
 mod test;
@@ -33,6 +34,17 @@ enum Command {
         #[arg(long)]
         failures: bool,
     },
+    /// Look for inputs that make the CUE engine panic, hang or contradict itself.
+    Fuzz {
+        /// For how long.
+        #[arg(default_value_t = 600)]
+        seconds: u64,
+        /// The same number gives the same inputs.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Directories with more sources to start from.
+        seeds: Vec<std::path::PathBuf>,
+    },
 }
 
 fn main() -> anyhow::Result<()> {
@@ -40,5 +52,10 @@ fn main() -> anyhow::Result<()> {
         Command::Test => test::test(),
         Command::Bench { name } => bench::bench(name.as_deref()),
         Command::Corpus { path, failures } => corpus::corpus(&path, failures),
+        Command::Fuzz {
+            seconds,
+            seed,
+            seeds,
+        } => fuzz::fuzz(seconds, seed, &seeds),
     }
 }

@@ -40,6 +40,7 @@ pub use self::yaml::{parse as parse_yaml, parse_stream as parse_yaml_stream, wri
 
 /// Every package, sorted by path.
 static PACKAGES: &[&Package] = &[
+    &crypto::ED25519,
     &crypto::HMAC,
     &crypto::MD5,
     &crypto::SHA1,

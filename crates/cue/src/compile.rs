@@ -55,9 +55,7 @@ fn builtin_sources(files: &[ast::File], packages: &Packages) -> Packages {
         seen.push(path.into());
         if let Some(imported) = packages.get(path) {
             todo.extend(specs(imported));
-        } else if let Some(package) = builtins::package(path)
-            && !package.source.is_empty()
-        {
+        } else if let Some(package) = builtins::package(path) {
             let (file, _) = crate::parser::parse_file(path, package.source);
             found.insert(path.into(), vec![file]);
         }

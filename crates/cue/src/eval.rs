@@ -51,20 +51,27 @@ pub(crate) use self::node::{Base, CloseInfo, Conjunct, Node, NodeId, Source, Sta
 pub use self::syntax::SyntaxOptions;
 pub(crate) use self::validate::ValidateOptions;
 
+/// Bytes a node takes, with the environments, values and errors that come with it.
+const NODE_BYTES: usize = 2 * size_of::<Node>();
+
 /// Levels of nesting between two looks at the stack.
 const STACK_CHECK_EVERY: u32 = 8;
 /// Bytes of stack that serve for so many levels, in builds without optimisation too.
 const STACK_LEFT: usize = 512 * 1024;
 /// Bytes of stack added when less is left.
-const STACK_MORE: usize = 4 * 1024 * 1024;
+const STACK_MORE: usize = 16 * 1024 * 1024;
+/// What making more stack costs, in steps.
+const STACK_COST: usize = 200;
+/// Bytes of stack that one level of reading a finished value needs at most.
+const STACK_FOR_READING: usize = 128 * 1024;
 
 /// Limits of one evaluation. Exceeding one is an ordinary error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// Units of work: conjuncts added, expressions evaluated.
     pub steps: u64,
-    /// Nodes in the arena, the measure of memory.
-    pub nodes: usize,
+    /// Bytes of memory, by estimate: nodes, and the text and lists that expressions make.
+    pub memory: usize,
     /// Nesting of evaluation.
     pub depth: u32,
     /// Bytes or elements a builtin or repetition may make.
@@ -77,11 +84,32 @@ impl Default for Budget {
     fn default() -> Self {
         Self {
             steps: 2_000_000,
-            nodes: 1_000_000,
+            memory: 128 << 20,
             depth: 2_000,
             output: 16 << 20,
             disjuncts: 10_000,
         }
+    }
+}
+
+/// Small operations that cost as much as a step.
+const EFFORT_PER_STEP: u64 = 128;
+
+/// Steps between two looks at the clock: often enough to stop within a millisecond or so.
+const CLOCK_EVERY: u64 = 512;
+
+/// Tells whether time is up. The crate reads no clock; whoever has one hands it in.
+struct Alarm(Box<dyn Fn() -> bool + Send + Sync>);
+
+impl Alarm {
+    fn has_gone_off(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl std::fmt::Debug for Alarm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Alarm")
     }
 }
 
@@ -155,8 +183,10 @@ pub(crate) struct Evaluator {
     pub(crate) counters: Counters,
     /// Parents of close identifiers; see [`close`].
     containments: Vec<u32>,
-    /// Work done for closedness, counted apart because it is done by reading only.
-    close_cost: Cell<u64>,
+    /// Small operations done by reading only, such as walking up the tree.
+    effort: Cell<u64>,
+    /// Bytes taken so far.
+    memory: usize,
     /// Whether any close identifier has a second parent.
     replaced: bool,
     lets: QuickMap<(EnvId, LetId), NodeId>,
@@ -178,6 +208,9 @@ pub(crate) struct Evaluator {
     exhausted: Option<ErrId>,
     /// Whether arithmetic on lists is rejected, as the reference does.
     pub(crate) strict: bool,
+    /// The number of steps at which limits are looked at next.
+    checkpoint: u64,
+    alarm: Option<Alarm>,
     /// The alternatives of [`Source::Or`].
     alternatives: Vec<Vec<NodeId>>,
     /// The members of [`Source::Composite`].
@@ -205,7 +238,8 @@ impl Evaluator {
             budget,
             counters: Counters::default(),
             containments: vec![0],
-            close_cost: Cell::new(0),
+            effort: Cell::new(0),
+            memory: 0,
             replaced: false,
             lets: QuickMap::default(),
             packages: QuickMap::default(),
@@ -218,6 +252,8 @@ impl Evaluator {
             forced: false,
             exhausted: None,
             strict: false,
+            checkpoint: 0,
+            alarm: None,
             alternatives: Vec::new(),
             composites: Vec::new(),
             opaque: Vec::new(),
@@ -264,10 +300,17 @@ impl Evaluator {
         node.eager = eager;
         self.nodes.push(node);
         self.counters.nodes += 1;
-        if self.nodes.len() > self.budget.nodes {
+        self.use_memory(NODE_BYTES);
+        id
+    }
+
+    /// Counts memory taken for good; false once the budget is used up.
+    pub(crate) fn use_memory(&mut self, bytes: usize) -> bool {
+        self.memory = self.memory.saturating_add(bytes);
+        if self.memory > self.budget.memory {
             self.exhaust("memory");
         }
-        id
+        self.exhausted.is_none()
     }
 
     /// A node outside the tree, still without conjuncts. Its parent only serves messages.
@@ -377,10 +420,37 @@ impl Evaluator {
     /// Counts a unit of work; false once the budget is used up.
     pub(crate) fn step(&mut self) -> bool {
         self.counters.steps += 1;
-        if self.counters.steps > self.budget.steps {
-            self.exhaust("steps");
+        if self.counters.steps >= self.checkpoint {
+            self.check_budget();
         }
         self.exhausted.is_none()
+    }
+
+    /// Counts small operations of which many make a step.
+    pub(crate) fn toil(&self, operations: usize) {
+        self.effort.set(self.effort.get() + operations as u64);
+    }
+
+    /// Whether the budget of steps is used up, small operations included.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.counters.steps + self.effort.get() / EFFORT_PER_STEP > self.budget.steps
+    }
+
+    /// Looks at the limits of steps and time; called now and then.
+    fn check_budget(&mut self) {
+        self.checkpoint = (self.counters.steps + CLOCK_EVERY).min(self.budget.steps);
+        if self.is_spent() {
+            self.exhaust("steps");
+        }
+        if self.alarm.as_ref().is_some_and(Alarm::has_gone_off) {
+            self.exhaust("time");
+        }
+    }
+
+    /// Ends the evaluation once the given function says so.
+    pub(crate) fn set_alarm(&mut self, expired: impl Fn() -> bool + Send + Sync + 'static) {
+        self.alarm = Some(Alarm(Box::new(expired)));
+        self.checkpoint = 0;
     }
 
     /// Counts several units of work at once.
@@ -399,24 +469,43 @@ impl Evaluator {
         error
     }
 
+    /// The error of a value that is nested too deeply.
+    pub(crate) fn too_deep(&mut self, node: NodeId) -> ErrId {
+        let saved = std::mem::replace(&mut self.current, node);
+        let error = self.error_at(Code::Eval, Pos::NONE, "evaluation limit exceeded: depth");
+        self.current = saved;
+        error
+    }
+
     /// Runs `body` one native level deeper, or fails when the limit is reached.
     pub(crate) fn deeper<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> Result<T, ErrId> {
         if let Some(error) = self.exhausted {
             return Err(error);
         }
         if self.depth >= self.budget.depth {
-            return Err(self.exhaust("depth"));
+            // Only what is nested so deeply fails: the steps still bound the whole.
+            return Err(self.too_deep(self.current));
         }
         self.depth += 1;
         // Asking how much stack is left costs as much as a small expression: once in a while is
         // enough, as long as what is left then serves for all levels up to the next time.
         let result = if self.depth % STACK_CHECK_EVERY == 1 {
-            stacker::maybe_grow(STACK_LEFT, STACK_MORE, || body(self))
+            self.with_stack(STACK_LEFT, body)
         } else {
             body(self)
         };
         self.depth -= 1;
         Ok(result)
+    }
+
+    /// Runs `body` with at least so much stack. Making more costs far more than a step does, and
+    /// is paid for as such: a loop that goes back and forth across the edge must end too.
+    pub(crate) fn with_stack<T>(&mut self, bytes: usize, body: impl FnOnce(&mut Self) -> T) -> T {
+        if stacker::remaining_stack().is_some_and(|left| left >= bytes) {
+            return body(self);
+        }
+        self.spend(STACK_COST);
+        stacker::grow(STACK_MORE, || body(self))
     }
 
     pub(crate) fn opaque(&mut self, node: NodeId) -> Value {

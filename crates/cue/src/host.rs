@@ -129,6 +129,25 @@ impl Evaluation {
         self
     }
 
+    /// Ends the evaluation with an ordinary error once `expired` returns true: the limit of time.
+    /// It is asked every few hundred steps, and holds for all that is evaluated later.
+    ///
+    /// ```
+    /// use bellwether_cue::host::{Budget, Template};
+    ///
+    /// let template = Template::compile("a: b + 1, b: 1")?;
+    /// let mut evaluation = template.evaluate(Budget::default()).until(|| true);
+    /// let root = evaluation.root();
+    /// let problems = evaluation.validate(root);
+    /// assert!(problems[0].to_string().contains("evaluation limit exceeded: time"));
+    /// # Ok::<(), Vec<bellwether_cue::diagnostic::Diagnostic>>(())
+    /// ```
+    #[must_use]
+    pub fn until(mut self, expired: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.evaluator.set_alarm(expired);
+        self
+    }
+
     /// Adds plain data at the root: the same as one more file with this content.
     pub fn fill_root(&mut self, data: Value) {
         self.evaluator.fill(&[], data);

@@ -229,6 +229,10 @@ pub trait Host {
     /// returns a [`Failure::Error`] that names the limit.
     fn output_limit(&self) -> usize;
 
+    /// Counts work that grows faster than the arguments; an error once the evaluation has used up
+    /// its budget.
+    fn work(&mut self, steps: usize) -> Result<(), Failure>;
+
     /// The elements of an opaque list, each opaque or plain; `None` if it is no list.
     fn elements(&mut self, list: &Value) -> Option<Vec<Value>>;
 

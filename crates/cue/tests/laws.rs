@@ -13,7 +13,7 @@ use proptest::prelude::*;
 fn budget() -> Budget {
     Budget {
         steps: 200_000,
-        nodes: 50_000,
+        memory: 50 << 20,
         ..Budget::default()
     }
 }

@@ -96,7 +96,14 @@ pub(super) fn elements(
     position: usize,
 ) -> Result<Vec<Value>, Failure> {
     let argument = any(arguments, position)?;
-    list_elements(host, argument).ok_or_else(|| mismatch(position, argument, "list"))
+    if let Some(items) = list_elements(host, argument) {
+        return Ok(items);
+    }
+    if matches!(host.concrete(argument), Err(Failure::Incomplete(_))) {
+        let message = format!("non-concrete list for argument {position}");
+        return Err(Failure::Incomplete(message));
+    }
+    Err(mismatch(position, argument, "list"))
 }
 
 /// The elements of any list value; `None` if it is no list.
@@ -164,6 +171,14 @@ pub(super) fn check_size(host: &dyn Host, size: Option<usize>) -> Result<(), Fai
         ))),
     }
 }
+
+/// Fails when a list would be longer than the evaluation allows.
+pub(super) fn check_length(host: &dyn Host, length: Option<usize>) -> Result<(), Failure> {
+    check_size(host, length.and_then(|length| length.checked_mul(ELEMENT)))
+}
+
+/// Bytes that an element of a list counts for; the limit is one of bytes.
+const ELEMENT: usize = 8;
 
 /// A list of strings.
 pub(super) fn string_list<T: Into<Arc<str>>>(items: impl IntoIterator<Item = T>) -> Value {

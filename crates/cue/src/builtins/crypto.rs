@@ -1,4 +1,7 @@
-//! Packages `crypto/md5`, `crypto/sha1`, `crypto/sha256`, `crypto/sha512` and `crypto/hmac`.
+//! Packages `crypto/ed25519`, `crypto/hmac`, `crypto/md5`, `crypto/sha1`, `crypto/sha256` and
+//! `crypto/sha512`.
+
+mod ed25519;
 
 use hmac::{Mac, SimpleHmac};
 use md5::Md5;
@@ -43,6 +46,17 @@ pub(super) static SHA512: Package = Package {
     source: "Size: 64\nSize224: 28\nSize256: 32\nSize384: 48\nBlockSize: 128\n",
 };
 
+pub(super) static ED25519: Package = Package {
+    path: "crypto/ed25519",
+    functions: &[function(
+        "Valid",
+        &[BYTES, BYTES, BYTES],
+        Kind::BOOL,
+        verified,
+    )],
+    source: "PublicKeySize: 32\n",
+};
+
 pub(super) static HMAC: Package = Package {
     path: "crypto/hmac",
     functions: &[function("Sign", &[STRING, BYTES, BYTES], Kind::BYTES, sign)],
@@ -78,6 +92,22 @@ pub(super) fn name_digest(version: u8, parts: [&[u8]; 2]) -> Vec<u8> {
 fn sum<D: Digest>(_: &mut dyn Host, arguments: &[Value]) -> Outcome {
     bytes_result(D::digest(bytes(arguments, 0)?).to_vec())
 }
+
+fn verified(host: &mut dyn Host, arguments: &[Value]) -> Outcome {
+    let (key, message) = (bytes(arguments, 0)?, bytes(arguments, 1)?);
+    let Ok(key) = <&[u8; 32]>::try_from(key) else {
+        return Err(Failure::error("ed25519: publicKey must be 32 bytes"));
+    };
+    host.work(SIGNATURE_COST)?;
+    // A signature of another length is one that does not match.
+    let signature = <&[u8; 64]>::try_from(bytes(arguments, 2)?);
+    Ok(Value::Bool(signature.is_ok_and(|signature| {
+        ed25519::verify(key, message, signature)
+    })))
+}
+
+/// Steps that checking a signature takes: some milliseconds.
+const SIGNATURE_COST: usize = 5_000;
 
 fn sign(_: &mut dyn Host, arguments: &[Value]) -> Outcome {
     let (key, data) = (bytes(arguments, 1)?, bytes(arguments, 2)?);

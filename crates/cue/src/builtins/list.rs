@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use super::argument::{
-    Outcome, any, arithmetic, check_size, decimal, elements, int, list_elements, number, numbers,
+    Outcome, any, arithmetic, check_length, decimal, elements, int, list_elements, number, numbers,
     string_list, strings,
 };
 use super::{ANY, INT, LIST, NUMBER, function};
@@ -120,7 +120,7 @@ fn flatten_n(host: &mut dyn Host, arguments: &[Value]) -> Outcome {
             }
             None => result.push(item),
         }
-        check_size(host, Some(result.len() + pending.len()))?;
+        check_length(host, Some(result.len() + pending.len()))?;
     }
     Ok(Value::list(result))
 }
@@ -135,10 +135,13 @@ fn not_a_list(host: &mut dyn Host, value: &Value) -> Failure {
     }
 }
 
+/// Comparisons of elements that take the time of a step.
+const COMPARISONS_PER_STEP: usize = 16;
+
 fn repeat(host: &mut dyn Host, arguments: &[Value]) -> Outcome {
     let count = natural(arguments, 1, "negative count")?;
     let items = elements(host, arguments, 0)?;
-    check_size(host, items.len().checked_mul(count))?;
+    check_length(host, items.len().checked_mul(count))?;
     Ok(Value::list(std::iter::repeat_n(items, count).flatten()))
 }
 
@@ -149,7 +152,7 @@ fn concat(host: &mut dyn Host, arguments: &[Value]) -> Outcome {
             Some(items) => result.extend(items),
             None => return Err(not_a_list(host, &part)),
         }
-        check_size(host, Some(result.len()))?;
+        check_length(host, Some(result.len()))?;
     }
     Ok(Value::list(result))
 }
@@ -208,27 +211,36 @@ pub(super) fn equal(left: &Value, right: &Value) -> bool {
 
 fn unique_items(host: &mut dyn Host, arguments: &[Value]) -> Outcome {
     let items = elements(host, arguments, 0)?;
-    // Elements that are not concrete yet do not count; the check runs again once they are.
     let mut finished = Vec::with_capacity(items.len());
     for item in &items {
         finished.push(host.concrete(item).ok());
     }
-    for (position, item) in finished.iter().enumerate() {
-        let Some(item) = item else { continue };
-        let others = finished.iter().enumerate().skip(position + 1);
-        for (other_position, other) in others {
-            if other.as_ref().is_some_and(|other| equal(item, other)) {
-                let message = match item {
-                    Value::List(_) | Value::Struct(_) => {
-                        format!("equal values at position {position} and {other_position}")
-                    }
-                    _ => {
-                        let shown = host.show(item);
-                        format!("equal value ({shown}) at position {position} and {other_position}")
-                    }
-                };
-                return Err(Failure::Unsatisfied(message));
-            }
+    for position in 0..items.len() {
+        host.work((items.len() - position) / COMPARISONS_PER_STEP)?;
+        for other in position + 1..items.len() {
+            let (message, is_final) = match (&finished[position], &finished[other]) {
+                (Some(left), Some(right)) if equal(left, right) => {
+                    let composite = matches!(left, Value::List(_) | Value::Struct(_));
+                    let open = host.is_open(&items[position]) || host.is_open(&items[other]);
+                    let what = if composite {
+                        "equal values".to_owned()
+                    } else {
+                        format!("equal value ({})", host.show(left))
+                    };
+                    (what, !composite || !open)
+                }
+                // Equal so far, but what is not concrete may still differ.
+                (None, None) if host.show(&items[position]) == host.show(&items[other]) => {
+                    ("equal values".to_owned(), false)
+                }
+                _ => continue,
+            };
+            let message = format!("{message} at position {position} and {other}");
+            return Err(if is_final {
+                Failure::Unsatisfied(message)
+            } else {
+                Failure::UnsatisfiedYet(message)
+            });
         }
     }
     Ok(Value::Bool(true))
@@ -344,7 +356,7 @@ fn range(host: &mut dyn Host, arguments: &[Value]) -> Outcome {
     let mut result = Vec::new();
     let mut current = start.clone();
     while current.compare(limit) == ahead {
-        check_size(host, Some(result.len() + 1))?;
+        check_length(host, Some(result.len() + 1))?;
         let next = current.add(step).map_err(arithmetic)?;
         result.push(decimal(Ok(current))?);
         current = next;

@@ -287,9 +287,6 @@ impl<'a> Compiler<'a> {
             let callee = Callee::Builtin(builtin.path, function);
             return Some(self.add(Expr::Function(callee), span));
         }
-        if target.source.is_none() {
-            return Some(self.bottom(span, format!("undefined field: {name}")));
-        }
         None
     }
 }

@@ -66,6 +66,7 @@ impl Evaluator {
         fresh.values = values;
         fresh.labels = std::mem::take(&mut self.labels);
         fresh.strict = self.strict;
+        fresh.alarm = self.alarm.take();
         fresh.counters.steps = self.counters.steps;
         *self = fresh;
     }

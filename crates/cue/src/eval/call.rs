@@ -7,6 +7,9 @@ use crate::label::Label;
 use crate::token::Pos;
 use crate::value::{Builtin, Failure, Host, Kind, Param, Value};
 
+/// Bytes of text that can be looked through in the time of a step.
+pub(super) const BYTES_PER_STEP: usize = 256;
+
 impl Evaluator {
     pub(crate) fn call(
         &mut self,
@@ -18,7 +21,15 @@ impl Evaluator {
         let program = self.program.clone();
         let arguments = program.operands(arguments);
         let pos = program.pos(expr);
-        match self.eval(function, env)? {
+        let callee = match self.eval(function, env) {
+            Err(_) if self.is_package_member(function) => {
+                let text = program.text(function);
+                let message = format!("cannot call non-function {text} (type _|_)");
+                return Err(self.error_at(Code::Eval, pos, message));
+            }
+            callee => callee?,
+        };
+        match callee {
             Val::Function(Callee::Predeclared(name)) => {
                 self.call_predeclared(name, expr, arguments, env)
             }
@@ -37,6 +48,14 @@ impl Evaluator {
                 Err(self.error_at(Code::Eval, pos, message))
             }
         }
+    }
+
+    /// Whether an expression names a member of a package, which cannot gain one later.
+    fn is_package_member(&self, expr: ExprId) -> bool {
+        let Expr::Selector { base, .. } = self.program.expr(expr) else {
+            return false;
+        };
+        matches!(self.program.expr(base), Expr::Import(_))
     }
 
     fn is_validator_call(callee: Callee, count: usize) -> bool {
@@ -242,8 +261,14 @@ impl Evaluator {
         pos: Pos,
     ) -> Result<Val, ErrId> {
         let name = qualified(callee);
+        self.pay_for(arguments);
         match (builtin.call)(self, arguments) {
-            Ok(value) => Ok(self.returned(value)),
+            Ok(value) => {
+                if !self.use_memory(weight(&value)) {
+                    return Err(self.exhaust("memory"));
+                }
+                Ok(self.returned(value))
+            }
             Err(Failure::Error(message)) => {
                 let message = format!("error in call to {name}: {message}");
                 Err(self.error_at(Code::Eval, pos, message))
@@ -256,6 +281,12 @@ impl Evaluator {
                 Ok(Val::Atom(Value::Bool(false)))
             }
         }
+    }
+
+    /// Builtins take time in proportion to what they are given, at least.
+    fn pay_for(&mut self, arguments: &[Value]) {
+        let bytes: usize = arguments.iter().map(weight).sum();
+        self.spend(bytes / BYTES_PER_STEP);
     }
 
     /// A builtin's result, with the handles in it turned back into nodes.
@@ -283,6 +314,9 @@ impl Evaluator {
                 self.update_kind(node, Kind::LIST, by, Pos::NONE, info);
                 let length = items.len();
                 for (index, item) in items.into_iter().enumerate() {
+                    if self.exhausted.is_some() {
+                        break;
+                    }
                     let label = Label::index(index);
                     let arc = self.new_node(node, label);
                     self.node_mut(node).push_arc(label, arc);
@@ -361,6 +395,9 @@ impl Evaluator {
         }
         let length = labels.len();
         for (position, (label, element)) in labels.into_iter().zip(elements).enumerate() {
+            if self.exhausted.is_some() {
+                break;
+            }
             let info = CloseInfo {
                 from_embed: false,
                 ..info
@@ -402,6 +439,7 @@ impl Evaluator {
             };
             values.push(self.argument(&name, index, param, value, pos)?);
         }
+        self.pay_for(&values);
         let outcome = (builtin.call)(self, &values);
         let (code, detail) = match outcome {
             Ok(Value::Bool(true)) => return Ok(()),
@@ -435,6 +473,23 @@ pub(super) fn contains_opaque(value: &Value) -> bool {
         Value::List(items) => items.iter().any(contains_opaque),
         Value::Struct(fields) => fields.iter().any(|(_, value)| contains_opaque(value)),
         _ => false,
+    }
+}
+
+/// Bytes a value takes, by estimate.
+fn weight(value: &Value) -> usize {
+    let slot = size_of::<Value>();
+    match value {
+        Value::String(text) => slot + text.len(),
+        Value::Bytes(bytes) => slot + bytes.len(),
+        Value::List(items) => slot + items.iter().map(weight).sum::<usize>(),
+        Value::Struct(fields) => {
+            let fields = fields.iter();
+            slot + fields
+                .map(|(label, value)| label.len() + weight(value))
+                .sum::<usize>()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Opaque(_) => slot,
     }
 }
 

@@ -267,7 +267,7 @@ impl Evaluator {
         let Some(base) = self.requirements(node) else {
             return;
         };
-        if self.close_cost.get() > self.budget.steps {
+        if self.is_spent() {
             self.exhaust("steps");
         }
         if !self.spend(self.node(node).arcs.len() * base.len()) {
@@ -357,16 +357,19 @@ impl Evaluator {
 
     /// Whether evidence for `child` counts for `group` at `node`.
     fn contains(&self, node: NodeId, group: u32, child: u32) -> bool {
-        if self.close_cost.get() > self.budget.steps {
+        if self.is_spent() {
             // Answer anything: the caller reports that the budget is used up.
             return true;
         }
         let mut cursor = child;
-        while cursor != 0 {
-            if cursor == group {
-                return true;
-            }
+        let mut hops = 1;
+        while cursor != 0 && cursor != group {
             cursor = self.containments[cursor as usize];
+            hops += 1;
+        }
+        self.toil(hops);
+        if cursor != 0 {
+            return true;
         }
         if !self.replaced {
             return child == group;
@@ -380,15 +383,14 @@ impl Evaluator {
             cursor = slot.parent;
             levels += 1;
         }
-        self.close_cost.set(self.close_cost.get() + levels / 4);
+        self.toil(levels);
         // Groups reachable from the child through its parents and the replacements.
         let mut reached: SmallVec<[u32; 16]> = SmallVec::new();
         reached.push(child);
         let mut next = 0;
         while let Some(cursor) = reached.get(next).copied() {
             next += 1;
-            let cost = 1 + redirects.len() as u64 / 8 + reached.len() as u64 / 8;
-            self.close_cost.set(self.close_cost.get() + cost);
+            self.toil(1 + redirects.len() + reached.len());
             if cursor == group {
                 return true;
             }

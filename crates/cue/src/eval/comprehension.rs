@@ -165,6 +165,7 @@ impl Evaluator {
         if self.node(node).list.is_some() {
             arcs.sort_by_key(|(label, _)| label.as_index());
         }
+        self.spend(arcs.len() / 8);
         for (label, arc) in arcs {
             if let Some(index) = label.as_index() {
                 let number = Number::from(i64::try_from(index).unwrap_or(i64::MAX));

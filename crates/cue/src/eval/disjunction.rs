@@ -387,6 +387,14 @@ impl Evaluator {
 
     /// Records that no alternative is left.
     fn empty_disjunction(&mut self, node: NodeId, mut errors: Vec<ErrId>) {
+        // The mildest code wins: more data may turn one alternative into a value.
+        let code = errors
+            .iter()
+            .flat_map(|error| self.leaves(*error))
+            .map(|error| self.error(error).code)
+            .max()
+            .unwrap_or(Code::Eval);
+        // What the author has to say replaces what the evaluation has.
         let user = errors
             .iter()
             .any(|error| self.error(*error).code == Code::User);
@@ -405,14 +413,15 @@ impl Evaluator {
                 }
             }
         }
-        // The mildest code wins: more data may turn one alternative into a value.
-        let code = distinct
-            .iter()
-            .map(|error| self.error(*error).code)
-            .max()
-            .unwrap_or(Code::Eval);
         if let [only] = distinct.as_slice() {
-            self.add_error(node, *only);
+            let mut only = *only;
+            if user && self.error(only).code != code {
+                only = self.push_error(Error {
+                    code,
+                    ..self.error(only).clone()
+                });
+            }
+            self.add_error(node, only);
             return;
         }
         let current = std::mem::replace(&mut self.current, node);

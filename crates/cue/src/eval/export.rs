@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::validate::MAX_NESTING;
 use super::{Base, ErrId, Evaluator, NodeId, Val};
 use crate::diagnostic::Code;
 use crate::ir::ArcKind;
@@ -12,7 +13,9 @@ impl Evaluator {
     /// The finished value of a node with defaults taken; the first problem otherwise.
     pub(crate) fn plain(&mut self, node: NodeId) -> Result<Value, ErrId> {
         self.finalize(node);
-        self.plain_at(node, 0)
+        let value = self.plain_at(node, 0);
+        // A value that is cut short by a limit is no value.
+        self.exhausted.map_or(value, Err)
     }
 
     pub(crate) fn plain_value(&mut self, value: &Val) -> Result<Value, ErrId> {
@@ -45,8 +48,8 @@ impl Evaluator {
     }
 
     fn plain_at(&mut self, node: NodeId, depth: u32) -> Result<Value, ErrId> {
-        if depth > 1_000 {
-            return Err(self.exhaust("depth"));
+        if depth > MAX_NESTING {
+            return Err(self.too_deep(node));
         }
         let original = node;
         let saved = std::mem::replace(&mut self.current, node);
@@ -80,8 +83,8 @@ impl Evaluator {
                 let mut items = Vec::new();
                 for (label, arc) in self.ordered_arcs(node) {
                     if label.is_index() {
-                        items.push(stacker::maybe_grow(64 * 1024, 1 << 20, || {
-                            self.plain_at(arc, depth + 1)
+                        items.push(self.with_stack(super::STACK_FOR_READING, |this| {
+                            this.plain_at(arc, depth + 1)
                         })?);
                     }
                 }
@@ -98,8 +101,9 @@ impl Evaluator {
                         ArcKind::Required => return Err(self.required(arc)),
                         ArcKind::Member => {}
                     }
-                    let value =
-                        stacker::maybe_grow(64 * 1024, 1 << 20, || self.plain_at(arc, depth + 1))?;
+                    let value = self.with_stack(super::STACK_FOR_READING, |this| {
+                        this.plain_at(arc, depth + 1)
+                    })?;
                     fields.push((self.labels.text(label), value));
                 }
                 Ok(Value::Struct(fields.into()))

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use super::call::BYTES_PER_STEP;
 use super::{Base, Binding, EnvId, ErrId, Evaluator, NodeId, Status, Val};
 use crate::ast::{BinaryOp, UnaryOp};
 use crate::diagnostic::Code;
 use crate::ir::{BoundOp, Expr, ExprId, Run};
 use crate::regex::Regex;
 use crate::value::{Kind, Value};
+
+/// Steps that a byte of a regular expression costs when it is compiled.
+const STEPS_PER_PATTERN_BYTE: usize = 8;
 
 impl Evaluator {
     /// Evaluates an expression; defaults stay open.
@@ -312,6 +316,7 @@ impl Evaluator {
             self.error_mut(wrapped).pending = pending;
             return Err(wrapped);
         }
+        self.check_output(out.len())?;
         Ok(Val::Atom(if bytes {
             Value::Bytes(out.into())
         } else {
@@ -396,8 +401,14 @@ impl Evaluator {
         };
         let regex = self.regex(&pattern)?;
         Ok(match value {
-            Value::String(text) => regex.is_match(text),
-            Value::Bytes(bytes) => regex.is_match_bytes(bytes),
+            Value::String(text) => {
+                self.spend(text.len() / BYTES_PER_STEP);
+                regex.is_match(text)
+            }
+            Value::Bytes(bytes) => {
+                self.spend(bytes.len() / BYTES_PER_STEP);
+                regex.is_match_bytes(bytes)
+            }
             _ => false,
         })
     }
@@ -406,6 +417,7 @@ impl Evaluator {
         if let Some(known) = self.regexes.get(pattern) {
             return known.clone();
         }
+        self.spend(pattern.len() * STEPS_PER_PATTERN_BYTE);
         let compiled = Regex::new(pattern)
             .map(Arc::new)
             .map_err(|error| format!("error parsing regexp: {error}"));

@@ -60,10 +60,13 @@ impl Evaluator {
         let Some(items) = items else {
             return Err(self.error_at(Code::Eval, pos, "matchN: second argument must be a list"));
         };
-        let matched = items
-            .iter()
-            .filter(|item| self.matches(&handle, item).is_ok())
-            .count();
+        let (mut matched, mut undecided) = (0, false);
+        for item in &items {
+            match self.mismatch(&handle, item, true) {
+                None => matched += 1,
+                Some((_, passing)) => undecided |= passing,
+            }
+        }
         let count = Value::Number(Number::from(i64::try_from(matched).unwrap_or(i64::MAX)));
         let wanted = schema(self, 0);
         if self.matches(&count, &wanted).is_ok() {
@@ -73,7 +76,12 @@ impl Evaluator {
         let message = format!(
             "invalid value {text} (does not satisfy matchN): {matched} matched, expected {wanted}"
         );
-        Err(self.error_at(Code::Eval, pos, message))
+        let code = if undecided {
+            Code::Incomplete
+        } else {
+            Code::Eval
+        };
+        Err(self.error_at(code, pos, message))
     }
 
     /// The value of a node as plain data; what is not concrete stays a handle.
@@ -147,7 +155,8 @@ impl Evaluator {
         node
     }
 
-    fn match_error(&mut self, data: &Value, schema: &Value, concrete: bool) -> Option<String> {
+    /// Why data does not match a schema, and whether more data could change that.
+    fn mismatch(&mut self, data: &Value, schema: &Value, concrete: bool) -> Option<(String, bool)> {
         let (data, schema) = (self.node_for(data), self.node_for(schema));
         let unified = self.unified(&[data, schema]);
         let value = self.deref(unified);
@@ -155,12 +164,14 @@ impl Evaluator {
         if let Some(error) = slot.error.or(slot.child_error)
             && (concrete || !self.error(error).code.is_temporary())
         {
-            return Some(self.message(error));
+            let passing = self.error(error).code.is_temporary();
+            return Some((self.message(error), passing));
         }
         if concrete {
             let options = super::ValidateOptions { concrete: true };
             let found = self.validate(unified, options);
-            return found.first().map(|diagnostic| diagnostic.message.clone());
+            let first = found.into_iter().next()?;
+            return Some((first.message, first.code.is_temporary()));
         }
         None
     }
@@ -168,15 +179,15 @@ impl Evaluator {
 
 impl Host for Evaluator {
     fn matches(&mut self, data: &Value, schema: &Value) -> Result<(), String> {
-        match self.match_error(data, schema, true) {
-            Some(message) => Err(message),
+        match self.mismatch(data, schema, true) {
+            Some((message, _)) => Err(message),
             None => Ok(()),
         }
     }
 
     fn matches_partially(&mut self, data: &Value, schema: &Value) -> Result<(), String> {
-        match self.match_error(data, schema, false) {
-            Some(message) => Err(message),
+        match self.mismatch(data, schema, false) {
+            Some((message, _)) => Err(message),
             None => Ok(()),
         }
     }
@@ -230,6 +241,14 @@ impl Host for Evaluator {
 
     fn output_limit(&self) -> usize {
         self.budget.output
+    }
+
+    fn work(&mut self, steps: usize) -> Result<(), Failure> {
+        if self.spend(steps) {
+            Ok(())
+        } else {
+            Err(Failure::error("evaluation limit exceeded: steps"))
+        }
     }
 
     fn elements(&mut self, list: &Value) -> Option<Vec<Value>> {

@@ -39,11 +39,17 @@ impl Evaluator {
         match &lazy.value {
             Value::List(items) => {
                 for (index, item) in items.iter().enumerate() {
+                    if self.exhausted.is_some() {
+                        break;
+                    }
                     self.make(node, &made, Label::index(index), index, item, lazy.info);
                 }
             }
             Value::Struct(fields) => {
                 for (index, (name, field)) in fields.iter().enumerate() {
+                    if self.exhausted.is_some() {
+                        break;
+                    }
                     let label = self.labels.string(name);
                     self.make(node, &made, label, index, field, lazy.info);
                 }

@@ -40,6 +40,9 @@ impl Evaluator {
                 Element::Comprehension(id) => {
                     let value = program.comprehension(*id).value_expr;
                     for env in yielded.next().unwrap_or_default() {
+                        if !self.step() {
+                            return Err(self.exhaust("steps"));
+                        }
                         self.insert_element(node, index, Source::Expr(value), env, info);
                         index += 1;
                     }
@@ -97,6 +100,9 @@ impl Evaluator {
     /// Adds a plain list to a node.
     pub(crate) fn insert_list(&mut self, node: NodeId, items: &[Value], info: CloseInfo) {
         for (index, item) in items.iter().enumerate() {
+            if self.exhausted.is_some() {
+                break;
+            }
             self.insert_data(node, Label::index(index), index, item, info);
         }
         if let Some(error) = self.set_length(node, items.len(), true) {

@@ -104,11 +104,14 @@ impl Evaluator {
         Err(self.error_at(Code::Eval, pos, message))
     }
 
-    fn check_output(&mut self, length: usize) -> Result<(), ErrId> {
+    /// Accounts for text or bytes that are about to be made.
+    pub(crate) fn check_output(&mut self, length: usize) -> Result<(), ErrId> {
         if length > self.budget.output {
             Err(self.exhaust("output"))
-        } else {
+        } else if self.use_memory(length) {
             Ok(())
+        } else {
+            Err(self.exhaust("memory"))
         }
     }
 

@@ -57,8 +57,8 @@ impl Evaluator {
             out.push('_');
             return;
         }
-        stacker::maybe_grow(64 * 1024, 1 << 20, || {
-            self.source_inner(out, node, options, indent);
+        self.with_stack(super::STACK_FOR_READING, |this| {
+            this.source_inner(out, node, options, indent);
         });
     }
 

@@ -97,23 +97,19 @@ impl Evaluator {
         };
         self.current = current;
         self.cycle = cycle;
-        let slot = &mut self.node_mut(node).tasks[index];
-        slot.running = false;
-        match outcome {
-            Ok(()) => {
-                slot.done = true;
-                true
-            }
-            Err(error) => {
-                slot.error = Some(error);
-                if self.error(error).code.is_temporary() {
-                    return false;
-                }
-                self.node_mut(node).tasks[index].done = true;
-                self.add_error(node, error);
-                true
-            }
+        let passing = outcome.is_err_and(|error| self.error(error).code.is_temporary());
+        // When a limit is exceeded meanwhile, the tasks of the node are gone.
+        if let Some(slot) = self.node_mut(node).tasks.get_mut(index) {
+            slot.running = false;
+            slot.done = !passing;
+            slot.error = outcome.err();
         }
+        if let Err(error) = outcome
+            && !passing
+        {
+            self.add_error(node, error);
+        }
+        !passing
     }
 
     fn run_task(&mut self, node: NodeId, task: Task) -> Result<(), ErrId> {

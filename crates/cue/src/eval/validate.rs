@@ -12,6 +12,9 @@ pub(crate) struct ValidateOptions {
     pub(crate) concrete: bool,
 }
 
+/// Values nested more deeply than this are not looked into, which is a problem of its own.
+pub(super) const MAX_NESTING: u32 = 1_000;
+
 /// More problems than this are not collected.
 const MAX_PROBLEMS: usize = 100;
 
@@ -21,6 +24,8 @@ impl Evaluator {
         self.finalize(node);
         let mut found: Vec<ErrId> = Vec::new();
         self.collect(node, options, 0, &mut found);
+        // What was not evaluated has no problems of its own.
+        found.extend(self.exhausted);
         let mut diagnostics: Vec<Diagnostic> = Vec::new();
         for error in found {
             let diagnostic = self.diagnostic(error);
@@ -45,11 +50,16 @@ impl Evaluator {
         depth: u32,
         found: &mut Vec<ErrId>,
     ) {
-        if found.len() > MAX_PROBLEMS || depth > 1_000 {
+        if found.len() > MAX_PROBLEMS {
             return;
         }
-        stacker::maybe_grow(64 * 1024, 1 << 20, || {
-            self.collect_inner(node, options, depth, found);
+        if depth > MAX_NESTING {
+            let error = self.too_deep(node);
+            found.push(error);
+            return;
+        }
+        self.with_stack(super::STACK_FOR_READING, |this| {
+            this.collect_inner(node, options, depth, found);
         });
     }
 
