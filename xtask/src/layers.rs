@@ -10,7 +10,7 @@ use crate::run::cargo;
 const LAYERS: [&[&str]; 5] = [
     &["json", "jsonpath", "cel", "cue"],
     &["api", "kinds", "patch", "protobuf", "schema"],
-    &["placement"],
+    &["placement", "work"],
     &[
         "store",
         "runtime",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ast::{Expr, ExprKind};
+use crate::ast::{Expr, ExprKind, operator};
 use crate::check::{self, Checked, Reference, Variable};
 use crate::declaration::{Functions, Implementation, Overload};
 use crate::error::{CompileErrors, EvalError, Problems};
@@ -38,10 +38,39 @@ impl Env {
 
     /// Compiles an expression: parses it, checks types, and prepares it for evaluation.
     pub fn compile(&self, source: &str) -> Result<Program, CompileErrors> {
+        self.compile_part(source, Some)
+    }
+
+    /// Compiles only the condition of an expression `condition ? one : other`; there is none if the
+    /// expression has another form.
+    pub fn compile_condition(&self, source: &str) -> Option<Program> {
+        let condition = |expr: Expr| match expr.kind {
+            ExprKind::Call(call) if call.function == operator::CONDITIONAL => {
+                call.arguments.into_iter().next()
+            }
+            _ => None,
+        };
+        self.compile_part(source, condition).ok()
+    }
+
+    /// Compiles what `part` takes of an expression; what it takes nothing of is refused.
+    fn compile_part(
+        &self,
+        source: &str,
+        part: impl FnOnce(Expr) -> Option<Expr>,
+    ) -> Result<Program, CompileErrors> {
         let mut problems = Problems::default();
-        let parsed = parser::parse(source, self.libraries, &mut problems);
+        let mut parsed = parser::parse(source, self.libraries, &mut problems);
         if !problems.is_empty() {
             return Err(problems.into_errors(source));
+        }
+        let whole = parsed.expr.id;
+        match part(parsed.expr) {
+            Some(expr) => parsed.expr = expr,
+            None => {
+                problems.report(parsed.positions.get(whole), "not of the form asked for");
+                return Err(problems.into_errors(source));
+            }
         }
         let checked = check::check(
             &parsed.expr,

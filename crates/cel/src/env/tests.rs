@@ -130,3 +130,17 @@ fn an_optional_variable_is_read_by_its_schema() {
         .optional_json("oldSelf", None);
     assert_eq!(evaluate(&env, rule, &vars), "false");
 }
+
+#[test]
+fn the_condition_of_a_choice_can_be_compiled_alone() {
+    let env = Env::builder().variable("object", Type::Dyn).build();
+    let program = env
+        .compile_condition("object.n > 1 ? {'a': 'b'} : {'a': 'c'}")
+        .unwrap();
+    let object = serde_json::json!({"n": 2});
+    let vars = Vars::new().json("object", &object);
+    let value = program.evaluate(&vars, &mut crate::Budget::kubernetes());
+    assert_eq!(value.unwrap().as_bool(), Some(true));
+    assert!(env.compile_condition("{'a': object.n}").is_none());
+    assert!(env.compile_condition("1 +").is_none());
+}

@@ -1,0 +1,174 @@
+//! Which works are refused, with what words: on an embedded hub when they are written, anywhere
+//! else when an agent reads them.
+
+use std::collections::BTreeSet;
+
+use bellwether_api::work::names::condition;
+use serde_json::Value;
+
+/// The largest size of all manifests of a work together, in bytes.
+pub const MANIFEST_LIMIT: usize = 512_000;
+
+/// What is wrong with the manifests of a work; the words are those of Open Cluster Management.
+pub fn check_manifests(manifests: &[Value], limit: usize) -> Result<(), String> {
+    if manifests.is_empty() {
+        return Err("manifests should not be empty".to_owned());
+    }
+    let size: usize = manifests.iter().map(|manifest| manifest.to_string().len()).sum();
+    if size > limit {
+        return Err(format!(
+            "the size of manifests is {size} bytes which exceeds the {limit} limit"
+        ));
+    }
+    let mut seen = BTreeSet::new();
+    for manifest in manifests {
+        let text = |pointer: &str| {
+            let found = manifest.pointer(pointer).and_then(Value::as_str);
+            found.unwrap_or_default()
+        };
+        let name = text("/metadata/name");
+        if !text("/metadata/generateName").is_empty() {
+            return Err("generateName must not be set in manifest".to_owned());
+        }
+        if name.is_empty() {
+            return Err("name must be set in manifest".to_owned());
+        }
+        let (api_version, kind) = (text("/apiVersion"), text("/kind"));
+        let namespace = text("/metadata/namespace");
+        if !seen.insert((api_version, kind, namespace, name)) {
+            return Err(format!(
+                "duplicate manifest for resource {namespace}/{name} with resource type {api_version}.{kind}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What is wrong with a whole ManifestWork as it was sent.
+pub fn check_manifest_work(work: &Value) -> Result<(), String> {
+    let none = Vec::new();
+    let manifests = work.pointer("/spec/workload/manifests").and_then(Value::as_array);
+    check_manifests(manifests.unwrap_or(&none), MANIFEST_LIMIT)?;
+    check_rules(work)
+}
+
+/// Rules that no schema of the peer refuses: conditions that the agent says itself.
+fn check_rules(work: &Value) -> Result<(), String> {
+    let configs = work.pointer("/spec/manifestConfigs").and_then(Value::as_array);
+    let rules = configs
+        .into_iter()
+        .flatten()
+        .filter_map(|config| config["conditionRules"].as_array())
+        .flatten();
+    for rule in rules {
+        let name = rule["condition"].as_str().unwrap_or_default();
+        if condition::RESERVED.contains(&name) {
+            return Err(format!(
+                "the condition {name} is set by the agent itself and cannot be concluded by rules"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Who the requester has to be allowed to act as, for a work whose executor is set or changed:
+/// namespace and name of the service account.
+pub fn changed_executor(
+    work: &Value,
+    old: Option<&Value>,
+) -> Result<Option<(String, String)>, String> {
+    let executor = |work: &Value| work.pointer("/spec/executor").cloned();
+    let new = executor(work);
+    if old.is_some_and(|old| executor(old) == new) {
+        return Ok(None);
+    }
+    let Some(new) = new.filter(|new| !new.is_null()) else {
+        return Ok(None);
+    };
+    let account = &new["subject"]["serviceAccount"];
+    if !account.is_object() {
+        return Err("executor service account can not be nil".to_owned());
+    }
+    let text = |field: &str| account[field].as_str().unwrap_or_default().to_owned();
+    Ok(Some((text("namespace"), text("name"))))
+}
+
+/// What is said when the requester is not allowed to act as the executor.
+pub fn executor_denial(user: &str, account: &(String, String), namespace: &str) -> String {
+    format!(
+        "user {user} cannot manipulate the Manifestwork with executor {}/{} in namespace {namespace}",
+        account.0, account.1
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn map(name: &str) -> Value {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "n"}})
+    }
+
+    #[test]
+    fn wrong_manifests_are_refused() {
+        let check = |manifests: Value, limit: usize, expected: Result<(), &str>| {
+            let list = manifests.as_array().unwrap();
+            let found = check_manifests(list, limit);
+            assert_eq!(found, expected.map_err(str::to_owned), "{manifests}");
+        };
+        check(json!([map("a"), map("b")]), 1000, Ok(()));
+        check(json!([]), 1000, Err("manifests should not be empty"));
+        check(
+            json!([map("a")]),
+            50,
+            Err("the size of manifests is 77 bytes which exceeds the 50 limit"),
+        );
+        check(
+            json!([{"apiVersion": "v1", "kind": "ConfigMap"}]),
+            1000,
+            Err("name must be set in manifest"),
+        );
+        check(
+            json!([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "x"}}]),
+            1000,
+            Err("generateName must not be set in manifest"),
+        );
+        check(
+            json!([map("a"), map("b"), map("a")]),
+            1000,
+            Err("duplicate manifest for resource n/a with resource type v1.ConfigMap"),
+        );
+    }
+
+    #[test]
+    fn conditions_of_the_agent_are_no_conclusions() {
+        let work = json!({"spec": {
+            "workload": {"manifests": [map("a")]},
+            "manifestConfigs": [{"conditionRules": [{"type": "CEL", "condition": "Applied"}]}],
+        }});
+        assert_eq!(
+            check_manifest_work(&work).unwrap_err(),
+            "the condition Applied is set by the agent itself and cannot be concluded by rules"
+        );
+    }
+
+    #[test]
+    fn an_executor_is_asked_about_when_it_changes() {
+        let with = |name: &str| {
+            json!({"spec": {"executor": {"subject": {"type": "ServiceAccount",
+                "serviceAccount": {"namespace": "n", "name": name}}}}})
+        };
+        let account = Some(("n".to_owned(), "a".to_owned()));
+        assert_eq!(changed_executor(&with("a"), None), Ok(account.clone()));
+        assert_eq!(changed_executor(&with("a"), Some(&with("b"))), Ok(account));
+        assert_eq!(changed_executor(&with("a"), Some(&with("a"))), Ok(None));
+        assert_eq!(changed_executor(&json!({}), Some(&with("a"))), Ok(None));
+        let nil = json!({"spec": {"executor": {"subject": {"type": "ServiceAccount"}}}});
+        assert_eq!(
+            changed_executor(&nil, None).unwrap_err(),
+            "executor service account can not be nil"
+        );
+    }
+}

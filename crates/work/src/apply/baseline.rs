@@ -1,0 +1,56 @@
+//! What the agent wrote last, in a form that later states of the object can be compared with.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use serde_json::Value;
+
+/// What was written last, and what became of it on the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Baseline {
+    manifest: u64,
+    content: u64,
+}
+
+impl Baseline {
+    /// Remembers that a manifest, with these settings, became this object.
+    pub fn new(manifest: &Value, settings: &str, result: &Value) -> Self {
+        Self {
+            manifest: hash_of(manifest, settings),
+            content: content(manifest, result),
+        }
+    }
+
+    /// Whether the object is still what the manifest became: status and what others added to the
+    /// metadata do not matter.
+    pub fn holds(&self, manifest: &Value, settings: &str, live: &Value) -> bool {
+        self.manifest == hash_of(manifest, settings) && self.content == content(manifest, live)
+    }
+}
+
+fn hash_of(manifest: &Value, settings: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    manifest.hash(&mut hasher);
+    settings.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A hash of what an object is, apart from its status and from metadata that the manifest does not
+/// speak of.
+fn content(manifest: &Value, object: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for (key, value) in object.as_object().into_iter().flatten() {
+        if key != "status" && key != "metadata" {
+            key.hash(&mut hasher);
+            value.hash(&mut hasher);
+        }
+    }
+    let metadata = &object["metadata"];
+    metadata["uid"].hash(&mut hasher);
+    for field in ["labels", "annotations"] {
+        let spoken_of = manifest["metadata"][field].as_object();
+        for key in spoken_of.into_iter().flat_map(|map| map.keys()) {
+            metadata[field].get(key).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}

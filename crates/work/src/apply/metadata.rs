@@ -1,0 +1,71 @@
+//! Merging of metadata: labels and annotations are added, those marked with a trailing dash removed.
+
+use serde_json::{Map, Value};
+
+use crate::ownership::{self, Owner};
+
+/// Maps whose keys may be marked for removal.
+const MARKED: [&str; 2] = ["labels", "annotations"];
+
+/// Takes away what only asks for a removal: keys that end with a dash.
+pub(super) fn drop_marks(object: &mut Value) {
+    for field in MARKED {
+        let Some(map) = object["metadata"][field].as_object_mut() else {
+            continue;
+        };
+        map.retain(|key, _| !key.ends_with('-'));
+        if map.is_empty() {
+            remove(object, field);
+        }
+    }
+}
+
+fn remove(object: &mut Value, field: &str) {
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove(field);
+    }
+}
+
+/// Sets the owners of an object; without any, it has no such field.
+pub(super) fn set_owners(object: &mut Value, owners: Vec<Value>) {
+    if owners.is_empty() {
+        remove(object, "ownerReferences");
+    } else {
+        object["metadata"]["ownerReferences"] = Value::Array(owners);
+    }
+}
+
+/// The metadata of a live object after that of a manifest has been merged into it.
+pub(super) fn merged(manifest: &Value, live: &Value, owner: &Owner, owned: bool) -> Value {
+    let mut result = live["metadata"].clone();
+    for field in MARKED {
+        let Some(wanted) = manifest["metadata"][field].as_object() else {
+            continue;
+        };
+        let mut map = match &result[field] {
+            Value::Object(map) => map.clone(),
+            _ => Map::new(),
+        };
+        for (key, value) in wanted {
+            match key.strip_suffix('-') {
+                Some(removed) => {
+                    map.remove(removed);
+                }
+                None => {
+                    map.insert(key.clone(), value.clone());
+                }
+            }
+        }
+        if let Some(metadata) = result.as_object_mut() {
+            if map.is_empty() {
+                metadata.remove(field);
+            } else {
+                metadata.insert(field.to_owned(), Value::Object(map));
+            }
+        }
+    }
+    let owners = ownership::wanted_references(live, owner, owned);
+    let mut object = serde_json::json!({ "metadata": result });
+    set_owners(&mut object, owners);
+    object["metadata"].take()
+}

@@ -1,0 +1,95 @@
+//! Lists of conditions that change as little as possible.
+
+use bellwether_api::meta::{Condition, Time};
+use jiff::{Timestamp, Unit};
+
+/// The longest message that the schema of conditions allows.
+const MAX_MESSAGE: usize = 32_768;
+
+/// What a condition is to say.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Saying<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) status: &'a str,
+    pub(crate) reason: &'a str,
+    pub(crate) message: &'a str,
+    pub(crate) generation: Option<i64>,
+}
+
+/// Conditions in the making: those of before, in their order, with what changed.
+#[derive(Debug)]
+pub(crate) struct Conditions {
+    list: Vec<Condition>,
+    now: Timestamp,
+}
+
+impl Conditions {
+    /// Begins with the conditions of before.
+    pub(crate) fn new(previous: &[Condition], now: Timestamp) -> Self {
+        Self {
+            list: previous.to_vec(),
+            now: in_seconds(now),
+        }
+    }
+
+    /// Says something; since when it is so moves only if the status does.
+    pub(crate) fn say(&mut self, saying: Saying<'_>) {
+        self.put(saying, |known, saying| known.status != saying.status);
+    }
+
+    /// Says something; since when it is so moves with the status and the generation.
+    pub(crate) fn say_of_generation(&mut self, saying: Saying<'_>) {
+        self.put(saying, |known, saying| {
+            known.status != saying.status || known.observed_generation != saying.generation
+        });
+    }
+
+    /// Says something that is news although its status may be the same.
+    pub(crate) fn say_anew(&mut self, saying: Saying<'_>) {
+        self.put(saying, |_, _| true);
+    }
+
+    fn put(&mut self, saying: Saying<'_>, moves: impl Fn(&Condition, &Saying<'_>) -> bool) {
+        let mut new = Condition {
+            type_: saying.name.to_owned(),
+            status: saying.status.to_owned(),
+            reason: saying.reason.to_owned(),
+            message: shortened(saying.message).to_owned(),
+            observed_generation: saying.generation,
+            last_transition_time: Time(self.now),
+        };
+        match self.list.iter_mut().find(|known| known.type_ == saying.name) {
+            Some(known) => {
+                if !moves(known, &saying) {
+                    new.last_transition_time = known.last_transition_time.clone();
+                }
+                *known = new;
+            }
+            None => self.list.push(new),
+        }
+    }
+
+    /// Forgets conditions that are not to be kept.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&Condition) -> bool) {
+        self.list.retain(keep);
+    }
+
+    pub(crate) fn finish(self) -> Vec<Condition> {
+        self.list
+    }
+}
+
+/// Times in conditions have whole seconds.
+pub(crate) fn in_seconds(time: Timestamp) -> Timestamp {
+    let mode = jiff::TimestampRound::new().smallest(Unit::Second).mode(jiff::RoundMode::Trunc);
+    // Only a time at the very end of the calendar cannot be rounded.
+    time.round(mode).unwrap_or(time)
+}
+
+fn shortened(message: &str) -> &str {
+    let mut end = message.len().min(MAX_MESSAGE);
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    &message[..end]
+}

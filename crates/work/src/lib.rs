@@ -1,0 +1,34 @@
+//! Manifests on a member: what to write, what to report, when they are done.
+//!
+//! | module | decides |
+//! |---|---|
+//! | [`manifest`] | what an object is, and in which order objects are applied |
+//! | [`options`] | how one object is treated, by the configurations that match it |
+//! | [`apply`] | what to write, given what is there |
+//! | [`ownership`], [`record`] | whom an object belongs to, and what becomes of it |
+//! | [`executor`] | what has to be asked before a write |
+//! | [`rules`] | what is concluded from an object |
+//! | [`feedback`] | which values of it come back |
+//! | [`status`], [`work_api`] | what is said of a work, in the words of its interface |
+//! | [`lifecycle`] | when a work is done, when it goes, when leftovers are evicted |
+//! | [`admission`] | which works are refused |
+//!
+//! Plain values go in, plans with reasons come out. Nothing here reads a clock, a file or the
+//! network; expressions of users run under a budget.
+
+pub mod admission;
+pub mod apply;
+mod conditions;
+pub mod executor;
+pub mod feedback;
+pub mod lifecycle;
+pub mod manifest;
+pub mod options;
+pub mod ownership;
+mod programs;
+pub mod record;
+pub mod rules;
+pub mod status;
+pub mod work_api;
+
+pub use programs::Programs;

@@ -1,0 +1,168 @@
+//! How one manifest is treated: what the matching configurations of a work say together.
+
+use bellwether_api::work::{
+    ConditionRule, DeletePropagationPolicy, FeedbackRule, ManifestConfig, ManifestWorkSpec,
+    ResourceIdentifier, UpdateStrategy,
+};
+
+use crate::manifest::ObjectId;
+
+/// How one manifest is treated.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Options<'a> {
+    /// How it is brought to the cluster; nothing is Update.
+    pub strategy: Option<&'a UpdateStrategy>,
+    /// What is concluded from it.
+    pub rules: &'a [ConditionRule],
+    /// Which values come back.
+    pub feedback: &'a [FeedbackRule],
+}
+
+impl<'a> Options<'a> {
+    /// What the configurations that match an object say: of each part, the first that has it.
+    pub fn of(configs: &'a [ManifestConfig], object: &ObjectId) -> Self {
+        let mut options = Self::default();
+        for config in configs {
+            if !matches(&config.resource_identifier, object) {
+                continue;
+            }
+            if options.rules.is_empty() {
+                options.rules = &config.condition_rules;
+            }
+            if options.feedback.is_empty() {
+                options.feedback = &config.feedback_rules;
+            }
+            options.strategy = options.strategy.or(config.update_strategy.as_ref());
+        }
+        options
+    }
+}
+
+/// Whether an identifier means an object; names and namespaces may have asterisks.
+fn matches(identifier: &ResourceIdentifier, object: &ObjectId) -> bool {
+    identifier.group.as_deref().unwrap_or_default() == object.group
+        && identifier.resource == object.resource
+        && is_like(
+            identifier.namespace.as_deref().unwrap_or_default(),
+            &object.namespace,
+        )
+        && is_like(&identifier.name, &object.name)
+}
+
+/// Whether a text is like a pattern, in which an asterisk stands for any text.
+pub fn is_like(pattern: &str, text: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut text) = text.strip_prefix(head) else {
+        return false;
+    };
+    // Each piece between asterisks is taken where it comes first; only the last is bound to the end.
+    let mut pieces = rest.split('*').peekable();
+    while let Some(piece) = pieces.next() {
+        if pieces.peek().is_none() {
+            return text.ends_with(piece);
+        }
+        match text.find(piece) {
+            Some(index) => text = &text[index + piece.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+/// Whether an object goes with its work. One that does not is left where it is.
+pub fn is_owned(spec: &ManifestWorkSpec, object: &ObjectId) -> bool {
+    let Some(option) = &spec.delete_option else {
+        return true;
+    };
+    match &option.propagation_policy {
+        DeletePropagationPolicy::Orphan => false,
+        DeletePropagationPolicy::SelectivelyOrphan => {
+            let rules = option.selectively_orphans.iter();
+            !rules
+                .flat_map(|orphans| &orphans.orphaning_rules)
+                .any(|rule| {
+                    rule.group.as_deref().unwrap_or_default() == object.group
+                        && rule.resource == object.resource
+                        && rule.namespace.as_deref().unwrap_or_default() == object.namespace
+                        && rule.name == object.name
+                })
+        }
+        DeletePropagationPolicy::Foreground | DeletePropagationPolicy::Other(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn object(namespace: &str, name: &str) -> ObjectId {
+        ObjectId {
+            group: "apps".into(),
+            resource: "deployments".into(),
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+
+    #[test]
+    fn asterisks_stand_for_any_text() {
+        let check = |pattern: &str, text: &str, expected: bool| {
+            assert_eq!(is_like(pattern, text), expected, "{pattern} {text}");
+        };
+        check("web", "web", true);
+        check("web", "web1", false);
+        check("*", "", true);
+        check("*", "anything", true);
+        check("web-*", "web-", true);
+        check("web-*-1", "web-1", false);
+        check("web-*-1", "web-a-1-1", true);
+        check("*a*b*", "xxaxxbxx", true);
+        check("*a*b*", "xxbxxaxx", false);
+        check("a*a", "a", false);
+        check("w.b", "web", false);
+    }
+
+    #[test]
+    fn the_first_that_has_a_part_counts() {
+        let configs: Vec<ManifestConfig> = serde_json::from_value(json!([
+            {"resourceIdentifier": {"group": "apps", "resource": "deployments", "name": "other", "namespace": "n"},
+             "updateStrategy": {"type": "ReadOnly"}},
+            {"resourceIdentifier": {"group": "apps", "resource": "deployments", "name": "*", "namespace": "n"},
+             "conditionRules": [{"type": "WellKnownConditions", "condition": "Complete"}]},
+            {"resourceIdentifier": {"group": "apps", "resource": "deployments", "name": "web", "namespace": "*"},
+             "updateStrategy": {"type": "CreateOnly"},
+             "conditionRules": [{"type": "CEL", "condition": "X"}]},
+        ]))
+        .unwrap();
+        let options = Options::of(&configs, &object("n", "web"));
+        assert_eq!(options.strategy.unwrap().kind.as_str(), "CreateOnly");
+        assert_eq!(options.rules[0].condition.as_deref(), Some("Complete"));
+        assert_eq!(
+            Options::of(&configs, &object("m", "none")),
+            Options::default()
+        );
+    }
+
+    #[test]
+    fn objects_stay_as_the_work_says() {
+        let check = |option: Value, expected: bool| {
+            let spec: ManifestWorkSpec =
+                serde_json::from_value(json!({"deleteOption": option})).unwrap();
+            assert_eq!(is_owned(&spec, &object("n", "web")), expected, "{option}");
+        };
+        check(json!({"propagationPolicy": "Foreground"}), true);
+        check(json!({"propagationPolicy": "Orphan"}), false);
+        check(json!({"propagationPolicy": "SelectivelyOrphan"}), true);
+        let rule = |name: &str| {
+            json!({"propagationPolicy": "SelectivelyOrphan", "selectivelyOrphans": {"orphaningRules": [
+                {"group": "apps", "resource": "deployments", "namespace": "n", "name": name}]}})
+        };
+        check(rule("web"), false);
+        check(rule("*"), true);
+        assert!(is_owned(&ManifestWorkSpec::default(), &object("n", "web")));
+    }
+}

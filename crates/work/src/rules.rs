@@ -1,0 +1,268 @@
+//! Condition rules: what is concluded from an object.
+//!
+//! Rules of one condition hold together, as do the expressions of one rule. What an expression
+//! gives but true is false: false itself, an error, or a value of another type, and the message
+//! says which. A map may say message, reason and status in its own words.
+
+pub mod well_known;
+
+use bellwether_api::meta::{FALSE, TRUE, UNKNOWN};
+use bellwether_api::work::names::{condition, reason};
+use bellwether_api::work::{ConditionRule, ConditionRuleType};
+use bellwether_cel::{Budget, Vars};
+use serde_json::Value;
+
+use crate::programs::Programs;
+
+/// What one rule may cost, and all rules of a manifest together.
+fn budget() -> Budget {
+    Budget::kubernetes()
+}
+
+/// What rules conclude about one condition of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conclusion {
+    /// The condition.
+    pub condition: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: &'static str,
+    /// Why, in a word.
+    pub reason: String,
+    /// Why, in a sentence.
+    pub message: String,
+}
+
+impl Conclusion {
+    /// A conclusion in the usual words.
+    pub(crate) fn plain(condition: &str, holds: bool) -> Self {
+        let message = if holds {
+            format!("Manifest is {condition}")
+        } else {
+            format!("Manifest is not {condition}")
+        };
+        Self::said(condition, holds, message)
+    }
+
+    pub(crate) fn said(condition: &str, holds: bool, message: String) -> Self {
+        Self {
+            condition: condition.to_owned(),
+            status: if holds { TRUE } else { FALSE },
+            reason: if holds {
+                reason::CONDITION_RULES_PASSED
+            } else {
+                reason::CONDITION_RULES_FAILED
+            }
+            .to_owned(),
+            message,
+        }
+    }
+
+    fn failed(condition: &str, problem: &str) -> Self {
+        Self::said(condition, false, format!("failed to evaluate: {problem}"))
+    }
+}
+
+/// The condition that a rule is about; the well-known ones are about Complete if they do not say.
+pub fn condition_of(rule: &ConditionRule) -> &str {
+    let named = rule.condition.as_deref().unwrap_or_default();
+    if named.is_empty() { condition::COMPLETE } else { named }
+}
+
+/// What the rules conclude from an object, each condition once, in the order of the rules.
+/// Conditions that `skip` names are left out, and so are well-known rules of kinds about which
+/// nothing is known.
+pub fn conclude(
+    rules: &[ConditionRule],
+    object: &Value,
+    programs: &Programs,
+    skip: &[&str],
+) -> Vec<Conclusion> {
+    let mut budget = budget();
+    let mut found: Vec<Conclusion> = Vec::new();
+    for rule in rules {
+        let name = condition_of(rule);
+        if skip.contains(&name) {
+            continue;
+        }
+        let Some(new) = judge(rule, name, object, programs, &mut budget) else {
+            continue;
+        };
+        match found.iter_mut().find(|known| known.condition == name) {
+            // The first that does not hold is what is told.
+            Some(known) if known.status == TRUE => *known = new,
+            Some(_) => {}
+            None => found.push(new),
+        }
+    }
+    found
+}
+
+/// Whether rules conclude that an object is done.
+pub fn is_complete(rules: &[ConditionRule], object: &Value, programs: &Programs) -> bool {
+    let complete: Vec<ConditionRule> = rules
+        .iter()
+        .filter(|rule| condition_of(rule) == condition::COMPLETE)
+        .cloned()
+        .collect();
+    conclude(&complete, object, programs, &[])
+        .iter()
+        .any(|conclusion| conclusion.status == TRUE)
+}
+
+fn judge(
+    rule: &ConditionRule,
+    name: &str,
+    object: &Value,
+    programs: &Programs,
+    budget: &mut Budget,
+) -> Option<Conclusion> {
+    let conclusion = match &rule.kind {
+        ConditionRuleType::WellKnownConditions | ConditionRuleType::WellKnownCompletions => {
+            well_known::conclude(name, object)?
+        }
+        ConditionRuleType::Cel => match expressions(rule, name, object, programs, budget) {
+            Verdict::Plain(holds) => Conclusion::plain(name, holds),
+            Verdict::Told(conclusion) => return Some(conclusion),
+        },
+        ConditionRuleType::Other(kind) => {
+            return Some(Conclusion {
+                condition: name.to_owned(),
+                status: UNKNOWN,
+                reason: reason::CONDITION_RULE_INVALID.to_owned(),
+                message: format!("unrecognized condition rule type {kind}"),
+            });
+        }
+    };
+    Some(with_message(rule, conclusion, object, programs, budget))
+}
+
+enum Verdict {
+    /// True or false, and nothing more was said.
+    Plain(bool),
+    /// An error, or an expression that says more itself.
+    Told(Conclusion),
+}
+
+/// All expressions of a rule, up to the first that does not hold.
+fn expressions(
+    rule: &ConditionRule,
+    name: &str,
+    object: &Value,
+    programs: &Programs,
+    budget: &mut Budget,
+) -> Verdict {
+    let mut verdict = Verdict::Plain(true);
+    for expression in &rule.cel_expressions {
+        let Some(source) = expression.expression() else {
+            let problem = "an expression is a text, or an object with an expression";
+            return Verdict::Told(Conclusion::failed(name, problem));
+        };
+        match evaluate(source, name, object, programs, budget) {
+            Ok(Verdict::Plain(true)) => {}
+            Ok(Verdict::Told(told)) if told.status == TRUE => verdict = Verdict::Told(told),
+            Ok(other) => return other,
+            Err(problem) => return Verdict::Told(Conclusion::failed(name, &problem)),
+        }
+    }
+    verdict
+}
+
+fn evaluate(
+    source: &str,
+    name: &str,
+    object: &Value,
+    programs: &Programs,
+    budget: &mut Budget,
+) -> Result<Verdict, String> {
+    let compiled = programs.rule(source);
+    let program = compiled.as_ref().as_ref().map_err(Clone::clone)?;
+    let vars = Vars::new().json("object", object);
+    let value = program.evaluate(&vars, budget).map_err(|error| in_words(&error))?;
+    if let Some(holds) = value.as_bool() {
+        return Ok(Verdict::Plain(holds));
+    }
+    let bellwether_cel::Value::Map(_) = &value else {
+        return Err(format!("expected bool result, got {}", value.type_name()));
+    };
+    let told = value.to_json();
+    let holds = match told.get("status") {
+        Some(Value::Bool(holds)) => *holds,
+        Some(Value::String(status)) => status == TRUE,
+        Some(other) => return Err(format!("expected status to be a bool or a text, got {other}")),
+        // A choice between two maps holds if its condition does; any other map does not.
+        None => match programs.choice(source).as_ref() {
+            Ok(choice) => {
+                let value = choice.evaluate(&vars, budget).map_err(|error| in_words(&error))?;
+                value.as_bool() == Some(true)
+            }
+            Err(_) => false,
+        },
+    };
+    let mut conclusion = Conclusion::plain(name, holds);
+    if let Some(message) = told.get("message").and_then(Value::as_str) {
+        message.clone_into(&mut conclusion.message);
+    }
+    if let Some(reason) = told.get("reason").and_then(Value::as_str)
+        && is_reason(reason)
+    {
+        reason.clone_into(&mut conclusion.reason);
+    }
+    Ok(Verdict::Told(conclusion))
+}
+
+/// Whether a text may be the reason of a condition.
+fn is_reason(text: &str) -> bool {
+    let is_inner = |c: char| c.is_ascii_alphanumeric() || "_,:".contains(c);
+    text.len() <= 1024
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && text.chars().all(is_inner)
+}
+
+fn in_words(error: &bellwether_cel::EvalError) -> String {
+    if error.is_over_budget() {
+        "CEL evaluation budget exceeded".to_owned()
+    } else {
+        error.to_string()
+    }
+}
+
+/// Lets the rule say the message in its own words.
+fn with_message(
+    rule: &ConditionRule,
+    mut conclusion: Conclusion,
+    object: &Value,
+    programs: &Programs,
+    budget: &mut Budget,
+) -> Conclusion {
+    if let Some(message) = rule.message.as_deref().filter(|text| !text.is_empty()) {
+        message.clone_into(&mut conclusion.message);
+    }
+    let Some(source) = rule.message_expression.as_deref().filter(|text| !text.is_empty()) else {
+        return conclusion;
+    };
+    let compiled = programs.message(source);
+    let vars = Vars::new()
+        .json("object", object)
+        .value("result", bellwether_cel::Value::Bool(conclusion.status == TRUE));
+    let said = match compiled.as_ref() {
+        Err(problem) => Some(problem.clone()),
+        Ok(program) => match program.evaluate(&vars, budget) {
+            Err(error) => Some(in_words(&error)),
+            Ok(value) => match value.as_str() {
+                Some(text) => (!text.is_empty()).then(|| text.to_owned()),
+                None => Some(format!(
+                    "expected message expression to have a string result, got {}",
+                    value.type_name()
+                )),
+            },
+        },
+    };
+    if let Some(said) = said {
+        conclusion.message = said;
+    }
+    conclusion
+}
+
+#[cfg(test)]
+mod tests;
