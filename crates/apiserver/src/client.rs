@@ -25,10 +25,16 @@ impl ApiServer {
     ///
     /// Must be called within a tokio runtime, because a client has a task of its own.
     pub fn client(&self, cluster: &str, identity: Identity) -> kube::Client {
-        self.client_of(Caller {
+        kube::Client::new(self.service(cluster, identity), "default")
+    }
+
+    /// What such a client sends its requests to, for those who want to stand in between.
+    pub fn service(&self, cluster: &str, identity: Identity) -> ClusterService {
+        let caller = Caller {
             identity: Some(identity),
             ..caller(cluster)
-        })
+        };
+        ClusterService::new(self, caller)
     }
 
     /// A client of one cluster that shows a token with every request.

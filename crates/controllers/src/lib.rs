@@ -6,6 +6,7 @@
 //! | [`cluster_set`] | the sets that every hub has, and what can be said of sets and bindings |
 //! | [`placement`] | PlacementDecisions for every Placement |
 //! | [`registration`] | membership: joining, heartbeats, rights, leaving |
+//! | [`work_agent`] | on members, what works on the hub say |
 //!
 //! A controller is a future that never ends; dropping it ends the controller. It knows its clusters
 //! as `kube::Client`s, and cannot tell an embedded one from a real one. What is decided is in the
@@ -16,5 +17,6 @@ pub mod hub;
 mod objects;
 pub mod placement;
 pub mod registration;
+pub mod work_agent;
 
 pub use hub::Hub;

@@ -123,13 +123,23 @@ pub fn plan(target: &Target<'_>, live: Live<'_>) -> Result<Step, ApplyError> {
 
 /// What to remember after a manifest was written, or found to be as it should be.
 pub fn remember(target: &Target<'_>, result: &Value) -> Baseline {
-    let settings = match target.strategy {
+    Baseline::new(&target.manifest.object, &settings(target), result)
+}
+
+/// Whether a write would put right what somebody else changed: this very manifest was written
+/// before.
+pub fn is_repair(target: &Target<'_>) -> bool {
+    let known = target.baseline;
+    known.is_some_and(|known| known.is_of(&target.manifest.object, &settings(target)))
+}
+
+fn settings(target: &Target<'_>) -> String {
+    match target.strategy {
         Some(strategy) if strategy.kind == UpdateStrategyType::ServerSideApply => {
             server_side::settings_text(strategy.server_side_apply.as_ref())
         }
         _ => update::SETTINGS.to_owned(),
-    };
-    Baseline::new(&target.manifest.object, &settings, result)
+    }
 }
 
 /// Whether a strategy touches an object that is there already.

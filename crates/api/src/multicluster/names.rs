@@ -4,6 +4,8 @@
 pub mod finalizer {
     /// On a Work until what it applied is gone.
     pub const WORK: &str = "multicluster.x-k8s.io/work-cleanup";
+    /// On an AppliedWork until what it names is gone.
+    pub const APPLIED_WORK: &str = "multicluster.x-k8s.io/applied-work-cleanup";
 }
 
 /// Keys of annotations.

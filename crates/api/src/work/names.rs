@@ -12,6 +12,10 @@ pub mod label {
 pub mod annotation {
     /// On an applied object: the hash of what was applied, where fields are ignored.
     pub const CONFIG_SPEC_HASH: &str = "open-cluster-management.io/config-spec-hash";
+    /// On the record of a work: objects that are about to be created, as JSON.
+    pub const INTENT: &str = "work.bellwether.dev/intent";
+    /// On an AppliedWork: since when its work is missing on the hub.
+    pub const EVICTION_START: &str = "work.bellwether.dev/eviction-start-time";
 }
 
 /// Finalizers.

@@ -20,6 +20,11 @@ impl Baseline {
         }
     }
 
+    /// Whether it is about this very manifest.
+    pub fn is_of(&self, manifest: &Value, settings: &str) -> bool {
+        self.manifest == hash_of(manifest, settings)
+    }
+
     /// Whether the object is still what the manifest became: status and what others added to the
     /// metadata do not matter.
     pub fn holds(&self, manifest: &Value, settings: &str, live: &Value) -> bool {

@@ -1,0 +1,267 @@
+//! The agents of members: what a work on the hub says is made so on the member, kept so, and
+//! reported.
+//!
+//! [`WorkAgents`] serves any number of members of one hub. Watches on the hub are shared; a member
+//! costs nothing until there is a work for it. What is decided is in `bellwether_work`; what is here
+//! reads, writes, and remembers what it has written:
+//!
+//! | module | for |
+//! |---|---|
+//! | [`hub`] | works as the hub has them, in both interfaces |
+//! | [`member`], [`records`], [`watches`], [`discovery`] | what is known of a member |
+//! | [`pass`] | one look at one work: apply, prune, record, report |
+//! | [`removal`] | works and records that go |
+//!
+//! What is about to be created is on record before it is created, and a record is the owner of
+//! what was created: an agent that is killed at any moment leaves nothing behind that is neither
+//! recorded nor owned.
+
+mod apply_one;
+mod discovery;
+mod events;
+mod executor;
+mod hub;
+mod latest;
+mod member;
+mod metrics;
+mod objects;
+mod pass;
+mod records;
+mod removal;
+mod report;
+mod watches;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_runtime::{Clock, Next, Queue, Reconcile};
+use bellwether_work::{Programs, feedback, record};
+use jiff::SignedDuration;
+use kube::Client;
+use parking_lot::RwLock;
+
+pub use metrics::{Gauge, Histogram, Metrics};
+pub use objects::RequestError;
+
+use events::Events;
+use hub::HubSide;
+use member::Member;
+
+/// In which interface a work is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Front {
+    /// ManifestWork, with AppliedManifestWork as its record.
+    ManifestWork,
+    /// Work of the work API, with AppliedWork as its record.
+    Work,
+}
+
+/// A work of a member, by the name of its record.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WorkKey {
+    /// The member.
+    pub cluster: Arc<str>,
+    /// The interface.
+    pub front: Front,
+    /// The name of the record on the member.
+    pub record: Arc<str>,
+}
+
+/// How agents behave.
+#[derive(Debug, Clone)]
+pub struct AgentOptions {
+    /// Who the agent is to records; the hash of the hub's address if nothing is said.
+    pub agent_id: Option<String>,
+    /// How often objects are read that cannot be watched.
+    pub status_sync_interval: Duration,
+    /// How long the record of a work that is missing on the hub is kept.
+    pub eviction_grace: SignedDuration,
+    /// Whether lists and maps come back as JSON.
+    pub raw_feedback: bool,
+    /// The longest such JSON.
+    pub max_json_raw: usize,
+    /// How many works are looked at at a time.
+    pub workers: usize,
+}
+
+impl Default for AgentOptions {
+    fn default() -> Self {
+        Self {
+            agent_id: None,
+            status_sync_interval: Duration::from_secs(10),
+            eviction_grace: SignedDuration::from_hours(1),
+            raw_feedback: false,
+            max_json_raw: feedback::MAX_JSON_RAW,
+            workers: 32,
+        }
+    }
+}
+
+/// Why a look at a work came to nothing. It is taken again after a while.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// A request failed that everything else depends on.
+    #[error("{action}: {source}")]
+    Request {
+        /// What was tried.
+        action: &'static str,
+        /// Why it failed.
+        source: RequestError,
+    },
+    /// Some manifests could not be applied; the status says which.
+    #[error("{0} manifests could not be applied or removed")]
+    Manifests(usize),
+}
+
+impl AgentError {
+    fn at<E: Into<RequestError>>(action: &'static str) -> impl FnOnce(E) -> Self {
+        move |source| Self::Request {
+            action,
+            source: source.into(),
+        }
+    }
+}
+
+/// All agents of a process that belong to one hub. Cheap to clone.
+#[derive(Clone)]
+pub struct WorkAgents {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    hub: HubSide,
+    hub_hash: String,
+    members: RwLock<HashMap<Arc<str>, Arc<Member>>>,
+    queue: Queue<WorkKey>,
+    clock: Clock,
+    options: AgentOptions,
+    programs: Programs,
+    metrics: Arc<Metrics>,
+    events: Events,
+}
+
+impl WorkAgents {
+    /// Begins to watch the works of a hub, of one cluster or of all, and waits until they are known.
+    /// The address is what tells this hub from others, on members that have several.
+    pub async fn start(
+        hub: Client,
+        address: &str,
+        cluster: Option<&str>,
+        clock: Clock,
+        options: AgentOptions,
+    ) -> Self {
+        let queue = Queue::new(clock.clone());
+        let hub_hash = record::hub_hash(address);
+        let hub_side = HubSide::start(hub.clone(), cluster).await;
+        let shared = Arc::new(Shared {
+            events: Events::new(hub, clock.clone()),
+            hub: hub_side,
+            hub_hash,
+            members: RwLock::default(),
+            queue,
+            clock,
+            options,
+            programs: Programs::default(),
+            metrics: Arc::default(),
+        });
+        let weak = Arc::downgrade(&shared);
+        shared.hub.listen(move |cluster, front, work| {
+            if let Some(shared) = weak.upgrade() {
+                shared.concern(cluster, front, work);
+            }
+        });
+        Self { shared }
+    }
+
+    /// Takes care of a member from now on. A member of that name is replaced.
+    pub fn add_member(&self, cluster: &str, client: Client) {
+        let shared = &self.shared;
+        let name: Arc<str> = cluster.into();
+        let member = Member::new(
+            Arc::clone(&name),
+            client,
+            shared.queue.clone(),
+            Arc::clone(&shared.metrics),
+        );
+        shared.members.write().insert(Arc::clone(&name), Arc::new(member));
+        for (front, work) in shared.hub.works_of(cluster) {
+            shared.concern(cluster, front, &work);
+        }
+        // Records of works that went while nobody was there have to be found, too.
+        shared.queue.add(WorkKey {
+            cluster: name,
+            front: Front::ManifestWork,
+            record: "".into(),
+        });
+    }
+
+    /// Takes no more care of a member.
+    pub fn remove_member(&self, cluster: &str) {
+        self.shared.members.write().remove(cluster);
+    }
+
+    /// Does all there is to do, for ever.
+    pub async fn run(self) {
+        let (queue, workers) = (self.shared.queue.clone(), self.shared.options.workers);
+        bellwether_runtime::run(queue, Arc::new(Worker(self.shared)), workers).await;
+    }
+
+    /// What the agents did, in numbers.
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+
+    /// Whether there is nothing to do now.
+    pub fn is_idle(&self) -> bool {
+        self.shared.queue.is_idle()
+    }
+}
+
+impl fmt::Debug for WorkAgents {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("WorkAgents")
+            .field("members", &self.shared.members.read().len())
+            .field("queue", &self.shared.queue)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Has a work looked at, if it is of a member of ours.
+    fn concern(&self, cluster: &str, front: Front, work: &str) {
+        let members = self.members.read();
+        let Some((cluster, _)) = members.get_key_value(cluster) else {
+            return;
+        };
+        self.queue.add(WorkKey {
+            cluster: Arc::clone(cluster),
+            front,
+            record: record::record_name(&self.hub_hash, work).into(),
+        });
+    }
+
+    fn agent_id(&self) -> &str {
+        self.options.agent_id.as_deref().unwrap_or(&self.hub_hash)
+    }
+
+    fn member(&self, cluster: &str) -> Option<Arc<Member>> {
+        self.members.read().get(cluster).cloned()
+    }
+}
+
+struct Worker(Arc<Shared>);
+
+impl Reconcile for Worker {
+    type Key = WorkKey;
+    type Error = AgentError;
+
+    async fn reconcile(&self, key: &WorkKey) -> Result<Next, AgentError> {
+        let Some(member) = self.0.member(&key.cluster) else {
+            return Ok(None);
+        };
+        pass::look(&self.0, &member, key).await
+    }
+}

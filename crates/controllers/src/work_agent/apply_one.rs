@@ -1,0 +1,383 @@
+//! One manifest: decided and written until it is as it should be, or cannot be.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_work::apply::{self, ApplyError, Live, Step, Target};
+use bellwether_work::executor::{Account, RETRY_SECONDS};
+use bellwether_work::manifest::{Manifest, ObjectId, ResourceType};
+use bellwether_work::options::Options;
+use bellwether_work::ownership::{self, Owner};
+use bellwether_work::rules;
+use bellwether_work::status::Failure;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::executor::{self, Refusal};
+use super::member::{Member, Memory};
+use super::objects::{Deleted, RequestError};
+use super::watches::Known;
+use super::Shared;
+
+/// How often a decision is taken anew because the object changed meanwhile.
+const ATTEMPTS: usize = 6;
+/// How long to wait for a kind whose definition was just created, and how often.
+const DEFINITION_WAIT: Duration = Duration::from_millis(50);
+const DEFINITION_TRIES: u32 = 100;
+/// The longest time between two repairs of an object that somebody keeps changing.
+const LAST_REPAIR_WAIT: i64 = 300;
+/// After so many seconds without a repair, the next is made at once again.
+const REPAIR_MEMORY: i64 = 600;
+/// When to look again at a conflict that only somebody else can resolve, in seconds.
+const CONFLICT_WAIT: i64 = 300;
+
+/// A manifest of a work on its way to the cluster.
+pub(super) struct Job<'a> {
+    pub(super) manifest: &'a Manifest,
+    pub(super) resource: &'a Arc<ResourceType>,
+    pub(super) id: &'a ObjectId,
+    pub(super) options: Options<'a>,
+    pub(super) owner: &'a Owner,
+    pub(super) owned: bool,
+    /// Whether the status of the work says that this manifest has been applied.
+    pub(super) applied_before: bool,
+    /// Whether the definition of the kind is in the same work.
+    pub(super) is_defined_here: bool,
+    pub(super) executor: Option<&'a Account>,
+}
+
+/// What became of a manifest.
+pub(super) struct Outcome {
+    pub(super) applied: Result<(), Failure>,
+    pub(super) live: Known,
+    /// When to look again, if at a certain time.
+    pub(super) again: Option<Timestamp>,
+    /// Whether to try again after a while that grows.
+    pub(super) retry: bool,
+    /// Whether anything was written.
+    pub(super) wrote: bool,
+    /// Whether that put right what somebody else did.
+    pub(super) repaired: bool,
+}
+
+impl Outcome {
+    fn fine(live: Known, wrote: bool) -> Self {
+        Self {
+            applied: Ok(()),
+            live,
+            again: None,
+            retry: false,
+            wrote,
+            repaired: false,
+        }
+    }
+
+    pub(super) fn failed(failure: Failure, live: Known) -> Self {
+        Self {
+            applied: Err(failure),
+            live,
+            again: None,
+            retry: true,
+            wrote: false,
+            repaired: false,
+        }
+    }
+}
+
+/// Applies one manifest.
+pub(super) async fn apply(
+    shared: &Shared,
+    member: &Member,
+    job: &Job<'_>,
+    memory: &mut Memory,
+) -> Outcome {
+    let mut known = member.watches.known(job.id);
+    for _ in 0..ATTEMPTS {
+        let target = job.target(memory);
+        if let Known::Present(object) = &known {
+            let leaving = object["metadata"]["deletionTimestamp"].is_string();
+            // An object that is done is never written again, nor one that is about to go.
+            if leaving || is_done(shared, job, object) {
+                return Outcome::fine(known, false);
+            }
+        }
+        let live = match &known {
+            Known::Unknown => Live::Unknown,
+            Known::Absent => Live::Absent,
+            Known::Present(object) => Live::Present(object),
+        };
+        let step = match apply::plan(&target, live) {
+            Ok(step) => step,
+            Err(error) => return refused(error, known),
+        };
+        let is_repair = apply::is_repair(&target);
+        match step {
+            Step::Look => {}
+            Step::Leave => {
+                if let Known::Present(object) = &known {
+                    memory.baseline = Some(apply::remember(&target, object));
+                }
+                return Outcome::fine(known, false);
+            }
+            step => {
+                let now = shared.clock.now();
+                if is_repair && let Some(time) = next_repair(memory, now) {
+                    return Outcome {
+                        again: Some(time),
+                        ..Outcome::fine(known, false)
+                    };
+                }
+                if let Err(outcome) = may_write(shared, member, job, memory, &known).await {
+                    return outcome;
+                }
+                match write(member, job, step).await {
+                    Ok(object) => {
+                        let object = Arc::new(object);
+                        member.watches.note(job.id, &object);
+                        memory.baseline = Some(apply::remember(&job.target(memory), &object));
+                        count(shared, memory, is_repair, now);
+                        return Outcome {
+                            repaired: is_repair,
+                            ..Outcome::fine(Known::Present(object), true)
+                        };
+                    }
+                    Err(Written::LookAgain) => {}
+                    Err(Written::Failed(error)) => {
+                        shared.metrics.failures.add(1);
+                        return unwritten(&error, known, now);
+                    }
+                }
+            }
+        }
+        known = match read(member, job).await {
+            Ok(known) => known,
+            Err(error) => {
+                return Outcome::failed(Failure::Apply(error.to_string()), Known::Unknown);
+            }
+        };
+    }
+    let message = "the object keeps changing while it is being written".to_owned();
+    Outcome::failed(Failure::Apply(message), known)
+}
+
+impl<'a> Job<'a> {
+    fn target<'b>(&self, memory: &'b Memory) -> Target<'b>
+    where
+        'a: 'b,
+    {
+        Target {
+            manifest: self.manifest,
+            strategy: self.options.strategy,
+            owner: self.owner,
+            owned: self.owned,
+            baseline: memory.baseline.as_ref(),
+            applied_before: self.applied_before,
+        }
+    }
+}
+
+/// Whether rules say that an object which would be updated is done.
+fn is_done(shared: &Shared, job: &Job<'_>, object: &Value) -> bool {
+    apply::is_updating(job.options.strategy)
+        && rules::is_complete(job.options.rules, object, &shared.programs)
+}
+
+fn refused(error: ApplyError, known: Known) -> Outcome {
+    let failure = match error {
+        ApplyError::Ignore(error) => Failure::IgnoreFields(error.to_string()),
+        other => Failure::Apply(other.to_string()),
+    };
+    Outcome {
+        retry: false,
+        ..Outcome::failed(failure, known)
+    }
+}
+
+/// A conflict over fields is for people to resolve; anything else may pass.
+fn unwritten(error: &RequestError, known: Known, now: Timestamp) -> Outcome {
+    let is_conflict = error.is_conflict();
+    let again = now.checked_add(SignedDuration::from_secs(CONFLICT_WAIT)).ok();
+    Outcome {
+        retry: !is_conflict,
+        again: again.filter(|_| is_conflict),
+        ..Outcome::failed(Failure::Apply(error.to_string()), known)
+    }
+}
+
+/// Asks in the executor's name, unless the answer is known.
+async fn may_write(
+    shared: &Shared,
+    member: &Member,
+    job: &Job<'_>,
+    memory: &mut Memory,
+    known: &Known,
+) -> Result<(), Outcome> {
+    let Some(account) = job.executor else {
+        return Ok(());
+    };
+    let now = shared.clock.now();
+    let denied = |until: Timestamp, message: String| Outcome {
+        again: Some(until),
+        retry: false,
+        ..Outcome::failed(Failure::Apply(message), known.clone())
+    };
+    if let Some((until, message)) = &memory.denied
+        && *until > now
+    {
+        return Err(denied(*until, message.clone()));
+    }
+    let answer = executor::check(
+        &member.objects,
+        account,
+        job.resource,
+        job.id,
+        &job.manifest.object,
+        job.owned,
+    )
+    .await;
+    memory.denied = None;
+    match answer {
+        Ok(()) => Ok(()),
+        Err(Refusal::Unknown(error)) => Err(Outcome::failed(Failure::Apply(error), known.clone())),
+        Err(Refusal::Denied(message)) => {
+            let until = now.checked_add(SignedDuration::from_secs(RETRY_SECONDS));
+            let until = until.unwrap_or(Timestamp::MAX);
+            memory.denied = Some((until, message.clone()));
+            Err(denied(until, message))
+        }
+    }
+}
+
+/// When an object may be put right again that somebody keeps changing; nothing if now.
+fn next_repair(memory: &mut Memory, now: Timestamp) -> Option<Timestamp> {
+    let last = memory.repaired?;
+    if now.duration_since(last) > SignedDuration::from_secs(REPAIR_MEMORY) {
+        memory.repairs = 0;
+        return None;
+    }
+    let wait = match memory.repairs {
+        0 | 1 => 0,
+        repairs => (1_i64 << (repairs - 2).min(16)).min(LAST_REPAIR_WAIT),
+    };
+    let next = last.checked_add(SignedDuration::from_secs(wait)).unwrap_or(Timestamp::MAX);
+    (next > now).then_some(next)
+}
+
+fn count(shared: &Shared, memory: &mut Memory, is_repair: bool, now: Timestamp) {
+    if is_repair {
+        memory.repairs = memory.repairs.saturating_add(1);
+        memory.repaired = Some(now);
+        shared.metrics.repairs.add(1);
+    } else {
+        shared.metrics.applies.add(1);
+    }
+}
+
+async fn read(member: &Member, job: &Job<'_>) -> Result<Known, RequestError> {
+    let found = member.objects.get(job.resource, job.id).await?;
+    Ok(match found {
+        Some(object) => {
+            let object = Arc::new(object);
+            member.watches.note(job.id, &object);
+            Known::Present(object)
+        }
+        None => Known::Absent,
+    })
+}
+
+/// Why a write gave no object.
+enum Written {
+    /// The object is not what it was taken for.
+    LookAgain,
+    Failed(RequestError),
+}
+
+async fn write(member: &Member, job: &Job<'_>, step: Step) -> Result<Value, Written> {
+    let objects = &member.objects;
+    let answer = match step {
+        Step::Look | Step::Leave => return Err(Written::LookAgain),
+        Step::Create(object) => create(member, job, &object).await,
+        Step::Replace(object) => match objects.replace(job.resource, job.id, &object).await {
+            Err(error) if is_immutable_secret(job, &error) => {
+                let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+                let mut new = object.clone();
+                if let Some(metadata) = new["metadata"].as_object_mut() {
+                    for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {
+                        metadata.remove(field);
+                    }
+                }
+                recreate(member, job, uid, &new).await
+            }
+            other => other,
+        },
+        Step::Recreate { uid, object } => recreate(member, job, &uid, &object).await,
+        Step::Own(patch) => objects.merge(job.resource, job.id, &patch).await,
+        Step::Apply {
+            configuration,
+            manager,
+            force,
+        } => {
+            let mut tries = 0;
+            let applied = loop {
+                let answer = objects.apply(job.resource, job.id, &configuration, &manager, force);
+                match answer.await {
+                    Err(error) if awaits_definition(job, &error, &mut tries).await => {}
+                    other => break other,
+                }
+            };
+            match applied {
+                Ok(object) => match ownership::patch(&object, job.owner, job.owned) {
+                    Some(patch) => objects.merge(job.resource, job.id, &patch).await,
+                    None => Ok(object),
+                },
+                // A conflict over fields is no reason to look again.
+                Err(error) => return Err(Written::Failed(error)),
+            }
+        }
+    };
+    answer.map_err(|error| {
+        if error.is_conflict() || error.is_already_there() {
+            Written::LookAgain
+        } else {
+            Written::Failed(error)
+        }
+    })
+}
+
+async fn create(member: &Member, job: &Job<'_>, object: &Value) -> Result<Value, RequestError> {
+    let mut tries = 0;
+    loop {
+        let answer = member.objects.create(job.resource, &job.id.namespace, object);
+        match answer.await {
+            Err(error) if awaits_definition(job, &error, &mut tries).await => {}
+            other => return other,
+        }
+    }
+}
+
+/// Whether to try again because the kind was only just defined; waits a moment then.
+async fn awaits_definition(job: &Job<'_>, error: &RequestError, tries: &mut u32) -> bool {
+    if !error.is_not_found() || !job.is_defined_here || *tries >= DEFINITION_TRIES {
+        return false;
+    }
+    *tries += 1;
+    tokio::time::sleep(DEFINITION_WAIT).await;
+    true
+}
+
+async fn recreate(
+    member: &Member,
+    job: &Job<'_>,
+    uid: &str,
+    object: &Value,
+) -> Result<Value, RequestError> {
+    match member.objects.delete(job.resource, job.id, uid).await? {
+        Deleted::Gone => create(member, job, object).await,
+        // When it is gone, its watch tells, and it is created anew.
+        Deleted::Waits(object) => Ok(object),
+    }
+}
+
+fn is_immutable_secret(job: &Job<'_>, error: &RequestError) -> bool {
+    job.manifest.kind == "Secret" && error.is_invalid() && error.to_string().contains("immutable")
+}

@@ -1,0 +1,111 @@
+//! What a cluster calls its kinds: asked once for each group and version, and again when a kind is
+//! not among them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bellwether_work::manifest::ResourceType;
+use parking_lot::RwLock;
+use serde_json::Value;
+
+use super::objects::{Objects, RequestError};
+
+/// The kinds of one group and version.
+type Kinds = Arc<Vec<Arc<ResourceType>>>;
+
+/// The kinds of a cluster, as far as somebody asked for them.
+#[derive(Default)]
+pub(super) struct Discovery {
+    known: RwLock<HashMap<(String, String), Kinds>>,
+    /// Held while the cluster is asked: many that want to know the same ask once.
+    asking: tokio::sync::Mutex<()>,
+}
+
+impl Discovery {
+    /// What the cluster calls a kind; nothing if it does not know it.
+    pub(super) async fn find(
+        &self,
+        objects: &Objects,
+        group: &str,
+        version: &str,
+        kind: &str,
+    ) -> Result<Option<Arc<ResourceType>>, RequestError> {
+        let is_it = |resource: &ResourceType| resource.kind == kind;
+        self.search(objects, group, version, is_it).await
+    }
+
+    /// What a record calls a kind, by its name in paths.
+    pub(super) async fn find_plural(
+        &self,
+        objects: &Objects,
+        group: &str,
+        version: &str,
+        plural: &str,
+    ) -> Result<Option<Arc<ResourceType>>, RequestError> {
+        let is_it = |resource: &ResourceType| resource.plural == plural;
+        self.search(objects, group, version, is_it).await
+    }
+
+    async fn search(
+        &self,
+        objects: &Objects,
+        group: &str,
+        version: &str,
+        is_it: impl Fn(&ResourceType) -> bool,
+    ) -> Result<Option<Arc<ResourceType>>, RequestError> {
+        let key = (group.to_owned(), version.to_owned());
+        let among = |kinds: &Kinds| kinds.iter().find(|resource| is_it(resource)).cloned();
+        let known = || self.known.read().get(&key).and_then(&among);
+        if let Some(found) = known() {
+            return Ok(Some(found));
+        }
+        let _asking = self.asking.lock().await;
+        if let Some(found) = known() {
+            return Ok(Some(found));
+        }
+        let kinds = Arc::new(read(objects, group, version).await?);
+        let found = among(&kinds);
+        self.known.write().insert(key, kinds);
+        Ok(found)
+    }
+
+    /// Forgets a group and version: its kinds may have changed.
+    pub(super) fn forget(&self, group: &str, version: &str) {
+        self.known.write().remove(&(group.to_owned(), version.to_owned()));
+    }
+}
+
+async fn read(
+    objects: &Objects,
+    group: &str,
+    version: &str,
+) -> Result<Vec<Arc<ResourceType>>, RequestError> {
+    let path = if group.is_empty() {
+        format!("/api/{version}")
+    } else {
+        format!("/apis/{group}/{version}")
+    };
+    let list = match objects.read(&path).await {
+        Ok(list) => list,
+        Err(error) if error.is_not_found() => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut kinds = Vec::new();
+    for entry in list["resources"].as_array().into_iter().flatten() {
+        let text = |field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+        let plural = text("name");
+        // Names with a slash are parts of objects, such as their status.
+        if plural.is_empty() || plural.contains('/') {
+            continue;
+        }
+        let resource = ResourceType {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: text("kind"),
+            plural,
+            namespaced: entry["namespaced"] == Value::Bool(true),
+        };
+        kinds.push(Arc::new(resource));
+    }
+    Ok(kinds)
+}

@@ -1,0 +1,43 @@
+//! Whether the executor of a work may apply an object.
+
+use bellwether_work::executor::{Account, denial, grants_rights};
+use bellwether_work::manifest::{ObjectId, ResourceType};
+use serde_json::Value;
+
+use super::objects::Objects;
+
+/// Why an object is not applied in the name of an executor.
+pub(super) enum Refusal {
+    /// It is not allowed to; asked again after a minute.
+    Denied(String),
+    /// Nobody could say.
+    Unknown(String),
+}
+
+/// Asks the member whether an account may apply an object.
+pub(super) async fn check(
+    objects: &Objects,
+    account: &Account,
+    resource: &ResourceType,
+    id: &ObjectId,
+    object: &Value,
+    owned: bool,
+) -> Result<(), Refusal> {
+    for review in account.reviews(id, &resource.version, owned) {
+        match objects.review(&review).await {
+            Ok(true) => {}
+            Ok(false) => return Err(Refusal::Denied(denial(id, false))),
+            Err(error) => return Err(Refusal::Unknown(error.to_string())),
+        }
+    }
+    if !grants_rights(id) {
+        return Ok(());
+    }
+    // Whoever gives rights must have them: the server knows, and is asked to pretend.
+    match objects.try_create_as(&account.user(), resource, &id.namespace, object).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_already_there() => Ok(()),
+        Err(error) if error.is_forbidden() => Err(Refusal::Denied(denial(id, true))),
+        Err(error) => Err(Refusal::Unknown(error.to_string())),
+    }
+}

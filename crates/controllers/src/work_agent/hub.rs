@@ -1,0 +1,329 @@
+//! Works as the hub has them, in both interfaces, and what is written about them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_api::Kind as _;
+use bellwether_api::meta::ObjectMeta;
+use bellwether_api::multicluster::{self, Work, WorkManifestConfig, WorkStatus};
+use bellwether_api::work::names::FIELD_MANAGER;
+use bellwether_api::work::{ManifestWork, ManifestWorkStatus};
+use bellwether_runtime::{Cache, ObjectKey};
+use bellwether_work::work_api;
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::runtime::watcher;
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::Front;
+use super::latest::Latest;
+use super::objects::{Objects, RequestError};
+
+/// How long to wait before an absent hub is asked again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// A work in either interface.
+#[derive(Clone)]
+pub(super) struct HubWork {
+    /// The work as the engine sees it.
+    pub(super) work: Arc<ManifestWork>,
+    /// The work of the work API that it was made of.
+    pub(super) small: Option<Arc<Work>>,
+}
+
+impl HubWork {
+    pub(super) fn front(&self) -> Front {
+        if self.small.is_some() {
+            Front::Work
+        } else {
+            Front::ManifestWork
+        }
+    }
+
+    pub(super) fn metadata(&self) -> &ObjectMeta {
+        &self.work.metadata
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.metadata().name.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn namespace(&self) -> &str {
+        self.metadata().namespace.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn generation(&self) -> i64 {
+        self.metadata().generation.unwrap_or_default()
+    }
+
+    pub(super) fn is_deleting(&self) -> bool {
+        self.metadata().deletion_timestamp.is_some()
+    }
+
+    /// The finalizer that keeps the work until what it applied is gone.
+    pub(super) fn finalizer(&self) -> &'static str {
+        match self.front() {
+            Front::ManifestWork => bellwether_api::work::names::finalizer::MANIFEST_WORK,
+            Front::Work => multicluster::names::finalizer::WORK,
+        }
+    }
+
+    pub(super) fn finalizers(&self) -> &[String] {
+        self.metadata().finalizers.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn has_finalizer(&self) -> bool {
+        self.finalizers().iter().any(|name| name == self.finalizer())
+    }
+}
+
+/// What an agent sees of a hub.
+pub(super) struct HubSide {
+    client: Client,
+    works: Latest<ManifestWork>,
+    small: Option<Small>,
+}
+
+/// The interface of the work API, on hubs that have it.
+struct Small {
+    works: Latest<Work>,
+    configs: Cache<WorkManifestConfig>,
+}
+
+/// The status of a work in the words of its interface.
+pub(super) enum Status {
+    ManifestWork(ManifestWorkStatus),
+    Work(WorkStatus),
+}
+
+impl HubSide {
+    /// Begins to watch, and waits until everything is known.
+    pub(super) async fn start(client: Client, cluster: Option<&str>) -> Self {
+        let works = Latest::new(watch(&client, cluster));
+        let small = has_small(&client).await.then(|| Small {
+            works: Latest::new(watch(&client, cluster)),
+            configs: Cache::start(
+                Api::all(client.clone()),
+                watcher::Config::default(),
+                |_| {},
+            ),
+        });
+        works.ready().await;
+        if let Some(small) = &small {
+            small.works.ready().await;
+            small.configs.ready().await;
+        }
+        Self {
+            client,
+            works,
+            small,
+        }
+    }
+
+    /// Has the works told that somebody else changed: cluster, interface and name.
+    pub(super) fn listen(&self, on_news: impl Fn(&str, Front, &str) + Clone + Send + Sync + 'static) {
+        let tell = on_news.clone();
+        self.works
+            .listen(move |change| tell(&change.key.namespace, Front::ManifestWork, &change.key.name));
+        let Some(small) = &self.small else {
+            return;
+        };
+        let tell = on_news.clone();
+        small
+            .works
+            .listen(move |change| tell(&change.key.namespace, Front::Work, &change.key.name));
+        let works = small.works.clone();
+        small.configs.subscribe(move |_| {
+            for work in works.list() {
+                let key = ObjectKey::of(&*work);
+                on_news(&key.namespace, Front::Work, &key.name);
+            }
+        });
+    }
+
+    /// The works of a cluster.
+    pub(super) fn works_of(&self, cluster: &str) -> Vec<(Front, String)> {
+        let name = |metadata: &ObjectMeta| metadata.name.clone().unwrap_or_default();
+        let works = self.works.in_namespace(cluster).into_iter();
+        let mut found: Vec<_> = works
+            .map(|work| (Front::ManifestWork, name(&work.metadata)))
+            .collect();
+        if let Some(small) = &self.small {
+            let works = small.works.in_namespace(cluster).into_iter();
+            found.extend(works.map(|work| (Front::Work, name(&work.metadata))));
+        }
+        found
+    }
+
+    /// The work of that name.
+    pub(super) fn get(&self, front: Front, cluster: &str, name: &str) -> Option<HubWork> {
+        let key = ObjectKey::new(cluster, name);
+        match front {
+            Front::ManifestWork => self.works.get(&key).map(large),
+            Front::Work => self.small.as_ref()?.works.get(&key).map(small),
+        }
+    }
+
+    /// The configurations of status to be synced.
+    pub(super) fn configs(&self) -> Vec<Arc<WorkManifestConfig>> {
+        self.small.as_ref().map(|small| small.configs.list()).unwrap_or_default()
+    }
+
+    /// Sets the finalizers of a work that is still as it was seen.
+    pub(super) async fn set_finalizers(
+        &self,
+        work: &HubWork,
+        finalizers: &[String],
+    ) -> Result<HubWork, RequestError> {
+        let mut patch = locked(work);
+        patch["metadata"]["finalizers"] = json!(finalizers);
+        self.patch(work, &patch, false).await
+    }
+
+    /// Writes the status of a work that is still as it was seen.
+    pub(super) async fn set_status(
+        &self,
+        work: &HubWork,
+        status: &Status,
+    ) -> Result<HubWork, RequestError> {
+        let mut patch = locked(work);
+        let written = match status {
+            Status::ManifestWork(status) => serde_json::to_value(status),
+            Status::Work(status) => serde_json::to_value(status),
+        };
+        patch["status"] = written.map_err(|error| RequestError::Unreached(error.to_string()))?;
+        self.patch(work, &patch, true).await
+    }
+
+    async fn patch(
+        &self,
+        work: &HubWork,
+        patch: &Value,
+        of_status: bool,
+    ) -> Result<HubWork, RequestError> {
+        match (work.front(), &self.small) {
+            (Front::Work, Some(small)) => {
+                write(&self.client, &small.works, work, patch, of_status).await.map(self::small)
+            }
+            _ => write(&self.client, &self.works, work, patch, of_status).await.map(large),
+        }
+    }
+
+    /// Removes a work that is done.
+    pub(super) async fn delete(&self, work: &HubWork) -> Result<(), RequestError> {
+        let params = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: work.metadata().uid.clone(),
+                ..Preconditions::default()
+            }),
+            ..DeleteParams::default()
+        };
+        let (name, namespace) = (work.name(), work.namespace());
+        let answer = match work.front() {
+            Front::ManifestWork => {
+                let api: Api<ManifestWork> = Api::namespaced(self.client.clone(), namespace);
+                api.delete(name, &params).await.map(drop)
+            }
+            Front::Work => {
+                let api: Api<Work> = Api::namespaced(self.client.clone(), namespace);
+                api.delete(name, &params).await.map(drop)
+            }
+        };
+        match answer.map_err(RequestError::from) {
+            Err(error) if !error.is_not_found() => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn large(work: Arc<ManifestWork>) -> HubWork {
+    HubWork { work, small: None }
+}
+
+fn small(work: Arc<Work>) -> HubWork {
+    HubWork {
+        work: Arc::new(work_api::as_manifest_work(&work)),
+        small: Some(work),
+    }
+}
+
+/// A patch that only fits the state that was seen.
+fn locked(work: &HubWork) -> Value {
+    let metadata = work.metadata();
+    json!({"metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version}})
+}
+
+async fn write<K>(
+    client: &Client,
+    works: &Latest<K>,
+    work: &HubWork,
+    patch: &Value,
+    of_status: bool,
+) -> Result<Arc<K>, RequestError>
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + std::fmt::Debug
+        + Send
+        + Sync
+        + 'static,
+{
+    let api: Api<K> = Api::namespaced(client.clone(), work.namespace());
+    let params = PatchParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    let answer = if of_status {
+        api.patch_status(work.name(), &params, &Patch::Merge(patch)).await
+    } else {
+        api.patch(work.name(), &params, &Patch::Merge(patch)).await
+    };
+    match answer {
+        Ok(object) => Ok(works.wrote(object)),
+        Err(error) => {
+            works.doubt(&ObjectKey::new(work.namespace(), work.name()));
+            Err(error.into())
+        }
+    }
+}
+
+fn watch<K>(client: &Client, cluster: Option<&str>) -> Cache<K>
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + std::fmt::Debug
+        + Send
+        + Sync
+        + 'static,
+{
+    let api = match cluster {
+        Some(cluster) => Api::namespaced(client.clone(), cluster),
+        None => Api::all(client.clone()),
+    };
+    Cache::start(api, watcher::Config::default(), |_| {})
+}
+
+/// Whether a hub has the interface of the work API, asked until it answers.
+async fn has_small(client: &Client) -> bool {
+    let path = format!("/apis/{}/{}", multicluster::GROUP, Work::NAMES.version);
+    let objects = Objects::new(client.clone());
+    loop {
+        match objects.read(&path).await {
+            Ok(list) => {
+                let resources = list["resources"].as_array();
+                return resources
+                    .into_iter()
+                    .flatten()
+                    .any(|entry| entry["name"] == Work::NAMES.plural);
+            }
+            Err(error) if error.is_not_found() || error.is_forbidden() => return false,
+            Err(error) => {
+                tracing::warn!(%error, "the hub does not answer; trying again");
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+}

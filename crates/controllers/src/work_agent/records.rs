@@ -1,0 +1,415 @@
+//! The records of works on a member: AppliedManifestWork, and AppliedWork of the work API.
+
+use std::collections::BTreeMap;
+
+use bellwether_api::Kind as _;
+use bellwether_api::meta::{ObjectMeta, Time};
+use bellwether_api::multicluster::{self, AppliedResourceMeta, AppliedWork};
+use bellwether_api::work::names::{annotation, finalizer};
+use bellwether_api::work::{AppliedManifestWork, AppliedResource};
+use bellwether_runtime::{Cache, ObjectKey};
+use bellwether_work::manifest::{ObjectId, ResourceType};
+use bellwether_work::ownership::Owner;
+use bellwether_work::record;
+use jiff::Timestamp;
+use kube::runtime::watcher;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+use super::Front;
+use super::latest::Latest;
+use super::objects::{Deleted, Objects, RequestError};
+
+/// A record in either interface.
+#[derive(Debug, Clone)]
+pub(super) struct Record {
+    pub(super) front: Front,
+    pub(super) metadata: ObjectMeta,
+    /// The agent that keeps it; empty where the interface does not say.
+    pub(super) agent_id: String,
+    /// What is on the cluster.
+    pub(super) applied: Vec<AppliedResource>,
+    /// What was about to be created.
+    pub(super) intent: Vec<AppliedResource>,
+    /// Since when its work is missing.
+    pub(super) eviction_start: Option<Timestamp>,
+}
+
+impl Record {
+    pub(super) fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn uid(&self) -> &str {
+        self.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn is_deleting(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// The record as the owner of what it names.
+    pub(super) fn owner(&self) -> Owner {
+        let kind = kind_of(self.front);
+        Owner {
+            api_version: format!("{}/{}", kind.group, kind.version),
+            kind: kind.kind,
+            name: self.name().to_owned(),
+            uid: self.uid().to_owned(),
+        }
+    }
+
+    /// Everything that may be on the cluster because of it.
+    pub(super) fn everything(&self) -> Vec<AppliedResource> {
+        let all = self.applied.iter().chain(&self.intent).cloned().collect();
+        record::sorted(all)
+    }
+
+    fn id(&self) -> ObjectId {
+        record_id(self.front, self.name())
+    }
+
+    fn of_manifest_work(object: &AppliedManifestWork) -> Self {
+        let status = object.status.clone().unwrap_or_default();
+        Self {
+            front: Front::ManifestWork,
+            agent_id: object.spec.agent_id.clone(),
+            intent: intent_of(&object.metadata),
+            metadata: object.metadata.clone(),
+            applied: status.applied_resources,
+            eviction_start: status.eviction_start_time.map(|time| time.0),
+        }
+    }
+
+    fn of_work(object: &AppliedWork) -> Self {
+        let status = object.status.clone().unwrap_or_default();
+        let annotations = object.metadata.annotations.as_ref();
+        let started = annotations.and_then(|map| map.get(annotation::EVICTION_START));
+        Self {
+            front: Front::Work,
+            agent_id: String::new(),
+            intent: intent_of(&object.metadata),
+            metadata: object.metadata.clone(),
+            applied: status.applied_resources.into_iter().map(small_entry).collect(),
+            eviction_start: started.and_then(|text| text.parse().ok()),
+        }
+    }
+}
+
+fn intent_of(metadata: &ObjectMeta) -> Vec<AppliedResource> {
+    let annotations = metadata.annotations.as_ref();
+    let text = annotations.and_then(|map| map.get(annotation::INTENT));
+    record::read_intent(text.map(String::as_str))
+}
+
+fn small_entry(entry: AppliedResourceMeta) -> AppliedResource {
+    AppliedResource {
+        group: entry.group.unwrap_or_default(),
+        version: entry.version.unwrap_or_default(),
+        resource: entry.resource.unwrap_or_default(),
+        name: entry.name.unwrap_or_default(),
+        namespace: entry.namespace.unwrap_or_default(),
+        uid: entry.uid,
+        ..AppliedResource::default()
+    }
+}
+
+fn kind_of(front: Front) -> ResourceType {
+    let names = match front {
+        Front::ManifestWork => AppliedManifestWork::NAMES,
+        Front::Work => AppliedWork::NAMES,
+    };
+    ResourceType {
+        group: names.group.to_owned(),
+        version: names.version.to_owned(),
+        kind: names.kind.to_owned(),
+        plural: names.plural.to_owned(),
+        namespaced: false,
+    }
+}
+
+fn record_id(front: Front, name: &str) -> ObjectId {
+    let kind = kind_of(front);
+    ObjectId {
+        group: kind.group,
+        resource: kind.plural,
+        namespace: String::new(),
+        name: name.to_owned(),
+    }
+}
+
+fn finalizer_of(front: Front) -> &'static str {
+    match front {
+        Front::ManifestWork => finalizer::APPLIED_MANIFEST_WORK,
+        Front::Work => multicluster::names::finalizer::APPLIED_WORK,
+    }
+}
+
+/// A record to be made.
+pub(super) struct NewRecord<'a> {
+    pub(super) front: Front,
+    pub(super) name: &'a str,
+    pub(super) work: &'a str,
+    pub(super) namespace: &'a str,
+    pub(super) hub_hash: &'a str,
+    pub(super) agent_id: &'a str,
+    pub(super) labels: Option<&'a BTreeMap<String, String>>,
+    pub(super) intent: &'a [AppliedResource],
+}
+
+/// The records of a member.
+#[derive(Clone)]
+pub(super) struct Records {
+    objects: Objects,
+    large: Latest<AppliedManifestWork>,
+    small: Latest<AppliedWork>,
+}
+
+impl Records {
+    /// Begins to watch; what others change is told by interface and name.
+    pub(super) fn start(
+        client: Client,
+        on_news: impl Fn(Front, &str) + Clone + Send + 'static,
+    ) -> Self {
+        let large: Latest<AppliedManifestWork> = Latest::new(watch(&client));
+        let small: Latest<AppliedWork> = Latest::new(watch(&client));
+        let tell = on_news.clone();
+        large.listen(move |change| tell(Front::ManifestWork, &change.key.name));
+        small.listen(move |change| on_news(Front::Work, &change.key.name));
+        Self {
+            objects: Objects::new(client),
+            large,
+            small,
+        }
+    }
+
+    pub(super) async fn ready(&self) {
+        self.large.ready().await;
+        self.small.ready().await;
+    }
+
+    pub(super) fn get(&self, front: Front, name: &str) -> Option<Record> {
+        let key = ObjectKey::cluster_scoped(name);
+        match front {
+            Front::ManifestWork => self.large.get(&key).map(|it| Record::of_manifest_work(&it)),
+            Front::Work => self.small.get(&key).map(|it| Record::of_work(&it)),
+        }
+    }
+
+    pub(super) fn list(&self) -> Vec<Record> {
+        let large = self.large.list();
+        let small = self.small.list();
+        let large = large.iter().map(|it| Record::of_manifest_work(it));
+        large.chain(small.iter().map(|it| Record::of_work(it))).collect()
+    }
+
+    /// Makes a record, or takes the one that is there.
+    pub(super) async fn create(&self, new: &NewRecord<'_>) -> Result<Record, RequestError> {
+        let kind = kind_of(new.front);
+        let spec = match new.front {
+            Front::ManifestWork => json!({
+                "hubHash": new.hub_hash,
+                "agentID": new.agent_id,
+                "manifestWorkName": new.work,
+            }),
+            Front::Work => json!({"workName": new.work, "workNamespace": new.namespace}),
+        };
+        let mut metadata = json!({
+            "name": new.name,
+            "finalizers": [finalizer_of(new.front)],
+            "annotations": {(annotation::INTENT): record::write_intent(new.intent)},
+        });
+        if let Some(labels) = new.labels {
+            metadata["labels"] = json!(labels);
+        }
+        let object = json!({
+            "apiVersion": format!("{}/{}", kind.group, kind.version),
+            "kind": kind.kind,
+            "metadata": metadata,
+            "spec": spec,
+        });
+        let answer = match self.objects.create(&kind, "", &object).await {
+            Err(error) if error.is_already_there() => {
+                let id = record_id(new.front, new.name);
+                match self.objects.get(&kind, &id).await? {
+                    Some(found) => found,
+                    None => return Err(error),
+                }
+            }
+            other => other?,
+        };
+        self.wrote(new.front, answer)
+    }
+
+    /// Changes the metadata of a record that is still as it was seen.
+    pub(super) async fn patch_metadata(
+        &self,
+        record: &Record,
+        mut metadata: Value,
+    ) -> Result<Record, RequestError> {
+        metadata["uid"] = json!(record.metadata.uid);
+        metadata["resourceVersion"] = json!(record.metadata.resource_version);
+        let patch = json!({ "metadata": metadata });
+        let answer = self.objects.merge(&kind_of(record.front), &record.id(), &patch).await;
+        self.settle(record, answer)
+    }
+
+    /// Writes what is on the cluster, and since when the work is missing.
+    pub(super) async fn set_status(
+        &self,
+        record: &Record,
+        applied: &[AppliedResource],
+        eviction_start: Option<Timestamp>,
+    ) -> Result<Record, RequestError> {
+        let status = match record.front {
+            Front::ManifestWork => json!({
+                "appliedResources": applied,
+                "evictionStartTime": eviction_start.map(Time),
+            }),
+            Front::Work => json!({"appliedResources": applied}),
+        };
+        let patch = json!({
+            "metadata": {
+                "uid": record.metadata.uid,
+                "resourceVersion": record.metadata.resource_version,
+            },
+            "status": status,
+        });
+        // The status is a resource of its own, under the name of the object.
+        let id = ObjectId {
+            name: format!("{}/status", record.name()),
+            ..record.id()
+        };
+        let answer = self.objects.merge(&kind_of(record.front), &id, &patch).await;
+        self.settle(record, answer)
+    }
+
+    /// Notes since when the work of a record is missing, or that it is not.
+    pub(super) async fn set_eviction(
+        &self,
+        record: &Record,
+        start: Option<Timestamp>,
+    ) -> Result<Record, RequestError> {
+        match record.front {
+            Front::ManifestWork => self.set_status(record, &record.applied, start).await,
+            Front::Work => {
+                let text = start.map(|time| time.to_string());
+                let annotations = json!({(annotation::EVICTION_START): text});
+                self.patch_metadata(record, json!({ "annotations": annotations })).await
+            }
+        }
+    }
+
+    /// Marks a record as going. What it names is removed before it is.
+    pub(super) async fn delete(&self, record: &Record) -> Result<Option<Record>, RequestError> {
+        let answer = self
+            .objects
+            .delete(&kind_of(record.front), &record.id(), record.uid())
+            .await;
+        match answer? {
+            Deleted::Gone => Ok(None),
+            Deleted::Waits(object) => self.wrote(record.front, object).map(Some),
+        }
+    }
+
+    /// Lets a record go whose objects are gone.
+    pub(super) async fn release(&self, record: &Record) -> Result<(), RequestError> {
+        let ours = finalizer_of(record.front);
+        let mut left = record.metadata.finalizers.clone().unwrap_or_default();
+        left.retain(|name| name != ours);
+        let patch = json!({"metadata": {
+            "uid": record.metadata.uid,
+            "resourceVersion": record.metadata.resource_version,
+            "finalizers": left,
+        }});
+        let key = ObjectKey::cluster_scoped(record.name());
+        self.doubt(record.front, &key);
+        match self.objects.merge(&kind_of(record.front), &record.id(), &patch).await {
+            Err(error) if !error.is_not_found() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn settle(
+        &self,
+        record: &Record,
+        answer: Result<Value, RequestError>,
+    ) -> Result<Record, RequestError> {
+        match answer {
+            Ok(object) => self.wrote(record.front, object),
+            Err(error) => {
+                self.doubt(record.front, &ObjectKey::cluster_scoped(record.name()));
+                Err(error)
+            }
+        }
+    }
+
+    fn doubt(&self, front: Front, key: &ObjectKey) {
+        match front {
+            Front::ManifestWork => self.large.doubt(key),
+            Front::Work => self.small.doubt(key),
+        }
+    }
+
+    fn wrote(&self, front: Front, object: Value) -> Result<Record, RequestError> {
+        let unreadable = |error: serde_json::Error| RequestError::Unreached(error.to_string());
+        Ok(match front {
+            Front::ManifestWork => {
+                let object = serde_json::from_value(object).map_err(unreadable)?;
+                Record::of_manifest_work(&self.large.wrote(object))
+            }
+            Front::Work => {
+                let object = serde_json::from_value(object).map_err(unreadable)?;
+                Record::of_work(&self.small.wrote(object))
+            }
+        })
+    }
+}
+
+fn watch<K>(client: &Client) -> Cache<K>
+where
+    K: kube::Resource<DynamicType = ()>
+        + Clone
+        + serde::de::DeserializeOwned
+        + std::fmt::Debug
+        + Send
+        + Sync
+        + 'static,
+{
+    Cache::start(Api::all(client.clone()), watcher::Config::default(), |_| {})
+}
+
+/// Finalizers and labels that a record has to have, where it does not have them.
+pub(super) fn missing_metadata(
+    record: &Record,
+    labels: Option<&BTreeMap<String, String>>,
+) -> Option<Value> {
+    let ours = finalizer_of(record.front);
+    let finalizers = record.metadata.finalizers.clone().unwrap_or_default();
+    let has_finalizer = finalizers.iter().any(|name| name == ours);
+    let known = record.metadata.labels.clone().unwrap_or_default();
+    let wanted = labels.cloned().unwrap_or_default();
+    if has_finalizer && known == wanted {
+        return None;
+    }
+    let mut metadata = json!({});
+    if !has_finalizer {
+        let mut all = finalizers;
+        all.push(ours.to_owned());
+        metadata["finalizers"] = json!(all);
+    }
+    if known != wanted {
+        let mut changes: BTreeMap<&str, Value> =
+            known.keys().map(|key| (key.as_str(), Value::Null)).collect();
+        changes.extend(wanted.iter().map(|(key, value)| (key.as_str(), json!(value))));
+        metadata["labels"] = json!(changes);
+    }
+    Some(metadata)
+}
+
+/// The annotation that says what is about to be created; nothing takes it away.
+pub(super) fn intent_annotation(intent: &[AppliedResource]) -> Value {
+    let text = (!intent.is_empty()).then(|| record::write_intent(intent));
+    json!({(annotation::INTENT): text})
+}
+

@@ -1,0 +1,159 @@
+//! What is found out about a manifest after it was applied.
+
+use bellwether_api::work::names::{condition, label};
+use bellwether_api::work::{ManifestCondition, ManifestResourceMeta, ManifestWork};
+use bellwether_work::feedback::{self, Answers, Structures};
+use bellwether_work::lifecycle::is_true;
+use bellwether_work::options::Options;
+use bellwether_work::rules::{self, Conclusion, well_known};
+use bellwether_work::status::{Availability, Feedback, Report};
+use bellwether_work::work_api::{self, Pace, Turn};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::apply_one::Outcome;
+use super::hub::HubWork;
+use super::member::Memory;
+use super::watches::Known;
+use super::{Front, Shared};
+
+/// Whether a replica set made a work, and waits for its rollout.
+pub(super) fn is_rolled_out(work: &ManifestWork) -> bool {
+    let labels = work.metadata.labels.as_ref();
+    labels.is_some_and(|labels| labels.contains_key(label::REPLICA_SET))
+}
+
+/// Whether a manifest is done, and nothing about it changes any more.
+pub(super) fn is_complete(known: Option<&ManifestCondition>) -> bool {
+    known.is_some_and(|known| is_true(&known.conditions, condition::COMPLETE))
+}
+
+/// The report on a manifest that is done.
+pub(super) fn of_complete(meta: ManifestResourceMeta) -> Report {
+    Report {
+        meta,
+        applied: Ok(()),
+        object_generation: None,
+        available: None,
+        conclusions: None,
+        feedback: Feedback::Unchanged,
+    }
+}
+
+/// The report on a manifest that was just looked at, and when to look again.
+pub(super) fn of_outcome(
+    shared: &Shared,
+    work: &HubWork,
+    meta: ManifestResourceMeta,
+    options: &Options<'_>,
+    outcome: &Outcome,
+    memory: &mut Memory,
+) -> (Report, Option<Timestamp>) {
+    let mut report = Report {
+        meta,
+        applied: outcome.applied.clone(),
+        object_generation: None,
+        available: Some(Availability::Missing),
+        conclusions: None,
+        feedback: Feedback::Unchanged,
+    };
+    let object = match &outcome.live {
+        Known::Present(object) => object,
+        Known::Absent => return (report, None),
+        Known::Unknown => {
+            let why = match &outcome.applied {
+                Err(_) => "it has not been read since it could not be applied",
+                Ok(()) => "it has not been read",
+            };
+            report.available = Some(Availability::Unknown(why.to_owned()));
+            return (report, None);
+        }
+    };
+    report.object_generation = object["metadata"]["generation"].as_i64();
+    report.available = Some(Availability::Available);
+    report.conclusions = Some(conclusions(shared, &work.work, options, object));
+    let (feedback, again) = match work.front() {
+        Front::ManifestWork => (of_rules(shared, options, object), None),
+        Front::Work => of_config(shared, work, object, memory),
+    };
+    report.feedback = feedback;
+    (report, again)
+}
+
+fn conclusions(
+    shared: &Shared,
+    work: &ManifestWork,
+    options: &Options<'_>,
+    object: &Value,
+) -> Vec<Conclusion> {
+    let mut found = rules::conclude(options.rules, object, &shared.programs, &[]);
+    if is_rolled_out(work) {
+        for name in well_known::OF_ROLLOUTS {
+            if !found.iter().any(|known| known.condition == name) {
+                found.extend(well_known::conclude(name, object));
+            }
+        }
+    }
+    found
+}
+
+fn of_rules(shared: &Shared, options: &Options<'_>, object: &Value) -> Feedback {
+    if options.feedback.is_empty() {
+        return Feedback::Unwanted;
+    }
+    let text = |field: &str| object[field].as_str().unwrap_or_default();
+    let queries = feedback::of_manifest_work(options.feedback, text("apiVersion"), text("kind"));
+    let structures = if shared.options.raw_feedback {
+        Structures::Json {
+            limit: shared.options.max_json_raw,
+            several: true,
+        }
+    } else {
+        Structures::Refused
+    };
+    Feedback::Answers(feedback::answer(&queries, object, &shared.programs, structures))
+}
+
+/// Values that a WorkManifestConfig asks for, at the pace that it asks for.
+fn of_config(
+    shared: &Shared,
+    work: &HubWork,
+    object: &Value,
+    memory: &mut Memory,
+) -> (Feedback, Option<Timestamp>) {
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let kind = object["kind"].as_str().unwrap_or_default();
+    let configs = shared.hub.configs();
+    let config = work_api::config_for(configs.iter().map(AsRef::as_ref), group, version, kind);
+    let (Some(config), Some(small)) = (config, &work.small) else {
+        memory.pace = None;
+        return (Feedback::Unwanted, None);
+    };
+    let Some(sync) = &config.spec.resource_status_sync else {
+        return (Feedback::Unwanted, None);
+    };
+    let now = shared.clock.now();
+    let queries = feedback::of_config(&sync.rules);
+    let structures = Structures::Json {
+        limit: feedback::MAX_BYTE_ARRAY,
+        several: false,
+    };
+    let answer = || feedback::answer(&queries, object, &shared.programs, structures);
+    let told = |pace: Option<&Pace>| match pace {
+        Some(pace) => Feedback::Answers(pace.answers().clone()),
+        None => Feedback::Answers(Answers::default()),
+    };
+    match Pace::turn(memory.pace.as_ref(), small, config, now) {
+        Turn::Stopped => (told(memory.pace.as_ref()), None),
+        Turn::At(time) => {
+            let is_news = memory.pace.as_ref().is_none_or(|pace| *pace.answers() != answer());
+            (told(memory.pace.as_ref()), is_news.then_some(time))
+        }
+        Turn::Now => {
+            let answers = answer();
+            memory.pace = Some(Pace::after(memory.pace.as_ref(), small, config, &answers, now));
+            (Feedback::Answers(answers), None)
+        }
+    }
+}
