@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bellwether_apiserver::{
-    ApiError, ApiServer, Authority, Clock, HUB, ServerOptions, StoredObject, serve, tls_config,
+    ApiError, ApiServer, Authority, Clock, HUB, Identity, ServerOptions, StoredObject, serve,
+    tls_config,
 };
+use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
 use bellwether_simulator::Simulator;
 use bellwether_store::Store;
 use clap::Args;
@@ -143,6 +145,20 @@ impl Running {
         }
     }
 
+    /// A client of one cluster that may do everything there.
+    pub(crate) fn client(&self, cluster: &str, user: &str) -> kube::Client {
+        self.server.client(cluster, Identity::administrator(user))
+    }
+
+    /// Starts the agents of members of this hub; which ones is yet to be said.
+    pub(crate) async fn start_agents(&self) -> WorkAgents {
+        let hub = self.client(HUB, crate::up::AGENT);
+        let options = AgentOptions::default();
+        let agents = WorkAgents::start(hub, &self.address, None, self.clock.clone(), options).await;
+        tokio::spawn(agents.clone().run());
+        agents
+    }
+
     /// Writes the kubeconfig for all clusters; what waits for it finds everything ready.
     pub(crate) fn publish(&self) -> anyhow::Result<PathBuf> {
         let path = self.data.kubeconfig();
@@ -184,7 +200,7 @@ fn reachable(bound: SocketAddr) -> SocketAddr {
     }
 }
 
-async fn stop_signal() -> anyhow::Result<()> {
+pub(crate) async fn stop_signal() -> anyhow::Result<()> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use clap::{ArgAction, Parser, Subcommand};
 
-use crate::{apiserver, crds, cue, objects, probe, up};
+use crate::{agent, apiserver, crds, cue, objects, probe, up};
 
 /// Delivers applications to fleets of Kubernetes clusters.
 ///
@@ -28,6 +28,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a hub and member clusters in one process, in the foreground.
     Up(up::UpArgs),
+    /// Apply the works of a hub on one member, keep them so, and report.
+    Agent(agent::AgentArgs),
     /// Run only the embedded API server.
     Apiserver(apiserver::ApiserverArgs),
     /// Make objects as manifests say, keeping what others have set.
@@ -57,6 +59,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Up(arguments) => runtime()?.block_on(up::run(arguments)),
+        Command::Agent(arguments) => runtime()?.block_on(agent::run(arguments)),
         Command::Apiserver(arguments) => runtime()?.block_on(apiserver::run(arguments)),
         Command::Apply(arguments) => runtime()?.block_on(objects::apply(arguments)),
         Command::Get(arguments) => runtime()?.block_on(objects::get(arguments)),

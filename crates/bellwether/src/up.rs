@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 use crate::apiserver::{Running, ServerArgs};
 use crate::cli::say;
 
+/// Who the agents are to hub and members.
+pub(crate) const AGENT: &str = "system:bellwether:work-agent";
+
 /// How many members are set up at a time: enough that their writes share commits.
 const MEMBERS_AT_ONCE: usize = 32;
 
@@ -54,10 +57,13 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
             let name = format!("cluster{number}");
             launched.add_cluster(&name).await?;
             server.ensure(HUB, managed_cluster(&name, number)).await?;
+            server.ensure(HUB, namespace(&name)).await?;
             Ok::<_, ApiError>(name)
         })
         .buffered(MEMBERS_AT_ONCE);
+    let agents = launched.start_agents().await;
     while let Some(name) = members.try_next().await? {
+        agents.add_member(&name, launched.client(&name, AGENT));
         say(&format!("{name} ready"));
     }
     drop(members);
@@ -68,6 +74,11 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
         path.display()
     ));
     running.until_stopped().await
+}
+
+/// The namespace on the hub in which the works of a member are.
+fn namespace(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
 /// A member as the hub knows it, with labels that give examples something to select.

@@ -65,13 +65,11 @@ impl Env {
             return Err(problems.into_errors(source));
         }
         let whole = parsed.expr.id;
-        match part(parsed.expr) {
-            Some(expr) => parsed.expr = expr,
-            None => {
-                problems.report(parsed.positions.get(whole), "not of the form asked for");
-                return Err(problems.into_errors(source));
-            }
-        }
+        let Some(expr) = part(parsed.expr) else {
+            problems.report(parsed.positions.get(whole), "not of the form asked for");
+            return Err(problems.into_errors(source));
+        };
+        parsed.expr = expr;
         let checked = check::check(
             &parsed.expr,
             &parsed.positions,

@@ -185,7 +185,10 @@ impl WorkAgents {
             shared.queue.clone(),
             Arc::clone(&shared.metrics),
         );
-        shared.members.write().insert(Arc::clone(&name), Arc::new(member));
+        shared
+            .members
+            .write()
+            .insert(Arc::clone(&name), Arc::new(member));
         for (front, work) in shared.hub.works_of(cluster) {
             shared.concern(cluster, front, &work);
         }

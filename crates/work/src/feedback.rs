@@ -79,9 +79,16 @@ pub struct Answers {
     pub problems: Vec<String>,
 }
 
+/// Group and version, kind, and names and paths of values.
+type WellKnown = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
+
 /// The usual questions about common kinds, as the agent of Open Cluster Management asks them, and
 /// for more kinds.
-const WELL_KNOWN: [(&str, &str, &[(&str, &str)]); 8] = [
+const WELL_KNOWN: [WellKnown; 8] = [
     (
         "apps/v1",
         "Deployment",
@@ -113,7 +120,10 @@ const WELL_KNOWN: [(&str, &str, &[(&str, &str)]); 8] = [
         "batch/v1",
         "Job",
         &[
-            ("JobComplete", ".status.conditions[?(@.type==\"Complete\")].status"),
+            (
+                "JobComplete",
+                ".status.conditions[?(@.type==\"Complete\")].status",
+            ),
             ("JobSucceeded", ".status.succeeded"),
         ],
     ),
@@ -129,19 +139,28 @@ const WELL_KNOWN: [(&str, &str, &[(&str, &str)]); 8] = [
         "v1",
         "Pod",
         &[
-            ("PodReady", ".status.conditions[?(@.type==\"Ready\")].status"),
+            (
+                "PodReady",
+                ".status.conditions[?(@.type==\"Ready\")].status",
+            ),
             ("PodPhase", ".status.phase"),
         ],
     ),
     (
         "v1",
         "PersistentVolumeClaim",
-        &[("Phase", ".status.phase"), ("Storage", ".status.capacity.storage")],
+        &[
+            ("Phase", ".status.phase"),
+            ("Storage", ".status.capacity.storage"),
+        ],
     ),
     (
         "v1",
         "Service",
-        &[("ClusterIP", ".spec.clusterIP"), ("LoadBalancerIP", ".status.loadBalancer.ingress[0].ip")],
+        &[
+            ("ClusterIP", ".spec.clusterIP"),
+            ("LoadBalancerIP", ".status.loadBalancer.ingress[0].ip"),
+        ],
     ),
 ];
 
@@ -199,7 +218,9 @@ pub fn of_config(rules: &[StatusSyncRule]) -> Vec<Query> {
                 content: script.content.clone(),
             })),
             SyncType::Other(other) => {
-                queries.push(Query::Wrong(format!("unrecognized status sync rule type {other}")));
+                queries.push(Query::Wrong(format!(
+                    "unrecognized status sync rule type {other}"
+                )));
             }
         }
     }
@@ -217,10 +238,19 @@ pub fn answer(
     let mut budget = Budget::kubernetes();
     for query in queries {
         let (name, answer) = match query {
-            Query::Path { name, version, path } => {
-                (name, by_path(name, version.as_deref(), path, object, structures))
-            }
-            Query::Script { name, language, content } => (
+            Query::Path {
+                name,
+                version,
+                path,
+            } => (
+                name,
+                by_path(name, version.as_deref(), path, object, structures),
+            ),
+            Query::Script {
+                name,
+                language,
+                content,
+            } => (
                 name,
                 by_script(name, language, content, object, programs, &mut budget)
                     .and_then(|value| scalar(name, value.as_ref(), structures)),
@@ -232,7 +262,9 @@ pub fn answer(
         };
         match answer {
             Ok(Some(_)) if answers.values.iter().any(|(known, _)| known == name) => {
-                answers.problems.push(format!("there are two values with the name {name}"));
+                answers
+                    .problems
+                    .push(format!("there are two values with the name {name}"));
             }
             Ok(Some(value)) => answers.values.push((name.clone(), value)),
             Ok(None) => {}
@@ -341,8 +373,14 @@ fn scalar(
         }),
         Some(structure @ (Value::Array(_) | Value::Object(_))) => match structures {
             Structures::Refused => {
-                let kind = if structure.is_array() { "[]interface {}" } else { "map[string]interface {}" };
-                return Err(format!("the type {kind} of the value for {name} is not found"));
+                let kind = if structure.is_array() {
+                    "[]interface {}"
+                } else {
+                    "map[string]interface {}"
+                };
+                return Err(format!(
+                    "the type {kind} of the value for {name} is not found"
+                ));
             }
             Structures::Json { limit, .. } => {
                 let json = structure.to_string();

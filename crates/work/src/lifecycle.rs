@@ -29,7 +29,10 @@ pub enum Afterlife {
 /// What is to happen to a work: nothing is applied any more once it is Complete, and a time to live
 /// removes it, unless a replica set wants it to be there.
 pub fn afterlife(work: &ManifestWork) -> Afterlife {
-    let conditions = work.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    let conditions = work
+        .status
+        .as_ref()
+        .map_or(&[][..], |status| &status.conditions);
     let Some(complete) = find(conditions, condition::COMPLETE).filter(|found| found.status == TRUE)
     else {
         return Afterlife::Open;
@@ -114,7 +117,12 @@ mod tests {
         check(json!(-5), "True", json!({}), at("2026-01-01T00:00:00Z"));
         check(json!(null), "True", json!({}), Afterlife::Stays);
         check(json!(30), "False", json!({}), Afterlife::Open);
-        check(json!(30), "True", json!({(label::REPLICA_SET): "a.b"}), Afterlife::Stays);
+        check(
+            json!(30),
+            "True",
+            json!({(label::REPLICA_SET): "a.b"}),
+            Afterlife::Stays,
+        );
     }
 
     #[test]
@@ -132,10 +140,20 @@ mod tests {
         check(true, Some("2026-01-01T00:30:00Z"), hour, Eviction::Clear);
         check(false, None, hour, Eviction::Begin);
         let end = time("2026-01-01T01:30:00Z");
-        check(false, Some("2026-01-01T00:30:00Z"), hour, Eviction::Wait(end));
+        check(
+            false,
+            Some("2026-01-01T00:30:00Z"),
+            hour,
+            Eviction::Wait(end),
+        );
         check(false, Some("2026-01-01T00:00:00Z"), hour, Eviction::Remove);
         let century = SignedDuration::from_hours(NEVER_HOURS);
-        check(false, Some("2026-01-01T00:00:00Z"), century, Eviction::Clear);
+        check(
+            false,
+            Some("2026-01-01T00:00:00Z"),
+            century,
+            Eviction::Clear,
+        );
         check(false, None, century, Eviction::None);
     }
 }

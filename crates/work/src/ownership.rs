@@ -52,9 +52,9 @@ pub fn references(object: &Value) -> &[Value] {
 }
 
 /// The owners that a live object has to have: those that it has, with this one or without.
-pub fn wanted_references(live: &Value, owner: &Owner, owned: bool) -> Vec<Value> {
+pub fn wanted_references(live: &Value, owner: &Owner, belongs: bool) -> Vec<Value> {
     let mut wanted = references(live).to_vec();
-    if !owned {
+    if !belongs {
         wanted.retain(|reference| !owner.is_named_by(reference));
         return wanted;
     }
@@ -70,8 +70,8 @@ pub fn wanted_references(live: &Value, owner: &Owner, owned: bool) -> Vec<Value>
 }
 
 /// The merge patch that gives a live object its owners; nothing if it has them.
-pub fn patch(live: &Value, owner: &Owner, owned: bool) -> Option<Value> {
-    let wanted = wanted_references(live, owner, owned);
+pub fn patch(live: &Value, owner: &Owner, belongs: bool) -> Option<Value> {
+    let wanted = wanted_references(live, owner, belongs);
     (wanted != references(live)).then(|| references_patch(live, wanted))
 }
 

@@ -37,9 +37,12 @@ pub struct Programs {
 impl Default for Programs {
     fn default() -> Self {
         let conditions = |builder: bellwether_cel::EnvBuilder| {
-            builder.function("hasConditions", vec![Type::Dyn], Type::Bool, |_, arguments| {
-                Ok(Value::Bool(has_conditions(arguments)))
-            })
+            builder.function(
+                "hasConditions",
+                vec![Type::Dyn],
+                Type::Bool,
+                |_, arguments| Ok(Value::Bool(has_conditions(arguments))),
+            )
         };
         let object = || conditions(Env::builder().variable("object", Type::Dyn));
         Self {
@@ -63,7 +66,9 @@ impl Programs {
     /// A rule over `object`, or what is wrong with it.
     pub fn rule(&self, source: &str) -> Compiled {
         self.get(Purpose::Rule, source, || {
-            self.rules.compile(source).map_err(|error| error.to_string())
+            self.rules
+                .compile(source)
+                .map_err(|error| error.to_string())
         })
     }
 
@@ -79,7 +84,12 @@ impl Programs {
     pub fn message(&self, source: &str) -> Compiled {
         self.get(Purpose::Message, source, || {
             self.messages.compile(source).map_err(|error| {
-                error.to_string().lines().next().unwrap_or_default().to_owned()
+                error
+                    .to_string()
+                    .lines()
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned()
             })
         })
     }
@@ -87,14 +97,18 @@ impl Programs {
     /// A script over `object`, `status` and the keys of the status, or what is wrong with it.
     pub fn script(&self, source: &str) -> Compiled {
         self.get(Purpose::Script, source, || {
-            script_env(source).compile(source).map_err(|error| error.to_string())
+            script_env(source)
+                .compile(source)
+                .map_err(|error| error.to_string())
         })
     }
 
     /// An expression over `cluster`, or what is wrong with it.
     pub fn template(&self, source: &str) -> Compiled {
         self.get(Purpose::Template, source, || {
-            self.templates.compile(source).map_err(|error| error.to_string())
+            self.templates
+                .compile(source)
+                .map_err(|error| error.to_string())
         })
     }
 
@@ -107,13 +121,19 @@ impl Programs {
         let key = (purpose, source.to_owned());
         // A poisoned lock still holds whole entries: each is put in with one call.
         let read = |lock: &RwLock<HashMap<_, _>>| -> Option<Compiled> {
-            lock.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(&key).cloned()
+            lock.read()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .get(&key)
+                .cloned()
         };
         if let Some(known) = read(&self.compiled) {
             return known;
         }
         let compiled = Arc::new(compile());
-        let mut programs = self.compiled.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut programs = self
+            .compiled
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         if programs.len() >= MAX_PROGRAMS {
             programs.clear();
         }
@@ -124,8 +144,22 @@ impl Programs {
 
 /// Names that a script does not mean as keys of the status.
 const TAKEN: [&str; 16] = [
-    "object", "status", "true", "false", "null", "in", "int", "uint", "double", "bool", "string", "bytes",
-    "list", "map", "type", "null_type",
+    "object",
+    "status",
+    "true",
+    "false",
+    "null",
+    "in",
+    "int",
+    "uint",
+    "double",
+    "bool",
+    "string",
+    "bytes",
+    "list",
+    "map",
+    "type",
+    "null_type",
 ];
 
 /// An environment in which every other name of a script is a key of the status: which keys there

@@ -150,9 +150,18 @@ mod tests {
         ]);
         let names: Vec<_> = list
             .iter()
-            .map(|entry| (entry.group.as_str(), entry.name.as_str(), entry.uid.as_deref()))
+            .map(|entry| {
+                (
+                    entry.group.as_str(),
+                    entry.name.as_str(),
+                    entry.uid.as_deref(),
+                )
+            })
             .collect();
-        assert_eq!(names, [("", "a", Some("2")), ("", "y", None), ("b", "x", Some("1"))]);
+        assert_eq!(
+            names,
+            [("", "a", Some("2")), ("", "y", None), ("b", "x", Some("1"))]
+        );
     }
 
     #[test]

@@ -65,7 +65,11 @@ impl Conclusion {
 /// The condition that a rule is about; the well-known ones are about Complete if they do not say.
 pub fn condition_of(rule: &ConditionRule) -> &str {
     let named = rule.condition.as_deref().unwrap_or_default();
-    if named.is_empty() { condition::COMPLETE } else { named }
+    if named.is_empty() {
+        condition::COMPLETE
+    } else {
+        named
+    }
 }
 
 /// What the rules conclude from an object, each condition once, in the order of the rules.
@@ -177,7 +181,9 @@ fn evaluate(
     let compiled = programs.rule(source);
     let program = compiled.as_ref().as_ref().map_err(Clone::clone)?;
     let vars = Vars::new().json("object", object);
-    let value = program.evaluate(&vars, budget).map_err(|error| in_words(&error))?;
+    let value = program
+        .evaluate(&vars, budget)
+        .map_err(|error| in_words(&error))?;
     if let Some(holds) = value.as_bool() {
         return Ok(Verdict::Plain(holds));
     }
@@ -188,11 +194,17 @@ fn evaluate(
     let holds = match told.get("status") {
         Some(Value::Bool(holds)) => *holds,
         Some(Value::String(status)) => status == TRUE,
-        Some(other) => return Err(format!("expected status to be a bool or a text, got {other}")),
+        Some(other) => {
+            return Err(format!(
+                "expected status to be a bool or a text, got {other}"
+            ));
+        }
         // A choice between two maps holds if its condition does; any other map does not.
         None => match programs.choice(source).as_ref() {
             Ok(choice) => {
-                let value = choice.evaluate(&vars, budget).map_err(|error| in_words(&error))?;
+                let value = choice
+                    .evaluate(&vars, budget)
+                    .map_err(|error| in_words(&error))?;
                 value.as_bool() == Some(true)
             }
             Err(_) => false,
@@ -238,13 +250,18 @@ fn with_message(
     if let Some(message) = rule.message.as_deref().filter(|text| !text.is_empty()) {
         message.clone_into(&mut conclusion.message);
     }
-    let Some(source) = rule.message_expression.as_deref().filter(|text| !text.is_empty()) else {
+    let Some(source) = rule
+        .message_expression
+        .as_deref()
+        .filter(|text| !text.is_empty())
+    else {
         return conclusion;
     };
     let compiled = programs.message(source);
-    let vars = Vars::new()
-        .json("object", object)
-        .value("result", bellwether_cel::Value::Bool(conclusion.status == TRUE));
+    let vars = Vars::new().json("object", object).value(
+        "result",
+        bellwether_cel::Value::Bool(conclusion.status == TRUE),
+    );
     let said = match compiled.as_ref() {
         Err(problem) => Some(problem.clone()),
         Ok(program) => match program.evaluate(&vars, budget) {

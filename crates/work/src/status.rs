@@ -140,7 +140,10 @@ pub fn assemble(
     for saying in of_work(&manifests) {
         conditions.say(saying.with(generation));
     }
-    let mut named = vec![condition::APPLIED.to_owned(), condition::AVAILABLE.to_owned()];
+    let mut named = vec![
+        condition::APPLIED.to_owned(),
+        condition::AVAILABLE.to_owned(),
+    ];
     let mut aggregated = aggregate(&manifests, reports);
     if rollout {
         add_rollout_conditions(&manifests, &mut aggregated);
@@ -424,10 +427,13 @@ fn availability(manifests: &[ManifestCondition]) -> OfWork {
 fn aggregate(manifests: &[ManifestCondition], reports: &[Report]) -> Vec<OfWork> {
     let mut names: Vec<&str> = Vec::new();
     for (manifest, report) in manifests.iter().zip(reports) {
-        let of_rules = manifest.conditions.iter().filter(|found| match &report.conclusions {
-            Some(conclusions) => conclusions.iter().any(|new| new.condition == found.type_),
-            None => !BUILT_IN.contains(&found.type_.as_str()),
-        });
+        let of_rules = manifest
+            .conditions
+            .iter()
+            .filter(|found| match &report.conclusions {
+                Some(conclusions) => conclusions.iter().any(|new| new.condition == found.type_),
+                None => !BUILT_IN.contains(&found.type_.as_str()),
+            });
         names.extend(of_rules.map(|found| found.type_.as_str()));
     }
     names.sort_unstable();
@@ -477,7 +483,11 @@ fn rule_saying(name: &str, status: &'static str, message: String) -> OfWork {
 /// What a rollout waits for: a work that could not be applied is on its way, and not as it should
 /// be.
 fn add_rollout_conditions(manifests: &[ManifestCondition], aggregated: &mut Vec<OfWork>) {
-    let all = |name: &str| manifests.iter().all(|manifest| is_true(&manifest.conditions, name));
+    let all = |name: &str| {
+        manifests
+            .iter()
+            .all(|manifest| is_true(&manifest.conditions, name))
+    };
     let is_applied = all(condition::APPLIED);
     let is_there = is_applied && all(condition::AVAILABLE);
     let facts = [
@@ -535,7 +545,12 @@ pub(crate) fn deleting_text(start: &str, waiting: &[String]) -> String {
     if waiting.is_empty() {
         return start.to_owned();
     }
-    let named = waiting.iter().take(NAMED_AT_MOST).cloned().collect::<Vec<_>>().join("; ");
+    let named = waiting
+        .iter()
+        .take(NAMED_AT_MOST)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("; ");
     let more = waiting.len().saturating_sub(NAMED_AT_MOST);
     let rest = if more > 0 {
         format!("; and {more} more")

@@ -152,9 +152,13 @@ impl Pace {
             return Turn::Now;
         };
         let sync = config.spec.resource_status_sync.as_ref();
-        let frequency = sync.and_then(|sync| sync.frequency_seconds).unwrap_or(FREQUENCY);
+        let frequency = sync
+            .and_then(|sync| sync.frequency_seconds)
+            .unwrap_or(FREQUENCY);
         let period = SignedDuration::from_secs(i64::from(frequency.max(1)));
-        let threshold = sync.and_then(|sync| sync.stop_threshold).unwrap_or_default();
+        let threshold = sync
+            .and_then(|sync| sync.stop_threshold)
+            .unwrap_or_default();
         let after = |start: Timestamp, periods: i32| {
             let span = period.checked_mul(periods).unwrap_or(SignedDuration::MAX);
             start.checked_add(span).unwrap_or(Timestamp::MAX)
@@ -163,7 +167,11 @@ impl Pace {
             return Turn::Stopped;
         }
         let next = after(known.reported, 1);
-        if now >= next { Turn::Now } else { Turn::At(next) }
+        if now >= next {
+            Turn::Now
+        } else {
+            Turn::At(next)
+        }
     }
 
     /// Remembers that the values were looked at. Values that are the same do not use up the turn:
@@ -215,7 +223,10 @@ pub fn assemble(
         .map(|report| {
             let known = previous.manifest_conditions.iter().find(|entry| {
                 let meta = meta_of(&entry.identifier);
-                ManifestResourceMeta { ordinal: report.meta.ordinal, ..meta } == report.meta
+                ManifestResourceMeta {
+                    ordinal: report.meta.ordinal,
+                    ..meta
+                } == report.meta
             });
             manifest(known, report, now)
         })
@@ -244,7 +255,11 @@ pub fn assemble(
     }
 }
 
-fn manifest(known: Option<&ManifestCondition>, report: &Report, now: Timestamp) -> ManifestCondition {
+fn manifest(
+    known: Option<&ManifestCondition>,
+    report: &Report,
+    now: Timestamp,
+) -> ManifestCondition {
     let mut conditions = Conditions::new(known.map_or(&[], |known| &known.conditions), now);
     let failure = report.applied.as_ref().err().map(failure_words);
     conditions.say_of_generation(match &failure {

@@ -13,11 +13,11 @@ use bellwether_work::status::Failure;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+use super::Shared;
 use super::executor::{self, Refusal};
 use super::member::{Member, Memory};
 use super::objects::{Deleted, RequestError};
 use super::watches::Known;
-use super::Shared;
 
 /// How often a decision is taken anew because the object changed meanwhile.
 const ATTEMPTS: usize = 6;
@@ -196,7 +196,9 @@ fn refused(error: ApplyError, known: Known) -> Outcome {
 /// A conflict over fields is for people to resolve; anything else may pass.
 fn unwritten(error: &RequestError, known: Known, now: Timestamp) -> Outcome {
     let is_conflict = error.is_conflict();
-    let again = now.checked_add(SignedDuration::from_secs(CONFLICT_WAIT)).ok();
+    let again = now
+        .checked_add(SignedDuration::from_secs(CONFLICT_WAIT))
+        .ok();
     Outcome {
         retry: !is_conflict,
         again: again.filter(|_| is_conflict),
@@ -259,7 +261,9 @@ fn next_repair(memory: &mut Memory, now: Timestamp) -> Option<Timestamp> {
         0 | 1 => 0,
         repairs => (1_i64 << (repairs - 2).min(16)).min(LAST_REPAIR_WAIT),
     };
-    let next = last.checked_add(SignedDuration::from_secs(wait)).unwrap_or(Timestamp::MAX);
+    let next = last
+        .checked_add(SignedDuration::from_secs(wait))
+        .unwrap_or(Timestamp::MAX);
     (next > now).then_some(next)
 }
 
@@ -302,7 +306,12 @@ async fn write(member: &Member, job: &Job<'_>, step: Step) -> Result<Value, Writ
                 let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
                 let mut new = object.clone();
                 if let Some(metadata) = new["metadata"].as_object_mut() {
-                    for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {
+                    for field in [
+                        "uid",
+                        "resourceVersion",
+                        "creationTimestamp",
+                        "managedFields",
+                    ] {
                         metadata.remove(field);
                     }
                 }
@@ -347,7 +356,9 @@ async fn write(member: &Member, job: &Job<'_>, step: Step) -> Result<Value, Writ
 async fn create(member: &Member, job: &Job<'_>, object: &Value) -> Result<Value, RequestError> {
     let mut tries = 0;
     loop {
-        let answer = member.objects.create(job.resource, &job.id.namespace, object);
+        let answer = member
+            .objects
+            .create(job.resource, &job.id.namespace, object);
         match answer.await {
             Err(error) if awaits_definition(job, &error, &mut tries).await => {}
             other => return other,

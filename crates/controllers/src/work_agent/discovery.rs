@@ -71,7 +71,9 @@ impl Discovery {
 
     /// Forgets a group and version: its kinds may have changed.
     pub(super) fn forget(&self, group: &str, version: &str) {
-        self.known.write().remove(&(group.to_owned(), version.to_owned()));
+        self.known
+            .write()
+            .remove(&(group.to_owned(), version.to_owned()));
     }
 }
 

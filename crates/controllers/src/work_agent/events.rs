@@ -10,8 +10,8 @@ use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 use parking_lot::Mutex;
 
-use super::hub::HubWork;
 use super::Front;
+use super::hub::HubWork;
 
 /// How many events may be written at once; after that, one a second. Events are for people: a
 /// thousand works that are applied at once do not need a thousand of them.

@@ -34,7 +34,10 @@ pub(super) async fn check(
         return Ok(());
     }
     // Whoever gives rights must have them: the server knows, and is asked to pretend.
-    match objects.try_create_as(&account.user(), resource, &id.namespace, object).await {
+    match objects
+        .try_create_as(&account.user(), resource, &id.namespace, object)
+        .await
+    {
         Ok(_) => Ok(()),
         Err(error) if error.is_already_there() => Ok(()),
         Err(error) if error.is_forbidden() => Err(Refusal::Denied(denial(id, true))),

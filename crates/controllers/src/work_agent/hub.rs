@@ -74,7 +74,9 @@ impl HubWork {
     }
 
     pub(super) fn has_finalizer(&self) -> bool {
-        self.finalizers().iter().any(|name| name == self.finalizer())
+        self.finalizers()
+            .iter()
+            .any(|name| name == self.finalizer())
     }
 }
 
@@ -103,11 +105,7 @@ impl HubSide {
         let works = Latest::new(watch(&client, cluster));
         let small = has_small(&client).await.then(|| Small {
             works: Latest::new(watch(&client, cluster)),
-            configs: Cache::start(
-                Api::all(client.clone()),
-                watcher::Config::default(),
-                |_| {},
-            ),
+            configs: Cache::start(Api::all(client.clone()), watcher::Config::default(), |_| {}),
         });
         works.ready().await;
         if let Some(small) = &small {
@@ -122,17 +120,21 @@ impl HubSide {
     }
 
     /// Has the works told that somebody else changed: cluster, interface and name.
-    pub(super) fn listen(&self, on_news: impl Fn(&str, Front, &str) + Clone + Send + Sync + 'static) {
+    pub(super) fn listen(
+        &self,
+        on_news: impl Fn(&str, Front, &str) + Clone + Send + Sync + 'static,
+    ) {
         let tell = on_news.clone();
-        self.works
-            .listen(move |change| tell(&change.key.namespace, Front::ManifestWork, &change.key.name));
+        self.works.listen(move |change| {
+            tell(&change.key.namespace, Front::ManifestWork, &change.key.name);
+        });
         let Some(small) = &self.small else {
             return;
         };
         let tell = on_news.clone();
-        small
-            .works
-            .listen(move |change| tell(&change.key.namespace, Front::Work, &change.key.name));
+        small.works.listen(move |change| {
+            tell(&change.key.namespace, Front::Work, &change.key.name);
+        });
         let works = small.works.clone();
         small.configs.subscribe(move |_| {
             for work in works.list() {
@@ -167,7 +169,10 @@ impl HubSide {
 
     /// The configurations of status to be synced.
     pub(super) fn configs(&self) -> Vec<Arc<WorkManifestConfig>> {
-        self.small.as_ref().map(|small| small.configs.list()).unwrap_or_default()
+        self.small
+            .as_ref()
+            .map(|small| small.configs.list())
+            .unwrap_or_default()
     }
 
     /// Sets the finalizers of a work that is still as it was seen.
@@ -203,10 +208,12 @@ impl HubSide {
         of_status: bool,
     ) -> Result<HubWork, RequestError> {
         match (work.front(), &self.small) {
-            (Front::Work, Some(small)) => {
-                write(&self.client, &small.works, work, patch, of_status).await.map(self::small)
-            }
-            _ => write(&self.client, &self.works, work, patch, of_status).await.map(large),
+            (Front::Work, Some(small)) => write(&self.client, &small.works, work, patch, of_status)
+                .await
+                .map(self::small),
+            _ => write(&self.client, &self.works, work, patch, of_status)
+                .await
+                .map(large),
         }
     }
 
@@ -276,7 +283,8 @@ where
         ..PatchParams::default()
     };
     let answer = if of_status {
-        api.patch_status(work.name(), &params, &Patch::Merge(patch)).await
+        api.patch_status(work.name(), &params, &Patch::Merge(patch))
+            .await
     } else {
         api.patch(work.name(), &params, &Patch::Merge(patch)).await
     };

@@ -104,7 +104,9 @@ fn is_news<K: Resource>(
             !is_echo
         }
         None => {
-            let is_same = change.old.is_none_or(|old| old.meta().uid == own.meta().uid);
+            let is_same = change
+                .old
+                .is_none_or(|old| old.meta().uid == own.meta().uid);
             if is_same {
                 written.remove(change.key);
             }

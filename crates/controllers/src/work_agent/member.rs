@@ -78,10 +78,16 @@ impl Member {
     /// Whether there are records of works, asked without watching them.
     pub(super) async fn has_records(&self) -> Result<bool, AgentError> {
         for names in [AppliedManifestWork::NAMES, AppliedWork::NAMES] {
-            let path = format!("/apis/{}/{}/{}?limit=1", names.group, names.version, names.plural);
+            let path = format!(
+                "/apis/{}/{}/{}?limit=1",
+                names.group, names.version, names.plural
+            );
             match self.objects.read(&path).await {
                 Ok(list) => {
-                    if list["items"].as_array().is_some_and(|items| !items.is_empty()) {
+                    if list["items"]
+                        .as_array()
+                        .is_some_and(|items| !items.is_empty())
+                    {
                         return Ok(true);
                     }
                 }
@@ -98,9 +104,16 @@ impl Member {
     }
 
     async fn begin(&self) -> Result<Records, AgentError> {
-        self.define(AppliedManifestWork::NAMES, bellwether_api::definition::<AppliedManifestWork>)
-            .await?;
-        self.define(AppliedWork::NAMES, bellwether_api::definition::<AppliedWork>).await?;
+        self.define(
+            AppliedManifestWork::NAMES,
+            bellwether_api::definition::<AppliedManifestWork>,
+        )
+        .await?;
+        self.define(
+            AppliedWork::NAMES,
+            bellwether_api::definition::<AppliedWork>,
+        )
+        .await?;
         let (cluster, queue) = (Arc::clone(&self.cluster), self.queue.clone());
         let records = Records::start(self.objects.client().clone(), move |front, name| {
             queue.add(WorkKey {
@@ -150,9 +163,9 @@ impl Member {
         let answer = self.objects.create(&definitions, "", &definition()).await;
         self.discovery.forget(names.group, names.version);
         match answer {
-            Err(error) if !error.is_already_there() => {
-                Err(AgentError::at::<RequestError>("defining the kind of records")(error))
-            }
+            Err(error) if !error.is_already_there() => Err(AgentError::at::<RequestError>(
+                "defining the kind of records",
+            )(error)),
             _ => Ok(()),
         }
     }

@@ -89,7 +89,10 @@ impl Metrics {
             ),
         ] {
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
+            let _ = writeln!(
+                text,
+                "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}"
+            );
         }
         let name = "bellwether_work_applied_latency_milliseconds";
         let _ = writeln!(

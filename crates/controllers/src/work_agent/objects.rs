@@ -5,12 +5,14 @@ use std::time::Duration;
 use bellwether_api::work::names::FIELD_MANAGER;
 use bellwether_work::manifest::{ObjectId, ResourceType};
 use kube::Client;
-use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy};
+use kube::api::{
+    DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
+};
 use kube::core::request::Request;
 use serde_json::Value;
 
 /// How long an answer may take before a request counts as failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Why a request gave nothing.
 #[derive(Debug, thiserror::Error)]
@@ -113,7 +115,8 @@ impl Objects {
         namespace: &str,
         object: &Value,
     ) -> Result<Value, RequestError> {
-        self.send(collection(resource, namespace).create(&post(false), bytes(object))).await
+        self.send(collection(resource, namespace).create(&post(false), bytes(object)))
+            .await
     }
 
     /// Whether somebody else may create an object, tried without creating it.
@@ -139,7 +142,8 @@ impl Objects {
         object: &Value,
     ) -> Result<Value, RequestError> {
         let request = collection(resource, &id.namespace);
-        self.send(request.replace(&id.name, &post(false), bytes(object))).await
+        self.send(request.replace(&id.name, &post(false), bytes(object)))
+            .await
     }
 
     pub(super) async fn merge(
@@ -153,7 +157,8 @@ impl Objects {
             ..PatchParams::default()
         };
         let request = collection(resource, &id.namespace);
-        self.send(request.patch(&id.name, &params, &Patch::Merge(patch))).await
+        self.send(request.patch(&id.name, &params, &Patch::Merge(patch)))
+            .await
     }
 
     pub(super) async fn apply(
@@ -170,7 +175,8 @@ impl Objects {
             ..PatchParams::default()
         };
         let request = collection(resource, &id.namespace);
-        self.send(request.patch(&id.name, &params, &Patch::Apply(configuration))).await
+        self.send(request.patch(&id.name, &params, &Patch::Apply(configuration)))
+            .await
     }
 
     /// Deletes an object if it still has this UID; its dependents follow.
@@ -203,7 +209,9 @@ impl Objects {
     /// Asks whether a user may do something.
     pub(super) async fn review(&self, review: &Value) -> Result<bool, RequestError> {
         let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let answer = self.send(Request::new(path).create(&post(false), bytes(review))).await?;
+        let answer = self
+            .send(Request::new(path).create(&post(false), bytes(review)))
+            .await?;
         Ok(answer["status"]["allowed"] == true)
     }
 
@@ -227,7 +235,9 @@ async fn within(
 ) -> Result<Value, RequestError> {
     match tokio::time::timeout(PATIENCE, answer).await {
         Ok(answer) => Ok(answer?),
-        Err(_) => Err(RequestError::Unreached("no answer within a minute".to_owned())),
+        Err(_) => Err(RequestError::Unreached(
+            "no answer within a minute".to_owned(),
+        )),
     }
 }
 

@@ -155,7 +155,8 @@ impl Pass<'_> {
                 (Vec::new(), 1)
             }
         };
-        self.write_record(record, &slots, &applied, &pending, failed_removals > 0).await?;
+        self.write_record(record, &slots, &applied, &pending, failed_removals > 0)
+            .await?;
         let failures = applied.retries + failed_removals;
         let next = [applied.again, self.safety_net(&pending)]
             .into_iter()
@@ -163,7 +164,9 @@ impl Pass<'_> {
             .min();
         let next = self.write_status(&work, &applied, next).await?;
         memories.retain(|id, _| {
-            slots.iter().any(|slot| slot.mapped.as_ref().is_ok_and(|mapped| mapped.id == *id))
+            slots
+                .iter()
+                .any(|slot| slot.mapped.as_ref().is_ok_and(|mapped| mapped.id == *id))
         });
         if failures > 0 {
             return Err(AgentError::Manifests(failures));
@@ -289,20 +292,29 @@ impl Pass<'_> {
         };
         let known: BTreeSet<ObjectId> = record.everything().iter().map(record::id_of).collect();
         let mut change = records::missing_metadata(&record, labels);
-        if wanted.iter().any(|entry| !known.contains(&record::id_of(entry))) {
+        if wanted
+            .iter()
+            .any(|entry| !known.contains(&record::id_of(entry)))
+        {
             let mut intent = record.intent.clone();
             intent.extend(wanted.iter().cloned());
             let metadata = change.get_or_insert_with(|| json!({}));
             metadata["annotations"] = records::intent_annotation(&record::sorted(intent));
         }
         let record = match change {
-            Some(metadata) => {
-                self.records.patch_metadata(&record, metadata).await.map_err(failed())?
-            }
+            Some(metadata) => self
+                .records
+                .patch_metadata(&record, metadata)
+                .await
+                .map_err(failed())?,
             None => record,
         };
         if record.eviction_start.is_some() {
-            return self.records.set_eviction(&record, None).await.map_err(failed());
+            return self
+                .records
+                .set_eviction(&record, None)
+                .await
+                .map_err(failed());
         }
         Ok(record)
     }
@@ -392,7 +404,11 @@ impl Pass<'_> {
                 let uid = object["metadata"]["uid"].as_str();
                 applied.entries.push(entry_of(mapped, uid));
             }
-            let polled = self.member.watches.is_refused(&mapped.id).then(|| self.poll_time());
+            let polled = self
+                .member
+                .watches
+                .is_refused(&mapped.id)
+                .then(|| self.poll_time());
             let times = [applied.again, outcome.again, again, polled.flatten()];
             applied.again = times.into_iter().flatten().min();
             applied.retries += usize::from(outcome.retry);
@@ -410,7 +426,9 @@ impl Pass<'_> {
 
     fn poll_time(&self) -> Option<Timestamp> {
         let interval = self.shared.options.status_sync_interval;
-        self.now.checked_add(SignedDuration::try_from(interval).ok()?).ok()
+        self.now
+            .checked_add(SignedDuration::try_from(interval).ok()?)
+            .ok()
     }
 
     /// Removes what the work no longer has. A work about which nothing has been reported yet may be
@@ -421,7 +439,11 @@ impl Pass<'_> {
         record: &Record,
         slots: &[Slot],
     ) -> Result<Vec<Pending>, AgentError> {
-        let conditions = work.work.status.as_ref().map_or(&[][..], |status| &status.conditions);
+        let conditions = work
+            .work
+            .status
+            .as_ref()
+            .map_or(&[][..], |status| &status.conditions);
         if find(conditions, condition::APPLIED).is_none() {
             return Ok(Vec::new());
         }
@@ -469,7 +491,9 @@ impl Pass<'_> {
                         || matches!(report.available, Some(Availability::Unknown(_))))
             });
             let is_pending = pending.iter().any(|it| record::id_of(&it.entry) == id);
-            if (unclear || is_pending || keep_all || is_unmapped(slots, entry)) && !has(&entries, &id) {
+            if (unclear || is_pending || keep_all || is_unmapped(slots, entry))
+                && !has(&entries, &id)
+            {
                 entries.push(entry.clone());
             }
         }
@@ -496,7 +520,10 @@ impl Pass<'_> {
         let mut intent = record.intent.clone();
         intent.retain(|entry| !is_stale(entry));
         let metadata = json!({"annotations": records::intent_annotation(&intent)});
-        self.records.patch_metadata(&record, metadata).await.map_err(failed())?;
+        self.records
+            .patch_metadata(&record, metadata)
+            .await
+            .map_err(failed())?;
         Ok(())
     }
 
@@ -515,22 +542,40 @@ impl Pass<'_> {
         let failed = || AgentError::at("reporting");
         if let Some(small) = &work.small {
             let previous = small.status.clone().unwrap_or_default();
-            let new =
-                work_api::assemble(&previous, work.generation(), &applied.reports, self.now);
+            let new = work_api::assemble(&previous, work.generation(), &applied.reports, self.now);
             if small.status.as_ref() != Some(&new) {
-                self.tell(work, &previous.conditions, &new.conditions, &applied.reports);
-                self.shared.hub.set_status(work, &Status::Work(new)).await.map_err(failed())?;
+                self.tell(
+                    work,
+                    &previous.conditions,
+                    &new.conditions,
+                    &applied.reports,
+                );
+                self.shared
+                    .hub
+                    .set_status(work, &Status::Work(new))
+                    .await
+                    .map_err(failed())?;
             }
             return Ok(next);
         }
         let previous = work.work.status.clone().unwrap_or_default();
         let rollout = report::is_rolled_out(&work.work);
-        let new =
-            status::assemble(&previous, work.generation(), &applied.reports, rollout, self.now);
+        let new = status::assemble(
+            &previous,
+            work.generation(),
+            &applied.reports,
+            rollout,
+            self.now,
+        );
         if work.work.status.as_ref() == Some(&new) {
             return Ok(next);
         }
-        self.tell(work, &previous.conditions, &new.conditions, &applied.reports);
+        self.tell(
+            work,
+            &previous.conditions,
+            &new.conditions,
+            &applied.reports,
+        );
         let written = self
             .shared
             .hub
@@ -573,7 +618,11 @@ impl Pass<'_> {
                         .latency
                         .observe(latency.try_into().unwrap_or_default());
                 }
-                let text = format!("applied {} objects of generation {}", reports.len(), work.generation());
+                let text = format!(
+                    "applied {} objects of generation {}",
+                    reports.len(),
+                    work.generation()
+                );
                 events.normal(work, reason::APPLIED, &text);
             } else {
                 let failures = reports.iter().filter_map(|report| match &report.applied {
@@ -588,7 +637,11 @@ impl Pass<'_> {
             }
         }
         if is_new(condition::COMPLETE) && is_true(after, condition::COMPLETE) {
-            events.normal(work, reason::COMPLETE, "the work is complete; it is no longer applied");
+            events.normal(
+                work,
+                reason::COMPLETE,
+                "the work is complete; it is no longer applied",
+            );
         }
     }
 }
@@ -629,7 +682,11 @@ impl Applied {
 
 /// Whether the status speaks of the work as it is.
 fn is_of_generation(work: &HubWork) -> bool {
-    let conditions = work.work.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    let conditions = work
+        .work
+        .status
+        .as_ref()
+        .map_or(&[][..], |status| &status.conditions);
     find(conditions, condition::APPLIED)
         .is_some_and(|found| found.observed_generation == Some(work.generation()))
 }

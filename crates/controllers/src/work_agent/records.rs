@@ -90,7 +90,11 @@ impl Record {
             agent_id: String::new(),
             intent: intent_of(&object.metadata),
             metadata: object.metadata.clone(),
-            applied: status.applied_resources.into_iter().map(small_entry).collect(),
+            applied: status
+                .applied_resources
+                .into_iter()
+                .map(small_entry)
+                .collect(),
             eviction_start: started.and_then(|text| text.parse().ok()),
         }
     }
@@ -200,7 +204,9 @@ impl Records {
         let large = self.large.list();
         let small = self.small.list();
         let large = large.iter().map(|it| Record::of_manifest_work(it));
-        large.chain(small.iter().map(|it| Record::of_work(it))).collect()
+        large
+            .chain(small.iter().map(|it| Record::of_work(it)))
+            .collect()
     }
 
     /// Makes a record, or takes the one that is there.
@@ -250,7 +256,10 @@ impl Records {
         metadata["uid"] = json!(record.metadata.uid);
         metadata["resourceVersion"] = json!(record.metadata.resource_version);
         let patch = json!({ "metadata": metadata });
-        let answer = self.objects.merge(&kind_of(record.front), &record.id(), &patch).await;
+        let answer = self
+            .objects
+            .merge(&kind_of(record.front), &record.id(), &patch)
+            .await;
         self.settle(record, answer)
     }
 
@@ -280,7 +289,10 @@ impl Records {
             name: format!("{}/status", record.name()),
             ..record.id()
         };
-        let answer = self.objects.merge(&kind_of(record.front), &id, &patch).await;
+        let answer = self
+            .objects
+            .merge(&kind_of(record.front), &id, &patch)
+            .await;
         self.settle(record, answer)
     }
 
@@ -295,7 +307,8 @@ impl Records {
             Front::Work => {
                 let text = start.map(|time| time.to_string());
                 let annotations = json!({(annotation::EVICTION_START): text});
-                self.patch_metadata(record, json!({ "annotations": annotations })).await
+                self.patch_metadata(record, json!({ "annotations": annotations }))
+                    .await
             }
         }
     }
@@ -324,7 +337,11 @@ impl Records {
         }});
         let key = ObjectKey::cluster_scoped(record.name());
         self.doubt(record.front, &key);
-        match self.objects.merge(&kind_of(record.front), &record.id(), &patch).await {
+        match self
+            .objects
+            .merge(&kind_of(record.front), &record.id(), &patch)
+            .await
+        {
             Err(error) if !error.is_not_found() => Err(error),
             _ => Ok(()),
         }
@@ -399,9 +416,15 @@ pub(super) fn missing_metadata(
         metadata["finalizers"] = json!(all);
     }
     if known != wanted {
-        let mut changes: BTreeMap<&str, Value> =
-            known.keys().map(|key| (key.as_str(), Value::Null)).collect();
-        changes.extend(wanted.iter().map(|(key, value)| (key.as_str(), json!(value))));
+        let mut changes: BTreeMap<&str, Value> = known
+            .keys()
+            .map(|key| (key.as_str(), Value::Null))
+            .collect();
+        changes.extend(
+            wanted
+                .iter()
+                .map(|(key, value)| (key.as_str(), json!(value))),
+        );
         metadata["labels"] = json!(changes);
     }
     Some(metadata)
@@ -412,4 +435,3 @@ pub(super) fn intent_annotation(intent: &[AppliedResource]) -> Value {
     let text = (!intent.is_empty()).then(|| record::write_intent(intent));
     json!({(annotation::INTENT): text})
 }
-

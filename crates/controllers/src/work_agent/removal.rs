@@ -1,10 +1,10 @@
 //! Works and records that go: objects first, then the record, then the work.
 
 use bellwether_api::work::AppliedResource;
+use bellwether_runtime::Next;
 use bellwether_work::lifecycle::{self, Eviction};
 use bellwether_work::ownership::{self, Owner, Removal};
 use bellwether_work::{record, status};
-use bellwether_runtime::Next;
 use jiff::{SignedDuration, Timestamp};
 
 use super::events::reason;
@@ -47,9 +47,15 @@ pub(super) async fn remove_work(
         }
     }
     let ours = work.finalizer();
-    let left: Vec<String> =
-        work.finalizers().iter().filter(|name| *name != ours).cloned().collect();
-    shared.events.normal(&work, reason::DELETED, "all objects of the work are gone");
+    let left: Vec<String> = work
+        .finalizers()
+        .iter()
+        .filter(|name| *name != ours)
+        .cloned()
+        .collect();
+    shared
+        .events
+        .normal(&work, reason::DELETED, "all objects of the work are gone");
     match shared.hub.set_finalizers(&work, &left).await {
         Err(error) if !error.is_not_found() => Err(AgentError::at("letting the work go")(error)),
         _ => Ok(None),
@@ -63,7 +69,11 @@ async fn wait(shared: &Shared, work: HubWork, pending: &[Pending]) -> Result<Nex
     let previous = work.work.status.clone().unwrap_or_default();
     let new = status::deleting(&previous, work.generation(), &waiting, now);
     if new != previous && work.front() == Front::ManifestWork {
-        let text = new.conditions.last().map(|it| it.message.clone()).unwrap_or_default();
+        let text = new
+            .conditions
+            .last()
+            .map(|it| it.message.clone())
+            .unwrap_or_default();
         shared.events.warning(&work, reason::STUCK, &text);
         shared
             .hub
@@ -83,7 +93,11 @@ pub(super) async fn remove_record(
 ) -> Result<Next, AgentError> {
     let records = member.records().await?;
     let pending = empty(member, records, key, record).await?;
-    let again = shared.clock.now().checked_add(SignedDuration::from_secs(SAFETY_NET)).ok();
+    let again = shared
+        .clock
+        .now()
+        .checked_add(SignedDuration::from_secs(SAFETY_NET))
+        .ok();
     Ok(again.filter(|_| !pending.is_empty()))
 }
 
@@ -96,7 +110,11 @@ async fn empty(
 ) -> Result<Vec<Pending>, AgentError> {
     if !record.is_deleting() {
         // From here on nobody applies anything for it, whatever happens to this process.
-        match records.delete(&record).await.map_err(AgentError::at("removing the record"))? {
+        match records
+            .delete(&record)
+            .await
+            .map_err(AgentError::at("removing the record"))?
+        {
             Some(marked) => record = marked,
             None => return Ok(Vec::new()),
         }
@@ -104,7 +122,10 @@ async fn empty(
     let everything = record.everything();
     let pending = remove_all(member, key, &record.owner(), &everything).await?;
     if pending.is_empty() {
-        records.release(&record).await.map_err(AgentError::at("letting the record go"))?;
+        records
+            .release(&record)
+            .await
+            .map_err(AgentError::at("letting the record go"))?;
         for entry in &everything {
             member.watches.unconcern(&record::id_of(entry), key);
         }
@@ -154,7 +175,12 @@ async fn remove(
     let id = record::id_of(entry);
     let resource = member
         .discovery
-        .find_plural(&member.objects, &entry.group, &entry.version, &entry.resource)
+        .find_plural(
+            &member.objects,
+            &entry.group,
+            &entry.version,
+            &entry.resource,
+        )
         .await?;
     // A kind that the cluster no longer has, has no objects.
     let Some(resource) = resource else {
@@ -224,11 +250,17 @@ pub(super) async fn evict(
     match lifecycle::eviction(has_work, record.eviction_start, grace, now) {
         Eviction::None => Ok(None),
         Eviction::Clear => {
-            records.set_eviction(&record, None).await.map_err(failed())?;
+            records
+                .set_eviction(&record, None)
+                .await
+                .map_err(failed())?;
             Ok(None)
         }
         Eviction::Begin => {
-            records.set_eviction(&record, Some(in_seconds(now))).await.map_err(failed())?;
+            records
+                .set_eviction(&record, Some(in_seconds(now)))
+                .await
+                .map_err(failed())?;
             Ok(now.checked_add(grace).ok())
         }
         Eviction::Wait(time) => Ok(Some(time)),

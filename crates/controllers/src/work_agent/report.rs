@@ -111,7 +111,12 @@ fn of_rules(shared: &Shared, options: &Options<'_>, object: &Value) -> Feedback 
     } else {
         Structures::Refused
     };
-    Feedback::Answers(feedback::answer(&queries, object, &shared.programs, structures))
+    Feedback::Answers(feedback::answer(
+        &queries,
+        object,
+        &shared.programs,
+        structures,
+    ))
 }
 
 /// Values that a WorkManifestConfig asks for, at the pace that it asks for.
@@ -147,12 +152,21 @@ fn of_config(
     match Pace::turn(memory.pace.as_ref(), small, config, now) {
         Turn::Stopped => (told(memory.pace.as_ref()), None),
         Turn::At(time) => {
-            let is_news = memory.pace.as_ref().is_none_or(|pace| *pace.answers() != answer());
+            let is_news = memory
+                .pace
+                .as_ref()
+                .is_none_or(|pace| *pace.answers() != answer());
             (told(memory.pace.as_ref()), is_news.then_some(time))
         }
         Turn::Now => {
             let answers = answer();
-            memory.pace = Some(Pace::after(memory.pace.as_ref(), small, config, &answers, now));
+            memory.pace = Some(Pace::after(
+                memory.pace.as_ref(),
+                small,
+                config,
+                &answers,
+                now,
+            ));
             (Feedback::Answers(answers), None)
         }
     }

@@ -4,7 +4,7 @@
 //! only what is of interest, and tells the works that an object concerns when it changes. What the
 //! agent writes itself is noted at once, so that the echo of a write is no news.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,8 +81,8 @@ struct Entry {
     known: Known,
     /// The version after which it was seen to be absent, or which was written.
     version: u64,
-    /// Works that it concerns, and how often.
-    works: BTreeMap<WorkKey, ()>,
+    /// Works that it concerns.
+    works: BTreeSet<WorkKey>,
 }
 
 impl Watches {
@@ -98,8 +98,13 @@ impl Watches {
     /// Says that an object concerns a work.
     pub(super) fn concern(&self, id: &ObjectId, work: &WorkKey) {
         let mut kinds = self.kinds.lock();
-        let entry = kinds.entry(kind_of(id)).or_default().objects.entry(name_of(id)).or_default();
-        entry.works.insert(work.clone(), ());
+        let entry = kinds
+            .entry(kind_of(id))
+            .or_default()
+            .objects
+            .entry(name_of(id))
+            .or_default();
+        entry.works.insert(work.clone());
     }
 
     /// Says that an object no longer concerns a work. The last one ends the watch of the kind.
@@ -140,7 +145,9 @@ impl Watches {
     /// Whether objects of a kind have to be read, because the server refuses to be watched.
     pub(super) fn is_refused(&self, id: &ObjectId) -> bool {
         let kinds = self.kinds.lock();
-        let watch = kinds.get(&kind_of(id)).and_then(|state| state.watch.as_ref());
+        let watch = kinds
+            .get(&kind_of(id))
+            .and_then(|state| state.watch.as_ref());
         watch.is_some_and(|watch| watch.is_refused)
     }
 
@@ -195,19 +202,15 @@ impl Watches {
     pub(super) async fn settled(&self, id: &ObjectId) {
         let settled = {
             let kinds = self.kinds.lock();
-            let watch = kinds.get(&kind_of(id)).and_then(|state| state.watch.as_ref());
+            let watch = kinds
+                .get(&kind_of(id))
+                .and_then(|state| state.watch.as_ref());
             watch.map(|watch| watch.settled.subscribe())
         };
         if let Some(mut settled) = settled {
             // In vain means that objects are read one by one.
             let _ = tokio::time::timeout(PATIENCE, settled.wait_for(|settled| *settled)).await;
         }
-    }
-
-    /// How many kinds are watched.
-    #[cfg(test)]
-    pub(super) fn count(&self) -> usize {
-        self.kinds.lock().values().filter(|state| state.watch.is_some()).count()
     }
 }
 
@@ -237,7 +240,10 @@ impl Entry {
             return false;
         }
         self.version = self.version.max(version);
-        !matches!(std::mem::replace(&mut self.known, Known::Absent), Known::Absent)
+        !matches!(
+            std::mem::replace(&mut self.known, Known::Absent),
+            Known::Absent
+        )
     }
 }
 
@@ -283,7 +289,11 @@ impl Follower {
             let params = WatchParams::default().timeout(WATCH_SECONDS);
             let request = collection(&self.resource, "").watch(&params, &version);
             let request = request.map_err(|error| RequestError::Unreached(error.to_string()))?;
-            let events = self.objects.client().request_events::<Value>(request).await?;
+            let events = self
+                .objects
+                .client()
+                .request_events::<Value>(request)
+                .await?;
             let mut events = std::pin::pin!(events);
             let mut seen = false;
             while let Some(event) = events.next().await {
@@ -319,15 +329,22 @@ impl Follower {
             let request = collection(&self.resource, "").list(&params);
             let request = request.map_err(|error| RequestError::Unreached(error.to_string()))?;
             let mut page: Value = self.objects.client().request(request).await?;
-            let version = page["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
-            let next = page["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+            let version = page["metadata"]["resourceVersion"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            let next = page["metadata"]["continue"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
             if let Value::Array(items) = page["items"].take() {
                 for mut item in items {
                     // Items of lists may leave out what all of them are.
                     if item.get("apiVersion").is_none() {
                         let group = &self.resource.group;
                         let slash = if group.is_empty() { "" } else { "/" };
-                        item["apiVersion"] = format!("{group}{slash}{}", self.resource.version).into();
+                        item["apiVersion"] =
+                            format!("{group}{slash}{}", self.resource.version).into();
                         item["kind"] = self.resource.kind.clone().into();
                     }
                     seen.insert(key_of(&item), Arc::new(item));
@@ -375,7 +392,9 @@ impl Follower {
     /// Changes what is known of an object of interest, and tells whom it concerns if it is news.
     fn with_entry(&self, key: &(String, String), change: impl FnOnce(&mut Entry) -> bool) {
         let mut kinds = self.kinds.lock();
-        let entry = kinds.get_mut(&self.kind).and_then(|state| state.objects.get_mut(key));
+        let entry = kinds
+            .get_mut(&self.kind)
+            .and_then(|state| state.objects.get_mut(key));
         if let Some(entry) = entry
             && change(entry)
         {
@@ -385,24 +404,38 @@ impl Follower {
 
     fn with_watch(&self, change: impl FnOnce(&mut Watch)) {
         let mut kinds = self.kinds.lock();
-        if let Some(watch) = kinds.get_mut(&self.kind).and_then(|state| state.watch.as_mut()) {
+        if let Some(watch) = kinds
+            .get_mut(&self.kind)
+            .and_then(|state| state.watch.as_mut())
+        {
             change(watch);
         }
     }
 
     fn tell(&self, entry: &Entry) {
-        entry.works.keys().for_each(|work| self.queue.add(work.clone()));
+        entry
+            .works
+            .iter()
+            .for_each(|work| self.queue.add(work.clone()));
     }
 
     fn tell_all(&self) {
         let kinds = self.kinds.lock();
         let objects = kinds.get(&self.kind).map(|state| &state.objects);
-        objects.into_iter().flat_map(HashMap::values).for_each(|entry| self.tell(entry));
+        objects
+            .into_iter()
+            .flat_map(HashMap::values)
+            .for_each(|entry| self.tell(entry));
     }
 }
 
 fn key_of(object: &Value) -> (String, String) {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+    let text = |field: &str| {
+        object["metadata"][field]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
     (text("namespace"), text("name"))
 }
 

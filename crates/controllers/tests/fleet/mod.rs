@@ -4,6 +4,8 @@
     dead_code,
     unreachable_pub,
     clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    clippy::similar_names,
     reason = "shared by tests, each of which uses what it needs"
 )]
 
@@ -127,14 +129,20 @@ impl Fleet {
         };
         for member in members {
             fleet.server.add_cluster(member).await.unwrap();
-            fleet.create(HUB, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": member}})).await;
+            fleet
+                .create(
+                    HUB,
+                    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": member}}),
+                )
+                .await;
         }
         fleet
     }
 
     pub async fn start_agents(&mut self, members: &[&str]) {
         let hub = self.counting(HUB, &self.hub_counts);
-        let agents = WorkAgents::start(hub, ADDRESS, None, self.clock.clone(), self.options.clone()).await;
+        let agents =
+            WorkAgents::start(hub, ADDRESS, None, self.clock.clone(), self.options.clone()).await;
         for member in members {
             agents.add_member(member, self.counting(member, &self.member_counts));
         }
@@ -151,7 +159,9 @@ impl Fleet {
     }
 
     fn counting(&self, cluster: &str, counts: &Arc<Counts>) -> Client {
-        let inner = self.server.service(cluster, Identity::administrator("agent"));
+        let inner = self
+            .server
+            .service(cluster, Identity::administrator("agent"));
         let counts = Arc::clone(counts);
         Client::new(Counting { inner, counts }, "default")
     }
@@ -167,31 +177,49 @@ impl Fleet {
     }
 
     pub async fn try_create(&self, cluster: &str, object: Value) -> Result<Value, kube::Error> {
-        self.send(cluster, "POST", &collection(&object), Some(&object), "application/json").await
+        self.send(
+            cluster,
+            "POST",
+            &collection(&object),
+            Some(&object),
+            "application/json",
+        )
+        .await
     }
 
     pub async fn get(&self, cluster: &str, object: &Value) -> Option<Value> {
-        self.send(cluster, "GET", &path(object), None, "application/json").await.ok()
+        self.send(cluster, "GET", &path(object), None, "application/json")
+            .await
+            .ok()
     }
 
     pub async fn merge(&self, cluster: &str, object: &Value, patch: Value) -> Value {
         let kind = "application/merge-patch+json";
-        self.send(cluster, "PATCH", &path(object), Some(&patch), kind).await.unwrap()
+        self.send(cluster, "PATCH", &path(object), Some(&patch), kind)
+            .await
+            .unwrap()
     }
 
     pub async fn merge_status(&self, cluster: &str, object: &Value, status: Value) -> Value {
         let patch = json!({ "status": status });
         let kind = "application/merge-patch+json";
         let path = format!("{}/status", path(object));
-        self.send(cluster, "PATCH", &path, Some(&patch), kind).await.unwrap()
+        self.send(cluster, "PATCH", &path, Some(&patch), kind)
+            .await
+            .unwrap()
     }
 
     pub async fn delete(&self, cluster: &str, object: &Value) {
-        self.send(cluster, "DELETE", &path(object), None, "application/json").await.unwrap();
+        self.send(cluster, "DELETE", &path(object), None, "application/json")
+            .await
+            .unwrap();
     }
 
     pub async fn list(&self, cluster: &str, path: &str) -> Vec<Value> {
-        let list = self.send(cluster, "GET", path, None, "application/json").await.unwrap();
+        let list = self
+            .send(cluster, "GET", path, None, "application/json")
+            .await
+            .unwrap();
         list["items"].as_array().cloned().unwrap_or_default()
     }
 
@@ -203,7 +231,9 @@ impl Fleet {
         body: Option<&Value>,
         kind: &str,
     ) -> Result<Value, kube::Error> {
-        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+        let body = body
+            .map(|body| body.to_string().into_bytes())
+            .unwrap_or_default();
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -229,7 +259,10 @@ impl Fleet {
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        panic!("in vain until {what}; at last: {}", last.map_or_else(String::new, |it| format!("{it:#}")));
+        panic!(
+            "in vain until {what}; at last: {}",
+            last.map_or_else(String::new, |it| format!("{it:#}"))
+        );
     }
 
     /// Waits until a work has a condition, and returns it.
@@ -245,20 +278,26 @@ impl Fleet {
     /// Waits until a condition speaks of the present generation.
     pub async fn until_current(&self, work: &Value, name: &str, status: &str) -> Value {
         let found = self
-            .until(HUB, work, &format!("{name} is {status} and current"), |work| {
-                work.is_some_and(|work| {
-                    let found = condition(&work["status"], name);
-                    found["status"] == status
-                        && found["observedGeneration"] == work["metadata"]["generation"]
-                })
-            })
+            .until(
+                HUB,
+                work,
+                &format!("{name} is {status} and current"),
+                |work| {
+                    work.is_some_and(|work| {
+                        let found = condition(&work["status"], name);
+                        found["status"] == status
+                            && found["observedGeneration"] == work["metadata"]["generation"]
+                    })
+                },
+            )
             .await;
         found.unwrap()
     }
 
     /// Waits until an object is gone.
     pub async fn until_gone(&self, cluster: &str, object: &Value) {
-        self.until(cluster, object, "it is gone", |it| it.is_none()).await;
+        self.until(cluster, object, "it is gone", |it| it.is_none())
+            .await;
     }
 
     /// Lets time pass.
@@ -276,7 +315,10 @@ impl Drop for Fleet {
 /// The condition of that type; null if there is none.
 pub fn condition<'a>(status: &'a Value, name: &str) -> &'a Value {
     let list = status["conditions"].as_array();
-    list.into_iter().flatten().find(|it| it["type"] == name).unwrap_or(&Value::Null)
+    list.into_iter()
+        .flatten()
+        .find(|it| it["type"] == name)
+        .unwrap_or(&Value::Null)
 }
 
 /// The condition of a manifest of a work.
@@ -287,7 +329,11 @@ pub fn manifest_condition<'a>(work: &'a Value, index: usize, name: &str) -> &'a 
 fn collection(object: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let api_version = text(&object["apiVersion"]);
-    let root = if api_version.contains('/') { "/apis" } else { "/api" };
+    let root = if api_version.contains('/') {
+        "/apis"
+    } else {
+        "/api"
+    };
     let kind = text(&object["kind"]).to_lowercase();
     let plural = if kind.ends_with('y') {
         format!("{}ies", &kind[..kind.len() - 1])
@@ -303,7 +349,11 @@ fn collection(object: &Value) -> String {
 }
 
 fn path(object: &Value) -> String {
-    format!("{}/{}", collection(object), object["metadata"]["name"].as_str().unwrap())
+    format!(
+        "{}/{}",
+        collection(object),
+        object["metadata"]["name"].as_str().unwrap()
+    )
 }
 
 /// A ManifestWork for the member.
@@ -334,7 +384,8 @@ pub fn config_map(name: &str, value: &str) -> Value {
 
 /// The record of a work on the member.
 pub fn record(work: &str) -> Value {
-    let name = bellwether_work::record::record_name(&bellwether_work::record::hub_hash(ADDRESS), work);
+    let name =
+        bellwether_work::record::record_name(&bellwether_work::record::hub_hash(ADDRESS), work);
     json!({
         "apiVersion": "work.open-cluster-management.io/v1", "kind": "AppliedManifestWork",
         "metadata": {"name": name},

@@ -199,7 +199,15 @@ pub(super) fn value_at<'a>(
 /// The item of a live list that an item of a configuration means.
 pub(super) fn item_in<'a>(live: &'a Value, wanted: &Value, index: usize) -> Option<&'a Value> {
     let items = live.as_array()?;
-    for key in ["name", "key", "containerPort", "port", "mountPath", "ip", "type"] {
+    for key in [
+        "name",
+        "key",
+        "containerPort",
+        "port",
+        "mountPath",
+        "ip",
+        "type",
+    ] {
         if let Some(value) = wanted[index].get(key) {
             return items.iter().find(|item| item.get(key) == Some(value));
         }

@@ -18,9 +18,9 @@ pub(super) fn paths(expression: &str, object: &Value) -> Result<Vec<Location>, S
         rest: expression,
         nesting: 0,
     };
-    let parsed = parser.whole().map_err(|error| {
-        format!("failed to parse jq expression: {error}")
-    })?;
+    let parsed = parser
+        .whole()
+        .map_err(|error| format!("failed to parse jq expression: {error}"))?;
     let mut steps = 0;
     let found = run(&parsed, object, vec![Vec::new()], &mut steps)
         .map_err(|error| format!("jq expression returned error: {error}"))?;
@@ -228,14 +228,23 @@ impl Parser<'_> {
     /// A text, a number, or one of the words of JSON.
     fn literal(&mut self) -> Result<Value, String> {
         self.skip();
-        let mut values = serde_json::Deserializer::from_str(self.rest).into_iter::<Value>();
-        match values.next() {
-            Some(Ok(value)) if !value.is_array() && !value.is_object() => {
-                self.rest = &self.rest[values.byte_offset()..];
-                Ok(value)
-            }
-            _ => Err(format!("expected a value at {:?}", self.rest)),
-        }
+        let end = if self.rest.starts_with('"') {
+            let mut values = serde_json::Deserializer::from_str(self.rest).into_iter::<String>();
+            values
+                .next()
+                .and_then(Result::ok)
+                .map(|_| values.byte_offset())
+        } else {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+            Some(self.rest.find(|c| !is_plain(c)).unwrap_or(self.rest.len()))
+        };
+        let value = end.and_then(|end| {
+            let (text, rest) = self.rest.split_at(end);
+            let value = serde_json::from_str(text).ok()?;
+            self.rest = rest;
+            Some(value)
+        });
+        value.ok_or_else(|| format!("expected a value at {:?}", self.rest))
     }
 
     fn test(&mut self) -> Result<Test, String> {
@@ -334,15 +343,22 @@ fn is_name(c: char) -> bool {
 }
 
 fn value_at<'a>(object: &'a Value, location: &[Place]) -> Option<&'a Value> {
-    location.iter().try_fold(object, |value, place| match place {
-        Place::Field(name) => value.get(name),
-        Place::Index(index) => value.get(index),
-    })
+    location
+        .iter()
+        .try_fold(object, |value, place| match place {
+            Place::Field(name) => value.get(name),
+            Place::Index(index) => value.get(index),
+        })
 }
 
 type Places = Vec<Location>;
 
-fn run(filter: &Filter, object: &Value, places: Places, steps: &mut usize) -> Result<Places, String> {
+fn run(
+    filter: &Filter,
+    object: &Value,
+    places: Places,
+    steps: &mut usize,
+) -> Result<Places, String> {
     let mut found = Vec::new();
     match filter {
         Filter::Pipe(parts) => {
@@ -366,7 +382,12 @@ fn run(filter: &Filter, object: &Value, places: Places, steps: &mut usize) -> Re
 }
 
 /// What one filter gives for one place.
-fn step(filter: &Filter, object: &Value, place: Location, steps: &mut usize) -> Result<Places, String> {
+fn step(
+    filter: &Filter,
+    object: &Value,
+    place: Location,
+    steps: &mut usize,
+) -> Result<Places, String> {
     let null = Value::Null;
     let value = value_at(object, &place).unwrap_or(&null);
     let below = |next: Place| {
@@ -392,17 +413,25 @@ fn step(filter: &Filter, object: &Value, place: Location, steps: &mut usize) -> 
             Value::Array(items) => {
                 let length = i64::try_from(items.len()).unwrap_or(i64::MAX);
                 let index = if *index < 0 { index + length } else { *index };
-                usize::try_from(index).map(|index| below(Place::Index(index))).into_iter().collect()
+                usize::try_from(index)
+                    .map(|index| below(Place::Index(index)))
+                    .into_iter()
+                    .collect()
             }
             Value::Null => Vec::new(),
             other => return Err(format!("expected an array but got: {}", described(other))),
         },
         Filter::Iterate => match value {
-            Value::Array(items) => (0..items.len()).map(|index| below(Place::Index(index))).collect(),
-            Value::Object(map) => map.keys().map(|key| below(Place::Field(key.clone()))).collect(),
+            Value::Array(items) => (0..items.len())
+                .map(|index| below(Place::Index(index)))
+                .collect(),
+            Value::Object(map) => map
+                .keys()
+                .map(|key| below(Place::Field(key.clone())))
+                .collect(),
             other => return Err(format!("cannot iterate over: {}", described(other))),
         },
-        Filter::Recurse => everything(value, place, 0),
+        Filter::Recurse => everything(value, &place, 0),
         Filter::Try(inner) => run(inner, object, vec![place], steps).unwrap_or_default(),
         Filter::Select(test) => {
             if holds(test, value, steps)? {
@@ -414,7 +443,7 @@ fn step(filter: &Filter, object: &Value, place: Location, steps: &mut usize) -> 
     })
 }
 
-fn everything(value: &Value, place: Location, depth: usize) -> Places {
+fn everything(value: &Value, place: &Location, depth: usize) -> Places {
     let mut found = vec![place.clone()];
     if depth > MAX_DEPTH {
         return found;
@@ -422,7 +451,7 @@ fn everything(value: &Value, place: Location, depth: usize) -> Places {
     let mut enter = |next: Place, value: &Value| {
         let mut location = place.clone();
         location.push(next);
-        found.extend(everything(value, location, depth + 1));
+        found.extend(everything(value, &location, depth + 1));
     };
     match value {
         Value::Object(map) => map
@@ -438,7 +467,15 @@ fn everything(value: &Value, place: Location, depth: usize) -> Places {
 }
 
 fn described(value: &Value) -> String {
-    format!("{} ({value})", bellwether_json::path::type_name(value))
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    format!("{kind} ({value})")
 }
 
 fn holds(test: &Test, value: &Value, steps: &mut usize) -> Result<bool, String> {
@@ -451,7 +488,10 @@ fn holds(test: &Test, value: &Value, steps: &mut usize) -> Result<bool, String> 
             Value::Null | Value::Bool(false)
         ),
         Test::Compare(left, comparison, right) => {
-            let (left, right) = (evaluate(left, value, steps)?, evaluate(right, value, steps)?);
+            let (left, right) = (
+                evaluate(left, value, steps)?,
+                evaluate(right, value, steps)?,
+            );
             let is_equal = bellwether_json::equality::semantic_eq(&left, &right);
             match *comparison {
                 "==" => is_equal,
@@ -510,10 +550,12 @@ mod tests {
     use super::*;
 
     fn shown(location: &Location) -> String {
-        location.iter().fold(String::new(), |text, place| match place {
-            Place::Field(name) => format!("{text}/{name}"),
-            Place::Index(index) => format!("{text}/{index}"),
-        })
+        location
+            .iter()
+            .fold(String::new(), |text, place| match place {
+                Place::Field(name) => format!("{text}/{name}"),
+                Place::Index(index) => format!("{text}/{index}"),
+            })
     }
 
     #[track_caller]
@@ -525,8 +567,8 @@ mod tests {
             ]},
             "data": {"a.b": "c"},
         });
-        let found = paths(expression, &object)
-            .map(|found| found.iter().map(shown).collect::<Vec<_>>());
+        let found =
+            paths(expression, &object).map(|found| found.iter().map(shown).collect::<Vec<_>>());
         match (found, expected) {
             (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{expression}"),
             (Err(error), Err(expected)) => assert_eq!(error, expected, "{expression}"),
@@ -539,8 +581,14 @@ mod tests {
         check(".spec.replicas", Ok(&["/spec/replicas"]));
         check(".data[\"a.b\"]", Ok(&["/data/a.b"]));
         check(".data.\"a.b\"", Ok(&["/data/a.b"]));
-        check(".spec.containers[0].image", Ok(&["/spec/containers/0/image"]));
-        check(".spec.containers[-1].image", Ok(&["/spec/containers/1/image"]));
+        check(
+            ".spec.containers[0].image",
+            Ok(&["/spec/containers/0/image"]),
+        );
+        check(
+            ".spec.containers[-1].image",
+            Ok(&["/spec/containers/1/image"]),
+        );
         check(
             ".spec.containers[].image",
             Ok(&["/spec/containers/0/image", "/spec/containers/1/image"]),
@@ -555,9 +603,18 @@ mod tests {
     #[test]
     fn items_are_selected_by_tests() {
         let image = "/spec/containers/0/image";
-        check(".spec.containers[] | select(.name == \"app\") | .image", Ok(&[image]));
-        check(".spec.containers[] | select(.name != \"side\") | .image", Ok(&[image]));
-        check(".spec.containers[] | select(has(\"env\")).image", Ok(&[image]));
+        check(
+            ".spec.containers[] | select(.name == \"app\") | .image",
+            Ok(&[image]),
+        );
+        check(
+            ".spec.containers[] | select(.name != \"side\") | .image",
+            Ok(&[image]),
+        );
+        check(
+            ".spec.containers[] | select(has(\"env\")).image",
+            Ok(&[image]),
+        );
         check(
             ".spec.containers[] | select(.name | startswith(\"a\")) | .image",
             Ok(&[image]),
@@ -567,12 +624,18 @@ mod tests {
             Ok(&[image]),
         );
         check(".spec | select(.replicas > 1).replicas", Ok(&[]));
-        check(".. | select(.name? == \"X\") | .value", Ok(&["/spec/containers/0/env/0/value"]));
+        check(
+            ".. | select(.name? == \"X\") | .value",
+            Ok(&["/spec/containers/0/env/0/value"]),
+        );
     }
 
     #[test]
     fn what_is_no_path_is_told() {
-        check("", Err("failed to parse jq expression: expected a path at \"\""));
+        check(
+            "",
+            Err("failed to parse jq expression: expected a path at \"\""),
+        );
         check(
             ".a + 1",
             Err("failed to parse jq expression: unexpected \"+ 1\""),

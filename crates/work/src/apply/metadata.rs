@@ -36,7 +36,7 @@ pub(super) fn set_owners(object: &mut Value, owners: Vec<Value>) {
 }
 
 /// The metadata of a live object after that of a manifest has been merged into it.
-pub(super) fn merged(manifest: &Value, live: &Value, owner: &Owner, owned: bool) -> Value {
+pub(super) fn merged(manifest: &Value, live: &Value, owner: &Owner, belongs: bool) -> Value {
     let mut result = live["metadata"].clone();
     for field in MARKED {
         let Some(wanted) = manifest["metadata"][field].as_object() else {
@@ -64,7 +64,7 @@ pub(super) fn merged(manifest: &Value, live: &Value, owner: &Owner, owned: bool)
             }
         }
     }
-    let owners = ownership::wanted_references(live, owner, owned);
+    let owners = ownership::wanted_references(live, owner, belongs);
     let mut object = serde_json::json!({ "metadata": result });
     set_owners(&mut object, owners);
     object["metadata"].take()

@@ -20,7 +20,7 @@ pub(super) fn is_owned_by_others(
 fn owns(fields: &Value, live: &Value, configuration: &Value, location: &Location) -> bool {
     let (mut fields, mut live, mut wanted) = (fields, live, configuration);
     for place in location {
-        let is_whole = fields.as_object().is_some_and(|fields| fields.is_empty());
+        let is_whole = fields.as_object().is_some_and(serde_json::Map::is_empty);
         let found = match place {
             Place::Field(name) => {
                 live = &live[name.as_str()];

@@ -19,7 +19,11 @@ pub(super) fn plan(target: &Target<'_>, live: Live<'_>) -> Result<Step, ApplyErr
         .and_then(|strategy| strategy.server_side_apply.as_ref())
         .unwrap_or(&nothing);
     let manager = settings.field_manager.as_deref().unwrap_or_default();
-    let manager = if manager.is_empty() { FIELD_MANAGER } else { manager };
+    let manager = if manager.is_empty() {
+        FIELD_MANAGER
+    } else {
+        manager
+    };
     if !manager.starts_with(FIELD_MANAGER) {
         return Err(ApplyError::FieldManager(manager.to_owned()));
     }
@@ -68,7 +72,10 @@ pub(super) fn settings_text(settings: Option<&ServerSideApply>) -> String {
     let (manager, force) = settings.map_or((None, false), |settings| {
         (settings.field_manager.as_deref(), settings.force)
     });
-    format!("ServerSideApply {} {force}", manager.unwrap_or(FIELD_MANAGER))
+    format!(
+        "ServerSideApply {} {force}",
+        manager.unwrap_or(FIELD_MANAGER)
+    )
 }
 
 /// What is sent: the manifest without owners, marks, and times of creation that are null.
@@ -87,14 +94,20 @@ fn drop_null_times(value: &mut Value, depth: usize) {
     match value {
         Value::Object(map) => {
             if let Some(Value::Object(metadata)) = map.get_mut("metadata")
-                && metadata.get("creationTimestamp").is_some_and(Value::is_null)
+                && metadata
+                    .get("creationTimestamp")
+                    .is_some_and(Value::is_null)
             {
                 metadata.remove("creationTimestamp");
             }
-            map.values_mut().for_each(|value| drop_null_times(value, depth + 1));
+            for value in map.values_mut() {
+                drop_null_times(value, depth + 1);
+            }
         }
         Value::Array(items) => {
-            items.iter_mut().for_each(|value| drop_null_times(value, depth + 1));
+            for value in items {
+                drop_null_times(value, depth + 1);
+            }
         }
         _ => {}
     }
@@ -103,17 +116,18 @@ fn drop_null_times(value: &mut Value, depth: usize) {
 /// Whether an object is what the last apply made of it; after a restart, whether it has all that
 /// would be applied, and the server knows us as who applied it.
 fn is_as_applied(target: &Target<'_>, live: &Value, configuration: &Value, manager: &str) -> bool {
-    let settings = target.strategy.and_then(|strategy| strategy.server_side_apply.as_ref());
-    match target.baseline {
-        Some(baseline) => baseline.holds(&target.manifest.object, &settings_text(settings), live),
-        None => {
-            let entries = live["metadata"]["managedFields"].as_array();
-            let is_known = entries.into_iter().flatten().any(|entry| {
-                entry["manager"] == *manager && entry["operation"] == "Apply"
-            });
-            target.applied_before && is_known && has_all(configuration, live, 0)
-        }
+    let settings = target
+        .strategy
+        .and_then(|strategy| strategy.server_side_apply.as_ref());
+    if let Some(baseline) = target.baseline {
+        return baseline.holds(&target.manifest.object, &settings_text(settings), live);
     }
+    let entries = live["metadata"]["managedFields"].as_array();
+    let is_known = entries
+        .into_iter()
+        .flatten()
+        .any(|entry| entry["manager"] == *manager && entry["operation"] == "Apply");
+    target.applied_before && is_known && has_all(configuration, live, 0)
 }
 
 /// Whether an object has all that a configuration says; in lists others may have items too.
@@ -123,7 +137,8 @@ fn has_all(wanted: &Value, live: &Value, depth: usize) -> bool {
     }
     match (wanted, live) {
         (Value::Object(wanted), Value::Object(live)) => wanted.iter().all(|(key, value)| {
-            live.get(key).map_or(value.is_null(), |live| has_all(value, live, depth + 1))
+            live.get(key)
+                .map_or(value.is_null(), |live| has_all(value, live, depth + 1))
         }),
         (Value::Array(wanted), Value::Array(live)) => wanted
             .iter()
@@ -155,11 +170,14 @@ fn without(whole: &Value, fields: &[IgnoreField]) -> Result<Reduced, ApplyError>
 
 fn hash_of(configuration: &Value) -> String {
     let digest = Sha256::digest(configuration.to_string().as_bytes());
-    digest.iter().take(16).fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    digest
+        .iter()
+        .take(16)
+        .fold(String::new(), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 fn with_hash(mut configuration: Value, hash: &str) -> Value {

@@ -30,8 +30,7 @@ pub(super) fn plan(target: &Target<'_>, live: &Value) -> Result<Step, ApplyError
         }
         _ => return Ok(generic(target, live)),
     };
-    wanted["metadata"] =
-        metadata::merged(&manifest.object, live, target.owner, target.owned);
+    wanted["metadata"] = metadata::merged(&manifest.object, live, target.owner, target.owned);
     Ok(if semantic_eq(&wanted, live) {
         Step::Leave
     } else {
@@ -86,7 +85,9 @@ pub(super) fn fold_string_data(secret: &mut Value) -> Result<(), ApplyError> {
     let Some(Value::Object(texts)) = object.remove("stringData") else {
         return Ok(());
     };
-    let data = object.entry("data").or_insert_with(|| Value::Object(Map::new()));
+    let data = object
+        .entry("data")
+        .or_insert_with(|| Value::Object(Map::new()));
     if !data.is_object() {
         *data = Value::Object(Map::new());
     }
@@ -102,18 +103,26 @@ pub(super) fn fold_string_data(secret: &mut Value) -> Result<(), ApplyError> {
 
 /// Whether fields of a storage class differ that cannot be changed.
 fn differs_for_ever(manifest: &Value, live: &Value) -> bool {
-    ["provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"]
-        .iter()
-        .any(|field| {
-            manifest
-                .get(field)
-                .is_some_and(|wanted| !semantic_eq(wanted, &live[field]))
-        })
+    [
+        "provisioner",
+        "parameters",
+        "reclaimPolicy",
+        "volumeBindingMode",
+    ]
+    .iter()
+    .any(|field| {
+        manifest
+            .get(field)
+            .is_some_and(|wanted| !semantic_eq(wanted, &live[field]))
+    })
 }
 
 fn recreation(target: &Target<'_>, live: &Value) -> Result<Step, ApplyError> {
     Ok(Step::Recreate {
-        uid: live["metadata"]["uid"].as_str().unwrap_or_default().to_owned(),
+        uid: live["metadata"]["uid"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
         object: creation(target)?,
     })
 }
@@ -144,10 +153,16 @@ fn generic(target: &Target<'_>, live: &Value) -> Step {
 
 /// Whether an object has all that a manifest says besides metadata and status.
 fn covers(manifest: &Value, live: &Value) -> bool {
-    manifest.as_object().into_iter().flatten().all(|(key, value)| {
-        matches!(key.as_str(), "metadata" | "status" | "apiVersion" | "kind")
-            || live.get(key).map_or(value.is_null(), |live| is_covered_by(value, live))
-    })
+    manifest
+        .as_object()
+        .into_iter()
+        .flatten()
+        .all(|(key, value)| {
+            matches!(key.as_str(), "metadata" | "status" | "apiVersion" | "kind")
+                || live
+                    .get(key)
+                    .map_or(value.is_null(), |live| is_covered_by(value, live))
+        })
 }
 
 /// Keeps what only the server or a controller can know, and what cannot be changed without it.
@@ -155,7 +170,10 @@ fn carry_over(target: &Target<'_>, wanted: &mut Value, live: &Value) {
     if wanted.get("status").is_none() && live.get("status").is_some() {
         wanted["status"] = live["status"].clone();
     }
-    let spec_fields: &[&str] = match (target.manifest.group.as_str(), target.manifest.kind.as_str()) {
+    let spec_fields: &[&str] = match (
+        target.manifest.group.as_str(),
+        target.manifest.kind.as_str(),
+    ) {
         ("", "Service") => &[
             "clusterIP",
             "clusterIPs",

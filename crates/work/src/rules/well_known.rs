@@ -35,7 +35,10 @@ fn facts(name: &str, object: &Value) -> Fact {
             // The last run that was begun has come to an end well.
             let time = |field: &str| object["status"][field].as_str().unwrap_or_default();
             let (begun, done) = (time("lastScheduleTime"), time("lastSuccessfulTime"));
-            Some((!done.is_empty() && done >= begun && !has_active(object), None))
+            Some((
+                !done.is_empty() && done >= begun && !has_active(object),
+                None,
+            ))
         }
         (condition::PROGRESSING, _, _) => progressing(api_version, kind, object),
         (condition::DEGRADED, _, _) => degraded(api_version, kind, object),
@@ -55,7 +58,8 @@ fn progressing(api_version: &str, kind: &str, object: &Value) -> Fact {
     match (api_version, kind) {
         ("apps/v1", "Deployment") => {
             let want = count(&object["spec"], "replicas", 1);
-            let have = count(status, "updatedReplicas", 0).min(count(status, "availableReplicas", 0));
+            let have =
+                count(status, "updatedReplicas", 0).min(count(status, "availableReplicas", 0));
             let surplus = count(status, "replicas", 0) > count(status, "updatedReplicas", 0);
             let (on_its_way, message) = behind("replicas are updated and available", have, want)?;
             Some((on_its_way || surplus, message))
@@ -71,7 +75,8 @@ fn progressing(api_version: &str, kind: &str, object: &Value) -> Fact {
         }
         ("apps/v1", "DaemonSet") => {
             let want = count(status, "desiredNumberScheduled", 0);
-            let have = count(status, "updatedNumberScheduled", 0).min(count(status, "numberAvailable", 0));
+            let have =
+                count(status, "updatedNumberScheduled", 0).min(count(status, "numberAvailable", 0));
             behind("nodes are updated and available", have, want)
         }
         ("batch/v1", "Job") => Some((!has(object, "Complete") && !has(object, "Failed"), None)),
@@ -82,7 +87,10 @@ fn progressing(api_version: &str, kind: &str, object: &Value) -> Fact {
         }
         ("v1", "PersistentVolumeClaim") => {
             let phase = status["phase"].as_str().unwrap_or_default();
-            Some((phase != "Bound", Some(format!("PersistentVolumeClaim is in phase {phase}"))))
+            Some((
+                phase != "Bound",
+                Some(format!("PersistentVolumeClaim is in phase {phase}")),
+            ))
         }
         ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => {
             Some((!has(object, "Established"), None))
@@ -98,7 +106,8 @@ fn degraded(api_version: &str, kind: &str, object: &Value) -> Fact {
             let stuck = condition_in(object, "Progressing").filter(|found| {
                 found["status"] == "False" || found["reason"] == "ProgressDeadlineExceeded"
             });
-            let failing = condition_in(object, "ReplicaFailure").filter(|found| found["status"] == "True");
+            let failing =
+                condition_in(object, "ReplicaFailure").filter(|found| found["status"] == "True");
             let why = stuck.or(failing);
             Some((why.is_some(), why.and_then(message_of)))
         }
@@ -110,15 +119,21 @@ fn degraded(api_version: &str, kind: &str, object: &Value) -> Fact {
         ("v1", "Pod") => {
             let phase = object["status"]["phase"].as_str().unwrap_or_default();
             let waiting = waiting_badly(object);
-            let message = waiting.clone().or_else(|| Some(format!("Pod is in phase {phase}")));
+            let message = waiting
+                .clone()
+                .or_else(|| Some(format!("Pod is in phase {phase}")));
             Some((phase == "Failed" || waiting.is_some(), message))
         }
         ("v1", "PersistentVolumeClaim") => {
             let phase = object["status"]["phase"].as_str().unwrap_or_default();
-            Some((phase == "Lost", Some(format!("PersistentVolumeClaim is in phase {phase}"))))
+            Some((
+                phase == "Lost",
+                Some(format!("PersistentVolumeClaim is in phase {phase}")),
+            ))
         }
         ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => {
-            let why = condition_in(object, "NamesAccepted").filter(|found| found["status"] == "False");
+            let why =
+                condition_in(object, "NamesAccepted").filter(|found| found["status"] == "False");
             Some((why.is_some(), why.and_then(message_of)))
         }
         ("apiregistration.k8s.io/v1", "APIService") => {
@@ -139,7 +154,10 @@ fn available(api_version: &str, kind: &str, object: &Value) -> Fact {
         ("apps/v1", "DaemonSet") => {
             let status = &object["status"];
             let want = count(status, "desiredNumberScheduled", 0);
-            Some((is_observed(object) && count(status, "numberAvailable", 0) >= want, None))
+            Some((
+                is_observed(object) && count(status, "numberAvailable", 0) >= want,
+                None,
+            ))
         }
         _ => None,
     }
@@ -147,8 +165,13 @@ fn available(api_version: &str, kind: &str, object: &Value) -> Fact {
 
 /// Whether the status speaks of the object as it is now.
 fn is_observed(object: &Value) -> bool {
-    let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
-    object["status"]["observedGeneration"].as_i64().unwrap_or_default() >= generation
+    let generation = object["metadata"]["generation"]
+        .as_i64()
+        .unwrap_or_default();
+    object["status"]["observedGeneration"]
+        .as_i64()
+        .unwrap_or_default()
+        >= generation
 }
 
 fn count(value: &Value, field: &str, absent: i64) -> i64 {
@@ -156,7 +179,9 @@ fn count(value: &Value, field: &str, absent: i64) -> i64 {
 }
 
 fn has_active(object: &Value) -> bool {
-    object["status"]["active"].as_array().is_some_and(|list| !list.is_empty())
+    object["status"]["active"]
+        .as_array()
+        .is_some_and(|list| !list.is_empty())
 }
 
 fn condition_in<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
@@ -170,7 +195,9 @@ fn has(object: &Value, name: &str) -> bool {
 }
 
 fn message_of(condition: &Value) -> Option<String> {
-    let text = condition["message"].as_str().filter(|text| !text.is_empty());
+    let text = condition["message"]
+        .as_str()
+        .filter(|text| !text.is_empty());
     text.map(str::to_owned)
 }
 
@@ -187,6 +214,7 @@ fn waiting_badly(object: &Value) -> Option<String> {
     containers.iter().find_map(|container| {
         let reason = container["state"]["waiting"]["reason"].as_str()?;
         let name = container["name"].as_str().unwrap_or_default();
-        BAD.contains(&reason).then(|| format!("container {name} is waiting: {reason}"))
+        BAD.contains(&reason)
+            .then(|| format!("container {name} is waiting: {reason}"))
     })
 }

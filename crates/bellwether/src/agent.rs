@@ -1,0 +1,154 @@
+//! `bellwether agent`: what works on a hub say is made so on one member.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bellwether_apiserver::Clock;
+use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
+use bellwether_json::duration::GoDuration;
+use clap::Args;
+use jiff::SignedDuration;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use crate::apiserver::stop_signal;
+use crate::cli::say;
+
+/// Apply the works of a hub on one member, keep them so, and report.
+///
+/// Hub and member may be any clusters, embedded or real, and even the same one. The agent needs no
+/// lease, is ready as soon as both have answered, and ends cleanly on Ctrl-C and SIGTERM; what it
+/// was doing is taken up again by the next one.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  bellwether agent --hub-kubeconfig hub.yaml --kubeconfig member.yaml --cluster-name cluster1\n  bellwether agent --hub-kubeconfig all.yaml --hub-context hub --kubeconfig all.yaml --context cluster1 --cluster-name cluster1"
+)]
+pub(crate) struct AgentArgs {
+    /// How to reach the hub.
+    #[arg(long, value_name = "FILE", alias = "workload-source-config")]
+    hub_kubeconfig: PathBuf,
+    /// The context of the hub's kubeconfig, if not the current one.
+    #[arg(long, value_name = "NAME")]
+    hub_context: Option<String>,
+    /// How to reach the member.
+    #[arg(long, value_name = "FILE", alias = "spoke-kubeconfig")]
+    kubeconfig: PathBuf,
+    /// The context of the member's kubeconfig, if not the current one.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// The name of the member on the hub: the namespace of its works.
+    #[arg(long, value_name = "NAME", alias = "spoke-cluster-name")]
+    cluster_name: String,
+    /// Who this agent is to the records on the member; the hash of the hub's address by default.
+    #[arg(long, value_name = "ID")]
+    agent_id: Option<String>,
+    /// How often objects are read that cannot be watched, such as 10s or 1m.
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    status_sync_interval: String,
+    /// How long objects stay whose work is missing on the hub, such as 60m.
+    #[arg(long, value_name = "DURATION", default_value = "60m")]
+    appliedmanifestwork_eviction_grace_period: String,
+    /// The longest JSON that comes back as one value, in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 1024)]
+    max_json_raw_length: usize,
+    /// How many works are looked at at a time.
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    workload_agent_workers: usize,
+    /// Features to switch on or off: RawFeedbackJsonString=true lets lists and maps come back.
+    #[arg(long, value_name = "NAME=BOOL,…", value_delimiter = ',')]
+    feature_gates: Vec<String>,
+}
+
+pub(crate) async fn run(arguments: AgentArgs) -> anyhow::Result<()> {
+    let options = options(&arguments)?;
+    let (hub, address) = connect(&arguments.hub_kubeconfig, arguments.hub_context.as_deref())
+        .await
+        .context("the hub")?;
+    let (member, _) = connect(&arguments.kubeconfig, arguments.context.as_deref())
+        .await
+        .context("the member")?;
+    let cluster = arguments.cluster_name.as_str();
+    let serve = async {
+        let agents =
+            WorkAgents::start(hub, &address, Some(cluster), Clock::system(), options).await;
+        agents.add_member(cluster, member);
+        say(&format!("the agent of {cluster} is ready; hub {address}"));
+        agents.run().await;
+    };
+    tokio::select! {
+        () = serve => Ok(()),
+        stopped = stop_signal() => stopped,
+    }
+}
+
+fn options(arguments: &AgentArgs) -> anyhow::Result<AgentOptions> {
+    let interval = duration("--status-sync-interval", &arguments.status_sync_interval)?;
+    let grace = duration(
+        "--appliedmanifestwork-eviction-grace-period",
+        &arguments.appliedmanifestwork_eviction_grace_period,
+    )?;
+    let mut options = AgentOptions {
+        agent_id: arguments.agent_id.clone(),
+        status_sync_interval: Duration::try_from(interval)
+            .context("--status-sync-interval is negative")?,
+        eviction_grace: grace,
+        max_json_raw: arguments.max_json_raw_length,
+        workers: arguments.workload_agent_workers.max(1),
+        ..AgentOptions::default()
+    };
+    for gate in &arguments.feature_gates {
+        let (name, value) = gate.split_once('=').unwrap_or((gate, "true"));
+        let value: bool = value
+            .parse()
+            .with_context(|| format!("--feature-gates: {name} is true or false, not {value:?}"))?;
+        match name {
+            "RawFeedbackJsonString" => options.raw_feedback = value,
+            // Reviews are asked only before a write, so there is nothing to be cached.
+            "ExecutorValidatingCaches" => {}
+            _ => anyhow::bail!(
+                "--feature-gates: {name} is not known; there are RawFeedbackJsonString and ExecutorValidatingCaches"
+            ),
+        }
+    }
+    Ok(options)
+}
+
+fn duration(flag: &str, text: &str) -> anyhow::Result<SignedDuration> {
+    let parsed: GoDuration = text
+        .parse()
+        .with_context(|| format!("{flag}: {text:?} is no duration such as 10s or 1h30m"))?;
+    Ok(parsed.to_signed())
+}
+
+/// A client of the cluster that a kubeconfig names, and its address as it is written there: the
+/// records of works are told apart by it.
+async fn connect(path: &Path, context: Option<&str>) -> anyhow::Result<(Client, String)> {
+    let shown = path.display();
+    let kubeconfig = Kubeconfig::read_from(path).with_context(|| format!("cannot read {shown}"))?;
+    let address = server_of(&kubeconfig, context)
+        .with_context(|| format!("{shown} names no server for its context"))?;
+    let options = KubeConfigOptions {
+        context: context.map(str::to_owned),
+        ..KubeConfigOptions::default()
+    };
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .with_context(|| format!("cannot use {shown}"))?;
+    let client = Client::try_from(config).with_context(|| format!("cannot use {shown}"))?;
+    Ok((client, address))
+}
+
+fn server_of(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String> {
+    let name = context.or(kubeconfig.current_context.as_deref())?;
+    let named = kubeconfig
+        .contexts
+        .iter()
+        .find(|entry| entry.name == name)?;
+    let cluster = &named.context.as_ref()?.cluster;
+    let entry = kubeconfig
+        .clusters
+        .iter()
+        .find(|entry| entry.name == *cluster)?;
+    entry.cluster.as_ref()?.server.clone()
+}
