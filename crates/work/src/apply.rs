@@ -172,5 +172,3 @@ fn creation(target: &Target<'_>) -> Result<Value, ApplyError> {
     Ok(object)
 }
 
-#[cfg(test)]
-mod tests;

@@ -395,5 +395,3 @@ fn scalar(
     })
 }
 
-#[cfg(test)]
-mod tests;

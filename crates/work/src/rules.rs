@@ -281,5 +281,3 @@ fn with_message(
     conclusion
 }
 
-#[cfg(test)]
-mod tests;

@@ -560,5 +560,3 @@ pub(crate) fn deleting_text(start: &str, waiting: &[String]) -> String {
     format!("{start}: waiting for {named}{rest}")
 }
 
-#[cfg(test)]
-mod tests;

@@ -368,5 +368,3 @@ fn value((name, scalar): &(String, Scalar)) -> SyncValue {
     }
 }
 
-#[cfg(test)]
-mod tests;
