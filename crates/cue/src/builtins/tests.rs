@@ -134,7 +134,7 @@ fn packages_are_found_by_path() {
     assert!(package("strings").is_some());
     assert!(package("encoding/json").is_some());
     assert!(package("no/such").is_none());
-    assert_eq!(paths().count(), 25);
+    assert_eq!(paths().count(), 26);
 }
 
 #[test]

@@ -60,14 +60,14 @@ impl Evaluator {
         let Some(items) = items else {
             return Err(self.error_at(Code::Eval, pos, "matchN: second argument must be a list"));
         };
-        let (mut matched, mut undecided) = (0, false);
+        let (mut matched, mut undecided) = (0_i64, false);
         for item in &items {
             match self.mismatch(&handle, item, true) {
                 None => matched += 1,
                 Some((_, passing)) => undecided |= passing,
             }
         }
-        let count = Value::Number(Number::from(i64::try_from(matched).unwrap_or(i64::MAX)));
+        let count = Value::Number(Number::from(matched));
         let wanted = schema(self, 0);
         if self.matches(&count, &wanted).is_ok() {
             return Ok(());

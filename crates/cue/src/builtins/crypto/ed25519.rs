@@ -144,20 +144,23 @@ impl Curve {
 
     /// Addition after Hisil et al., complete for this curve: doubling needs no case of its own.
     fn add(&self, left: &Point, right: &Point) -> Point {
-        let a = self.product(
+        let differences = self.product(
             &self.minus(&left.y, &left.x),
             &self.minus(&right.y, &right.x),
         );
-        let b = self.product(&(&left.y + &left.x), &(&right.y + &right.x));
-        let c = self.product(&self.product(&left.t, &right.t), &(&self.d * 2_u32));
-        let d = self.product(&left.z, &(&right.z * 2_u32));
-        let (e, f) = (self.minus(&b, &a), self.minus(&d, &c));
-        let (g, h) = ((&d + &c) % &self.prime, (&b + &a) % &self.prime);
+        let sums = self.product(&(&left.y + &left.x), &(&right.y + &right.x));
+        let skew = self.product(&self.product(&left.t, &right.t), &(&self.d * 2_u32));
+        let scale = self.product(&left.z, &(&right.z * 2_u32));
+        let (east, west) = (
+            self.minus(&sums, &differences),
+            (&sums + &differences) % &self.prime,
+        );
+        let (lower, upper) = (self.minus(&scale, &skew), (&scale + &skew) % &self.prime);
         Point {
-            x: self.product(&e, &f),
-            y: self.product(&g, &h),
-            z: self.product(&f, &g),
-            t: self.product(&e, &h),
+            x: self.product(&east, &lower),
+            y: self.product(&upper, &west),
+            z: self.product(&lower, &upper),
+            t: self.product(&east, &west),
         }
     }
 
