@@ -11,6 +11,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use http_body::{Frame, SizeHint};
 use serde_json::Value;
 
+use crate::limits::Permit;
 use crate::negotiate::{Format, Representation, Shape};
 use crate::object::StoredObject;
 use crate::resource::Resource;
@@ -18,21 +19,61 @@ use crate::status::ApiError;
 use crate::table;
 
 /// The body of a response: all at once, or line by line as a watch yields it.
-pub enum Body {
+pub struct Body {
+    content: Content,
+    /// The request is under way until the last byte has been taken.
+    permit: Option<Permit>,
+}
+
+enum Content {
     /// Everything is known; `None` once it has been handed over.
     Full(Option<Bytes>),
     /// More may come at any time.
     Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
 
+impl Body {
+    /// How much is handed over at a time: a client that does not read keeps its request under way.
+    const FRAME: usize = 256 * 1024;
+
+    /// A body that is known.
+    pub(crate) fn full(bytes: impl Into<Bytes>) -> Self {
+        Self::from(Content::Full(Some(bytes.into())))
+    }
+
+    /// A body without content.
+    pub(crate) fn empty() -> Self {
+        Self::from(Content::Full(None))
+    }
+
+    /// A body that goes on.
+    pub(crate) fn stream(lines: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+        Self::from(Content::Stream(Box::pin(lines)))
+    }
+
+    /// Counts the request for as long as the body is being sent.
+    pub(crate) fn hold(&mut self, permit: Option<Permit>) {
+        self.permit = permit;
+    }
+}
+
+impl From<Content> for Body {
+    fn from(content: Content) -> Self {
+        Self {
+            content,
+            permit: None,
+        }
+    }
+}
+
 impl std::fmt::Debug for Body {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Full(bytes) => f
+        match &self.content {
+            Content::Full(bytes) => f
                 .debug_tuple("Full")
                 .field(&bytes.as_ref().map(Bytes::len))
                 .finish(),
-            Self::Stream(_) => f.write_str("Stream"),
+            Content::Stream(_) => f.write_str("Stream"),
         }
     }
 }
@@ -45,24 +86,34 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut *self {
-            Self::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Stream(stream) => stream
-                .as_mut()
-                .poll_next(cx)
-                .map(|item| item.map(|bytes| Ok(Frame::data(bytes)))),
+        let next = match &mut self.content {
+            Content::Full(rest) => Poll::Ready(next_frame(rest)),
+            Content::Stream(stream) => stream.as_mut().poll_next(cx),
+        };
+        if let Poll::Ready(None) = next {
+            self.permit = None;
         }
+        next.map(|item| item.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Full(None))
+        matches!(self.content, Content::Full(None))
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64)),
-            Self::Stream(_) => SizeHint::default(),
+        match &self.content {
+            Content::Full(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            Content::Stream(_) => SizeHint::default(),
         }
+    }
+}
+
+fn next_frame(rest: &mut Option<Bytes>) -> Option<Bytes> {
+    match rest {
+        Some(bytes) if bytes.len() > Body::FRAME => Some(bytes.split_to(Body::FRAME)),
+        _ => rest.take(),
     }
 }
 
@@ -121,7 +172,7 @@ impl Writer {
             Answer::Value(code, value) => self.value(code, resource, value),
             Answer::Json(code, bytes) => self.encoded(code, bytes),
             Answer::Text(code, content_type, text) => {
-                let mut response = Response::new(Body::Full(Some(text.into())));
+                let mut response = Response::new(Body::full(text));
                 *response.status_mut() = code;
                 set_content_type(&mut response, content_type);
                 response
@@ -174,7 +225,7 @@ impl Writer {
         }
         let value: Value = serde_json::from_slice(&json).unwrap_or_default();
         let yaml = bellwether_json::yaml::to_yaml(&value);
-        let mut response = Response::new(Body::Full(Some(yaml.into())));
+        let mut response = Response::new(Body::full(yaml));
         *response.status_mut() = code;
         set_content_type(&mut response, "application/yaml");
         response
@@ -185,7 +236,7 @@ impl Writer {
 pub(crate) fn failure(error: &ApiError) -> Response<Body> {
     let code = StatusCode::from_u16(error.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if error.plain {
-        let mut response = Response::new(Body::Full(Some(error.message.clone().into())));
+        let mut response = Response::new(Body::full(error.message.clone()));
         *response.status_mut() = code;
         set_content_type(&mut response, "text/plain; charset=utf-8");
         return response;
@@ -205,7 +256,7 @@ pub(crate) fn failure(error: &ApiError) -> Response<Body> {
 
 /// A JSON document as a response.
 pub(crate) fn json_response(code: StatusCode, json: Bytes) -> Response<Body> {
-    let mut response = Response::new(Body::Full(Some(json)));
+    let mut response = Response::new(Body::full(json));
     *response.status_mut() = code;
     set_content_type(&mut response, "application/json");
     response

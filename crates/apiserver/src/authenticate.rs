@@ -17,8 +17,26 @@ pub struct Caller {
     pub only_cluster: Option<String>,
     /// When the certificate expires; `None` for those who have none.
     pub expires: Option<jiff::Timestamp>,
+    /// Where it comes from; `None` for a client in this process.
+    pub address: Option<std::net::IpAddr>,
     /// Whether it is in this process, and its paths are within that cluster.
     pub in_process: bool,
+}
+
+/// Who a request is from.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    /// Whose rights count.
+    pub identity: Identity,
+    /// Who acts as that, if it is somebody else.
+    pub impersonator: Option<Identity>,
+}
+
+impl Known {
+    /// Who really sent it.
+    pub(crate) fn sender(&self) -> &Identity {
+        self.impersonator.as_ref().unwrap_or(&self.identity)
+    }
 }
 
 /// Who sends a request to `cluster`: proved by a certificate or a token, or nobody in particular.
@@ -26,7 +44,7 @@ pub(crate) fn authenticate(
     cluster: &Cluster,
     caller: &Caller,
     headers: &HeaderMap,
-) -> Result<Identity, ApiError> {
+) -> Result<Known, ApiError> {
     let identity = certified(cluster, caller);
     let identity = match (identity, bearer_token(headers)) {
         (Some(identity), _) => identity,
@@ -38,7 +56,17 @@ pub(crate) fn authenticate(
         (None, None) if caller.identity.is_some() => return Err(ApiError::unauthorized()),
         (None, None) => Identity::anonymous(),
     };
-    impersonate(cluster, identity, headers)
+    let impersonated = impersonate(cluster, &identity, headers)?;
+    Ok(match impersonated {
+        Some(other) => Known {
+            identity: other,
+            impersonator: Some(identity),
+        },
+        None => Known {
+            identity,
+            impersonator: None,
+        },
+    })
 }
 
 /// Whom the certificate names, if it is good for this cluster at this moment.
@@ -63,9 +91,9 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
 /// Somebody who may act as somebody else says so in headers.
 fn impersonate(
     cluster: &Cluster,
-    identity: Identity,
+    identity: &Identity,
     headers: &HeaderMap,
-) -> Result<Identity, ApiError> {
+) -> Result<Option<Identity>, ApiError> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let groups: Vec<String> = headers
         .get_all("impersonate-group")
@@ -77,7 +105,7 @@ fn impersonate(
     let Some(user) = text("impersonate-user").filter(|user| !user.is_empty()) else {
         let wanted = requested(&groups, text("impersonate-uid"), &extra);
         if wanted.is_empty() {
-            return Ok(identity);
+            return Ok(None);
         }
         return Err(ApiError::bad_request(format!(
             "requested [{}] without impersonating a user",
@@ -123,7 +151,7 @@ fn impersonate(
             namespace,
             path: "",
         };
-        if !cluster.authorizer().decide(&identity, &attributes).allowed {
+        if !cluster.authorizer().decide(identity, &attributes).allowed {
             let subject = Subject { group, resource };
             return Err(ApiError::forbidden(
                 subject,
@@ -143,7 +171,7 @@ fn impersonate(
     };
     uid.unwrap_or_default().clone_into(&mut impersonated.uid);
     impersonated.extra = extra;
-    Ok(impersonated)
+    Ok(Some(impersonated))
 }
 
 /// What is asked for besides a user, as Go prints references to objects.

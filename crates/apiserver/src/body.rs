@@ -1,5 +1,7 @@
 //! Request bodies: read with limits, parsed from JSON or YAML, and checked to be what the path asks for.
 
+use std::time::Duration;
+
 use bellwether_json::{strict, yaml};
 use bytes::Bytes;
 use http::HeaderMap;
@@ -38,8 +40,12 @@ pub(crate) struct RequestBody {
 }
 
 impl RequestBody {
-    /// Reads a body up to [`LIMIT`].
-    pub(crate) async fn read<B>(headers: &HeaderMap, body: B) -> Result<Self, ApiError>
+    /// Reads a body up to [`LIMIT`], within the time that its sender has.
+    pub(crate) async fn read<B>(
+        headers: &HeaderMap,
+        body: B,
+        patience: Duration,
+    ) -> Result<Self, ApiError>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -51,9 +57,10 @@ impl RequestBody {
             .unwrap_or("")
             .trim()
             .to_ascii_lowercase();
-        let bytes = Limited::new(body, LIMIT)
-            .collect()
+        let whole = Limited::new(body, LIMIT).collect();
+        let bytes = tokio::time::timeout(patience, whole)
             .await
+            .map_err(|_| ApiError::slow_body())?
             .map_err(|error| {
                 if error.is::<LengthLimitError>() {
                     ApiError::too_large(format!("Request entity too large: limit is {LIMIT}"))

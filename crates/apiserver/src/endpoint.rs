@@ -7,7 +7,7 @@ use crate::answer::{Body, json_response, to_bytes};
 use crate::cluster::Cluster;
 use crate::metrics::Metrics;
 use crate::params::Query;
-use crate::server::text;
+use crate::server::plain_text;
 use crate::status::ApiError;
 use crate::{discovery, openapi};
 
@@ -35,7 +35,7 @@ pub(crate) fn handle(
         "/healthz" | "/livez" | "/readyz" => {
             let verbose = request.query.flag("verbose")?.unwrap_or(false);
             let check = path.trim_start_matches('/');
-            Ok(text(
+            Ok(plain_text(
                 "text/plain; charset=utf-8",
                 if verbose {
                     format!("[+]ping ok\n[+]store ok\n{check} check passed\n")
@@ -48,10 +48,10 @@ pub(crate) fn handle(
             .iter()
             .any(|prefix| matches!(path.strip_prefix(prefix), Some("ping" | "store" | "etcd"))) =>
         {
-            Ok(text("text/plain; charset=utf-8", "ok".into()))
+            Ok(plain_text("text/plain; charset=utf-8", "ok".into()))
         }
         "/version" => Ok(version()),
-        "/metrics" => Ok(text(
+        "/metrics" => Ok(plain_text(
             "text/plain; version=0.0.4; charset=utf-8",
             metrics.render(),
         )),

@@ -1,12 +1,15 @@
 //! Serving over TLS: every connection is encrypted, and a client may prove who it is.
 
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -16,9 +19,6 @@ use tokio_rustls::rustls::{RootCertStore, ServerConfig, crypto::ring};
 use crate::authenticate::Caller;
 use crate::pki::{Authority, Credentials, identify};
 use crate::server::ApiServer;
-
-/// A client that has not finished its handshake, or its request headers, by then is cut off.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Open requests get this long to end when the server stops.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -64,13 +64,19 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) {
     let acceptor = TlsAcceptor::from(config);
+    let places = Arc::new(Semaphore::new(server.limits().connections));
     let graceful = GracefulShutdown::new();
     tokio::pin!(stop);
     loop {
-        let stream = tokio::select! {
+        let accepted = async {
+            // Without a free place, whoever knocks waits at the door.
+            let place = places.clone().acquire_owned().await;
+            (place, listener.accept().await)
+        };
+        let (place, stream, address) = tokio::select! {
             () = &mut stop => break,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+            (place, accepted) = accepted => match accepted {
+                Ok((stream, address)) => (place, stream, address),
                 Err(error) => {
                     // Usually too many open files: others may close theirs soon.
                     tracing::warn!(%error, "cannot accept a connection");
@@ -81,9 +87,15 @@ pub async fn serve(
         };
         let (server, acceptor, watcher) = (server.clone(), acceptor.clone(), graceful.watcher());
         tokio::spawn(async move {
-            if let Err(error) = converse(server, acceptor, stream, watcher).await {
+            let visitor = Visitor {
+                acceptor,
+                stream,
+                address: address.ip(),
+            };
+            if let Err(error) = converse(server, visitor, watcher).await {
                 tracing::debug!(%error, "a connection ended");
             }
+            drop(place);
         });
     }
     drop(listener);
@@ -95,14 +107,34 @@ pub async fn serve(
     }
 }
 
-async fn converse(
-    server: ApiServer,
+/// Somebody who has connected.
+struct Visitor {
     acceptor: TlsAcceptor,
     stream: TcpStream,
+    address: IpAddr,
+}
+
+/// Ends when nothing has been asked in time; goes on for ever once something has.
+async fn silence(something_asked: &AtomicBool, patience: Duration) {
+    tokio::time::sleep(patience).await;
+    if something_asked.load(Ordering::Relaxed) {
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn converse(
+    server: ApiServer,
+    visitor: Visitor,
     watcher: hyper_util::server::graceful::Watcher,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let Visitor {
+        acceptor,
+        stream,
+        address,
+    } = visitor;
+    let patience = server.limits().header_time;
     stream.set_nodelay(true)?;
-    let stream = tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await??;
+    let stream = tokio::time::timeout(patience, acceptor.accept(stream)).await??;
     let certificate = stream
         .get_ref()
         .1
@@ -113,15 +145,22 @@ async fn converse(
             identity: Some(certified.identity),
             only_cluster: Some(certified.cluster),
             expires: Some(certified.expires),
+            address: Some(address),
             in_process: false,
         },
         // Signed by our authority, but for nobody: believing it anonymous would hide a mistake.
         Some(None) => return Err("a client certificate without an identity".into()),
-        None => Caller::default(),
+        None => Caller {
+            address: Some(address),
+            ..Caller::default()
+        },
     };
+    let heard = Arc::new(AtomicBool::new(false));
+    let first = heard.clone();
     let service =
         hyper::service::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
             let server = server.clone();
+            first.store(true, Ordering::Relaxed);
             request.extensions_mut().insert(caller.clone());
             async move { Ok::<_, std::convert::Infallible>(server.handle(request).await) }
         });
@@ -129,14 +168,18 @@ async fn converse(
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE);
+        .header_read_timeout(patience);
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(1_000)
+        .max_header_list_size(64 * 1024)
         .keep_alive_interval(Some(Duration::from_secs(30)));
     let connection = builder
         .serve_connection(TokioIo::new(stream), service)
         .into_owned();
-    watcher.watch(connection).await
+    tokio::select! {
+        ended = watcher.watch(connection) => ended,
+        () = silence(&heard, patience) => Err("nothing was asked in time".into()),
+    }
 }

@@ -6,17 +6,20 @@ use std::time::Duration;
 
 use bellwether_store::Store;
 use bytes::Bytes;
+use http::request::Parts;
 use http::{Request, Response, StatusCode, header};
 use parking_lot::RwLock;
 use serde_json::Value;
 
 use crate::access::{Issuers, TokenKey};
 use crate::answer::{Answer, Body, Reply, Writer, failure};
-use crate::authenticate::{Caller, authenticate};
+use crate::audit::{self, AuditLog, Record};
+use crate::authenticate::{Caller, Known, authenticate};
 use crate::body::RequestBody;
 use crate::cluster::Cluster;
 use crate::context::RequestContext;
 use crate::custom::DefinitionCache;
+use crate::limits::{InFlight, Limits, Load};
 use crate::metrics::Metrics;
 use crate::negotiate::{Representation, negotiate};
 use crate::object::StoredObject;
@@ -42,6 +45,8 @@ struct Inner {
     clusters: RwLock<BTreeMap<String, Arc<Cluster>>>,
     definitions: Arc<DefinitionCache>,
     issuers: Arc<Issuers>,
+    in_flight: InFlight,
+    audit: Option<AuditLog>,
     clock: Clock,
     metrics: Metrics,
     /// Forgets old history; ends with the server.
@@ -69,6 +74,10 @@ pub struct ServerOptions {
     pub authority: Option<Arc<Authority>>,
     /// Signs the tokens of service accounts; without it they are good until the server ends.
     pub token_key: Option<TokenKey>,
+    /// What one user may have under way at a time.
+    pub limits: Limits,
+    /// Where requests that may change something are noted; nowhere without it.
+    pub audit: Option<AuditLog>,
 }
 
 impl ApiServer {
@@ -89,6 +98,8 @@ impl ApiServer {
             clusters: RwLock::default(),
             definitions: Arc::default(),
             issuers: Arc::new(Issuers::new(options.authority, token_key)),
+            in_flight: InFlight::new(options.limits),
+            audit: options.audit,
             clock,
             metrics: Metrics::default(),
         };
@@ -146,6 +157,11 @@ impl ApiServer {
         self.inner.clusters.read().keys().cloned().collect()
     }
 
+    /// What one user may have under way at a time.
+    pub(crate) fn limits(&self) -> &Limits {
+        self.inner.in_flight.limits()
+    }
+
     /// Answers a request. Who sent it is in its [`Caller`] extension.
     pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
     where
@@ -154,17 +170,26 @@ impl ApiServer {
     {
         let head = request.method() == http::Method::HEAD;
         let started = self.inner.clock.now();
-        let (label, mut response) = match self.answer(request).await {
-            Ok(answered) => answered,
-            Err(error) => ("", failure(&error)),
+        let mut trace = Trace::default();
+        let mut response = match self.answer(request, &mut trace).await {
+            Ok(response) => response,
+            Err(error) => {
+                if let Some(record) = &mut trace.record {
+                    record.set_error(&error);
+                }
+                failure(&error)
+            }
         };
-        self.inner.metrics.count(
-            label,
-            response.status(),
-            self.inner.clock.now().duration_since(started),
-        );
+        let now = self.inner.clock.now();
+        let status = response.status();
+        self.inner
+            .metrics
+            .count(trace.verb, status, now.duration_since(started));
+        if let (Some(log), Some(record)) = (&self.inner.audit, trace.record) {
+            log.write(&record.finish(status, now)).await;
+        }
         if head {
-            *response.body_mut() = Body::Full(None);
+            *response.body_mut() = Body::empty();
         }
         response
     }
@@ -172,7 +197,8 @@ impl ApiServer {
     async fn answer<B>(
         &self,
         request: Request<B>,
-    ) -> Result<(&'static str, Response<Body>), ApiError>
+        trace: &mut Trace,
+    ) -> Result<Response<Body>, ApiError>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -186,47 +212,83 @@ impl ApiServer {
         let whole_path = parts.uri.path();
         let (cluster, path) = self.route(&caller, whole_path)?;
         let base = &whole_path[..whole_path.len() - path.len()];
-        let identity = authenticate(&cluster, &caller, &parts.headers)?;
+        if self.inner.audit.is_some() && audit::is_mutating(&parts.method) {
+            let now = self.inner.clock.now();
+            trace.record = Some(Record::new(&parts, &caller, cluster.name(), now));
+        }
+        let known = authenticate(&cluster, &caller, &parts.headers)?;
+        if let Some(record) = &mut trace.record {
+            record.set_user(&known);
+        }
         let query = Query::parse(parts.uri.query())?;
-        let accept = parts
-            .headers
-            .get(header::ACCEPT)
-            .and_then(|value| value.to_str().ok());
-        let target = match Target::parse(path) {
-            Target::Resource(target) => target,
+        match Target::parse(path) {
+            Target::Resource(target) => {
+                let asked = Asked {
+                    cluster,
+                    known,
+                    target,
+                    query,
+                };
+                self.answer_resource(asked, &parts, body, trace).await
+            }
             Target::Path(path) => {
+                trace.verb = "path";
                 let verb = parts.method.as_str().to_ascii_lowercase();
-                authorize::path(&cluster, &identity, &verb, &path)?;
+                authorize::path(&cluster, &known.identity, &verb, &path)?;
                 let request = endpoint::PathRequest {
                     cluster: &cluster,
                     base,
                     path: &path,
-                    accept,
+                    accept: text(&parts, header::ACCEPT),
                     query: &query,
                 };
-                return endpoint::handle(&request, &self.inner.metrics)
-                    .map(|response| ("path", response));
+                endpoint::handle(&request, &self.inner.metrics)
             }
-        };
-        let text = |name| {
-            let value = parts
-                .headers
-                .get(name)
-                .and_then(|value| value.to_str().ok());
-            value.unwrap_or_default().to_owned()
-        };
+        }
+    }
+
+    async fn answer_resource<B>(
+        &self,
+        asked: Asked,
+        parts: &Parts,
+        body: B,
+        trace: &mut Trace,
+    ) -> Result<Response<Body>, ApiError>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let Asked {
+            cluster,
+            known,
+            target,
+            query,
+        } = asked;
         let watch = target.name.is_none() && query.flag("watch")?.unwrap_or(false);
         let verb = verb_of(&parts.method, &target, watch)?;
-        authorize::resource(&cluster, &identity, verb, &target, &query)?;
+        trace.begin(&target, verb);
+        authorize::resource(&cluster, &known.identity, verb, &target, &query)?;
+        let load = if verb == Verb::Watch {
+            Load::Watch
+        } else {
+            Load::Request
+        };
+        let in_flight = &self.inner.in_flight;
+        let permit = in_flight.admit(cluster.name(), known.sender(), load)?;
         let resource = find_resource(&cluster, &target)?;
         check_target(&resource, verb, &target)?;
-        let representation = negotiate(accept)?;
+        if resource.is_virtual() {
+            // A question changes nothing.
+            trace.record = None;
+        }
+        let representation = negotiate(text(parts, header::ACCEPT))?;
         let writer = Writer {
             representation,
             include_object: IncludeObject::parse(query.get("includeObject")),
             now: self.inner.clock.now(),
         };
-        let body = RequestBody::read(&parts.headers, body).await?;
+        let patience = in_flight.limits().body_time;
+        let body = RequestBody::read(&parts.headers, body, patience).await?;
         let cx = RequestContext {
             cluster,
             resource: resource.clone(),
@@ -235,16 +297,21 @@ impl ApiServer {
             name: target.name,
             subresource: target.subresource,
             query,
-            identity,
-            user_agent: text(header::USER_AGENT),
+            identity: known.identity,
+            user_agent: text(parts, header::USER_AGENT)
+                .unwrap_or_default()
+                .to_owned(),
             writer: writer.clone(),
             now: writer.now,
         };
         let mut reply = handler::handle(cx, body).await?;
+        trace.answered(&reply);
         reply
             .warnings
             .extend(resource.deprecation().map(str::to_owned));
-        Ok((verb.as_str(), writer.respond(Some(&resource), reply)))
+        let mut response = writer.respond(Some(&resource), reply);
+        response.body_mut().hold(permit);
+        Ok(response)
     }
 
     /// Finds the cluster that is meant, and the path within it.
@@ -265,6 +332,47 @@ impl ApiServer {
         let cluster = self.cluster(name).ok_or_else(ApiError::no_such_path)?;
         Ok((cluster, path))
     }
+}
+
+/// A request for a resource, by somebody who is known.
+struct Asked {
+    cluster: Arc<Cluster>,
+    known: Known,
+    target: ResourcePath,
+    query: Query,
+}
+
+/// What is noted of a request while it is answered.
+#[derive(Debug, Default)]
+struct Trace {
+    /// For metrics; empty until it is known.
+    verb: &'static str,
+    /// For the audit log, if there is one and it concerns it.
+    record: Option<Record>,
+}
+
+impl Trace {
+    fn begin(&mut self, target: &ResourcePath, verb: Verb) {
+        self.verb = verb.as_str();
+        if let Some(record) = &mut self.record {
+            record.set_target(target, verb);
+        }
+    }
+
+    fn answered(&mut self, reply: &Reply) {
+        if let (Some(record), Answer::Stored(_, object)) = (&mut self.record, &reply.answer) {
+            let object = object.to_untyped_value();
+            record.set_name(crate::metadata::text(&object, "name"));
+        }
+    }
+}
+
+/// A header, if it is text.
+fn text(parts: &Parts, name: header::HeaderName) -> Option<&str> {
+    parts
+        .headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
 }
 
 /// History that is too old is dropped even where nobody writes.
@@ -324,7 +432,7 @@ fn check_target(
 }
 
 /// A response of 200 with this text.
-pub(crate) fn text(content_type: &'static str, text: String) -> Response<Body> {
+pub(crate) fn plain_text(content_type: &'static str, text: String) -> Response<Body> {
     let writer = Writer {
         representation: Representation::default(),
         include_object: IncludeObject::default(),

@@ -176,6 +176,15 @@ impl ApiError {
         .with_details(Details::default())
     }
 
+    /// 408: the client takes too long to say what it wants.
+    pub fn slow_body() -> Self {
+        Self::new(
+            408,
+            "Timeout",
+            "Timeout: the body of the request did not arrive in time",
+        )
+    }
+
     /// 409: the name is taken.
     pub fn already_exists(subject: Subject<'_>, name: &str) -> Self {
         Self::new(

@@ -113,6 +113,7 @@ fn mutilated_bodies_are_answered() {
                 identity: Some(Identity::administrator("fuzz")),
                 only_cluster: Some(HUB.into()),
                 expires: None,
+                address: None,
                 in_process: true,
             };
             let request = Request::builder()

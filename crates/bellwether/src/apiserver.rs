@@ -1,14 +1,14 @@
 //! `bellwether apiserver`: the embedded API server alone.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use bellwether_apiserver::{
-    ApiError, ApiServer, Authority, Clock, HUB, Identity, ServerOptions, StoredObject, serve,
-    tls_config,
+    ApiError, ApiServer, AuditLog, Authority, Clock, HUB, Identity, ServerOptions, StoredObject,
+    serve, tls_config,
 };
 use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
 use bellwether_simulator::Simulator;
@@ -54,6 +54,9 @@ pub(crate) struct ServerArgs {
         action = clap::ArgAction::Set
     )]
     pub(crate) simulate_workloads: bool,
+    /// Note every request that may change something in this file, a JSON line each.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit_log: Option<PathBuf>,
 }
 
 pub(crate) async fn run(arguments: ApiserverArgs) -> anyhow::Result<()> {
@@ -80,6 +83,7 @@ pub(crate) struct Running {
     /// Brings workloads to life, if that is wanted.
     simulator: Option<Simulator>,
     data: DataDir,
+    audit: Option<AuditLog>,
     listener: JoinHandle<()>,
     stop: tokio::sync::oneshot::Sender<()>,
 }
@@ -109,9 +113,13 @@ impl Running {
             clock.now(),
         )?;
         let config = tls_config(&authority, &certificate)?;
+        let audit = arguments.audit_log.as_deref().map(open_audit_log);
+        let audit = audit.transpose()?;
         let options = ServerOptions {
             authority: Some(authority.clone()),
             token_key: Some(data.token_key(arguments.in_memory)?),
+            audit: audit.clone(),
+            ..ServerOptions::default()
         };
         let server = ApiServer::with_options(store.clone(), clock.clone(), options);
         let (stop, stopped) = tokio::sync::oneshot::channel();
@@ -131,6 +139,7 @@ impl Running {
             clock,
             simulator,
             data,
+            audit,
             listener,
             stop,
         })
@@ -175,9 +184,16 @@ impl Running {
         let _ = self.listener.await;
         drop(self.simulator);
         drop(self.server);
+        if let Some(audit) = self.audit {
+            audit.flush().await;
+        }
         let _ = tokio::time::timeout(Duration::from_secs(5), self.store.close()).await;
         Ok(())
     }
+}
+
+fn open_audit_log(path: &Path) -> anyhow::Result<AuditLog> {
+    AuditLog::open(path).with_context(|| format!("cannot open the audit log {}", path.display()))
 }
 
 /// The addresses under which a server that listens on `ip` is reached.

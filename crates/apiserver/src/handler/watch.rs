@@ -85,7 +85,7 @@ pub(crate) async fn watch(cx: &RequestContext) -> Result<Answer, ApiError> {
         let lines = follower.next().await?;
         Some((lines, (None, follower)))
     });
-    Ok(Answer::Watch(Body::Stream(Box::pin(body))))
+    Ok(Answer::Watch(Body::stream(body)))
 }
 
 /// The state with which a watch begins: all of it, whatever the page size.
@@ -110,7 +110,7 @@ async fn initial_state(
 fn expired(error: &WatchError, from: Revision) -> Body {
     let mut lines = Vec::new();
     write_error(&compacted(error, from), &mut lines);
-    Body::Full(Some(lines.into()))
+    Body::full(lines)
 }
 
 fn compacted(error: &WatchError, from: Revision) -> ApiError {

@@ -10,10 +10,13 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bodies;
 mod certificates;
 mod escalation;
 mod impersonation;
+mod limits;
 mod paths;
+mod slow;
 mod tokens;
 
 use common::TestServer;

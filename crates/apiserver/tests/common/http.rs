@@ -69,6 +69,7 @@ impl Http {
             identity: Some(Identity::administrator("test")),
             only_cluster: Some(HUB.into()),
             expires: None,
+            address: None,
             in_process: true,
         };
         let request = Request::builder()
