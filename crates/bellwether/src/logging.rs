@@ -8,7 +8,8 @@ pub(crate) fn start(verbosity: u8) {
         0 => "warn",
         1 => "info,hyper=warn,kube=warn,tower=warn,rustls=warn",
         2 => "debug,hyper=info,h2=info,rustls=info",
-        _ => "trace",
+        // Not more of what others log: on their finest level they show what goes over the wire.
+        _ => "trace,hyper=info,hyper_util=info,h2=info,rustls=info,kube=info,tower=info",
     };
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(level))

@@ -7,6 +7,7 @@
 )]
 #![allow(clippy::needless_pass_by_value, reason = "bodies are written in place")]
 
+mod access;
 mod changing;
 #[path = "../fleet/mod.rs"]
 mod fleet;
