@@ -34,10 +34,16 @@
 )]
 
 mod act;
+mod autoscaler;
 mod behaviour;
+mod claim;
+mod cron_job;
+mod daemon_set;
 mod deployment;
+mod disruption;
 mod events;
 mod hash;
+mod job;
 mod kind;
 mod member;
 mod node;
@@ -46,11 +52,15 @@ mod plan;
 mod pod;
 mod pods;
 mod replica_set;
+mod revision;
 mod route;
 mod scale;
+mod schedule;
 mod scheduler;
 mod select;
+mod service;
 mod simulator;
+mod stateful_set;
 mod time;
 mod world;
 

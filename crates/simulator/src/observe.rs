@@ -7,12 +7,18 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::behaviour::Behaviour;
-use crate::kind::{Kind, controller_of, is_deleting, uid_of};
+use crate::kind::{Kind, Reference, controller_of, is_deleting, label, uid_of};
 use crate::member::{Key, Member};
 use crate::plan::Plan;
+use crate::select::{matches, selects};
 use crate::world::World;
-use crate::{deployment, node, pod, pods, replica_set, scheduler};
+use crate::{
+    autoscaler, claim, cron_job, daemon_set, deployment, disruption, job, node, pod, pods,
+    replica_set, scheduler, service, stateful_set,
+};
+use bellwether_api::workload::service::SERVICE_NAME;
 use bellwether_runtime::ObjectKey;
+use jiff::tz::TimeZone;
 
 /// What has to be done for an object; nothing if it is gone.
 pub(crate) fn decide(member: &Member, key: &Key, now: Timestamp) -> Plan {
@@ -21,13 +27,24 @@ pub(crate) fn decide(member: &Member, key: &Key, now: Timestamp) -> Plan {
         Kind::Deployment => of_deployment(&member.world().read(), name, now),
         Kind::ReplicaSet => of_replica_set(&member.world().read(), name, now),
         Kind::Pod => of_pod(member, name, now),
+        Kind::StatefulSet => of_stateful_set(&member.world().read(), name, now),
+        Kind::DaemonSet => of_daemon_set(&member.world().read(), name, now),
+        Kind::Job => of_job(&member.world().read(), name, now),
+        Kind::CronJob => of_cron_job(&member.world().read(), name, now),
+        Kind::Service => of_service(&member.world().read(), name),
+        Kind::Claim => of_claim(&member.world().read(), name),
+        Kind::Volume => of_volume(&member.world().read(), name),
+        Kind::Autoscaler => of_autoscaler(&member.world().read(), name, now),
+        Kind::DisruptionBudget => of_budget(&member.world().read(), name, now),
         Kind::Node => member
             .world()
             .read()
             .nodes
             .get(name)
             .map(|node| node::decide(node, now)),
-        _ => None,
+        Kind::ControllerRevision | Kind::Endpoints | Kind::EndpointSlice | Kind::StorageClass => {
+            None
+        }
     };
     plan.unwrap_or_default()
 }
@@ -76,9 +93,208 @@ fn of_replica_set(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Pla
     Some(replica_set::decide(&view))
 }
 
+fn of_stateful_set(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
+    let set = world.stateful_sets.get(name)?;
+    let uid = uid_of(set.as_ref());
+    let view = stateful_set::View {
+        set,
+        pods: &collect(world.pods.owned_by(uid)),
+        orphans: &collect(world.pods.orphans(&name.namespace)),
+        revisions: &collect(world.revisions.owned_by(uid)),
+        claims: &collect(world.claims.in_namespace(&name.namespace)),
+        now,
+    };
+    Some(stateful_set::decide(&view))
+}
+
+fn of_daemon_set(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
+    let set = world.daemon_sets.get(name)?;
+    let uid = uid_of(set.as_ref());
+    let view = daemon_set::View {
+        set,
+        pods: &collect(world.pods.owned_by(uid)),
+        orphans: &collect(world.pods.orphans(&name.namespace)),
+        revisions: &collect(world.revisions.owned_by(uid)),
+        nodes: &collect(world.nodes.all()),
+        now,
+    };
+    Some(daemon_set::decide(&view))
+}
+
+fn of_job(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
+    let job = world.jobs.get(name)?;
+    let view = job::View {
+        job,
+        pods: &collect(world.pods.owned_by(uid_of(job.as_ref()))),
+        now,
+    };
+    Some(job::decide(&view))
+}
+
+fn of_cron_job(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
+    let cron_job = world.cron_jobs.get(name)?;
+    let zone = cron_job
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.time_zone.as_deref());
+    let zone = match zone {
+        None => Some(TimeZone::UTC),
+        Some(name) => TimeZone::get(name).ok(),
+    };
+    let view = cron_job::View {
+        cron_job,
+        jobs: &collect(world.jobs.owned_by(uid_of(cron_job.as_ref()))),
+        zone: zone.as_ref(),
+        now,
+    };
+    Some(cron_job::decide(&view))
+}
+
+fn of_service(world: &World, name: &ObjectKey) -> Option<Plan> {
+    let service = world.services.get(name)?;
+    let selector = service
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.selector.as_ref());
+    let pods = world.pods.in_namespace(&name.namespace);
+    let slices = world.slices.in_namespace(&name.namespace);
+    let view = service::View {
+        service,
+        pods: &collect(pods.filter(|pod| selects(selector, pod.metadata.labels.as_ref()))),
+        slices: &collect(
+            slices.filter(|slice| label(&slice.metadata, SERVICE_NAME) == Some(&name.name)),
+        ),
+        endpoints: world.endpoints.get(name).map(AsRef::as_ref),
+    };
+    Some(service::decide(&view))
+}
+
+fn of_claim(world: &World, name: &ObjectKey) -> Option<Plan> {
+    let claim = world.claims.get(name)?;
+    let uses = |pod: &&Arc<Pod>| {
+        let volumes = pod
+            .spec
+            .iter()
+            .flat_map(|spec| spec.volumes.iter().flatten());
+        let mut sources = volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref());
+        sources.any(|source| source.claim_name == *name.name)
+    };
+    let view = claim::View {
+        claim,
+        volumes: &collect(world.volumes.all()),
+        classes: &collect(world.classes.all()),
+        is_used: world
+            .pods
+            .in_namespace(&name.namespace)
+            .any(|pod| !pods::has_ended(pod) && uses(&pod)),
+    };
+    Some(claim::decide(&view))
+}
+
+fn of_volume(world: &World, name: &ObjectKey) -> Option<Plan> {
+    let volume = world.volumes.get(name)?;
+    let bound = volume
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.claim_ref.as_ref());
+    let key = bound.map(|bound| {
+        ObjectKey::new(
+            bound.namespace.as_deref().unwrap_or_default(),
+            bound.name.as_deref().unwrap_or_default(),
+        )
+    });
+    let claim = key.and_then(|key| world.claims.get(&key));
+    Some(claim::decide_volume(volume, claim.map(AsRef::as_ref)))
+}
+
+fn of_autoscaler(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
+    let autoscaler = world.autoscalers.get(name)?;
+    let wanted = &autoscaler.spec.as_ref()?.scale_target_ref;
+    let key = ObjectKey::new(&name.namespace, &wanted.name);
+    let kind = Kind::of_reference(
+        wanted.api_version.as_deref().unwrap_or_default(),
+        &wanted.kind,
+    );
+    let target = match kind {
+        Some(Kind::Deployment) => world.deployments.get(&key).map(|found| autoscaler::Target {
+            reference: Reference::to(found.as_ref()),
+            wanted: found
+                .spec
+                .as_ref()
+                .and_then(|spec| spec.replicas)
+                .unwrap_or(1),
+            actual: found
+                .status
+                .as_ref()
+                .and_then(|status| status.replicas)
+                .unwrap_or(0),
+        }),
+        Some(Kind::ReplicaSet) => world
+            .replica_sets
+            .get(&key)
+            .map(|found| autoscaler::Target {
+                reference: Reference::to(found.as_ref()),
+                wanted: found
+                    .spec
+                    .as_ref()
+                    .and_then(|spec| spec.replicas)
+                    .unwrap_or(1),
+                actual: found.status.as_ref().map_or(0, |status| status.replicas),
+            }),
+        Some(Kind::StatefulSet) => world
+            .stateful_sets
+            .get(&key)
+            .map(|found| autoscaler::Target {
+                reference: Reference::to(found.as_ref()),
+                wanted: found
+                    .spec
+                    .as_ref()
+                    .and_then(|spec| spec.replicas)
+                    .unwrap_or(1),
+                actual: found.status.as_ref().map_or(0, |status| status.replicas),
+            }),
+        _ => None,
+    };
+    Some(autoscaler::decide(autoscaler, target.as_ref(), now))
+}
+
+fn of_budget(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
+    let budget = world.budgets.get(name)?;
+    let selector = budget.spec.as_ref()?.selector.as_ref();
+    let selected = |pod: &&Arc<Pod>| {
+        selector.is_some_and(|selector| matches(selector, pod.metadata.labels.as_ref()))
+    };
+    let pods = collect(world.pods.in_namespace(&name.namespace).filter(selected));
+    let owners = pods.iter().filter_map(|pod| controller_of(&pod.metadata));
+    let scales = owners.filter_map(|owner| {
+        let key = ObjectKey::new(&name.namespace, &owner.name);
+        let size = match Kind::of_reference(&owner.api_version, &owner.kind)? {
+            Kind::ReplicaSet => world.replica_sets.get(&key)?.spec.as_ref()?.replicas,
+            Kind::StatefulSet => world.stateful_sets.get(&key)?.spec.as_ref()?.replicas,
+            _ => return None,
+        };
+        Some((owner.uid.clone(), size.unwrap_or(1)))
+    });
+    let scales = scales.collect();
+    let view = disruption::View {
+        budget,
+        pods: &pods,
+        scales: &scales,
+        now,
+    };
+    Some(disruption::decide(&view))
+}
+
+fn collect<'a, K: 'a>(objects: impl Iterator<Item = &'a Arc<K>>) -> Vec<Arc<K>> {
+    objects.cloned().collect()
+}
+
 fn of_pod(member: &Member, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
     let world = member.world().read();
     let pod = Arc::clone(world.pods.get(name)?);
+    if job::is_tracked(&pod) && !has_job(&world, &pod) {
+        return Some(job::release(&pod));
+    }
     let Some(node) = scheduler::node_of(&pod) else {
         return is_waiting(&pod).then(|| schedule(&world, &pod, now));
     };
@@ -125,6 +341,15 @@ fn of_pod(member: &Member, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
         now,
     };
     Some(pod::decide(&view))
+}
+
+/// Whether the job that a pod belongs to is still there.
+fn has_job(world: &World, pod: &Pod) -> bool {
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    controller_of(&pod.metadata).is_some_and(|owner| {
+        let job = world.jobs.get(&ObjectKey::new(namespace, &owner.name));
+        job.is_some_and(|job| uid_of(job.as_ref()) == owner.uid)
+    })
 }
 
 fn is_waiting(pod: &Pod) -> bool {

@@ -145,6 +145,16 @@ fn of_pod(world: &World, difference: &Difference) -> Vec<Target> {
         selector.is_some_and(|selector| labels.iter().any(|labels| matches(selector, *labels)))
     });
     found.extend(budgets.map(|budget| (Kind::DisruptionBudget, key_of(budget.as_ref()))));
+    let specs = states
+        .into_iter()
+        .flatten()
+        .filter_map(|known| match known {
+            Known::Pod(pod) => pod.spec.as_ref(),
+            Known::Other(_) => None,
+        });
+    let volumes = specs.flat_map(|spec| spec.volumes.iter().flatten());
+    let claims = volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref());
+    found.extend(claims.map(|claim| (Kind::Claim, ObjectKey::new(namespace, &claim.claim_name))));
     if difference.new.is_none() {
         let set = states.into_iter().flatten().find_map(|known| {
             let (_, key) = owner(known.metadata()).filter(|(kind, _)| *kind == Kind::ReplicaSet)?;

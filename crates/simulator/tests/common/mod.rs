@@ -25,7 +25,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 /// How long a test waits for something, on the clock of the test.
-const PATIENCE: Duration = Duration::from_hours(48);
+const PATIENCE: Duration = Duration::from_mins(15);
 
 /// A cluster whose workloads are simulated.
 pub struct TestCluster {
@@ -164,6 +164,7 @@ impl TestCluster {
         let place = std::panic::Location::caller();
         async move {
             let start = self.clock.now();
+            let mut step = Duration::from_millis(20);
             loop {
                 let object = self.get(kind, name).await;
                 if wanted(&object) {
@@ -173,7 +174,10 @@ impl TestCluster {
                     self.clock.now() < start + PATIENCE,
                     "{place}: {kind} {name} did not get there: {object:#}"
                 );
-                self.pass(Duration::from_millis(20)).await;
+                self.pass(step).await;
+                if self.clock.now() > start + Duration::from_secs(10) {
+                    step = Duration::from_millis(500);
+                }
             }
         }
     }

@@ -1,0 +1,248 @@
+//! Autoscalers: nothing here uses any processor, so all that is left are the bounds.
+
+use bellwether_api::workload::scaling::{ABLE_TO_SCALE, SCALING_ACTIVE};
+use bellwether_api::workload::status::{FALSE, TRUE};
+use jiff::Timestamp;
+use k8s_openapi::api::autoscaling::v2::{
+    HorizontalPodAutoscaler, HorizontalPodAutoscalerCondition, HorizontalPodAutoscalerStatus,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::json;
+
+use crate::kind::Reference;
+use crate::plan::{Action, Event, Part, Plan};
+
+const COMPONENT: &str = "horizontal-pod-autoscaler";
+const NO_METRICS: &str =
+    "the HPA was unable to compute the replica count: simulated workloads have no metrics";
+
+/// What an autoscaler scales.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) reference: Reference,
+    /// The size that it has been told to have.
+    pub(crate) wanted: i32,
+    /// The size that it has.
+    pub(crate) actual: i32,
+}
+
+/// What has to be done for an autoscaler.
+pub(crate) fn decide(
+    autoscaler: &HorizontalPodAutoscaler,
+    target: Option<&Target>,
+    now: Timestamp,
+) -> Plan {
+    let mut plan = Plan::default();
+    let Some(spec) = &autoscaler.spec else {
+        return plan;
+    };
+    let old = autoscaler.status.clone().unwrap_or_default();
+    let mut status = old.clone();
+    status.observed_generation = autoscaler.metadata.generation;
+    let owner = Reference::to(autoscaler);
+    let Some(target) = target else {
+        let wanted = &spec.scale_target_ref;
+        let resource = format!("{}s", wanted.kind.to_lowercase());
+        let group = wanted
+            .api_version
+            .as_deref()
+            .and_then(|version| version.split_once('/'));
+        let resource = group.map_or(resource.clone(), |(group, _)| format!("{resource}.{group}"));
+        let error = format!("{resource} {:?} not found", wanted.name);
+        let message =
+            format!("the HPA controller was unable to get the target's current scale: {error}");
+        if set_condition(
+            &mut status,
+            ABLE_TO_SCALE,
+            FALSE,
+            "FailedGetScale",
+            message,
+            now,
+        ) {
+            plan.tell(Event::warning(owner, COMPONENT, "FailedGetScale", error));
+        }
+        plan.status(autoscaler, &old, &status);
+        return plan;
+    };
+    let min = spec.min_replicas.unwrap_or(1);
+    status.current_replicas = Some(target.actual);
+    let bounded = if target.wanted > spec.max_replicas {
+        Some((
+            spec.max_replicas,
+            "Current number of replicas above Spec.MaxReplicas",
+        ))
+    } else if target.wanted < min && target.wanted > 0 {
+        Some((min, "Current number of replicas below Spec.MinReplicas"))
+    } else {
+        None
+    };
+    if let Some((size, why)) = bounded {
+        plan.actions.push(Action::Patch {
+            subject: target.reference.clone(),
+            part: Part::Scale,
+            patch: json!({"spec": {"replicas": size}}),
+        });
+        let message = format!("New size: {size}; reason: {why}");
+        plan.tell(Event::normal(
+            owner,
+            COMPONENT,
+            "SuccessfulRescale",
+            message,
+        ));
+        let message = format!("the HPA controller was able to update the target scale to {size}");
+        set_condition(
+            &mut status,
+            ABLE_TO_SCALE,
+            TRUE,
+            "SucceededRescale",
+            message,
+            now,
+        );
+        status.desired_replicas = size;
+        status.last_scale_time = Some(Time(now));
+    } else if target.wanted == 0 && min != 0 {
+        let message = "scaling is disabled since the replica count of the target is zero";
+        set_condition(
+            &mut status,
+            SCALING_ACTIVE,
+            FALSE,
+            "ScalingDisabled",
+            message.to_owned(),
+            now,
+        );
+        set_found(&mut status, now);
+        status.desired_replicas = 0;
+    } else {
+        set_found(&mut status, now);
+        let news = set_condition(
+            &mut status,
+            SCALING_ACTIVE,
+            FALSE,
+            "FailedGetResourceMetric",
+            NO_METRICS.to_owned(),
+            now,
+        );
+        if news {
+            plan.tell(Event::warning(
+                owner,
+                COMPONENT,
+                "FailedGetResourceMetric",
+                NO_METRICS,
+            ));
+        }
+        status.desired_replicas = target.wanted;
+    }
+    plan.status(autoscaler, &old, &status);
+    plan
+}
+
+fn set_found(status: &mut HorizontalPodAutoscalerStatus, now: Timestamp) {
+    let rescaled = status.conditions.iter().flatten().any(|found| {
+        found.type_ == ABLE_TO_SCALE && found.reason.as_deref() == Some("SucceededRescale")
+    });
+    if !rescaled {
+        let message = "the HPA controller was able to get the target's current scale";
+        set_condition(
+            status,
+            ABLE_TO_SCALE,
+            TRUE,
+            "SucceededGetScale",
+            message.to_owned(),
+            now,
+        );
+    }
+}
+
+/// Sets a condition; returns whether that is news.
+fn set_condition(
+    status: &mut HorizontalPodAutoscalerStatus,
+    kind: &str,
+    value: &str,
+    reason: &str,
+    message: String,
+    now: Timestamp,
+) -> bool {
+    let conditions = status.conditions.get_or_insert_default();
+    let mut condition = HorizontalPodAutoscalerCondition {
+        type_: kind.to_owned(),
+        status: value.to_owned(),
+        reason: Some(reason.to_owned()),
+        message: Some(message),
+        last_transition_time: Some(Time(now)),
+    };
+    match conditions.iter_mut().find(|found| found.type_ == kind) {
+        None => conditions.push(condition),
+        Some(found) => {
+            if found.status == value {
+                condition
+                    .last_transition_time
+                    .clone_from(&found.last_transition_time);
+            }
+            if *found == condition {
+                return false;
+            }
+            *found = condition;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::Kind;
+    use bellwether_runtime::ObjectKey;
+
+    #[track_caller]
+    fn check(wanted: Option<i32>, scaled_to: Option<i32>, reasons: [&str; 2]) {
+        let autoscaler: HorizontalPodAutoscaler = serde_json::from_value(json!({
+            "metadata": {"name": "web", "namespace": "default", "uid": "h", "generation": 1},
+            "spec": {"minReplicas": 2, "maxReplicas": 5,
+                     "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}},
+        }))
+        .unwrap();
+        let target = wanted.map(|wanted| Target {
+            reference: Reference {
+                kind: Kind::Deployment,
+                key: ObjectKey::new("default", "web"),
+                uid: "d".to_owned(),
+            },
+            wanted,
+            actual: wanted,
+        });
+        let plan = decide(&autoscaler, target.as_ref(), Timestamp::UNIX_EPOCH);
+        let mut scaled = None;
+        let mut found = [String::new(), String::new()];
+        for action in plan.actions {
+            match action {
+                Action::Patch {
+                    part: Part::Scale,
+                    patch,
+                    ..
+                } => scaled = patch["spec"]["replicas"].as_i64(),
+                Action::Patch { patch, .. } => {
+                    for condition in patch["status"]["conditions"].as_array().unwrap() {
+                        let place = usize::from(condition["type"] == SCALING_ACTIVE);
+                        found[place] = condition["reason"].as_str().unwrap().to_owned();
+                    }
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(scaled, scaled_to.map(i64::from));
+        assert_eq!(found, reasons);
+    }
+
+    #[test]
+    fn bounds_are_kept() {
+        check(Some(1), Some(2), ["SucceededRescale", ""]);
+        check(Some(9), Some(5), ["SucceededRescale", ""]);
+        check(
+            Some(3),
+            None,
+            ["SucceededGetScale", "FailedGetResourceMetric"],
+        );
+        check(Some(0), None, ["SucceededGetScale", "ScalingDisabled"]);
+        check(None, None, ["FailedGetScale", ""]);
+    }
+}
