@@ -79,7 +79,7 @@ pub(crate) struct Running {
     pub(crate) address: String,
     store: Store<StoredObject>,
     authority: Arc<Authority>,
-    clock: Clock,
+    pub(crate) clock: Clock,
     /// Brings workloads to life, if that is wanted.
     simulator: Option<Simulator>,
     data: DataDir,
@@ -179,7 +179,13 @@ impl Running {
 
     /// Serves until Ctrl-C or SIGTERM, then ends cleanly.
     pub(crate) async fn until_stopped(self) -> anyhow::Result<()> {
-        stop_signal().await?;
+        let stopped = stop_signal().await;
+        self.stop().await;
+        stopped
+    }
+
+    /// Ends cleanly.
+    pub(crate) async fn stop(self) {
         let _ = self.stop.send(());
         let _ = self.listener.await;
         drop(self.simulator);
@@ -188,7 +194,6 @@ impl Running {
             audit.flush().await;
         }
         let _ = tokio::time::timeout(Duration::from_secs(5), self.store.close()).await;
-        Ok(())
     }
 }
 
@@ -216,6 +221,7 @@ fn reachable(bound: SocketAddr) -> SocketAddr {
     }
 }
 
+/// Waits for Ctrl-C or SIGTERM.
 pub(crate) async fn stop_signal() -> anyhow::Result<()> {
     #[cfg(unix)]
     {

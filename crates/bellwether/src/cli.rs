@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use clap::{ArgAction, Parser, Subcommand};
 
-use crate::{agent, apiserver, crds, cue, objects, probe, up};
+use crate::{agent, apiserver, crds, cue, hub, objects, probe, up};
 
 /// Delivers applications to fleets of Kubernetes clusters.
 ///
@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Up(up::UpArgs),
     /// Apply the works of a hub on one member, keep them so, and report.
     Agent(agent::AgentArgs),
+    /// Run the controllers of a hub on any cluster, in the foreground.
+    Hub(hub::HubArgs),
     /// Run only the embedded API server.
     Apiserver(apiserver::ApiserverArgs),
     /// Make objects as manifests say, keeping what others have set.
@@ -60,6 +62,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Up(arguments) => runtime()?.block_on(up::run(arguments)),
         Command::Agent(arguments) => runtime()?.block_on(agent::run(arguments)),
+        Command::Hub(arguments) => runtime()?.block_on(hub::run(arguments)),
         Command::Apiserver(arguments) => runtime()?.block_on(apiserver::run(arguments)),
         Command::Apply(arguments) => runtime()?.block_on(objects::apply(arguments)),
         Command::Get(arguments) => runtime()?.block_on(objects::get(arguments)),

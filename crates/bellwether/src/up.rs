@@ -1,23 +1,22 @@
 //! `bellwether up`: a hub and its members in one process.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
-use bellwether_api::Kind as _;
-use bellwether_api::cluster::ManagedCluster;
-use bellwether_apiserver::{ApiError, HUB};
+use bellwether_apiserver::HUB;
 use clap::Args;
 use futures::future::try_join_all;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use serde_json::{Value, json};
 
-use crate::apiserver::{Running, ServerArgs};
+use crate::apiserver::{Running, ServerArgs, stop_signal};
 use crate::cli::say;
+use crate::members::Members;
 
 /// Who the agents are to hub and members.
 pub(crate) const AGENT: &str = "system:bellwether:work-agent";
 
 /// How many members are set up at a time: enough that their writes share commits.
-const MEMBERS_AT_ONCE: usize = 32;
+const MEMBERS_AT_ONCE: usize = 64;
 
 /// Run a hub and member clusters in one process, in the foreground.
 ///
@@ -52,13 +51,14 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
             .map(|definition| server.ensure(HUB, definition)),
     )
     .await?;
+    let fleet = Members::start(server, &launched.clock).await?;
+    let joining = &fleet;
     let mut members = stream::iter(1..=arguments.clusters)
         .map(|number| async move {
             let name = format!("cluster{number}");
             launched.add_cluster(&name).await?;
-            server.ensure(HUB, managed_cluster(&name, number)).await?;
-            server.ensure(HUB, namespace(&name)).await?;
-            Ok::<_, ApiError>(name)
+            joining.join(&name, labels(number)).await?;
+            anyhow::Ok(name)
         })
         .buffered(MEMBERS_AT_ONCE);
     let agents = launched.start_agents().await;
@@ -67,34 +67,28 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
         say(&format!("{name} ready"));
     }
     drop(members);
+    fleet.close().await?;
     let path = running.publish()?;
     say(&format!(
         "\nEverything is up after {} ms. Next:\n  export KUBECONFIG={}\n  kubectl get managedclusters --show-labels\n  kubectl --context cluster1 create configmap hello --from-literal=from=bellwether",
         started.elapsed().as_millis(),
         path.display()
     ));
-    running.until_stopped().await
+    let stopped = stop_signal().await;
+    fleet.stop();
+    running.stop().await;
+    stopped
 }
 
-/// The namespace on the hub in which the works of a member are.
-fn namespace(name: &str) -> Value {
-    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-}
-
-/// A member as the hub knows it, with labels that give examples something to select.
-fn managed_cluster(name: &str, number: usize) -> Value {
+/// Labels that give examples something to select.
+fn labels(number: usize) -> BTreeMap<String, String> {
     const REGIONS: [&str; 3] = ["emea", "amer", "apac"];
     const ENVIRONMENTS: [&str; 3] = ["dev", "staging", "prod"];
     let index = number.saturating_sub(1);
-    let kind = ManagedCluster::NAMES;
-    json!({
-        "apiVersion": format!("{}/{}", kind.group, kind.version),
-        "kind": kind.kind,
-        "metadata": {"name": name, "labels": {
-            "region": REGIONS[index % REGIONS.len()],
-            // Shifted with each round, so that nine members have all combinations.
-            "environment": ENVIRONMENTS[(index + index / REGIONS.len()) % ENVIRONMENTS.len()],
-        }},
-        "spec": {"hubAcceptsClient": true},
-    })
+    let region = REGIONS[index % REGIONS.len()];
+    // Shifted with each round, so that nine members have all combinations.
+    let environment = ENVIRONMENTS[(index + index / REGIONS.len()) % ENVIRONMENTS.len()];
+    [("region", region), ("environment", environment)]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
 }
