@@ -25,6 +25,12 @@ pub(crate) struct PathRequest<'a> {
 /// The release of Kubernetes whose behaviour we show; clients choose features by it.
 pub(crate) const KUBERNETES_VERSION: (&str, &str, &str) = ("1", "35", "v1.35.0");
 
+/// Whether a path tells no more than how the server is.
+pub(crate) fn is_health(path: &str) -> bool {
+    let first = path.trim_start_matches('/').split('/').next();
+    matches!(first, Some("healthz" | "livez" | "readyz" | "version"))
+}
+
 /// Answers a plain path.
 pub(crate) fn handle(
     request: &PathRequest<'_>,

@@ -235,6 +235,13 @@ impl ApiServer {
                 trace.verb = "path";
                 let verb = parts.method.as_str().to_ascii_lowercase();
                 authorize::path(&cluster, &known.identity, &verb, &path)?;
+                // Whoever looks after the server hears of it, whatever else goes on.
+                let permit = if endpoint::is_health(&path) {
+                    None
+                } else {
+                    let in_flight = &self.inner.in_flight;
+                    in_flight.admit(cluster.name(), known.sender(), Load::Request)?
+                };
                 let request = endpoint::PathRequest {
                     cluster: &cluster,
                     base,
@@ -242,7 +249,9 @@ impl ApiServer {
                     accept: text(&parts, header::ACCEPT),
                     query: &query,
                 };
-                endpoint::handle(&request, &self.inner.metrics)
+                let mut response = endpoint::handle(&request, &self.inner.metrics)?;
+                response.body_mut().hold(permit);
+                Ok(response)
             }
         }
     }

@@ -62,6 +62,9 @@ async fn one_user_cannot_keep_the_others_out() {
         .send(&admin, "GET", MAPS, Value::Null)
         .await
         .expect(200);
+    // What is not an object counts as well.
+    let discovery = server.send(&bob, "GET", "/apis", Value::Null).await;
+    assert_eq!(discovery.code, 429);
     // Health is for everybody, always.
     server
         .send(&bob, "GET", "/readyz", Value::Null)
