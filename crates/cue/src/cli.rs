@@ -3,6 +3,7 @@
 //! The binary reads files and prints; everything between is here. Files are pairs of name and
 //! text; names ending in `.json`, `.yaml` or `.yml` are data, everything else is source.
 
+mod constraint;
 mod tag;
 
 #[cfg(test)]
@@ -332,7 +333,8 @@ fn load(input: &Input) -> Result<Loaded, Failure> {
     }
     let mut parsed = parse_all(&sources)?;
     select_package(&mut parsed, input.package.as_deref())?;
-    let injected = tag::inject(&parsed, &input.tags).map_err(Failure::message)?;
+    let constraints = constraint::select(&mut parsed, &input.tags).map_err(Failure::message)?;
+    let injected = tag::inject(&parsed, &input.tags, &constraints).map_err(Failure::message)?;
     if !injected.is_empty() {
         for (name, text) in injected {
             if let Some(source) = sources.iter_mut().find(|(known, _)| *known == name) {
@@ -346,6 +348,7 @@ fn load(input: &Input) -> Result<Loaded, Failure> {
             .cloned()
             .collect();
         parsed = parse_all(&kept)?;
+        constraint::select(&mut parsed, &input.tags).map_err(Failure::message)?;
     }
     for (position, expression) in input.expressions.iter().enumerate() {
         parsed.push(expression_file(

@@ -33,6 +33,7 @@ pub fn compile(files: &[ast::File], packages: &Packages) -> Result<Program, Vec<
         .program
         .packages
         .push(PackageIr { files: Vec::new() });
+    compiler.refuse_constraints(files);
     compiler.package(PackageId(0), files);
     if compiler.diagnostics.is_empty() {
         compiler.program.labels = Arc::new(compiler.labels);
@@ -175,6 +176,27 @@ impl<'a> Compiler<'a> {
         let diagnostic = Diagnostic::at(Phase::Build, message, location);
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Whether a file takes part is decided before it is compiled; a constraint that is still there
+    /// would be ignored.
+    fn refuse_constraints(&mut self, files: &[ast::File]) {
+        for file in files {
+            let constraint = |attribute: &&ast::Attribute| attribute.name() == "if";
+            if let Some(attribute) = file.attributes.iter().find(constraint) {
+                let location = Location {
+                    file: file.name.clone(),
+                    at: file.lines.locate(attribute.span.start),
+                };
+                let message = format!(
+                    "@if({}): files must be selected by their build constraints before they are \
+                     compiled",
+                    attribute.body()
+                );
+                self.diagnostics
+                    .push(Diagnostic::at(Phase::Build, message, Some(location)));
+            }
         }
     }
 

@@ -25,6 +25,7 @@ mod node;
 mod operator;
 mod order;
 mod predeclared;
+mod refill;
 mod resolve;
 mod scalar;
 mod seldom;

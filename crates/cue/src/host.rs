@@ -153,9 +153,48 @@ impl Evaluation {
         self.evaluator.fill(&[], data);
     }
 
-    /// Adds plain data at a path of field names; whatever depends on it is evaluated again.
+    /// Adds plain data at a path of field names. Of what is evaluated already, only the fields of the
+    /// package that may depend on the first name of the path are evaluated again; handles to values
+    /// in them keep what they had, and have to be looked up anew.
+    ///
+    /// ```
+    /// use bellwether_cue::host::{Budget, Template};
+    /// use bellwether_cue::value::Value;
+    ///
+    /// let template = Template::compile(
+    ///     "request: {url: \"http://host\", response?: string}
+    ///      if request.response == _|_ {waiting: true}
+    ///      greeting: \"hello\"",
+    /// )?;
+    /// let mut evaluation = template.evaluate(Budget::default());
+    /// let root = evaluation.root();
+    /// assert!(evaluation.lookup(root, "waiting").is_some());
+    /// evaluation.fill(&["request", "response"], Value::string("ok"));
+    /// let root = evaluation.root();
+    /// assert!(evaluation.lookup(root, "waiting").is_none());
+    /// # Ok::<(), Vec<bellwether_cue::diagnostic::Diagnostic>>(())
+    /// ```
     pub fn fill(&mut self, path: &[&str], data: Value) {
         self.evaluator.fill(path, data);
+    }
+
+    /// The unification of two values of this evaluation. Neither of them changes.
+    ///
+    /// ```
+    /// use bellwether_cue::host::{Budget, Template};
+    ///
+    /// let template = Template::compile("a: {x: int, y: 1}, b: {x: 2}")?;
+    /// let mut evaluation = template.evaluate(Budget::default());
+    /// let root = evaluation.root();
+    /// let a = evaluation.lookup(root, "a").expect("declared");
+    /// let b = evaluation.lookup(root, "b").expect("declared");
+    /// let both = evaluation.unify(a, b);
+    /// assert_eq!(evaluation.json(both), Ok(r#"{"x":2,"y":1}"#.to_owned()));
+    /// assert!(evaluation.json(a).is_err());
+    /// # Ok::<(), Vec<bellwether_cue::diagnostic::Diagnostic>>(())
+    /// ```
+    pub fn unify(&mut self, left: Handle, right: Handle) -> Handle {
+        Handle(self.evaluator.unify(left.0, right.0))
     }
 
     /// A field of a value by its name; `#x` and `_x` select definitions and hidden fields. An

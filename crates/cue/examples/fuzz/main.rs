@@ -4,6 +4,8 @@
 //! crate) apart, mixes and breaks them, and does with each result everything the crate can do. What
 //! fails is written to the file `fuzz-failure.cue` and ends the run. The input at work is always in
 //! `fuzz-current.cue`, so that a crash of the whole process leaves its cause behind.
+//!
+//! `fuzz FILE` does the same with one file, and says how long it took.
 
 #![allow(clippy::print_stdout, reason = "a program for people")]
 
@@ -23,7 +25,11 @@ use mutate::{Mutator, seeds};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1).peekable();
+    let file = arguments.peek().map(PathBuf::from);
+    if let Some(file) = file.filter(|file| file.is_file()) {
+        return replay(&file);
+    }
     let seconds = arguments.next().and_then(|text| text.parse().ok());
     let seed = arguments.next().and_then(|text| text.parse().ok());
     let mut sources = seeds();
@@ -35,6 +41,18 @@ fn main() -> ExitCode {
         seed.unwrap_or(1),
         sources,
     )
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a fuzzer measures real time; nothing else depends on it"
+)]
+fn replay(file: &Path) -> ExitCode {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let began = Instant::now();
+    let outcome = exercise(&text);
+    println!("{outcome:?} after {:?}", began.elapsed());
+    outcome.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
 /// The texts of all `.cue` files at and below a directory.

@@ -17,8 +17,13 @@ struct Insertion {
     literal: String,
 }
 
-/// The new texts of the files that take values; unchanged files are left out.
-pub(super) fn inject(files: &[File], tags: &[String]) -> Result<Vec<(String, String)>, String> {
+/// The new texts of the files that take values; unchanged files are left out. The tags in
+/// `constraints` have already been used to select files.
+pub(super) fn inject(
+    files: &[File],
+    tags: &[String],
+    constraints: &[String],
+) -> Result<Vec<(String, String)>, String> {
     let mut given: Vec<Given<'_>> = tags
         .iter()
         .map(|tag| match tag.split_once('=') {
@@ -30,7 +35,7 @@ pub(super) fn inject(files: &[File], tags: &[String]) -> Result<Vec<(String, Str
             None => Given {
                 name: tag,
                 value: None,
-                used: false,
+                used: constraints.contains(tag),
             },
         })
         .collect();
@@ -43,7 +48,7 @@ pub(super) fn inject(files: &[File], tags: &[String]) -> Result<Vec<(String, Str
         }
     }
     match given.iter().find(|tag| !tag.used) {
-        Some(tag) => Err(format!("no tag for {:?}", tag.name)),
+        Some(tag) => Err(format!("tag {:?} not used in any file", tag.name)),
         None => Ok(changed),
     }
 }

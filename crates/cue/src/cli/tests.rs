@@ -154,7 +154,43 @@ fn tags_have_types_and_short_forms() {
         export(&tagged, Output::Json)
             .unwrap_err()
             .to_string()
-            .contains("no tag for")
+            .contains("tag \"other\" not used in any file")
+    );
+}
+
+#[test]
+fn tags_select_files_by_their_build_constraints() {
+    let mut package = input(&[
+        ("a.cue", "@if(prod)\n\npackage p\n\nreplicas: 3\n"),
+        (
+            "b.cue",
+            "@if(!prod && !(test || ci))\npackage p\nreplicas: 1\n",
+        ),
+        ("c.cue", "@ignore()\npackage p\nreplicas: 0\n"),
+        ("d.cue", "package p\nname: \"shop\"\n"),
+    ]);
+    let replicas = |package: &Input| export(package, Output::Json).unwrap();
+    assert!(replicas(&package).contains("\"replicas\": 1"));
+    package.tags = vec!["prod".to_owned()];
+    assert!(replicas(&package).contains("\"replicas\": 3"));
+    package.tags = vec!["ci".to_owned()];
+    assert!(!replicas(&package).contains("replicas"));
+    package.tags.clear();
+    package.files.truncate(1);
+    let message = export(&package, Output::Json).unwrap_err().to_string();
+    assert!(
+        message.contains("build constraints exclude all CUE files"),
+        "{message}"
+    );
+    assert!(
+        message.contains("a.cue: @if(prod) did not match"),
+        "{message}"
+    );
+    package.files[0].1 = "@if(1 + 1)\npackage p\n".to_owned();
+    let message = export(&package, Output::Json).unwrap_err().to_string();
+    assert!(
+        message.contains("invalid build constraint @if(1 + 1)"),
+        "{message}"
     );
 }
 

@@ -138,7 +138,7 @@ impl Evaluator {
     }
 
     /// A fresh node that unifies the given ones.
-    fn unified(&mut self, parts: &[NodeId]) -> NodeId {
+    pub(super) fn unified(&mut self, parts: &[NodeId]) -> NodeId {
         let node = self.detached();
         let slot = self.node_mut(node);
         slot.no_sharing = true;

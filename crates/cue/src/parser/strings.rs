@@ -58,6 +58,9 @@ impl Parser<'_> {
             end: (last + width).min(source_end),
         };
         let decoded = self.decode(quote, &pieces, whole);
+        // Comments in interpolations belong to the text of the literal, which is kept as it is.
+        self.pending
+            .retain(|comment| comment.start < whole.start || comment.start >= whole.end);
         self.span = whole;
         self.advance();
         self.previous_end = whole.end;
