@@ -11,12 +11,11 @@ pub(super) fn select(files: &mut Vec<File>, tags: &[String]) -> Result<Vec<Strin
     let mut excluded = Vec::new();
     let mut kept = Vec::with_capacity(files.len());
     for mut file in files.drain(..) {
-        match reason_to_exclude(&file, tags, &mut asked)? {
-            Some(reason) => excluded.push(format!("{}: {reason}", file.name)),
-            None => {
-                file.attributes.retain(|attribute| attribute.name() != "if");
-                kept.push(file);
-            }
+        if let Some(reason) = reason_to_exclude(&file, tags, &mut asked)? {
+            excluded.push(format!("{}: {reason}", file.name));
+        } else {
+            file.attributes.retain(|attribute| attribute.name() != "if");
+            kept.push(file);
         }
     }
     *files = kept;
