@@ -24,6 +24,7 @@ use crate::object::StoredObject;
 use crate::watching::try_next;
 
 pub(crate) use garbage::{FOREGROUND, ORPHAN};
+pub(crate) use rewrite::rewrite;
 
 /// Follows a cluster until it is closed.
 pub(crate) async fn keep_house(cluster: Arc<Cluster>) {

@@ -218,3 +218,30 @@ async fn certificates_of_other_signers_come_from_whoever_may_sign() {
     server.send(&admin, "PATCH", asker, role).await.expect(200);
     server.send(&bob, "PATCH", &path, issue).await.expect(200);
 }
+
+#[tokio::test]
+async fn requests_go_a_day_after_nobody_decided() {
+    let server = TestServer::start().await;
+    let admin = server.admin(HUB);
+    let (_, pem) = request("ann", "writers", &[]);
+    server
+        .send(&admin, "POST", REQUESTS, object("old", &pem))
+        .await
+        .expect(201);
+    server.pass(jiff::SignedDuration::from_hours(25));
+    server
+        .send(&admin, "POST", REQUESTS, object("new", &pem))
+        .await
+        .expect(201);
+    let path = format!("{REQUESTS}/old");
+    eventually("the end of the old one", || async {
+        let answer = server.send(&admin, "GET", &path, Value::Null).await;
+        (answer.code == 404).then_some(())
+    })
+    .await;
+    let path = format!("{REQUESTS}/new");
+    server
+        .send(&admin, "GET", &path, Value::Null)
+        .await
+        .expect(200);
+}

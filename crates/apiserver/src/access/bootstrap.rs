@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
+/// Says whether a default role gets what becomes part of it later.
+pub(super) const AUTOUPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
+
 /// The roles as a table; the file says how it is read.
 const ROLES: &str = include_str!("roles.txt");
 
@@ -127,7 +130,7 @@ fn metadata(name: &str) -> Value {
     json!({
         "name": name,
         "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"},
-        "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"},
+        "annotations": {AUTOUPDATE: "true"},
     })
 }
 

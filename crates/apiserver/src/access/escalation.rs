@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::identity::Identity;
 use super::rule::{PolicyRule, quoted};
 
-/// A role is compared piece by piece; one with more pieces is refused instead of compared.
-const MOST_PIECES: usize = 100_000;
+/// A role is compared piece by piece; one with more pieces is refused instead of compared. The
+/// largest default role has less than a thousand.
+const MOST_PIECES: usize = 20_000;
 
 /// Why somebody who has `own` may not give `wanted`; nothing if they may.
 pub(crate) fn refusal(
     identity: &Identity,
-    own: &[&PolicyRule],
+    own: &[PolicyRule],
     wanted: &[PolicyRule],
 ) -> Option<String> {
     let pieces: usize = wanted
@@ -38,8 +39,13 @@ pub(crate) fn refusal(
     ))
 }
 
+/// Whether `own` allow everything that `wanted` do.
+pub(super) fn is_covered(own: &[PolicyRule], wanted: &[PolicyRule]) -> bool {
+    missing(own, wanted).is_empty()
+}
+
 /// Whether somebody who has `own` may do everything there is.
-pub(crate) fn is_all_powerful(own: &[&PolicyRule]) -> bool {
+pub(crate) fn is_all_powerful(own: &[PolicyRule]) -> bool {
     let star = || vec!["*".to_owned()];
     let everything = [
         PolicyRule {
@@ -54,7 +60,7 @@ pub(crate) fn is_all_powerful(own: &[&PolicyRule]) -> bool {
             ..PolicyRule::default()
         },
     ];
-    missing(own, &everything).is_empty()
+    is_covered(own, &everything)
 }
 
 fn number_of_pieces(rule: &PolicyRule) -> usize {
@@ -70,7 +76,7 @@ fn number_of_pieces(rule: &PolicyRule) -> usize {
 }
 
 /// The pieces of `wanted` that no rule of `own` covers.
-fn missing(own: &[&PolicyRule], wanted: &[PolicyRule]) -> Vec<PolicyRule> {
+fn missing(own: &[PolicyRule], wanted: &[PolicyRule]) -> Vec<PolicyRule> {
     wanted
         .iter()
         .flat_map(pieces)
@@ -133,14 +139,16 @@ fn compact(pieces: Vec<PolicyRule>) -> Vec<PolicyRule> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::subsequence;
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::access::rbac::Attributes;
 
     #[track_caller]
     fn check(own: &Value, wanted: &Value, missing: &[&str]) {
         let (own, wanted) = (PolicyRule::list(own), PolicyRule::list(wanted));
-        let own: Vec<&PolicyRule> = own.iter().collect();
         let bob = Identity::authenticated("bob", ["devs".to_owned()]);
         let found = refusal(&bob, &own, &wanted);
         let expected = (!missing.is_empty()).then(|| {
@@ -198,6 +206,86 @@ mod tests {
             &json!([{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]),
             &[r#"{NonResourceURLs:["/metrics"], Verbs:["get"]}"#],
         );
+    }
+
+    fn rule() -> impl Strategy<Value = PolicyRule> {
+        let some = |words: &'static [&'static str]| {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            let most = words.len();
+            subsequence(words, 0..=most)
+        };
+        let resources = (
+            some(&["", "apps", "*"]),
+            some(&["pods", "pods/log", "*/log", "*"]),
+            some(&["a", "b"]),
+        );
+        let verbs = some(&["get", "list", "*"]);
+        (verbs, resources, any::<bool>(), some(&["/a", "/a/*", "*"])).prop_map(
+            |(verbs, (api_groups, resources, resource_names), is_path, paths)| {
+                if is_path {
+                    return PolicyRule {
+                        verbs,
+                        non_resource_urls: paths,
+                        ..PolicyRule::default()
+                    };
+                }
+                PolicyRule {
+                    verbs,
+                    api_groups,
+                    resources,
+                    resource_names,
+                    ..PolicyRule::default()
+                }
+            },
+        )
+    }
+
+    /// Every question that the rules above can tell apart.
+    fn questions() -> Vec<Attributes<'static>> {
+        let mut found = Vec::new();
+        for verb in ["get", "list", "delete"] {
+            for path in ["/a", "/a/b", "/c"] {
+                found.push(Attributes {
+                    verb,
+                    path,
+                    ..Attributes::default()
+                });
+            }
+            for group in ["", "apps", "batch"] {
+                for (resource, subresource) in [("pods", ""), ("pods", "log"), ("jobs", "log")] {
+                    for name in ["", "a", "c"] {
+                        found.push(Attributes {
+                            verb,
+                            group,
+                            resource,
+                            subresource,
+                            name,
+                            ..Attributes::default()
+                        });
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn whoever_may_give_rules_may_do_all_that_they_allow(
+            own in proptest::collection::vec(rule(), 0..4),
+            wanted in proptest::collection::vec(rule(), 0..3),
+        ) {
+            let bob = Identity::authenticated("bob", []);
+            if refusal(&bob, &own, &wanted).is_none() {
+                for question in questions() {
+                    let full = question.full_resource();
+                    let allows = |rules: &[PolicyRule]| {
+                        rules.iter().any(|rule| rule.allows(&question, &full))
+                    };
+                    prop_assert!(allows(&own) || !allows(&wanted), "{question:?}");
+                }
+            }
+        }
     }
 
     #[test]

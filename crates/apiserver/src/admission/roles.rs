@@ -61,19 +61,25 @@ fn check_role(cx: &RequestContext, object: &Value, live: Option<&Value>) -> Resu
     let rules = PolicyRule::list(&object["rules"]);
     let name = metadata::text(object, "name");
     let forbidden = |why: &str| ApiError::forbidden(cx.resource.subject(), name, why);
+    let own = own_rules(cx);
+    if let Some(why) = refusal(&cx.identity, &own, &rules) {
+        return Err(forbidden(&why));
+    }
+    // What is gathered from other roles may be anything, now or later.
+    let gathers = aggregates(object) || live.is_some_and(aggregates);
+    if gathers && !is_all_powerful(&own) {
+        return Err(forbidden(
+            "must have cluster-admin privileges to use the aggregationRule",
+        ));
+    }
+    Ok(())
+}
+
+/// What the caller may do, as a copy: others go on asking while it is compared.
+fn own_rules(cx: &RequestContext) -> Vec<PolicyRule> {
     cx.cluster.authorizer().with(|rbac| {
-        let own = rbac.rules_for(&cx.identity, cx.namespace());
-        if let Some(why) = refusal(&cx.identity, &own, &rules) {
-            return Err(forbidden(&why));
-        }
-        // What is gathered from other roles may be anything, now or later.
-        let gathers = aggregates(object) || live.is_some_and(aggregates);
-        if gathers && !is_all_powerful(&own) {
-            return Err(forbidden(
-                "must have cluster-admin privileges to use the aggregationRule",
-            ));
-        }
-        Ok(())
+        let rules = rbac.rules_for(&cx.identity, cx.namespace());
+        rules.into_iter().cloned().collect()
     })
 }
 
@@ -95,15 +101,14 @@ fn check_binding(cx: &RequestContext, object: &Value) -> Result<(), ApiError> {
         return Ok(());
     }
     let name = metadata::text(object, "name");
-    cx.cluster.authorizer().with(|rbac| {
-        let Some(rules) = rbac.referenced(&role, cx.namespace()) else {
-            // Kubernetes names the resource of the request here, not that of the role.
-            return Err(ApiError::not_found(cx.resource.subject(), &role.name));
-        };
-        let own = rbac.rules_for(&cx.identity, cx.namespace());
-        match refusal(&cx.identity, &own, rules) {
-            Some(why) => Err(ApiError::forbidden(cx.resource.subject(), name, &why)),
-            None => Ok(()),
-        }
-    })
+    let rules = cx.cluster.authorizer().with(|rbac| {
+        let rules = rbac.referenced(&role, cx.namespace());
+        rules.map(<[PolicyRule]>::to_vec)
+    });
+    // Kubernetes names the resource of the request here, not that of the role.
+    let rules = rules.ok_or_else(|| ApiError::not_found(cx.resource.subject(), &role.name))?;
+    match refusal(&cx.identity, &own_rules(cx), &rules) {
+        Some(why) => Err(ApiError::forbidden(cx.resource.subject(), name, &why)),
+        None => Ok(()),
+    }
 }

@@ -1,6 +1,6 @@
 //! Aggregated ClusterRoles: their rules are those of the roles that their selectors find.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use bellwether_json::label::LabelSelector;
@@ -88,6 +88,7 @@ pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
 /// order of their names, each rule once.
 fn gather(aggregation: &Value, own: &str, candidates: &[Entry<StoredObject>]) -> Vec<Value> {
     let mut rules: Vec<Value> = Vec::new();
+    let mut known = HashSet::new();
     let selectors = aggregation["clusterRoleSelectors"].as_array();
     for selector in selectors.into_iter().flatten() {
         let Ok(selector) = LabelSelector::from_object(Some(selector)) else {
@@ -99,7 +100,7 @@ fn gather(aggregation: &Value, own: &str, candidates: &[Entry<StoredObject>]) ->
         for entry in found {
             let role = entry.value.to_untyped_value();
             for rule in role["rules"].as_array().into_iter().flatten() {
-                if !rules.contains(rule) {
+                if known.insert(rule.to_string()) {
                     rules.push(rule.clone());
                 }
             }

@@ -12,7 +12,7 @@ use crate::status::ApiError;
 
 /// Changes the object of the context, whoever else writes to it. `edit` is called again after a
 /// lost race.
-pub(super) async fn rewrite(
+pub(crate) async fn rewrite(
     cx: &RequestContext,
     mut edit: impl FnMut(&mut Value),
 ) -> Result<(), ApiError> {

@@ -8,10 +8,12 @@ use crate::fleet::{Fleet, root};
 
 #[test]
 fn a_robot_gets_a_token_and_is_nobody_else() {
-    let fleet = Fleet::start();
+    let mut fleet = Fleet::start();
+    fleet.shell("kubectl apply -f examples/access/team.yaml");
+    let token = fleet.shell("kubectl create token robot -n shop --duration=10m");
+    // The key for tokens survives.
+    fleet.kill_and_restart();
     let run = |command: &str| fleet.shell(command);
-    run("kubectl apply -f examples/access/team.yaml");
-    let token = run("kubectl create token robot -n shop --duration=10m");
     run(&format!(
         "kubectl config set-credentials robot --token={}",
         token.trim()

@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -220,5 +221,57 @@ fn a_role_of_another_namespace_cannot_be_named() {
     rbac.set("clusterrolebindings", "", "x", Some(&binding));
     for namespace in ["", "a", "b"] {
         assert!(rbac.rules_for(&bob, namespace).is_empty(), "{namespace}");
+    }
+}
+
+proptest! {
+    /// However roles and bindings came and went, those that are there count, and no others.
+    #[test]
+    fn the_order_of_changes_does_not_matter(
+        changes in proptest::collection::vec((0..4_usize, 0..2_usize, 0..2_usize, any::<bool>()), 0..24),
+    ) {
+        const PLURALS: [&str; 4] = ["clusterroles", "roles", "clusterrolebindings", "rolebindings"];
+        const VERBS: [&str; 2] = ["get", "list"];
+        const KINDS: [&str; 2] = ["ClusterRole", "Role"];
+        const USERS: [&str; 2] = ["bob", "ann"];
+        let object = |plural: &str, variant: usize| match plural {
+            "clusterroles" | "roles" => json!({"rules": [
+                {"verbs": [VERBS[variant]], "apiGroups": [""], "resources": ["pods"]},
+            ]}),
+            _ => json!({
+                "roleRef": {"kind": KINDS[variant], "name": "0"},
+                "subjects": [
+                    {"kind": "User", "name": USERS[variant]},
+                    {"kind": "Group", "name": "devs"},
+                ],
+            }),
+        };
+        let mut changed = Rbac::default();
+        let mut last = std::collections::BTreeMap::new();
+        for (plural, name, variant, stays) in changes {
+            let plural = PLURALS[plural];
+            let namespace = if plural.starts_with("cluster") { "" } else { "a" };
+            let name = name.to_string();
+            let object = stays.then(|| object(plural, variant));
+            changed.set(plural, namespace, &name, object.as_ref());
+            last.insert((plural, namespace, name), object);
+        }
+        let mut fresh = Rbac::default();
+        for ((plural, namespace, name), object) in &last {
+            if let Some(object) = object {
+                fresh.set(plural, namespace, name, Some(object));
+            }
+        }
+        for identity in [
+            Identity::authenticated("bob", []),
+            Identity::authenticated("ann", ["devs".to_owned()]),
+        ] {
+            for namespace in ["", "a", "b"] {
+                prop_assert_eq!(
+                    changed.rules_for(&identity, namespace),
+                    fresh.rules_for(&identity, namespace)
+                );
+            }
+        }
     }
 }
