@@ -3,12 +3,16 @@
 //! A `cue` block is followed by `json` (the exported value, fields in order), `error` (a final
 //! problem whose text contains the block), `incomplete` (a problem that more data may resolve) or
 //! `reject` (a problem found before evaluation). A `base` and a `patch` block are merged first.
+//!
+//! A `work` block after the expectation holds the work that it took: nodes made, conjuncts unified,
+//! alternatives tried. It is exact, so that a change that makes evaluation do more shows as a
+//! difference here, long before it shows on a clock.
 
 #![allow(clippy::expect_used, reason = "a failure here is a failed test")]
 
 use bellwether_cue::builtins::{parse_json, write_json};
 use bellwether_cue::diagnostic::{Diagnostic, Phase};
-use bellwether_cue::host::{Budget, Evaluation, Template};
+use bellwether_cue::host::{Budget, Counters, Evaluation, Template};
 use bellwether_cue::patch::{Operand, Strategy, apply};
 
 /// A fenced block and where it starts.
@@ -50,7 +54,21 @@ enum Outcome {
     Failed(String),
 }
 
-fn finish(mut evaluation: Evaluation) -> Outcome {
+/// The outcome of a source and the work it took.
+struct Run {
+    outcome: Outcome,
+    work: Option<Counters>,
+}
+
+fn finish(mut evaluation: Evaluation) -> Run {
+    let outcome = conclude(&mut evaluation);
+    Run {
+        outcome,
+        work: Some(evaluation.counters()),
+    }
+}
+
+fn conclude(evaluation: &mut Evaluation) -> Outcome {
     let root = evaluation.root();
     let problems = evaluation.validate(root);
     if !problems.is_empty() {
@@ -66,17 +84,20 @@ fn finish(mut evaluation: Evaluation) -> Outcome {
     }
 }
 
-fn evaluated(source: &str) -> Outcome {
+fn evaluated(source: &str) -> Run {
     match Template::compile(source) {
         Ok(template) => finish(template.evaluate(Budget::default())),
         Err(problems) => {
             assert!(problems.iter().all(|problem| problem.phase != Phase::Eval));
-            Outcome::Problems("reject", problems)
+            Run {
+                outcome: Outcome::Problems("reject", problems),
+                work: None,
+            }
         }
     }
 }
 
-fn merged(base: &str, patch: &str) -> Outcome {
+fn merged(base: &str, patch: &str) -> Run {
     let compiled = |source: &str| {
         Template::compile(source)
             .expect(source)
@@ -98,7 +119,10 @@ fn merged(base: &str, patch: &str) -> Outcome {
     );
     match result {
         Ok(evaluation) => finish(evaluation),
-        Err(error) => Outcome::Failed(error.to_string()),
+        Err(error) => Run {
+            outcome: Outcome::Failed(error.to_string()),
+            work: None,
+        },
     }
 }
 
@@ -128,7 +152,7 @@ fn run(name: &str, document: &str) {
     let mut position = 0;
     while position < blocks.len() {
         let block = &blocks[position];
-        let (outcome, length) = match block.kind {
+        let (Run { outcome, work }, mut length) = match block.kind {
             "cue" => (evaluated(&block.text), 1),
             "base" => {
                 assert_eq!(blocks[position + 1].kind, "patch", "{name}:{}", block.line);
@@ -144,6 +168,25 @@ fn run(name: &str, document: &str) {
                 expected.kind,
                 expected.text.trim_end()
             ));
+        }
+        if let Some(block) = blocks
+            .get(position + length + 1)
+            .filter(|b| b.kind == "work")
+        {
+            let spent = work.map_or_else(String::new, |work| {
+                let Counters {
+                    nodes,
+                    conjuncts,
+                    disjuncts,
+                    ..
+                } = work;
+                format!("nodes {nodes}, unifications {conjuncts}, disjuncts {disjuncts}")
+            });
+            if block.text.trim() != spent {
+                let line = block.line;
+                failures.push(format!("{name}:{line}: the work is now {spent}"));
+            }
+            length += 1;
         }
         position += length + 1;
     }
@@ -165,5 +208,5 @@ macro_rules! specs {
 
 specs! {
     lexing, unification, disjunctions, references, structs, closedness, existence, errors, cycles,
-    operators, strings, order, builtins, extensions, patches,
+    operators, strings, order, builtins, extensions, patches, work,
 }
