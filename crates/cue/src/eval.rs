@@ -50,7 +50,7 @@ use crate::value::{Opaque, Value};
 pub(crate) use self::error::{ErrId, Error};
 pub(crate) use self::node::{Base, CloseInfo, Conjunct, Node, NodeId, Source, Status};
 pub use self::syntax::SyntaxOptions;
-pub(crate) use self::validate::ValidateOptions;
+pub(crate) use self::validate::Rigour;
 
 /// Bytes a node takes, with the environments, values and errors that come with it.
 const NODE_BYTES: usize = 2 * size_of::<Node>();

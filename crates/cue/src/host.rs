@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::compile::{Packages, compile};
 use crate::diagnostic::Diagnostic;
 pub use crate::eval::SyntaxOptions;
-use crate::eval::{Base, Evaluator, NodeId, ValidateOptions};
+use crate::eval::{Base, Evaluator, NodeId, Rigour};
 pub use crate::eval::{Budget, Counters};
 pub use crate::ir::ArcKind;
 use crate::ir::{Meta, Program};
@@ -216,14 +216,12 @@ impl Evaluation {
 
     /// The problems at and below a value that no further data can resolve.
     pub fn validate(&mut self, value: Handle) -> Vec<Diagnostic> {
-        self.evaluator
-            .validate(value.0, ValidateOptions { concrete: false })
+        self.evaluator.validate(value.0, Rigour::Plain)
     }
 
     /// All problems that keep the value from being exported.
     pub fn validate_concrete(&mut self, value: Handle) -> Vec<Diagnostic> {
-        self.evaluator
-            .validate(value.0, ValidateOptions { concrete: true })
+        self.evaluator.validate(value.0, Rigour::Concrete)
     }
 
     /// The finished value with defaults taken.

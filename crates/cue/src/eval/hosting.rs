@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::call::contains_opaque;
-use super::{Base, CloseInfo, Conjunct, ErrId, Evaluator, NodeId, Source, Val};
+use super::{Base, CloseInfo, Conjunct, ErrId, Evaluator, NodeId, Rigour, Source, Val};
 use crate::diagnostic::Code;
 use crate::ir::{ArcKind, Callee, Predeclared};
 use crate::label::Label;
@@ -30,15 +30,12 @@ impl Evaluator {
         let text = self.show_node(node);
         if let Callee::Predeclared(Predeclared::MatchIf) = callee {
             let condition = schema(self, 0);
-            let branch = if self.matches(&handle, &condition).is_ok() {
-                1
-            } else {
-                2
-            };
+            let holds = self.mismatch(&handle, &condition, Rigour::Final).is_none();
+            let branch = if holds { 1 } else { 2 };
             let chosen = schema(self, branch);
-            return match self.matches(&handle, &chosen) {
-                Ok(()) => Ok(()),
-                Err(detail) => {
+            return match self.mismatch(&handle, &chosen, Rigour::Final) {
+                None => Ok(()),
+                Some((detail, _)) => {
                     let message =
                         format!("invalid value {text} (does not satisfy matchIf): {detail}");
                     Err(self.error_at(Code::Eval, pos, message))
@@ -62,7 +59,7 @@ impl Evaluator {
         };
         let (mut matched, mut undecided) = (0_i64, false);
         for item in &items {
-            match self.mismatch(&handle, item, true) {
+            match self.mismatch(&handle, item, Rigour::Final) {
                 None => matched += 1,
                 Some((_, passing)) => undecided |= passing,
             }
@@ -156,37 +153,35 @@ impl Evaluator {
     }
 
     /// Why data does not match a schema, and whether more data could change that.
-    fn mismatch(&mut self, data: &Value, schema: &Value, concrete: bool) -> Option<(String, bool)> {
+    fn mismatch(&mut self, data: &Value, schema: &Value, rigour: Rigour) -> Option<(String, bool)> {
         let (data, schema) = (self.node_for(data), self.node_for(schema));
         let unified = self.unified(&[data, schema]);
         let value = self.deref(unified);
         let slot = self.node(value);
         if let Some(error) = slot.error.or(slot.child_error)
-            && (concrete || !self.error(error).code.is_temporary())
+            && (rigour > Rigour::Plain || !self.error(error).code.is_temporary())
         {
             let passing = self.error(error).code.is_temporary();
             return Some((self.message(error), passing));
         }
-        if concrete {
-            let options = super::ValidateOptions { concrete: true };
-            let found = self.validate(unified, options);
-            let first = found.into_iter().next()?;
-            return Some((first.message, first.code.is_temporary()));
+        if rigour == Rigour::Plain {
+            return None;
         }
-        None
+        let first = self.validate(unified, rigour).into_iter().next()?;
+        Some((first.message, first.code.is_temporary()))
     }
 }
 
 impl Host for Evaluator {
     fn matches(&mut self, data: &Value, schema: &Value) -> Result<(), String> {
-        match self.mismatch(data, schema, true) {
+        match self.mismatch(data, schema, Rigour::Concrete) {
             Some((message, _)) => Err(message),
             None => Ok(()),
         }
     }
 
     fn matches_partially(&mut self, data: &Value, schema: &Value) -> Result<(), String> {
-        match self.mismatch(data, schema, false) {
+        match self.mismatch(data, schema, Rigour::Plain) {
             Some((message, _)) => Err(message),
             None => Ok(()),
         }

@@ -135,8 +135,9 @@ impl Evaluator {
         } else if left_kind == Kind::NULL || right_kind == Kind::NULL {
             return Ok(false);
         } else if left_kind == right_kind && left_kind == Kind::LIST {
+            // Between elements, unlike between operands, kinds count: [1] is not [1.0].
             let (a, b) = (self.plain_value(left)?, self.plain_value(right)?);
-            return Ok(equal_values(&a, &b));
+            return Ok(a == b);
         }
         let (a, b) = (self.show(left), self.show(right));
         let message = format!(

@@ -5,11 +5,16 @@ use crate::diagnostic::Diagnostic;
 use crate::ir::ArcKind;
 use crate::token::Pos;
 
-/// What counts as a problem.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct ValidateOptions {
-    /// Whether regular fields must be concrete.
-    pub(crate) concrete: bool,
+/// What counts as a problem, from the mildest on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rigour {
+    /// What no further data can resolve.
+    Plain,
+    /// What keeps a value from being what it is meant to be: required fields that are absent,
+    /// computations that lack an operand. A mere type is fine.
+    Final,
+    /// What keeps a value from being exported.
+    Concrete,
 }
 
 /// Values nested more deeply than this are not looked into, which is a problem of its own.
@@ -20,10 +25,10 @@ const MAX_PROBLEMS: usize = 100;
 
 impl Evaluator {
     /// The problems of a node and everything below it.
-    pub(crate) fn validate(&mut self, node: NodeId, options: ValidateOptions) -> Vec<Diagnostic> {
+    pub(crate) fn validate(&mut self, node: NodeId, rigour: Rigour) -> Vec<Diagnostic> {
         self.finalize(node);
         let mut found: Vec<ErrId> = Vec::new();
-        self.collect(node, options, 0, &mut found);
+        self.collect(node, rigour, 0, &mut found);
         // What was not evaluated has no problems of its own.
         found.extend(self.exhausted);
         let mut diagnostics: Vec<Diagnostic> = Vec::new();
@@ -43,13 +48,7 @@ impl Evaluator {
         diagnostics
     }
 
-    fn collect(
-        &mut self,
-        node: NodeId,
-        options: ValidateOptions,
-        depth: u32,
-        found: &mut Vec<ErrId>,
-    ) {
+    fn collect(&mut self, node: NodeId, rigour: Rigour, depth: u32, found: &mut Vec<ErrId>) {
         if found.len() > MAX_PROBLEMS {
             return;
         }
@@ -59,21 +58,15 @@ impl Evaluator {
             return;
         }
         self.with_stack(super::STACK_FOR_READING, |this| {
-            this.collect_inner(node, options, depth, found);
+            this.collect_inner(node, rigour, depth, found);
         });
     }
 
-    fn collect_inner(
-        &mut self,
-        node: NodeId,
-        options: ValidateOptions,
-        depth: u32,
-        found: &mut Vec<ErrId>,
-    ) {
+    fn collect_inner(&mut self, node: NodeId, rigour: Rigour, depth: u32, found: &mut Vec<ErrId>) {
         let original = node;
         let mut node = self.deref(node);
         if matches!(self.node(node).base, Base::Disjunction(_)) && self.node(node).error.is_none() {
-            if !options.concrete {
+            if rigour < Rigour::Concrete {
                 return;
             }
             if let Ok(default) = self.default_node(node, Pos::NONE) {
@@ -86,13 +79,13 @@ impl Evaluator {
         }
         if let Some(error) = self.node(node).error {
             let temporary = self.error(error).code.is_temporary();
-            if !temporary || options.concrete {
+            if !temporary || rigour > Rigour::Plain {
                 found.extend(self.leaves(error));
             }
             if !temporary {
                 return;
             }
-        } else if options.concrete
+        } else if rigour == Rigour::Concrete
             && matches!(self.node(node).base, Base::Scalar | Base::Unset)
             && self.node(node).scalar.atom.is_none()
         {
@@ -104,13 +97,15 @@ impl Evaluator {
         }
         for index in 0..self.node(node).arcs.len() {
             let (label, arc) = self.node(node).arcs[index];
-            let below = ValidateOptions {
-                concrete: options.concrete && (label.is_regular() || label.is_index()),
+            let below = if label.is_regular() || label.is_index() {
+                rigour
+            } else {
+                Rigour::Plain
             };
             match self.node(arc).arc {
                 ArcKind::Optional => continue,
                 ArcKind::Required => {
-                    if below.concrete {
+                    if below > Rigour::Plain {
                         let error = self.required(arc);
                         found.push(error);
                     }

@@ -22,10 +22,10 @@ pub(super) fn resolve(text: &str) -> Result<Value, String> {
 
 /// Whether a string written plainly would be read back as something else.
 pub(super) fn is_ambiguous(text: &str) -> bool {
-    const WORDS: [&str; 33] = [
+    const WORDS: [&str; 37] = [
         "", "~", "null", "Null", "NULL", "true", "True", "TRUE", "false", "False", "FALSE", "y",
         "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off",
-        "OFF", ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF",
+        "OFF", "t", "T", "f", "F", ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF",
     ];
     WORDS.contains(&text)
         || number(text).is_some()
