@@ -52,6 +52,10 @@ impl Printer<'_> {
                 base, label_span, ..
             } => {
                 self.expression(base);
+                // `2.a` would be read as the number `2.` and a name.
+                if matches!(base.kind, ExprKind::Number) {
+                    self.output.push(' ');
+                }
                 self.output.push('.');
                 let label = self.written(*label_span).to_owned();
                 self.output.push_str(&label);
