@@ -46,6 +46,7 @@ mod services;
 mod status;
 mod strategy;
 mod table;
+mod tls;
 mod watching;
 
 pub use access::{BootstrapToken, Identity, TokenKey};
@@ -57,8 +58,9 @@ pub use changes::{Change, Changes, Subject as ChangedObject};
 pub use client::ClusterService;
 pub use cluster::Cluster;
 pub use limits::Limits;
-pub use listen::{TlsError, serve, tls_config};
+pub use listen::serve;
 pub use object::StoredObject;
 pub use pki::{Authority, Credentials, PkiError};
 pub use server::{ApiServer, HUB, ServerOptions};
 pub use status::ApiError;
+pub use tls::{TlsError, tls_config};

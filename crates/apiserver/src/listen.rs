@@ -11,50 +11,14 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::{RootCertStore, ServerConfig, crypto::ring};
+use tokio_rustls::rustls::ServerConfig;
 
 use crate::authenticate::Caller;
-use crate::pki::{Authority, Credentials, identify};
+use crate::pki::identify;
 use crate::server::ApiServer;
 
 /// Open requests get this long to end when the server stops.
 const FAREWELL: Duration = Duration::from_secs(2);
-
-/// Why the server cannot serve.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot set up TLS: {0}")]
-pub struct TlsError(String);
-
-/// The TLS side of the server: its certificate, and whose client certificates it believes.
-pub fn tls_config(
-    authority: &Authority,
-    server: &Credentials,
-) -> Result<Arc<ServerConfig>, TlsError> {
-    let wrong = |error: &dyn std::fmt::Display| TlsError(error.to_string());
-    let certificate =
-        |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| wrong(&error));
-    let root = certificate(&authority.credentials().certificate)?;
-    let mut roots = RootCertStore::empty();
-    roots.add(root.clone()).map_err(|error| wrong(&error))?;
-    let provider = Arc::new(ring::default_provider());
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-        .allow_unauthenticated()
-        .build()
-        .map_err(|error| wrong(&error))?;
-    let key =
-        PrivateKeyDer::from_pem_slice(server.key.as_bytes()).map_err(|error| wrong(&error))?;
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| wrong(&error))?
-        .with_client_cert_verifier(verifier)
-        .with_single_cert(vec![certificate(&server.certificate)?, root], key)
-        .map_err(|error| wrong(&error))?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
-}
 
 /// Serves until `stop` is done, then lets open requests end.
 pub async fn serve(

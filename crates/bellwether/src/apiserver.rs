@@ -102,17 +102,12 @@ impl Running {
         let data = DataDir::create(&arguments.data_dir)?;
         let store = data.open_store(arguments.in_memory, &clock)?;
         let authority = Arc::new(data.authority(arguments.in_memory, &clock)?);
-        let certificate = authority.issue_server(
-            &[
-                "localhost",
-                "kubernetes",
-                "kubernetes.default",
-                "kubernetes.default.svc",
-            ],
+        let config = tls_config(
+            authority.clone(),
+            &SERVER_NAMES,
             &server_addresses(bound.ip()),
-            clock.now(),
+            clock.clone(),
         )?;
-        let config = tls_config(&authority, &certificate)?;
         let audit = arguments.audit_log.as_deref().map(open_audit_log);
         let audit = audit.transpose()?;
         let options = ServerOptions {
@@ -179,9 +174,22 @@ impl Running {
 
     /// Serves until Ctrl-C or SIGTERM, then ends cleanly.
     pub(crate) async fn until_stopped(self) -> anyhow::Result<()> {
-        let stopped = stop_signal().await;
+        let stopped = tokio::select! {
+            stopped = stop_signal() => stopped,
+            () = self.renew_kubeconfig() => Ok(()),
+        };
         self.stop().await;
         stopped
+    }
+
+    /// Writes the kubeconfig anew from time to time, for ever.
+    async fn renew_kubeconfig(&self) {
+        loop {
+            tokio::time::sleep(RENEWAL).await;
+            if let Err(error) = self.publish() {
+                tracing::error!(error = format!("{error:#}"), "cannot renew the kubeconfig");
+            }
+        }
     }
 
     /// Ends cleanly.
@@ -200,6 +208,17 @@ impl Running {
 fn open_audit_log(path: &Path) -> anyhow::Result<AuditLog> {
     AuditLog::open(path).with_context(|| format!("cannot open the audit log {}", path.display()))
 }
+
+/// The names under which a server is reached.
+const SERVER_NAMES: [&str; 4] = [
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+];
+
+/// How often the kubeconfig gets new certificates while the server runs. They are good for a year.
+const RENEWAL: Duration = Duration::from_hours(30 * 24);
 
 /// The addresses under which a server that listens on `ip` is reached.
 fn server_addresses(ip: IpAddr) -> Vec<IpAddr> {

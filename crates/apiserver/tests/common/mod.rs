@@ -49,10 +49,14 @@ impl TestServer {
         let authority = Arc::new(Authority::generate(clock.now()).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let bound = listener.local_addr().unwrap();
-        let certificate = authority
-            .issue_server(&["localhost"], &[bound.ip()], clock.now())
-            .unwrap();
-        let config = tls_config(&authority, &certificate).unwrap();
+        let addresses = [bound.ip()];
+        let config = tls_config(
+            authority.clone(),
+            &["localhost"],
+            &addresses,
+            Clock::system(),
+        )
+        .unwrap();
         let options = ServerOptions {
             authority: Some(authority.clone()),
             ..options
