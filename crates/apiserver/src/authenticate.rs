@@ -151,7 +151,7 @@ fn impersonate(
             namespace,
             path: "",
         };
-        if !cluster.authorizer().decide(identity, &attributes).allowed {
+        if !cluster.authorizer().allows(identity, &attributes) {
             let subject = Subject { group, resource };
             return Err(ApiError::forbidden(
                 subject,

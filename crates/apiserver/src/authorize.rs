@@ -79,7 +79,7 @@ pub(crate) fn path(
         path,
         ..Attributes::default()
     };
-    if cluster.authorizer().decide(identity, &wanted).allowed {
+    if cluster.authorizer().allows(identity, &wanted) {
         return Ok(());
     }
     Err(ApiError::forbidden_path(format!(
@@ -89,7 +89,7 @@ pub(crate) fn path(
 }
 
 fn decide(cluster: &Cluster, identity: &Identity, wanted: &Attributes<'_>) -> Result<(), ApiError> {
-    if cluster.authorizer().decide(identity, wanted).allowed {
+    if cluster.authorizer().allows(identity, wanted) {
         return Ok(());
     }
     let subject = Subject {

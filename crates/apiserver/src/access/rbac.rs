@@ -1,5 +1,6 @@
 //! Role-based access control as a pure function: roles and bindings in, a decision out.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
@@ -49,11 +50,11 @@ impl Attributes<'_> {
     }
 
     /// The resource with its subresource, as rules name it.
-    pub(super) fn full_resource(&self) -> String {
+    pub(super) fn full_resource(&self) -> Cow<'_, str> {
         if self.subresource.is_empty() {
-            self.resource.to_owned()
+            self.resource.into()
         } else {
-            format!("{}/{}", self.resource, self.subresource)
+            format!("{}/{}", self.resource, self.subresource).into()
         }
     }
 }
@@ -250,14 +251,29 @@ impl Rbac {
         }
     }
 
-    /// Whether `identity` may do what `wanted` says.
+    /// Whether `identity` may do what `wanted` says, and why.
     pub(crate) fn decide(&self, identity: &Identity, wanted: &Attributes<'_>) -> Decision {
-        if is_master(identity) {
-            return Decision {
-                allowed: true,
-                reason: String::new(),
-            };
+        let allowing = self.allowing(identity, wanted);
+        Decision {
+            allowed: allowing.is_some() || is_master(identity),
+            reason: allowing
+                .filter(|_| !is_master(identity))
+                .map(|(namespace, name, binding)| binding.describe(namespace, name, identity))
+                .unwrap_or_default(),
         }
+    }
+
+    /// Whether `identity` may do what `wanted` says.
+    pub(crate) fn allows(&self, identity: &Identity, wanted: &Attributes<'_>) -> bool {
+        is_master(identity) || self.allowing(identity, wanted).is_some()
+    }
+
+    /// A binding that allows it, with its namespace and name.
+    fn allowing<'a>(
+        &'a self,
+        identity: &'a Identity,
+        wanted: &'a Attributes<'_>,
+    ) -> Option<(&'a str, &'a str, &'a Binding)> {
         let full_resource = wanted.full_resource();
         for namespace in scopes(wanted.namespace) {
             for name in self.names(identity, namespace) {
@@ -266,14 +282,11 @@ impl Rbac {
                 };
                 let mut rules = self.rules_of(&binding.role, namespace).iter();
                 if rules.any(|rule| rule.allows(wanted, &full_resource)) {
-                    return Decision {
-                        allowed: true,
-                        reason: binding.describe(namespace, name, identity),
-                    };
+                    return Some((namespace, name, binding));
                 }
             }
         }
-        Decision::default()
+        None
     }
 
     /// The rules that hold for `identity` in a namespace, or everywhere if it is empty.

@@ -78,9 +78,6 @@ fn may(cx: &RequestContext, verb: &str, signer: &str) -> bool {
                 name,
                 ..Attributes::default()
             };
-            cx.cluster
-                .authorizer()
-                .decide(&cx.identity, &wanted)
-                .allowed
+            cx.cluster.authorizer().allows(&cx.identity, &wanted)
         })
 }

@@ -47,10 +47,7 @@ fn may(cx: &RequestContext, verb: &str, resource: &str, name: &str) -> bool {
         namespace: cx.namespace(),
         ..Attributes::default()
     };
-    cx.cluster
-        .authorizer()
-        .decide(&cx.identity, &wanted)
-        .allowed
+    cx.cluster.authorizer().allows(&cx.identity, &wanted)
 }
 
 fn check_role(cx: &RequestContext, object: &Value, live: Option<&Value>) -> Result<(), ApiError> {
