@@ -18,5 +18,7 @@ pub const FAIL_JOB: &str = "job";
 
 /// The provisioner of the storage class that simulated clusters have.
 pub const PROVISIONER: &str = "simulator.bellwether.dev/volumes";
+/// The reason of the event that tells about a field that the simulator ignores.
+pub const NOT_SIMULATED: &str = "NotSimulated";
 /// The reason of the event that tells about an annotation that cannot be understood.
 pub const INVALID_ANNOTATION: &str = "InvalidSimulatorAnnotation";

@@ -62,7 +62,12 @@ pub(crate) fn decide(view: &View<'_>) -> Plan {
         }
     }
     let history = History::new(view.revisions, &spec.template);
-    let current = history.current(&owner, &spec.template, CONTROLLER_REVISION_HASH, &mut plan);
+    let current = history.current(
+        &view.set.metadata,
+        &owner,
+        CONTROLLER_REVISION_HASH,
+        &mut plan,
+    );
     let Some(current) = current else {
         return plan;
     };

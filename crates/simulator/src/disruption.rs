@@ -13,10 +13,13 @@ use k8s_openapi::api::policy::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use crate::kind::controller_of;
-use crate::plan::Plan;
+use crate::kind::{Reference, controller_of};
+use crate::plan::{Event, Plan};
 use crate::pods::{self, number};
 use crate::scale::{Round, resolve};
+
+/// The name that Kubernetes' disruption controller goes by.
+const COMPONENT: &str = "controllermanager";
 
 /// Everything that the decision may look at.
 #[derive(Debug)]
@@ -61,6 +64,11 @@ pub(crate) fn decide(view: &View<'_>) -> Plan {
         conditions: Some(conditions(view, &old, allowed)),
     };
     plan.status(view.budget, &old, &status);
+    if view.pods.is_empty() && !plan.actions.is_empty() {
+        let subject = Reference::to(view.budget);
+        let message = "No matching pods found";
+        plan.tell(Event::normal(subject, COMPONENT, "NoPods", message));
+    }
     plan
 }
 

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_api::simulator::NOT_SIMULATED;
 use bellwether_api::workload::deployment::{FAILED_CREATE, SUCCESSFUL_CREATE, SUCCESSFUL_DELETE};
 use bellwether_api::workload::job::{
     BACKOFF_LIMIT_EXCEEDED, COMPLETE, COMPLETED, COMPLETION_INDEX, COMPLETIONS_REACHED,
@@ -173,6 +174,10 @@ impl<'a> Turn<'a> {
 
     fn go_on(&mut self) {
         self.count_ended();
+        if self.status.uncounted_terminated_pods.is_none() {
+            // Nobody has looked at this job before.
+            self.admit_ignorance();
+        }
         if self.status.start_time.is_none() && !self.is_suspended() {
             self.status.start_time = Some(Time(self.view.now));
         }
@@ -207,6 +212,23 @@ impl<'a> Turn<'a> {
             }
         }
         self.write_status();
+    }
+
+    /// Says at the beginning what will not be heeded.
+    fn admit_ignorance(&mut self) {
+        let ignored = [
+            ("podFailurePolicy", self.spec.pod_failure_policy.is_some()),
+            ("successPolicy", self.spec.success_policy.is_some()),
+            (
+                "backoffLimitPerIndex",
+                self.spec.backoff_limit_per_index.is_some(),
+            ),
+        ];
+        for (field, _) in ignored.into_iter().filter(|(_, given)| *given) {
+            let message = format!("spec.{field} is ignored: the simulator does not know it");
+            let event = Event::warning(self.owner.clone(), COMPONENT, NOT_SIMULATED, message);
+            self.plan.tell(event);
+        }
     }
 
     fn tell_end(&mut self, reason: &str, message: &str) {

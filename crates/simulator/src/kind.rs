@@ -10,7 +10,8 @@ use k8s_openapi::api::apps::v1::{
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{
-    Endpoints, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service,
+    Endpoints, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service,
+    ServiceAccount,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -39,6 +40,8 @@ pub(crate) enum Kind {
     StorageClass,
     Autoscaler,
     DisruptionBudget,
+    Namespace,
+    ServiceAccount,
 }
 
 /// What a kind is called.
@@ -51,7 +54,7 @@ pub(crate) struct Names {
     pub(crate) plural: &'static str,
 }
 
-const ALL: [Kind; 17] = [
+const ALL: [Kind; 19] = [
     Kind::Deployment,
     Kind::ReplicaSet,
     Kind::StatefulSet,
@@ -69,6 +72,8 @@ const ALL: [Kind; 17] = [
     Kind::StorageClass,
     Kind::Autoscaler,
     Kind::DisruptionBudget,
+    Kind::Namespace,
+    Kind::ServiceAccount,
 ];
 
 impl Kind {
@@ -99,6 +104,8 @@ impl Kind {
             Self::ControllerRevision => ("apps", "v1", "ControllerRevision", "controllerrevisions"),
             Self::Job => ("batch", "v1", "Job", "jobs"),
             Self::CronJob => ("batch", "v1", "CronJob", "cronjobs"),
+            Self::Namespace => ("", "v1", "Namespace", "namespaces"),
+            Self::ServiceAccount => ("", "v1", "ServiceAccount", "serviceaccounts"),
             Self::Pod => ("", "v1", "Pod", "pods"),
             Self::Node => ("", "v1", "Node", "nodes"),
             Self::Service => ("", "v1", "Service", "services"),
@@ -173,6 +180,8 @@ objects! {
     StorageClass => StorageClass,
     HorizontalPodAutoscaler => Autoscaler,
     PodDisruptionBudget => DisruptionBudget,
+    Namespace => Namespace,
+    ServiceAccount => ServiceAccount,
 }
 
 /// One object, and no other that has or had its name.

@@ -18,7 +18,7 @@
 //!
 //! One queue and one set of workers serve all clusters. A cluster has one task, which sleeps on one
 //! feed of all changes ([`Cluster::changes`](bellwether_apiserver::Cluster::changes)) instead of a
-//! watch for each of the seventeen kinds; a client is made when there is something to write for the
+//! watch for each of the kinds; a client is made when there is something to write for the
 //! first time. Nothing is polled: whatever happens later is a time in the queue. So an idle cluster
 //! costs a few kilobytes, most of them its Node, and no processor time at all.
 //!
@@ -33,6 +33,7 @@
     allow(clippy::needless_pass_by_value, reason = "tables are written in place")
 )]
 
+mod account;
 mod act;
 mod autoscaler;
 mod behaviour;

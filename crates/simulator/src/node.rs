@@ -92,7 +92,7 @@ pub(crate) fn new_node(cluster: &str, now: Timestamp) -> Value {
         })
     };
     let resources = json!({
-        "cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "1000",
+        "cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "512",
         "hugepages-1Gi": "0", "hugepages-2Mi": "0",
     });
     let [first, second] = NETWORK;

@@ -13,7 +13,7 @@ use crate::plan::Plan;
 use crate::select::{matches, selects};
 use crate::world::World;
 use crate::{
-    autoscaler, claim, cron_job, daemon_set, deployment, disruption, job, node, pod, pods,
+    account, autoscaler, claim, cron_job, daemon_set, deployment, disruption, job, node, pod, pods,
     replica_set, scheduler, service, stateful_set,
 };
 use bellwether_api::workload::service::SERVICE_NAME;
@@ -42,9 +42,12 @@ pub(crate) fn decide(member: &Member, key: &Key, now: Timestamp) -> Plan {
             .nodes
             .get(name)
             .map(|node| node::decide(node, now)),
-        Kind::ControllerRevision | Kind::Endpoints | Kind::EndpointSlice | Kind::StorageClass => {
-            None
-        }
+        Kind::Namespace => of_namespace(&member.world().read(), name),
+        Kind::ControllerRevision
+        | Kind::Endpoints
+        | Kind::EndpointSlice
+        | Kind::StorageClass
+        | Kind::ServiceAccount => None,
     };
     plan.unwrap_or_default()
 }
@@ -205,6 +208,15 @@ fn of_volume(world: &World, name: &ObjectKey) -> Option<Plan> {
     });
     let claim = key.and_then(|key| world.claims.get(&key));
     Some(claim::decide_volume(volume, claim.map(AsRef::as_ref)))
+}
+
+fn of_namespace(world: &World, name: &ObjectKey) -> Option<Plan> {
+    let namespace = world.namespaces.get(name)?;
+    let account = ObjectKey::new(&name.name, account::DEFAULT);
+    Some(account::decide(
+        namespace,
+        world.accounts.get(&account).is_some(),
+    ))
 }
 
 fn of_autoscaler(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {

@@ -258,6 +258,32 @@ pub(crate) fn difference(old: &Value, new: &Value) -> Option<Value> {
     Some(Value::Object(patch))
 }
 
+/// For the tests of decisions.
+#[cfg(test)]
+pub(crate) mod test {
+    use serde_json::{Value, json};
+
+    /// Applies a merge patch.
+    pub(crate) fn merge(target: &mut Value, patch: &Value) {
+        let Value::Object(patch) = patch else {
+            *target = patch.clone();
+            return;
+        };
+        if !target.is_object() {
+            *target = json!({});
+        }
+        for (key, value) in patch {
+            if value.is_null() {
+                if let Some(fields) = target.as_object_mut() {
+                    fields.remove(key);
+                }
+            } else {
+                merge(&mut target[key], value);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

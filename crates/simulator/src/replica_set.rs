@@ -183,3 +183,104 @@ fn conditions(view: &View<'_>, old: &ReplicaSetStatus) -> Option<Vec<ReplicaSetC
     }
     (!conditions.is_empty()).then_some(conditions)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Action;
+    use serde_json::json;
+
+    /// A pod as `name state`; states are `ready`, `starting`, `waiting`, `ended`, `leaving`, `other`.
+    fn pod(text: &str) -> Arc<Pod> {
+        let (name, state) = text.split_once(' ').unwrap();
+        let ready = if state == "ready" { "True" } else { "False" };
+        let phase = match state {
+            "ended" => "Failed",
+            "waiting" => "Pending",
+            _ => "Running",
+        };
+        let mut pod = json!({
+            "metadata": {"name": name, "uid": name, "creationTimestamp": "2026-01-01T00:00:00Z",
+                         "labels": {"app": if state == "other" { "other" } else { "web" }}},
+            "spec": {"containers": [], "nodeName": if state == "waiting" { None } else { Some("n") }},
+            "status": {"phase": phase, "conditions": [{"type": "Ready", "status": ready, "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
+        });
+        if state == "leaving" {
+            pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        Arc::new(serde_json::from_value(pod).unwrap())
+    }
+
+    #[track_caller]
+    fn check(replicas: i32, pods: &[&str], orphans: &[&str], expected: &[&str]) {
+        let set: ReplicaSet = serde_json::from_value(json!({
+            "metadata": {"name": "r", "namespace": "default", "uid": "r", "generation": 1},
+            "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}},
+                     "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": []}}},
+        }))
+        .unwrap();
+        let pods: Vec<_> = pods.iter().map(|text| pod(text)).collect();
+        let orphans: Vec<_> = orphans.iter().map(|text| pod(text)).collect();
+        let view = View {
+            set: &set,
+            pods: &pods,
+            orphans: &orphans,
+            trouble: None,
+            now: "2026-01-01T00:01:00Z".parse().unwrap(),
+        };
+        let plan = decide(&view);
+        let done: Vec<String> = plan
+            .actions
+            .iter()
+            .filter_map(|action| match action {
+                Action::Create(_) => Some("+".to_owned()),
+                Action::Delete { subject, .. } => Some(format!("-{}", subject.key.name)),
+                Action::Patch { patch, subject, .. } if patch["status"].is_null() => {
+                    let owners = patch["metadata"]["ownerReferences"]
+                        .as_array()
+                        .map_or(0, Vec::len);
+                    Some(format!("{} owned by {owners}", subject.key.name))
+                }
+                Action::Patch { patch, .. } => {
+                    let status = &patch["status"];
+                    Some(format!(
+                        "{}/{}",
+                        status["readyReplicas"].as_i64().unwrap_or(0),
+                        status["replicas"].as_i64().unwrap_or(0)
+                    ))
+                }
+                _ => None,
+            })
+            .collect();
+        assert_eq!(done, expected);
+    }
+
+    #[test]
+    fn there_are_as_many_pods_as_wanted() {
+        check(2, &[], &[], &["+", "+", "0/0"]);
+        check(2, &["a ready", "b ready"], &[], &["2/2"]);
+        check(2, &["a ready", "b ended", "c leaving"], &[], &["+", "1/1"]);
+        check(0, &["a ready"], &[], &["-a", "1/1"]);
+    }
+
+    #[test]
+    fn the_least_useful_pods_go_first() {
+        check(
+            1,
+            &["a ready", "b starting", "c waiting"],
+            &[],
+            &["-c", "-b", "1/3"],
+        );
+        check(1, &["b ready", "a ready"], &[], &["-a", "2/2"]);
+    }
+
+    #[test]
+    fn pods_are_adopted_and_released_by_their_labels() {
+        check(
+            2,
+            &["a other"],
+            &["b ready"],
+            &["b owned by 1", "a owned by 0"],
+        );
+    }
+}

@@ -1,5 +1,6 @@
 //! Controller revisions: the history of a stateful set or daemon set, and which entry is current.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwether_api::workload::revision::REVISION_HASH;
@@ -19,6 +20,8 @@ pub(crate) struct History<'a> {
     /// Oldest first.
     revisions: Vec<&'a Arc<ControllerRevision>>,
     data: Value,
+    /// The labels of the template.
+    labels: BTreeMap<String, String>,
 }
 
 impl<'a> History<'a> {
@@ -32,6 +35,11 @@ impl<'a> History<'a> {
         Self {
             revisions,
             data: data(template),
+            labels: template
+                .metadata
+                .as_ref()
+                .and_then(|metadata| metadata.labels.clone())
+                .unwrap_or_default(),
         }
     }
 
@@ -39,8 +47,8 @@ impl<'a> History<'a> {
     /// Returns it, unless it has to be created first.
     pub(crate) fn current(
         &self,
-        owner: &Reference,
-        template: &PodTemplateSpec,
+        owner: &ObjectMeta,
+        reference: &Reference,
         hash_label: &str,
         plan: &mut Plan,
     ) -> Option<&'a ControllerRevision> {
@@ -61,25 +69,22 @@ impl<'a> History<'a> {
             }
             return Some(found);
         }
-        let hash = self.free_hash(owner);
-        let mut labels = template
-            .metadata
-            .as_ref()
-            .and_then(|metadata| metadata.labels.clone())
-            .unwrap_or_default();
+        let hash = self.free_hash(reference);
+        let mut labels = self.labels.clone();
         labels.insert(hash_label.to_owned(), hash.clone());
         let revision = ControllerRevision {
             metadata: ObjectMeta {
-                name: Some(format!("{}-{hash}", owner.key.name)),
-                namespace: Some(owner.key.namespace.to_string()),
+                name: Some(format!("{}-{hash}", reference.key.name)),
+                namespace: Some(reference.key.namespace.to_string()),
                 labels: Some(labels),
-                owner_references: Some(vec![owner.controller()]),
+                annotations: owner.annotations.clone(),
+                owner_references: Some(vec![reference.controller()]),
                 ..ObjectMeta::default()
             },
             data: Some(RawExtension(self.data.clone())),
             revision: newest.saturating_add(1),
         };
-        plan.create(&revision, Some(owner.clone()), None, None);
+        plan.create(&revision, Some(reference.clone()), None, None);
         None
     }
 

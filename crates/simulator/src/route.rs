@@ -45,6 +45,10 @@ pub(crate) fn concerned(world: &World, kind: Kind, difference: &Difference) -> B
             targets.extend(claims.map(|claim| (Kind::Claim, key_of(claim.as_ref()))));
         }
         Kind::Node => targets.extend(of_node(world)),
+        Kind::ServiceAccount => {
+            let namespace = ObjectKey::cluster_scoped(&difference.key.namespace);
+            targets.insert((Kind::Namespace, namespace));
+        }
         _ => {}
     }
     if is_scalable(kind) {
@@ -69,7 +73,7 @@ pub(crate) fn everything(world: &World) -> Vec<Target> {
     add!(
         Deployment from deployments, ReplicaSet from replica_sets, StatefulSet from stateful_sets,
         Node from nodes, DaemonSet from daemon_sets, Job from jobs, CronJob from cron_jobs, Pod from pods,
-        Service from services, Claim from claims, Volume from volumes,
+        Service from services, Namespace from namespaces, Claim from claims, Volume from volumes,
         Autoscaler from autoscalers, DisruptionBudget from budgets,
     );
     targets

@@ -56,7 +56,13 @@ pub(crate) fn decide(view: &View<'_>) -> Plan {
         return plan;
     }
     let problems = match missing_volume(view, spec) {
-        Some(problem) => Err(problem),
+        Some(problem) => {
+            let count = view.nodes.len();
+            Err(format!(
+                "{problem}. preemption: {}",
+                none_of(count, HOPELESS)
+            ))
+        }
         None => choose(view, spec),
     };
     match problems {
@@ -134,9 +140,7 @@ fn missing_volume(view: &View<'_>, spec: &PodSpec) -> Option<String> {
             .iter()
             .find(|claim| claim.metadata.name.as_ref() == Some(name));
         let Some(claim) = claim else {
-            return Some(format!(
-                "persistentvolumeclaim {name:?} not found. not found"
-            ));
+            return Some(format!("persistentvolumeclaim {name:?} not found"));
         };
         let bound = claim
             .status
@@ -144,7 +148,7 @@ fn missing_volume(view: &View<'_>, spec: &PodSpec) -> Option<String> {
             .and_then(|status| status.phase.as_deref())
             == Some("Bound");
         if !bound {
-            return Some("pod has unbound immediate PersistentVolumeClaims. not found".to_owned());
+            return Some("pod has unbound immediate PersistentVolumeClaims".to_owned());
         }
     }
     None
@@ -183,14 +187,16 @@ fn choose(view: &View<'_>, spec: &PodSpec) -> Result<String, String> {
         .collect();
     let why = texts.join(", ");
     let lacks = why.contains("Insufficient") || why.contains("Too many pods");
-    let preemption = if lacks {
-        format!("{count} No preemption victims found for incoming pod")
-    } else {
-        format!("{count} Preemption is not helpful for scheduling")
-    };
-    Err(format!(
-        "{why}. preemption: 0/{count} nodes are available: {preemption}."
-    ))
+    let preemption = none_of(count, if lacks { NO_VICTIMS } else { HOPELESS });
+    Err(format!("{why}. preemption: {preemption}"))
+}
+
+/// Why others need not make room.
+const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
+const HOPELESS: &str = "Preemption is not helpful for scheduling";
+
+fn none_of(count: usize, why: &str) -> String {
+    format!("0/{count} nodes are available: {count} {why}.")
 }
 
 /// The node that a pod is on.
@@ -340,4 +346,121 @@ fn requested(spec: &PodSpec, name: &str) -> i128 {
 fn milli(text: &str) -> Option<i128> {
     let quantity: Quantity = text.parse().ok()?;
     Some(i128::from(quantity.milli_value()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[track_caller]
+    fn check(spec: Value, node_spec: Value, expected: Result<&str, &str>) {
+        let pod: Pod = serde_json::from_value(json!({
+            "metadata": {"name": "p", "namespace": "default", "uid": "p"}, "spec": spec, "status": {"phase": "Pending"},
+        }))
+        .unwrap();
+        let node: Node = serde_json::from_value(json!({
+            "metadata": {"name": "n", "labels": {"zone": "a", "size": "4"}}, "spec": node_spec,
+            "status": {"allocatable": {"cpu": "2", "memory": "1Gi", "pods": "3"}, "conditions": [{"type": "Ready", "status": "True"}]},
+        }))
+        .unwrap();
+        let view = View {
+            pod: &pod,
+            nodes: &[Arc::new(node)],
+            placed: &[],
+            claims: &[],
+            now: Timestamp::UNIX_EPOCH,
+        };
+        let plan = decide(&view);
+        let told = plan.actions.iter().find_map(|action| match action {
+            Action::Tell(event) => Some(event.message.as_str()),
+            _ => None,
+        });
+        let bound = plan.actions.iter().find_map(|action| match action {
+            Action::Bind { node, .. } => Some(node.as_str()),
+            _ => None,
+        });
+        match expected {
+            Ok(node) => assert_eq!(bound, Some(node), "{told:?}"),
+            Err(message) => assert_eq!(told, Some(message)),
+        }
+    }
+
+    fn container(requests: Value) -> Value {
+        json!({"containers": [{"name": "c", "resources": {"requests": requests}}]})
+    }
+
+    #[test]
+    fn a_pod_goes_where_it_fits_or_hears_why_not() {
+        check(
+            container(json!({"cpu": "2", "memory": "512Mi"})),
+            json!({}),
+            Ok("n"),
+        );
+        check(
+            container(json!({"cpu": "2100m"})),
+            json!({}),
+            Err(
+                "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.",
+            ),
+        );
+        let mut picky = container(json!({}));
+        picky["nodeSelector"] = json!({"zone": "b"});
+        check(
+            picky,
+            json!({}),
+            Err(
+                "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+            ),
+        );
+        let tainted = json!({"taints": [{"key": "team", "value": "x", "effect": "NoSchedule"}]});
+        check(
+            container(json!({})),
+            tainted.clone(),
+            Err(
+                "0/1 nodes are available: 1 node(s) had untolerated taint(s). preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+            ),
+        );
+        let mut tolerant = container(json!({}));
+        tolerant["tolerations"] = json!([{"key": "team", "operator": "Equal", "value": "x"}]);
+        check(tolerant, tainted, Ok("n"));
+        check(
+            container(json!({})),
+            json!({"unschedulable": true}),
+            Err(
+                "0/1 nodes are available: 1 node(s) were unschedulable. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+            ),
+        );
+    }
+
+    #[test]
+    fn node_affinity_is_understood() {
+        let wants = |key: &str, operator: &str, values: Value| {
+            let mut spec = container(json!({}));
+            spec["affinity"] = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": [{"key": key, "operator": operator, "values": values}]}]}}});
+            spec
+        };
+        let refusal = Err(
+            "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+        );
+        check(wants("zone", "In", json!(["a", "b"])), json!({}), Ok("n"));
+        check(wants("zone", "NotIn", json!(["a"])), json!({}), refusal);
+        check(wants("size", "Gt", json!(["3"])), json!({}), Ok("n"));
+        check(wants("size", "Lt", json!(["3"])), json!({}), refusal);
+        check(wants("gpu", "Exists", json!([])), json!({}), refusal);
+    }
+
+    #[test]
+    fn claims_are_waited_for() {
+        let mut spec = container(json!({}));
+        spec["volumes"] = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]);
+        check(
+            spec,
+            json!({}),
+            Err(
+                "0/1 nodes are available: persistentvolumeclaim \"data\" not found. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+            ),
+        );
+    }
 }

@@ -8,6 +8,7 @@ use bellwether_runtime::{Clock, Next, Queue, Reconcile, run};
 use parking_lot::RwLock;
 use tokio::task::AbortHandle;
 
+use crate::account;
 use crate::act::ActError;
 use crate::kind::Kind;
 use crate::member::{Key, Member};
@@ -17,6 +18,9 @@ use crate::plan::{Action, Part};
 
 /// How many objects are looked at at a time: enough that their writes share commits.
 const WORKERS: usize = 32;
+
+/// The namespaces that a new cluster has.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// Simulates the workloads of the clusters that it is given; ends when it is dropped.
 #[derive(Debug)]
@@ -66,6 +70,11 @@ impl Simulator {
             .ensure(cluster, node::new_node(cluster, clock.now()))
             .await?;
         server.ensure(cluster, node::storage_class()).await?;
+        for namespace in NAMESPACES {
+            server
+                .ensure(cluster, account::new_account(namespace))
+                .await?;
+        }
         let Some(changes) = server.cluster(cluster).map(|cluster| cluster.changes()) else {
             return Ok(());
         };

@@ -58,7 +58,7 @@ pub(crate) fn decide(view: &View<'_>) -> Plan {
         }
     }
     let history = History::new(view.revisions, &spec.template);
-    let Some(update) = history.current(&owner, &spec.template, REVISION_HASH, &mut plan) else {
+    let Some(update) = history.current(&view.set.metadata, &owner, REVISION_HASH, &mut plan) else {
         return plan;
     };
     let known = view

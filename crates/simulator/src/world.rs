@@ -15,7 +15,8 @@ use k8s_openapi::api::apps::v1::{
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{
-    Endpoints, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service,
+    Endpoints, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service,
+    ServiceAccount,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -202,6 +203,14 @@ macro_rules! of_kind {
                 let $objects = &mut $world.autoscalers;
                 $body
             }
+            Kind::Namespace => {
+                let $objects = &mut $world.namespaces;
+                $body
+            }
+            Kind::ServiceAccount => {
+                let $objects = &mut $world.accounts;
+                $body
+            }
             Kind::DisruptionBudget => {
                 let $objects = &mut $world.budgets;
                 $body
@@ -230,6 +239,8 @@ pub(crate) struct World {
     pub(crate) classes: Objects<StorageClass>,
     pub(crate) autoscalers: Objects<HorizontalPodAutoscaler>,
     pub(crate) budgets: Objects<PodDisruptionBudget>,
+    pub(crate) namespaces: Objects<Namespace>,
+    pub(crate) accounts: Objects<ServiceAccount>,
     /// When a pod's status was last changed by us, more precisely than objects say. By uid.
     pub(crate) moments: HashMap<String, Timestamp>,
     /// When a pod's containers were asked to end. By uid.

@@ -171,4 +171,3 @@ fn creation(target: &Target<'_>) -> Result<Value, ApplyError> {
     metadata::set_owners(&mut object, owners);
     Ok(object)
 }
-

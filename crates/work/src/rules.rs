@@ -280,4 +280,3 @@ fn with_message(
     }
     conclusion
 }
-

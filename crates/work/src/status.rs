@@ -559,4 +559,3 @@ pub(crate) fn deleting_text(start: &str, waiting: &[String]) -> String {
     };
     format!("{start}: waiting for {named}{rest}")
 }
-

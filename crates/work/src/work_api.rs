@@ -367,4 +367,3 @@ fn value((name, scalar): &(String, Scalar)) -> SyncValue {
         ..SyncValue::default()
     }
 }
-

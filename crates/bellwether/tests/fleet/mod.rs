@@ -9,6 +9,8 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// The root of the repository, where examples are.
 pub fn root() -> PathBuf {
@@ -19,14 +21,50 @@ pub fn root() -> PathBuf {
 pub struct Fleet {
     directory: tempfile::TempDir,
     process: Child,
+    arguments: Vec<String>,
+}
+
+/// A command that goes on until it is dropped.
+pub struct Background {
+    process: Child,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Background {
+    /// The next line that it prints, as soon as it is there.
+    pub fn line(&self) -> String {
+        self.lines.recv_timeout(Duration::from_secs(20)).unwrap()
+    }
+
+    /// The next line that it has printed already, if there is one.
+    pub fn try_line(&self) -> Option<String> {
+        self.lines.try_recv().ok()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }
 
 impl Fleet {
     /// Starts on a free port and waits until it says that everything is up.
     pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// The same, with further arguments.
+    pub fn start_with(arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let process = spawn(directory.path());
-        Self { directory, process }
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let process = spawn(directory.path(), &arguments);
+        Self {
+            directory,
+            process,
+            arguments,
+        }
     }
 
     /// Where the kubeconfig is.
@@ -43,7 +81,7 @@ impl Fleet {
     pub fn kill_and_restart(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        self.process = spawn(self.directory.path());
+        self.process = spawn(self.directory.path(), &self.arguments);
     }
 
     /// Runs a command of words separated by spaces and returns what it printed.
@@ -62,17 +100,40 @@ impl Fleet {
         errors
     }
 
-    /// Runs a command: whether it succeeded, what it printed, what it complained.
-    pub fn run(&self, command: &str) -> (bool, String, String) {
+    fn command(&self, command: &str) -> Command {
         let mut words = command.split(' ');
-        let output = Command::new(words.next().unwrap())
+        let mut command = Command::new(words.next().unwrap());
+        command
             .args(words)
             .current_dir(root())
             .env("KUBECONFIG", self.kubeconfig())
             // kubectl remembers discovery in the home directory, by address.
-            .env("HOME", self.directory.path())
-            .output()
+            .env("HOME", self.directory.path());
+        command
+    }
+
+    /// Begins a command that goes on.
+    pub fn spawn(&self, command: &str) -> Background {
+        let mut process = self
+            .command(command)
+            .stdout(Stdio::piped())
+            .spawn()
             .unwrap();
+        let output = BufReader::new(process.stdout.take().unwrap());
+        let (tell, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if tell.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Background { process, lines }
+    }
+
+    /// Runs a command: whether it succeeded, what it printed, what it complained.
+    pub fn run(&self, command: &str) -> (bool, String, String) {
+        let output = self.command(command).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (
             output.status.success(),
@@ -82,10 +143,11 @@ impl Fleet {
     }
 }
 
-fn spawn(directory: &Path) -> Child {
+fn spawn(directory: &Path, arguments: &[String]) -> Child {
     let mut process = Command::new(env!("CARGO_BIN_EXE_bellwether"))
         .args(["up", "--listen", "127.0.0.1:0", "--data-dir"])
         .arg(directory)
+        .args(arguments)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();

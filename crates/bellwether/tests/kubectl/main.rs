@@ -12,6 +12,7 @@ mod changing;
 #[path = "../fleet/mod.rs"]
 mod fleet;
 mod reading;
+mod workloads;
 
 use fleet::Fleet;
 
