@@ -91,8 +91,11 @@ fn check_binding(cx: &RequestContext, object: &Value) -> Result<(), ApiError> {
     let resource = match role.kind.as_str() {
         "ClusterRole" => "clusterroles",
         "Role" => "roles",
-        // Validation refuses other kinds.
-        _ => return Ok(()),
+        kind => {
+            return Err(ApiError::unexplained(format!(
+                "unsupported role reference kind: {kind:?}"
+            )));
+        }
     };
     if may(cx, "bind", resource, &role.name) {
         return Ok(());

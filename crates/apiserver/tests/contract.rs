@@ -1,0 +1,421 @@
+//! The same questions about access to our server and, where `KUBEBUILDER_ASSETS` points at one, to a
+//! real kube-apiserver: codes, reasons and messages have to be the same.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on fails"
+)]
+#![allow(clippy::needless_pass_by_value, reason = "bodies are written in place")]
+
+mod common;
+
+use std::io::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bellwether_apiserver::HUB;
+use bellwether_testkit::{Assets, RealCluster};
+use common::{TestServer, eventually};
+use http_body_util::BodyExt as _;
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+use serde_json::{Value, json};
+
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+const LOCAL: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+const ACCESS: &str = "/apis/authorization.k8s.io/v1";
+const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+const TOKEN: &str = "/api/v1/namespaces/default/serviceaccounts/bot/token";
+const REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
+const WHOAMI: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+
+/// A request, and as whom the administrator sends it.
+struct Question {
+    method: &'static str,
+    path: String,
+    body: Value,
+    headers: Vec<(&'static str, &'static str)>,
+}
+
+impl Question {
+    fn with(mut self, name: &'static str, value: &'static str) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+}
+
+/// What bob asks.
+fn bob(method: &'static str, path: impl Into<String>, body: Value) -> Question {
+    root(method, path, body)
+        .with("impersonate-user", "bob")
+        .with("impersonate-group", "devs")
+}
+
+/// What the administrator asks.
+fn root(method: &'static str, path: impl Into<String>, body: Value) -> Question {
+    Question {
+        method,
+        path: path.into(),
+        body,
+        headers: Vec::new(),
+    }
+}
+
+async fn ask(client: &kube::Client, question: &Question) -> (u16, Value) {
+    let kind = match question.method {
+        "PATCH" => "application/merge-patch+json",
+        _ => "application/json",
+    };
+    let mut request = http::Request::builder()
+        .method(question.method)
+        .uri(&question.path)
+        .header("content-type", kind)
+        .header("user-agent", "test/1");
+    for (name, value) in &question.headers {
+        request = request.header(*name, *value);
+    }
+    let body = if question.body.is_null() {
+        Vec::new()
+    } else {
+        serde_json::to_vec(&question.body).unwrap()
+    };
+    let response = client
+        .send(request.body(body.into()).unwrap())
+        .await
+        .unwrap();
+    let code = response.status().as_u16();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    (code, serde_json::from_slice(&bytes).unwrap_or_default())
+}
+
+/// The part of an answer that has to be the same.
+fn essence((code, body): (u16, Value)) -> Value {
+    if body["kind"] == "Status" {
+        return json!([code, body["reason"], body["message"], body["details"]]);
+    }
+    // Which of several bindings allows something, and who the administrator is, may differ.
+    json!([
+        code,
+        body["kind"],
+        body["status"]["allowed"],
+        body["status"]["error"]
+    ])
+}
+
+fn role(name: &str, rules: Value) -> Value {
+    json!({"metadata": {"name": name}, "rules": rules})
+}
+
+fn binding(name: &str, kind: &str, role: &str) -> Value {
+    let group = "rbac.authorization.k8s.io";
+    json!({
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": group, "kind": kind, "name": role},
+        "subjects": [{"kind": "User", "apiGroup": group, "name": "bob"}],
+    })
+}
+
+/// Bob may write roles and bindings, read pods, and handle certificate signing requests.
+async fn prepare(client: &kube::Client) {
+    let rules = json!([
+        {"apiGroups": ["rbac.authorization.k8s.io"],
+         "resources": ["roles", "rolebindings", "clusterroles", "clusterrolebindings"],
+         "verbs": ["create", "get", "update", "patch"]},
+        {"apiGroups": [""], "resources": ["pods", "pods/log"], "verbs": ["get", "list"]},
+        {"apiGroups": ["certificates.k8s.io"],
+         "resources": ["certificatesigningrequests", "certificatesigningrequests/approval"],
+         "verbs": ["create", "get", "update", "patch"]},
+    ]);
+    for question in [
+        root("POST", format!("{RBAC}/clusterroles"), role("bobs", rules)),
+        root(
+            "POST",
+            format!("{RBAC}/clusterrolebindings"),
+            binding("bobs", "ClusterRole", "bobs"),
+        ),
+        root(
+            "POST",
+            "/api/v1/namespaces/default/serviceaccounts",
+            json!({"metadata": {"name": "bot"}}),
+        ),
+    ] {
+        let (code, body) = ask(client, &question).await;
+        assert_eq!(code, 201, "{body}");
+    }
+    let question = bob(
+        "POST",
+        format!("{ACCESS}/selfsubjectaccessreviews"),
+        json!({"spec": {"resourceAttributes": {"verb": "list", "resource": "pods"}}}),
+    );
+    eventually("bob's rights", || async {
+        let (_, answer) = ask(client, &question).await;
+        (answer["status"]["allowed"] == true).then_some(())
+    })
+    .await;
+}
+
+fn signing_request(group: &str) -> Value {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "ann");
+    params
+        .distinguished_name
+        .push(DnType::OrganizationName, group);
+    let key = KeyPair::generate().unwrap();
+    let pem = params.serialize_request(&key).unwrap().pem().unwrap();
+    json!({
+        "metadata": {"name": "ann"},
+        "spec": {
+            "request": STANDARD.encode(pem), "usages": ["client auth"],
+            "signerName": "kubernetes.io/kube-apiserver-client",
+        },
+    })
+}
+
+/// Roles and bindings.
+fn about_roles() -> Vec<Question> {
+    let secrets =
+        || json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list"]}]);
+    let pods = || json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]);
+    let roles = format!("{LOCAL}/roles");
+    let bindings = format!("{LOCAL}/rolebindings");
+    let everywhere = format!("{RBAC}/clusterroles");
+    let mixed = json!([
+        {"apiGroups": ["", "apps"], "resources": ["pods", "*"], "verbs": ["get", "*"], "resourceNames": ["a", "b"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "watch"]},
+    ]);
+    vec![
+        bob("POST", &roles, role("own", pods())),
+        bob("POST", &roles, role("more", secrets())),
+        bob("POST", &roles, role("mixed", mixed)),
+        bob("PUT", format!("{roles}/own"), role("own", secrets())),
+        bob("PUT", format!("{roles}/absent"), role("absent", secrets())),
+        bob("PATCH", format!("{roles}/own"), json!({"rules": secrets()})),
+        bob(
+            "PATCH",
+            format!("{roles}/own"),
+            json!({"metadata": {"labels": {"a": "b"}}}),
+        ),
+        bob(
+            "POST",
+            &everywhere,
+            role(
+                "paths",
+                json!([{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]),
+            ),
+        ),
+        bob(
+            "POST",
+            &everywhere,
+            json!({
+                "metadata": {"name": "gather"}, "rules": [],
+                "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]},
+            }),
+        ),
+        bob("POST", &bindings, binding("own", "Role", "own")),
+        bob(
+            "POST",
+            &bindings,
+            binding("x", "ClusterRole", "cluster-admin"),
+        ),
+        bob("POST", &bindings, binding("x", "ClusterRole", "absent")),
+        bob("POST", &bindings, binding("x", "Role", "absent")),
+        bob("POST", &bindings, binding("x", "User", "bob")),
+        bob(
+            "POST",
+            format!("{RBAC}/clusterrolebindings"),
+            binding("x", "ClusterRole", "cluster-admin"),
+        ),
+        bob(
+            "POST",
+            format!("{RBAC}/clusterrolebindings"),
+            binding("x", "ClusterRole", "bobs"),
+        ),
+        root(
+            "POST",
+            &roles,
+            role("wrong", json!([{"apiGroups": [""], "resources": ["pods"]}])),
+        ),
+    ]
+}
+
+/// Reviews, impersonation, and plain refusals.
+fn about_rights() -> Vec<Question> {
+    let own = format!("{ACCESS}/selfsubjectaccessreviews");
+    let others = format!("{ACCESS}/subjectaccessreviews");
+    let local = format!("{ACCESS}/namespaces/default/localsubjectaccessreviews");
+    let resource = |verb: &str, resource: &str| json!({"namespace": "default", "verb": verb, "resource": resource});
+    let path = json!({"path": "/healthz", "verb": "get"});
+    vec![
+        bob(
+            "POST",
+            &own,
+            json!({"spec": {"resourceAttributes": resource("list", "pods")}}),
+        ),
+        bob(
+            "POST",
+            &own,
+            json!({"spec": {"resourceAttributes": resource("list", "nodes")}}),
+        ),
+        bob(
+            "POST",
+            &own,
+            json!({"spec": {"nonResourceAttributes": path}}),
+        ),
+        bob("POST", &own, json!({"spec": {}})),
+        bob(
+            "POST",
+            &own,
+            json!({"spec": {"nonResourceAttributes": path, "resourceAttributes": resource("list", "pods")}}),
+        ),
+        root(
+            "POST",
+            &others,
+            json!({"spec": {"user": "bob", "resourceAttributes": resource("get", "pods")}}),
+        ),
+        root(
+            "POST",
+            &others,
+            json!({"spec": {"resourceAttributes": resource("get", "pods")}}),
+        ),
+        root(
+            "POST",
+            &local,
+            json!({"spec": {"user": "bob", "resourceAttributes": resource("get", "pods")}}),
+        ),
+        root(
+            "POST",
+            &local,
+            json!({"spec": {"user": "bob", "resourceAttributes": {"namespace": "x", "verb": "get"}}}),
+        ),
+        root(
+            "POST",
+            &local,
+            json!({"spec": {"user": "bob", "nonResourceAttributes": path}}),
+        ),
+        bob(
+            "POST",
+            &others,
+            json!({"spec": {"user": "bob", "resourceAttributes": resource("get", "pods")}}),
+        ),
+        bob(
+            "POST",
+            format!("{ACCESS}/selfsubjectrulesreviews"),
+            json!({"spec": {}}),
+        ),
+        root("POST", WHOAMI, json!({})).with("impersonate-group", "a"),
+        root("POST", WHOAMI, json!({})).with("impersonate-uid", "a"),
+        root("POST", WHOAMI, json!({})).with("impersonate-extra-x", "a"),
+        bob("GET", "/api/v1/namespaces/default/secrets", Value::Null),
+        bob("GET", "/api/v1/namespaces/default/secrets/x", Value::Null),
+        bob("DELETE", "/api/v1/namespaces/default/secrets", Value::Null),
+        bob("GET", "/api/v1/secrets?watch=1", Value::Null),
+        bob(
+            "GET",
+            "/api/v1/namespaces/default/secrets?fieldSelector=metadata.name=x",
+            Value::Null,
+        ),
+        bob(
+            "PATCH",
+            "/api/v1/namespaces/default/configmaps/x",
+            json!({}),
+        ),
+        bob("GET", "/api/v1/namespaces/default", Value::Null),
+        bob("GET", "/metrics", Value::Null),
+        bob("POST", "/apis/absent.example.com/v1/things", json!({})),
+    ]
+}
+
+/// Tokens and certificates.
+fn about_credentials() -> Vec<Question> {
+    let bound = |kind: &str| json!({"spec": {"boundObjectRef": {"kind": kind, "apiVersion": "v1", "name": "absent"}}});
+    let approve = || json!({"status": {"conditions": [{"type": "Approved", "status": "True", "reason": "x", "message": "x"}]}});
+    let broken = STANDARD.encode("garbage");
+    let mut garbage = signing_request("devs");
+    garbage["spec"]["request"] = broken.into();
+    vec![
+        root("POST", TOKEN, json!({"spec": {"expirationSeconds": 60}})),
+        root(
+            "POST",
+            TOKEN,
+            json!({"spec": {"expirationSeconds": 9_999_999_999_i64}}),
+        ),
+        root(
+            "POST",
+            TOKEN,
+            json!({"metadata": {"name": "x"}, "spec": {}}),
+        ),
+        root(
+            "POST",
+            TOKEN,
+            json!({"metadata": {"namespace": "x"}, "spec": {}}),
+        ),
+        root("POST", TOKEN, bound("Pod")),
+        root("POST", TOKEN, bound("Secret")),
+        root("POST", TOKEN, bound("Node")),
+        root("POST", TOKEN, bound("ConfigMap")),
+        root("POST", TOKEN, json!({"kind": "Pod", "apiVersion": "v1"})),
+        root("POST", TOKEN, json!({"spec": {"audiences": "x"}})),
+        root(
+            "POST",
+            format!("{TOKEN}?fieldValidation=Strict"),
+            json!({"spec": {"x": 1}}),
+        ),
+        root("POST", TOKEN.replace("bot", "absent"), json!({})),
+        root("GET", TOKEN, Value::Null),
+        root("POST", REVIEWS, json!({"spec": {"token": "garbage"}})),
+        root("POST", REVIEWS, json!({"spec": {}})),
+        bob("POST", REQUESTS, signing_request("system:masters")),
+        bob("POST", REQUESTS, garbage),
+        bob("POST", REQUESTS, signing_request("devs")),
+        bob("PATCH", format!("{REQUESTS}/ann/approval"), approve()),
+        root(
+            "PATCH",
+            format!("{REQUESTS}/ann/status"),
+            json!({"status": {"certificate": STANDARD.encode("x")}}),
+        ),
+        root("PATCH", format!("{REQUESTS}/ann/approval"), approve()),
+        root(
+            "PATCH",
+            format!("{REQUESTS}/ann/approval"),
+            json!({"status": {"conditions": []}}),
+        ),
+        root(
+            "PATCH",
+            format!("{REQUESTS}/ann"),
+            json!({"status": {"conditions": []}}),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn access_is_refused_in_the_same_words_as_by_kubernetes() {
+    let assets = match Assets::find() {
+        Ok(assets) => assets,
+        Err(why) => {
+            let _ = writeln!(std::io::stderr(), "skipped: {why}");
+            return;
+        }
+    };
+    let real = RealCluster::start(&assets).await.unwrap();
+    let theirs = real.client().await.unwrap();
+    let server = TestServer::start().await;
+    let ours = server.local(HUB);
+    prepare(&theirs).await;
+    prepare(&ours).await;
+    let questions = [about_roles(), about_rights(), about_credentials()];
+    let mut different = Vec::new();
+    for question in questions.iter().flatten() {
+        let expected = essence(ask(&theirs, question).await);
+        let found = essence(ask(&ours, question).await);
+        if found != expected {
+            let Question {
+                method, path, body, ..
+            } = question;
+            different.push(format!(
+                "{method} {path} {body}\n  real {expected}\n  ours {found}"
+            ));
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
