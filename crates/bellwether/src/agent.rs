@@ -1,16 +1,21 @@
 //! `bellwether agent`: what works on a hub say is made so on one member.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use bellwether_apiserver::Clock;
+use bellwether_controllers::registration;
+use bellwether_controllers::registration::agent::{Agent, KubeconfigDoor};
 use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
 use bellwether_json::duration::GoDuration;
 use clap::Args;
 use jiff::SignedDuration;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use tokio::sync::watch;
 
 use crate::apiserver::stop_signal;
 use crate::cli::say;
@@ -22,12 +27,16 @@ use crate::cli::say;
 /// was doing is taken up again by the next one.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  bellwether agent --hub-kubeconfig hub.yaml --kubeconfig member.yaml --cluster-name cluster1\n  bellwether agent --hub-kubeconfig all.yaml --hub-context hub --kubeconfig all.yaml --context cluster1 --cluster-name cluster1"
+    after_help = "Examples:\n  bellwether agent --kubeconfig edge1.yaml --cluster-name edge1\n  bellwether agent --hub-kubeconfig hub.yaml --kubeconfig member.yaml --cluster-name cluster1\n  bellwether agent --hub-kubeconfig all.yaml --hub-context hub --kubeconfig all.yaml --context cluster1 --cluster-name cluster1"
 )]
 pub(crate) struct AgentArgs {
-    /// How to reach the hub.
+    /// How to reach the hub. Without it the agent joins the hub, or goes on with the certificate
+    /// that it has from joining.
     #[arg(long, value_name = "FILE", alias = "workload-source-config")]
-    hub_kubeconfig: PathBuf,
+    hub_kubeconfig: Option<PathBuf>,
+    /// A kubeconfig with which to join, if none was kept by `bellwether cluster join`.
+    #[arg(long, value_name = "FILE", conflicts_with = "hub_kubeconfig")]
+    bootstrap_kubeconfig: Option<PathBuf>,
     /// The context of the hub's kubeconfig, if not the current one.
     #[arg(long, value_name = "NAME")]
     hub_context: Option<String>,
@@ -62,12 +71,18 @@ pub(crate) struct AgentArgs {
 
 pub(crate) async fn run(arguments: AgentArgs) -> anyhow::Result<()> {
     let options = options(&arguments)?;
-    let (hub, address) = connect(&arguments.hub_kubeconfig, arguments.hub_context.as_deref())
-        .await
-        .context("the hub")?;
     let (member, _) = connect(&arguments.kubeconfig, arguments.context.as_deref())
         .await
         .context("the member")?;
+    let Some(hub_kubeconfig) = &arguments.hub_kubeconfig else {
+        return tokio::select! {
+            ended = as_member(&arguments, member, options) => ended,
+            stopped = stop_signal() => stopped,
+        };
+    };
+    let (hub, address) = connect(hub_kubeconfig, arguments.hub_context.as_deref())
+        .await
+        .context("the hub")?;
     let cluster = arguments.cluster_name.as_str();
     let serve = async {
         let agents =
@@ -80,6 +95,65 @@ pub(crate) async fn run(arguments: AgentArgs) -> anyhow::Result<()> {
         () = serve => Ok(()),
         stopped = stop_signal() => stopped,
     }
+}
+
+/// Joins the hub, or goes on with the certificate from joining, and applies works with it. A new
+/// certificate means a new start with it; what was under way is taken up again.
+async fn as_member(
+    arguments: &AgentArgs,
+    member: Client,
+    options: AgentOptions,
+) -> anyhow::Result<()> {
+    let cluster = arguments.cluster_name.as_str();
+    let kubeconfig = bootstrap(arguments, &member).await?;
+    let address = server_of(&kubeconfig, None).context("the bootstrap kubeconfig has no server")?;
+    let agent = Agent {
+        cluster: cluster.to_owned(),
+        door: Arc::new(KubeconfigDoor::new(kubeconfig).await?),
+        member: member.clone(),
+        clock: Clock::system(),
+        labels: BTreeMap::new(),
+        client_configs: Vec::new(),
+        expiration_seconds: None,
+    };
+    let (sender, mut clients) = watch::channel(None);
+    let registration = tokio::spawn(registration::agent::run(agent, sender));
+    let _end_with_us = AbortOnDrop(registration.abort_handle());
+    loop {
+        let client = clients.wait_for(Option::is_some).await;
+        let client = client.context("the agent has ended")?.clone();
+        let Some(hub) = client else { continue };
+        clients.mark_unchanged();
+        let clock = Clock::system();
+        let started = WorkAgents::start(hub, &address, Some(cluster), clock, options.clone()).await;
+        started.add_member(cluster, member.clone());
+        say(&format!("the agent of {cluster} is ready; hub {address}"));
+        tokio::select! {
+            () = started.run() => {}
+            _ = clients.changed() => {}
+        }
+    }
+}
+
+struct AbortOnDrop(tokio::task::AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// The kubeconfig with which to join: from a file, or as it was kept on the member.
+async fn bootstrap(arguments: &AgentArgs, member: &Client) -> anyhow::Result<Kubeconfig> {
+    if let Some(path) = &arguments.bootstrap_kubeconfig {
+        return Kubeconfig::read_from(path)
+            .with_context(|| format!("cannot read {}", path.display()));
+    }
+    let kept = registration::agent::kept_bootstrap(member).await?;
+    let kept = kept.context(
+        "the member has not been asked to join: use --hub-kubeconfig, --bootstrap-kubeconfig, or bellwether cluster join",
+    )?;
+    Kubeconfig::from_yaml(&kept).context("the kept kubeconfig cannot be understood")
 }
 
 fn options(arguments: &AgentArgs) -> anyhow::Result<AgentOptions> {

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use clap::{ArgAction, Parser, Subcommand};
 
-use crate::{agent, apiserver, crds, cue, hub, objects, probe, up};
+use crate::{agent, apiserver, cluster, crds, cue, hub, objects, plan, probe, token, up, why};
 
 /// Delivers applications to fleets of Kubernetes clusters.
 ///
@@ -32,6 +32,16 @@ pub(crate) enum Command {
     Agent(agent::AgentArgs),
     /// Run the controllers of a hub on any cluster, in the foreground.
     Hub(hub::HubArgs),
+    /// Let clusters join a fleet, show them, and let them go.
+    #[command(after_help = "Example:\n  bellwether cluster list")]
+    Cluster(cluster::ClusterArgs),
+    /// Make tokens with which clusters join.
+    #[command(after_help = "Example:\n  bellwether token create --cluster-name edge1")]
+    Token(token::TokenArgs),
+    /// Say why a cluster is chosen, or what kept it out.
+    Why(why::WhyArgs),
+    /// Rehearse a rollout: who would go when, before anything is touched.
+    Plan(plan::PlanArgs),
     /// Run only the embedded API server.
     Apiserver(apiserver::ApiserverArgs),
     /// Make objects as manifests say, keeping what others have set.
@@ -63,6 +73,10 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
         Command::Up(arguments) => runtime()?.block_on(up::run(arguments)),
         Command::Agent(arguments) => runtime()?.block_on(agent::run(arguments)),
         Command::Hub(arguments) => runtime()?.block_on(hub::run(arguments)),
+        Command::Cluster(arguments) => runtime()?.block_on(cluster::run(arguments)),
+        Command::Token(arguments) => runtime()?.block_on(token::run(arguments)),
+        Command::Why(arguments) => runtime()?.block_on(why::run(arguments)),
+        Command::Plan(arguments) => runtime()?.block_on(plan::run(arguments)),
         Command::Apiserver(arguments) => runtime()?.block_on(apiserver::run(arguments)),
         Command::Apply(arguments) => runtime()?.block_on(objects::apply(arguments)),
         Command::Get(arguments) => runtime()?.block_on(objects::get(arguments)),

@@ -20,14 +20,22 @@ pub(crate) struct ConnectArgs {
 impl ConnectArgs {
     /// Finds the cluster; nothing is sent yet.
     pub(crate) async fn open(&self, namespace: Option<&str>) -> anyhow::Result<Connection> {
+        Ok(Connection::open(&self.locator(namespace)).await?)
+    }
+
+    /// Where the cluster is, and how it is known to be the right one.
+    pub(crate) async fn config(&self) -> anyhow::Result<kube::Config> {
+        Ok(self.locator(None).config().await?.1)
+    }
+
+    fn locator(&self, namespace: Option<&str>) -> Locator {
         let mut fallbacks = vec![PathBuf::from(".bellwether/kubeconfig")];
         fallbacks.extend(std::env::home_dir().map(|home| home.join(".kube/config")));
-        let locator = Locator {
+        Locator {
             kubeconfig: self.kubeconfig.clone().filter(|list| !list.is_empty()),
             fallbacks,
             context: self.context.clone(),
             namespace: namespace.map(str::to_owned),
-        };
-        Ok(Connection::open(&locator).await?)
+        }
     }
 }

@@ -60,7 +60,8 @@ pub(crate) async fn run(arguments: HubArgs) -> anyhow::Result<()> {
     let connection = arguments.connect.open(None).await?;
     let serve = async {
         if !arguments.skip_definitions {
-            ensure_definitions(&connection.client).await?;
+            let definitions = bellwether_api::definitions();
+            ensure_definitions(&connection.client, definitions).await?;
         }
         let hub = Hub::start(connection.client.clone(), Clock::system());
         let promised = arguments.auto_approve_users.iter().cloned().collect();
@@ -138,11 +139,14 @@ pub(crate) fn start(
 }
 
 /// Creates the definitions that a cluster lacks, and waits until they are served.
-async fn ensure_definitions(client: &Client) -> anyhow::Result<()> {
+pub(crate) async fn ensure_definitions(
+    client: &Client,
+    definitions: Vec<Value>,
+) -> anyhow::Result<()> {
     let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
     let api: kube::Api<DynamicObject> =
         kube::Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
-    for definition in bellwether_api::definitions() {
+    for definition in definitions {
         let name = definition["metadata"]["name"]
             .as_str()
             .unwrap_or_default()

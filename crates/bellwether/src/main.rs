@@ -3,6 +3,7 @@
 mod agent;
 mod apiserver;
 mod cli;
+mod cluster;
 mod connect;
 mod crds;
 mod cue;
@@ -12,8 +13,13 @@ mod kubeconfig;
 mod logging;
 mod members;
 mod objects;
+mod plan;
+mod print;
 mod probe;
+mod scene;
+mod token;
 mod up;
+mod why;
 
 use clap::Parser as _;
 

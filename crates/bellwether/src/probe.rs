@@ -13,6 +13,8 @@ pub(crate) enum Engine {
     Cue,
     /// Groups, strategy and statuses in, who goes next out.
     Rollout,
+    /// A placement, clusters and sets in, who is chosen out.
+    Placement,
 }
 
 /// Answers JSON lines on standard input with JSON lines on standard output, one for one.
@@ -20,6 +22,7 @@ pub(crate) fn run(engine: Engine) -> anyhow::Result<()> {
     let answer: fn(&str) -> String = match engine {
         Engine::Cue => |line| bellwether_cue::probe::answer(line, Budget::default()),
         Engine::Rollout => bellwether_placement::rollout::probe::answer,
+        Engine::Placement => bellwether_placement::schedule::probe::answer,
     };
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {

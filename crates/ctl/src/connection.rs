@@ -33,24 +33,34 @@ pub struct Connection {
 impl Connection {
     /// Reads the kubeconfig. Nothing is sent yet. Must be called within a tokio runtime.
     pub async fn open(locator: &Locator) -> Result<Self, Error> {
-        let (path, kubeconfig) = locator.read()?;
-        let wrong = |error: &dyn std::fmt::Display| Error::Kubeconfig {
-            path: path.clone(),
-            why: error.to_string(),
-        };
-        let options = KubeConfigOptions {
-            context: locator.context.clone(),
-            ..KubeConfigOptions::default()
-        };
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options)
-            .await
-            .map_err(|error| wrong(&error))?;
+        let (path, config) = locator.config().await?;
         let namespace = locator
             .namespace
             .clone()
             .unwrap_or_else(|| config.default_namespace.clone());
-        let client = Client::try_from(config).map_err(|error| wrong(&error))?;
+        let client = Client::try_from(config).map_err(|error| Error::Kubeconfig {
+            path,
+            why: error.to_string(),
+        })?;
         Ok(Self { client, namespace })
+    }
+}
+
+impl Locator {
+    /// Where the cluster is, and how it is known to be the right one; with the file that says so.
+    pub async fn config(&self) -> Result<(Option<PathBuf>, Config), Error> {
+        let (path, kubeconfig) = self.read()?;
+        let options = KubeConfigOptions {
+            context: self.context.clone(),
+            ..KubeConfigOptions::default()
+        };
+        match Config::from_custom_kubeconfig(kubeconfig, &options).await {
+            Ok(config) => Ok((path, config)),
+            Err(error) => Err(Error::Kubeconfig {
+                path,
+                why: error.to_string(),
+            }),
+        }
     }
 }
 

@@ -24,4 +24,5 @@ pub use error::Error;
 pub use manifests::read_manifests;
 pub use output::Output;
 pub use selection::{Scope, Target};
+pub use table::write as write_table;
 pub use types::{Type, Types};

@@ -10,7 +10,7 @@ const PADDING: usize = 3;
 const NARROWEST: usize = 6;
 
 /// Writes lines of cells, each column as wide as its widest cell.
-pub(crate) fn write(out: &mut dyn Write, lines: &[Vec<String>]) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, lines: &[Vec<String>]) -> io::Result<()> {
     let widths = widths(lines);
     for line in lines {
         write_line(out, line, &widths)?;

@@ -22,6 +22,8 @@ mod expression;
 mod group;
 mod placement;
 mod predicate;
+pub mod probe;
+mod scene;
 mod score;
 mod selector;
 mod spread;
@@ -42,6 +44,7 @@ pub use cluster::{AddOnScores, Cluster, ClusterSet, ScoreBoard, Taint, TaintEffe
 pub use condition::Condition;
 pub use group::{DecisionGroup, DecisionObject, MAX_DECISIONS_PER_OBJECT};
 pub use placement::{Misconfigured, Placement};
+pub use scene::{Objects, Scene};
 pub use score::Coordinate;
 pub use transition::{Write, transition};
 pub use why::{Verdict, why};

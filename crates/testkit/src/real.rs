@@ -41,17 +41,27 @@ impl RealCluster {
         Ok(cluster)
     }
 
-    /// Starts the controller manager as well: namespaces end, owned objects are collected,
-    /// workloads get pods, which nobody runs.
+    /// Starts the controller manager as well: namespaces end, owned objects are collected, approved
+    /// certificates are signed, workloads get pods, which nobody runs.
     pub fn start_controllers(&mut self, assets: &Assets) -> anyhow::Result<()> {
         let kubeconfig = format!("--kubeconfig={}", self.kubeconfig().display());
         let key = format!(
             "--service-account-private-key-file={}",
             self.path("key").display()
         );
+        let certificate = format!(
+            "--cluster-signing-cert-file={}",
+            self.path("ca.crt").display()
+        );
+        let signing_key = format!(
+            "--cluster-signing-key-file={}",
+            self.path("ca.key").display()
+        );
         let arguments = [
             kubeconfig.as_str(),
             &key,
+            &certificate,
+            &signing_key,
             "--leader-elect=false",
             "--use-service-account-credentials=false",
             "--bind-address=127.0.0.1",
@@ -125,12 +135,15 @@ impl RealCluster {
             self.path("tokens"),
             format!("{TOKEN},admin,admin,system:masters\n"),
         )?;
+        self.create_authority()?;
         let (key, tokens) = (self.path("key"), self.path("tokens"));
         let arguments = [
             format!("--etcd-servers={storage}"),
             format!("--secure-port={}", self.port),
             format!("--cert-dir={}", self.path("certificates").display()),
             format!("--token-auth-file={}", tokens.display()),
+            format!("--client-ca-file={}", self.path("ca.crt").display()),
+            "--enable-bootstrap-token-auth=true".to_owned(),
             format!(
                 "--service-account-key-file={}",
                 self.path("public-key").display()
@@ -148,6 +161,16 @@ impl RealCluster {
         ];
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         self.spawn(&assets.program("kube-apiserver"), &arguments)
+    }
+
+    /// Writes an authority for client certificates.
+    fn create_authority(&self) -> anyhow::Result<()> {
+        let key = rcgen::KeyPair::generate()?;
+        let mut params = rcgen::CertificateParams::default();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        fs::write(self.path("ca.crt"), params.self_signed(&key)?.pem())?;
+        fs::write(self.path("ca.key"), key.serialize_pem())?;
+        Ok(())
     }
 
     fn spawn(&mut self, program: &Path, arguments: &[&str]) -> anyhow::Result<()> {

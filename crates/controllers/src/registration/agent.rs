@@ -33,8 +33,8 @@ use super::names;
 use crate::hub::created_by;
 use certificate::{Certificate, KeyRequest};
 pub use door::{Door, DoorError, KubeconfigDoor};
-pub use keyring::Credentials;
 use keyring::Keyring;
+pub use keyring::{Credentials, keep_bootstrap, kept_bootstrap};
 
 /// With so many requests of a cluster on the hub, an agent does not add to them.
 const MOST_REQUESTS: usize = 10;

@@ -2,8 +2,9 @@
 
 use bellwether_api::cluster::names::{label, registration as names};
 use bellwether_api::cluster::{GROUP, ManagedCluster};
+use bellwether_api::multicluster::{Work, WorkManifestConfig};
 use bellwether_api::work::ManifestWork;
-use bellwether_api::{Kind as _, work};
+use bellwether_api::{Kind as _, multicluster, work};
 use serde_json::{Value, json};
 
 use super::names::{cluster_role, group, registration_binding, renewals, work_binding};
@@ -45,6 +46,10 @@ pub fn shared() -> Vec<Value> {
         {"apiGroups": [work::GROUP], "resources": [works],
          "verbs": ["get", "list", "watch", "update", "patch"]},
         {"apiGroups": [work::GROUP], "resources": [format!("{works}/status")],
+         "verbs": ["patch", "update"]},
+        {"apiGroups": [multicluster::GROUP], "resources": [Work::NAMES.plural],
+         "verbs": ["get", "list", "watch", "update", "patch"]},
+        {"apiGroups": [multicluster::GROUP], "resources": [format!("{}/status", Work::NAMES.plural)],
          "verbs": ["patch", "update"]},
         {"apiGroups": ["", "events.k8s.io"], "resources": ["events"],
          "verbs": ["create", "patch", "update"]},
@@ -106,6 +111,9 @@ fn rules(cluster: &str, standing: Standing) -> Value {
         {"apiGroups": ["certificates.k8s.io"], "resources": [requests], "verbs": ["create"]},
         {"apiGroups": ["certificates.k8s.io"], "resources": [requests],
          "resourceNames": renewals, "verbs": ["get", "list", "watch"]},
+        // How the hub wants status synced, whichever cluster it is of.
+        {"apiGroups": [multicluster::GROUP], "resources": [WorkManifestConfig::NAMES.plural],
+         "verbs": ["get", "list", "watch"]},
         {"apiGroups": [names::REGISTER_GROUP],
          "resources": [format!("{clusters}/clientcertificates")],
          "resourceNames": [cluster], "verbs": ["renew"]},

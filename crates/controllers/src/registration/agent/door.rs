@@ -74,6 +74,9 @@ impl Door for KubeconfigDoor {
 
     fn kubeconfig(&self) -> Option<String> {
         let mut cluster = json!({"server": self.server});
+        if self.config.accept_invalid_certs {
+            cluster["insecure-skip-tls-verify"] = json!(true);
+        }
         if let Some(authority) = &self.authority {
             cluster["certificate-authority-data"] = json!(STANDARD.encode(authority));
         }

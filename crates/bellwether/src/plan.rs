@@ -1,0 +1,320 @@
+//! `bellwether plan`: a rollout run forward in simulated time, before anything is touched.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use bellwether_apiserver::Clock;
+use bellwether_json::duration::GoDuration;
+use bellwether_placement::rollout::rehearsal::{Assumptions, Rehearsal, rehearse};
+use bellwether_placement::rollout::{Group, Input, Reason, Strategy};
+use bellwether_placement::schedule::DecisionGroup;
+use clap::Args;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::cli::say;
+use crate::connect::ConnectArgs;
+use crate::print::{PrintArgs, line};
+use crate::scene::Known;
+
+/// How many names a line of waves shows.
+const MOST_NAMES: usize = 8;
+
+/// Rehearse a rollout: who would go when, and where it would stop, before anything is touched.
+///
+/// The file has a ManifestWorkReplicaSet, whose placements say which clusters and in which groups, or
+/// a Placement, for which --strategy says how. Placements and clusters that the file does not have
+/// are read from the hub; with --offline it has to have them all.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  bellwether plan -f rollout.yaml --duration 2m\n  bellwether plan -f rollout.yaml --duration 90s --fail cluster4 --stuck cluster7\n  bellwether plan -f placement.yaml --strategy '{type: Progressive, progressive: {maxConcurrency: 25%}}' -o json"
+)]
+pub(crate) struct PlanArgs {
+    /// Files, directories, or - for standard input.
+    #[arg(short, long, value_name = "PATH", required = true)]
+    filename: Vec<PathBuf>,
+    /// How long a cluster is assumed to take; for one cluster: NAME=DURATION.
+    #[arg(long, value_name = "DURATION", default_value = "1m")]
+    duration: Vec<String>,
+    /// Clusters that are assumed to fail.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    fail: Vec<String>,
+    /// Clusters that are assumed never to get anywhere.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    stuck: Vec<String>,
+    /// How to roll out to the clusters of a Placement: a rolloutStrategy in YAML or JSON.
+    #[arg(long, value_name = "STRATEGY")]
+    strategy: Option<String>,
+    /// Ask no hub: everything is in the files.
+    #[arg(long)]
+    offline: bool,
+    /// The namespace of objects that name none.
+    #[arg(short, long, value_name = "NAME")]
+    namespace: Option<String>,
+    #[command(flatten)]
+    print: PrintArgs,
+    #[command(flatten)]
+    connect: ConnectArgs,
+}
+
+/// A rollout to rehearse.
+struct Subject {
+    name: String,
+    placement: String,
+    namespace: String,
+    strategy: Strategy,
+}
+
+pub(crate) async fn run(arguments: PlanArgs) -> anyhow::Result<()> {
+    let assumptions = assumptions(&arguments)?;
+    let mut objects = bellwether_ctl::read_manifests(&arguments.filename, false)?;
+    let mut known = Known::default();
+    let mut namespace = arguments
+        .namespace
+        .clone()
+        .unwrap_or_else(|| "default".to_owned());
+    let mut hub = None;
+    if !arguments.offline {
+        let connection = arguments
+            .connect
+            .open(arguments.namespace.as_deref())
+            .await?;
+        known = Known::of_hub(&connection.client).await?;
+        namespace.clone_from(&connection.namespace);
+        hub = Some(connection.client);
+    }
+    for object in &mut objects {
+        let is_namespaced =
+            object["kind"] != "ManagedCluster" && object["kind"] != "ManagedClusterSet";
+        if is_namespaced && object["metadata"]["namespace"].is_null() {
+            object["metadata"]["namespace"] = json!(namespace);
+        }
+    }
+    known.add(&objects);
+    if arguments.offline {
+        known.bind_everything();
+    }
+    let subjects = subjects(&objects, arguments.strategy.as_deref())?;
+    let now = Clock::system().now();
+    let mut documents = Vec::new();
+    for subject in &subjects {
+        let groups = groups(&known, &objects, subject, hub.as_ref(), now).await?;
+        let count: usize = groups.iter().map(|group| group.clusters.len()).sum();
+        let input = Input::new(&subject.strategy, &groups, &[], now);
+        let rehearsal = rehearse(&input, &assumptions)
+            .with_context(|| format!("{} cannot be rolled out", subject.name))?;
+        if arguments.print.is_table() {
+            show(subject, count, &rehearsal, now, arguments.print)?;
+        } else {
+            documents.push(document(subject, count, &rehearsal, now));
+        }
+    }
+    if !arguments.print.is_table() {
+        arguments
+            .print
+            .print(&json!({"rehearsals": documents}), &[])?;
+    }
+    Ok(())
+}
+
+fn assumptions(arguments: &PlanArgs) -> anyhow::Result<Assumptions> {
+    let read = |text: &str| -> anyhow::Result<SignedDuration> {
+        let duration: GoDuration = text
+            .parse()
+            .with_context(|| format!("--duration: {text:?} is no duration such as 90s"))?;
+        Ok(duration.to_signed())
+    };
+    let mut duration = SignedDuration::from_mins(1);
+    let mut durations = BTreeMap::new();
+    for text in &arguments.duration {
+        match text.split_once('=') {
+            Some((cluster, text)) => {
+                durations.insert(Arc::from(cluster), read(text)?);
+            }
+            None => duration = read(text)?,
+        }
+    }
+    let names = |names: &[String]| -> BTreeSet<Arc<str>> {
+        names.iter().map(|name| Arc::from(name.as_str())).collect()
+    };
+    Ok(Assumptions {
+        duration,
+        durations,
+        failing: names(&arguments.fail),
+        stuck: names(&arguments.stuck),
+    })
+}
+
+/// The rollouts that the files ask for.
+fn subjects(objects: &[Value], strategy: Option<&str>) -> anyhow::Result<Vec<Subject>> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let given = strategy
+        .map(|text| bellwether_json::yaml::value_from_yaml(text).context("--strategy is no YAML"))
+        .transpose()?;
+    let mut subjects = Vec::new();
+    for object in objects {
+        let name = text(&object["metadata"]["name"]);
+        let namespace = text(&object["metadata"]["namespace"]);
+        let mut add = |what: &str, placement: String, strategy: &Value| -> anyhow::Result<()> {
+            let strategy = given.as_ref().unwrap_or(strategy);
+            let strategy = Strategy::from_json(strategy)
+                .with_context(|| format!("the rollout strategy of {what}/{name}"))?;
+            subjects.push(Subject {
+                name: format!("{what}/{name}"),
+                placement,
+                namespace: namespace.clone(),
+                strategy,
+            });
+            Ok(())
+        };
+        match object["kind"].as_str().unwrap_or_default() {
+            "ManifestWorkReplicaSet" => {
+                let references = object["spec"]["placementRefs"].as_array();
+                for reference in references.into_iter().flatten() {
+                    let strategy = &reference["rolloutStrategy"];
+                    add("manifestworkreplicaset", text(&reference["name"]), strategy)?;
+                }
+            }
+            "Placement" if given.is_some() => add("placement", name.clone(), &Value::Null)?,
+            _ => {}
+        }
+    }
+    anyhow::ensure!(
+        !subjects.is_empty(),
+        "there is nothing to roll out: a ManifestWorkReplicaSet, or a Placement and --strategy"
+    );
+    Ok(subjects)
+}
+
+/// The clusters of a rollout in groups: as its placement would decide now, or has decided.
+async fn groups(
+    known: &Known,
+    objects: &[Value],
+    subject: &Subject,
+    hub: Option<&kube::Client>,
+    now: Timestamp,
+) -> anyhow::Result<Vec<Group>> {
+    let is_meant = |object: &&Value| {
+        object["kind"] == "Placement"
+            && object["metadata"]["name"] == *subject.placement
+            && object["metadata"]["namespace"] == *subject.namespace
+    };
+    let mut placement = objects.iter().find(is_meant).cloned();
+    if let (None, Some(client)) = (&placement, hub) {
+        let api: kube::Api<bellwether_api::cluster::Placement> =
+            kube::Api::namespaced(client.clone(), &subject.namespace);
+        let found = api.get_opt(&subject.placement).await?;
+        placement = found.map(serde_json::to_value).transpose()?;
+    }
+    let Some(placement) = placement else {
+        anyhow::bail!(
+            "there is no placement {}/{}, neither in the files nor on the hub",
+            subject.namespace,
+            subject.placement
+        );
+    };
+    let outcome = known.scene(&placement, now).outcome();
+    let Some(groups) = outcome.groups else {
+        anyhow::bail!("{}: {}", subject.placement, outcome.misconfigured.message);
+    };
+    anyhow::ensure!(
+        outcome.selected > 0,
+        "the placement {} chooses no cluster: {}",
+        subject.placement,
+        outcome.satisfied.message
+    );
+    let group = |group: &DecisionGroup| {
+        let clusters = group
+            .decisions
+            .iter()
+            .map(|decision| decision.cluster.clone());
+        Group::new(
+            group.name.as_str(),
+            i64::try_from(group.index).unwrap_or(0),
+            clusters,
+        )
+    };
+    Ok(groups.iter().map(group).collect())
+}
+
+fn show(
+    subject: &Subject,
+    count: usize,
+    rehearsal: &Rehearsal,
+    start: Timestamp,
+    print: PrintArgs,
+) -> anyhow::Result<()> {
+    say(&format!(
+        "{} to the {count} clusters of {}:",
+        subject.name, subject.placement
+    ));
+    let mut lines = vec![line(["WAVE", "AT", "CLUSTERS"])];
+    for (number, wave) in rehearsal.waves.iter().enumerate() {
+        lines.push(vec![
+            (number + 1).to_string(),
+            format!("+{}", elapsed(start, wave.at)),
+            names(&wave.clusters),
+        ]);
+    }
+    print.print(&Value::Null, &lines)?;
+    let end = elapsed(start, rehearsal.end);
+    if rehearsal.complete {
+        say(&format!("It ends after {end}."));
+    } else {
+        say(&format!(
+            "It stops after {end}, and does not reach all clusters:"
+        ));
+    }
+    for (cluster, reason) in left(rehearsal) {
+        say(&format!("  {cluster} {reason}"));
+    }
+    Ok(())
+}
+
+/// Clusters that are not done in the end.
+fn left(rehearsal: &Rehearsal) -> impl Iterator<Item = &(Arc<str>, Reason)> {
+    let is_left =
+        |(_, reason): &&(Arc<str>, Reason)| !matches!(reason, Reason::Done | Reason::Soaks { .. });
+    rehearsal.last.reasons.iter().filter(is_left)
+}
+
+fn names(clusters: &[Arc<str>]) -> String {
+    let shown: Vec<&str> = clusters
+        .iter()
+        .take(MOST_NAMES)
+        .map(|name| &**name)
+        .collect();
+    let more = clusters.len().saturating_sub(MOST_NAMES);
+    if more > 0 {
+        format!("{} and {more} more", shown.join(" "))
+    } else {
+        shown.join(" ")
+    }
+}
+
+fn elapsed(start: Timestamp, at: Timestamp) -> String {
+    let seconds = at.duration_since(start).as_secs();
+    GoDuration::from_secs(seconds).to_string()
+}
+
+fn document(subject: &Subject, count: usize, rehearsal: &Rehearsal, start: Timestamp) -> Value {
+    let seconds = |at: Timestamp| at.duration_since(start).as_secs();
+    let waves: Vec<Value> = rehearsal
+        .waves
+        .iter()
+        .map(|wave| {
+            let clusters: Vec<&str> = wave.clusters.iter().map(|name| &**name).collect();
+            json!({"atSeconds": seconds(wave.at), "clusters": clusters})
+        })
+        .collect();
+    let left: serde_json::Map<String, Value> = left(rehearsal)
+        .map(|(cluster, reason)| (cluster.to_string(), json!(reason.to_string())))
+        .collect();
+    json!({
+        "name": subject.name, "placement": subject.placement, "clusters": count,
+        "waves": waves, "endSeconds": seconds(rehearsal.end),
+        "complete": rehearsal.complete, "left": left,
+    })
+}

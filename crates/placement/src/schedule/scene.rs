@@ -1,0 +1,113 @@
+//! Everything a decision looks at, as objects: for those who have no fleet in memory.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{
+    Cluster, ClusterSet, DecisionObject, Outcome, Placement, ScoreBoard, Verdict, View, schedule,
+    why,
+};
+
+/// A placement and the objects around it, as a server lists them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Objects<'a> {
+    /// The placement.
+    pub placement: Option<&'a Value>,
+    /// All clusters.
+    pub clusters: &'a [Value],
+    /// All cluster sets.
+    pub sets: &'a [Value],
+    /// The set bindings of the placement's namespace.
+    pub bindings: &'a [Value],
+    /// All scores of add-ons.
+    pub scores: &'a [Value],
+    /// All decisions, of this placement and of others.
+    pub decisions: &'a [Value],
+}
+
+/// A question about one placement at one moment.
+#[derive(Debug)]
+pub struct Scene {
+    placement: Placement,
+    clusters: Vec<Cluster>,
+    sets: Vec<ClusterSet>,
+    bindings: BTreeSet<String>,
+    scores: ScoreBoard,
+    decided: BTreeSet<Arc<str>>,
+    chosen_elsewhere: HashMap<Arc<str>, u32>,
+    now: Timestamp,
+}
+
+impl Scene {
+    /// Reads the objects. A set that cannot be understood has no members.
+    pub fn new(objects: &Objects<'_>, now: Timestamp) -> Self {
+        let placement = objects.placement.unwrap_or(&Value::Null);
+        let text = |object: &Value, field: &str| {
+            let text = object.pointer(&format!("/metadata/{field}"));
+            text.and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let namespace = text(placement, "namespace");
+        let name = text(placement, "name");
+        let mut decided = BTreeSet::new();
+        let mut chosen_elsewhere: HashMap<Arc<str>, u32> = HashMap::new();
+        for object in objects.decisions {
+            let written = DecisionObject::from_json(object);
+            let is_own = written.labels[0].1 == name && text(object, "namespace") == namespace;
+            for decision in written.decisions {
+                if is_own {
+                    decided.insert(decision.cluster);
+                } else {
+                    *chosen_elsewhere.entry(decision.cluster).or_default() += 1;
+                }
+            }
+        }
+        let mut scores = ScoreBoard::default();
+        for score in objects.scores {
+            scores.insert(score);
+        }
+        let clusters = objects.clusters.iter();
+        let bindings = objects.bindings.iter();
+        Self {
+            placement: Placement::from_json(placement),
+            clusters: clusters
+                .filter_map(|it| Cluster::from_json(Arc::new(it.clone())))
+                .collect(),
+            sets: objects
+                .sets
+                .iter()
+                .filter_map(|it| ClusterSet::from_json(it).ok())
+                .collect(),
+            bindings: bindings.map(|it| text(it, "name")).collect(),
+            scores,
+            decided,
+            chosen_elsewhere,
+            now,
+        }
+    }
+
+    /// What is decided.
+    pub fn outcome(&self) -> Outcome {
+        schedule(&self.view())
+    }
+
+    /// What became of one cluster.
+    pub fn why(&self, cluster: &str) -> Verdict {
+        why(&self.view(), cluster)
+    }
+
+    fn view(&self) -> View<'_> {
+        View {
+            placement: &self.placement,
+            bindings: &self.bindings,
+            sets: &self.sets,
+            clusters: &self.clusters,
+            scores: &self.scores,
+            decided: &self.decided,
+            chosen_elsewhere: &self.chosen_elsewhere,
+            now: self.now,
+        }
+    }
+}
