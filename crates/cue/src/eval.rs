@@ -9,6 +9,7 @@
 mod access;
 mod call;
 mod close;
+mod composite;
 mod comprehension;
 mod conjunct;
 mod cycle;
@@ -28,8 +29,10 @@ mod predeclared;
 mod refill;
 mod resolve;
 mod scalar;
+mod scalar_disjunction;
 mod seldom;
 mod settle;
+mod share;
 mod show;
 mod syntax;
 mod task;

@@ -44,11 +44,18 @@ pub fn brief(problems: &[Diagnostic]) -> String {
 /// Problems with the source they are about.
 pub fn render(problems: &[Diagnostic], sources: Sources<'_>) -> String {
     let mut output = String::new();
+    let mut reasons = 0_usize;
     for (position, problem) in problems.iter().take(PROBLEM_LIMIT).enumerate() {
         if position > 0 {
             output.push('\n');
         }
-        render_one(&mut output, problem, sources);
+        let kind = match (reasons > 0, problem.code.is_temporary()) {
+            (true, _) => "because",
+            (false, true) => "incomplete",
+            (false, false) => "error",
+        };
+        reasons = reasons_announced(problem).unwrap_or_else(|| reasons.saturating_sub(1));
+        render_one(&mut output, kind, problem, sources);
     }
     if problems.len() > PROBLEM_LIMIT {
         let _ = writeln!(output, "\n… and {} more", problems.len() - PROBLEM_LIMIT);
@@ -64,12 +71,16 @@ fn places(problem: &Diagnostic) -> Vec<&Location> {
     places
 }
 
-fn render_one(output: &mut String, problem: &Diagnostic, sources: Sources<'_>) {
-    let kind = if problem.code.is_temporary() {
-        "incomplete"
-    } else {
-        "error"
-    };
+/// How many of the problems that follow are the reasons for this one: why each alternative of a
+/// disjunction fails.
+fn reasons_announced(problem: &Diagnostic) -> Option<usize> {
+    let count = problem
+        .message
+        .strip_suffix(" errors in empty disjunction:")?;
+    count.parse().ok()
+}
+
+fn render_one(output: &mut String, kind: &str, problem: &Diagnostic, sources: Sources<'_>) {
     let mut lines = problem.message.lines();
     let first = lines.next().unwrap_or("");
     if problem.path.is_empty() {
@@ -163,6 +174,13 @@ fn token_length(text: &str) -> usize {
     let Some(first) = characters.next() else {
         return 1;
     };
+    // A bound or a default is its operator and what follows.
+    let operand = text.trim_start_matches(['<', '>', '=', '!', '~', '*', '-', '+']);
+    if operand.len() < text.len() && !operand.is_empty() {
+        let operand = operand.trim_start();
+        let operator = text.chars().count() - operand.chars().count();
+        return operator + token_length(operand);
+    }
     if first == '"' || first == '\'' {
         let rest = characters
             .take_while(|character| *character != first)

@@ -36,6 +36,12 @@ pub(super) fn for_problem(problem: &Diagnostic, sources: Sources<'_>) -> Option<
     {
         return Some("int and float never unify; use number to allow both".to_owned());
     }
+    if let Some(rest) = message.strip_prefix("cannot call non-function ") {
+        let (package, name) = rest.split(' ').next()?.split_once('.')?;
+        let package = crate::builtins::package(package_named(package)?)?;
+        let names = package.functions.iter().map(|function| function.name);
+        return closest(name, names).map(|found| format!("did you mean {found:?}?"));
+    }
     if message.starts_with("incomplete value") {
         return Some("give it a value, or a default with *".to_owned());
     }
