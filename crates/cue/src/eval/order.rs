@@ -53,7 +53,14 @@ impl Evaluator {
         let slot = self.node(node);
         let mut literals: Vec<Literal> = Vec::with_capacity(slot.literals.len());
         let mut reached = Reached::default();
+        let mut copies: QuickMap<StructId, u32> = QuickMap::default();
         for id in &slot.literals {
+            // A literal may be unified with itself any number of times; two tell as much as all.
+            let count = copies.entry(*id).or_default();
+            *count += 1;
+            if *count > 2 {
+                continue;
+            }
             for decl in &program.structure(*id).decls {
                 if let Decl::Field { value, .. } | Decl::Dynamic { value, .. } = decl {
                     reached.entry(*value).or_default().push(literals.len());
