@@ -1,12 +1,11 @@
 //! From a connection and its headers to an identity.
 
-use std::collections::BTreeMap;
-
 use http::HeaderMap;
 
-use crate::access::{Attributes, Identity, account_groups, api_audiences, authenticate_token};
+use crate::access::{Identity, api_audiences, authenticate_token};
 use crate::cluster::Cluster;
-use crate::status::{ApiError, Subject};
+use crate::impersonate::impersonate;
+use crate::status::ApiError;
 
 /// What is known of a client before its request is read.
 #[derive(Debug, Clone, Default)]
@@ -86,118 +85,4 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let (scheme, rest) = value.trim().split_once(' ')?;
     let token = rest.split(' ').next().unwrap_or_default();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
-}
-
-/// Somebody who may act as somebody else says so in headers.
-fn impersonate(
-    cluster: &Cluster,
-    identity: &Identity,
-    headers: &HeaderMap,
-) -> Result<Option<Identity>, ApiError> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let groups: Vec<String> = headers
-        .get_all("impersonate-group")
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .map(str::to_owned)
-        .collect();
-    let extra = extra(headers);
-    let Some(user) = text("impersonate-user").filter(|user| !user.is_empty()) else {
-        let wanted = requested(&groups, text("impersonate-uid"), &extra);
-        if wanted.is_empty() {
-            return Ok(None);
-        }
-        return Err(ApiError::bad_request(format!(
-            "requested [{}] without impersonating a user",
-            wanted.join(" ")
-        )));
-    };
-    let uid = text("impersonate-uid");
-    let service_account = user
-        .strip_prefix("system:serviceaccount:")
-        .and_then(|rest| rest.split_once(':'));
-    let who = match service_account {
-        Some((namespace, name)) => ("serviceaccounts", namespace, name),
-        None => ("users", "", user),
-    };
-    let mut wanted = vec![("", who.0, "", who.1, who.2)];
-    wanted.extend(
-        groups
-            .iter()
-            .map(|group| ("", "groups", "", "", group.as_str())),
-    );
-    wanted.extend(
-        uid.iter()
-            .map(|uid| ("authentication.k8s.io", "uids", "", "", *uid)),
-    );
-    for (key, values) in &extra {
-        wanted.extend(values.iter().map(|value| {
-            (
-                "authentication.k8s.io",
-                "userextras",
-                key.as_str(),
-                "",
-                value.as_str(),
-            )
-        }));
-    }
-    for (group, resource, subresource, namespace, name) in wanted {
-        let attributes = Attributes {
-            verb: "impersonate",
-            group,
-            resource,
-            subresource,
-            name,
-            namespace,
-            path: "",
-        };
-        if !cluster.authorizer().allows(identity, &attributes) {
-            let subject = Subject { group, resource };
-            return Err(ApiError::forbidden(
-                subject,
-                name,
-                &attributes.refusal(&identity.user),
-            ));
-        }
-    }
-    let mut groups = groups;
-    if let (Some((namespace, _)), true) = (service_account, groups.is_empty()) {
-        groups = account_groups(namespace).into();
-    }
-    let mut impersonated = if user == "system:anonymous" {
-        Identity::anonymous()
-    } else {
-        Identity::authenticated(user, groups)
-    };
-    uid.unwrap_or_default().clone_into(&mut impersonated.uid);
-    impersonated.extra = extra;
-    Ok(Some(impersonated))
-}
-
-/// What is asked for besides a user, as Go prints references to objects.
-fn requested(
-    groups: &[String],
-    uid: Option<&str>,
-    extra: &BTreeMap<String, Vec<String>>,
-) -> Vec<String> {
-    let groups = groups.iter().map(|group| format!("{{Group  {group}    }}"));
-    let extra = extra.iter().flat_map(|(key, values)| {
-        let values = values.iter();
-        values.map(move |value| format!("{{UserExtra  {value}  authentication.k8s.io/v1  {key}}}"))
-    });
-    let uid = uid.map(|uid| format!("{{UID  {uid}  authentication.k8s.io/v1  }}"));
-    groups.chain(extra).chain(uid).collect()
-}
-
-fn extra(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
-    let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (name, value) in headers {
-        if let Some(key) = name.as_str().strip_prefix("impersonate-extra-")
-            && let Ok(value) = value.to_str()
-        {
-            let key = crate::request::percent_decode(key, false).unwrap_or_else(|| key.to_owned());
-            extra.entry(key).or_default().push(value.to_owned());
-        }
-    }
-    extra
 }

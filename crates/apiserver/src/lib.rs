@@ -25,6 +25,7 @@ mod discovery;
 mod endpoint;
 mod handler;
 mod housekeeping;
+mod impersonate;
 mod limits;
 mod listen;
 mod metadata;

@@ -26,6 +26,7 @@ use crate::object::StoredObject;
 use crate::params::Query;
 use crate::pki::{Authority, Certified, Credentials, PkiError};
 use crate::request::{ResourcePath, Target, Verb};
+use crate::resource::Resource;
 use crate::status::ApiError;
 use crate::table::IncludeObject;
 use crate::{authorize, bootstrap, endpoint, handler, housekeeping};
@@ -272,11 +273,11 @@ impl ApiServer {
             known,
             target,
             query,
-        } = asked;
+        } = &asked;
         let watch = target.name.is_none() && query.flag("watch")?.unwrap_or(false);
-        let verb = verb_of(&parts.method, &target, watch)?;
-        trace.begin(&target, verb);
-        authorize::resource(&cluster, &known.identity, verb, &target, &query)?;
+        let verb = verb_of(&parts.method, target, watch)?;
+        trace.begin(target, verb);
+        authorize::resource(cluster, &known.identity, verb, target, query)?;
         let load = if verb == Verb::Watch {
             Load::Watch
         } else {
@@ -284,8 +285,8 @@ impl ApiServer {
         };
         let in_flight = &self.inner.in_flight;
         let permit = in_flight.admit(cluster.name(), known.sender(), load)?;
-        let resource = find_resource(&cluster, &target)?;
-        check_target(&resource, verb, &target)?;
+        let resource = find_resource(cluster, target)?;
+        check_target(&resource, verb, target)?;
         if resource.is_virtual() {
             // A question changes nothing.
             trace.record = None;
@@ -298,21 +299,8 @@ impl ApiServer {
         };
         let patience = in_flight.limits().body_time;
         let body = RequestBody::read(&parts.headers, body, patience).await?;
-        let cx = RequestContext {
-            cluster,
-            resource: resource.clone(),
-            verb,
-            namespace: target.namespace,
-            name: target.name,
-            subresource: target.subresource,
-            query,
-            identity: known.identity,
-            user_agent: text(parts, header::USER_AGENT)
-                .unwrap_or_default()
-                .to_owned(),
-            writer: writer.clone(),
-            now: writer.now,
-        };
+        let agent = text(parts, header::USER_AGENT).unwrap_or_default();
+        let cx = asked.into_context(resource.clone(), verb, agent, &writer);
         let mut reply = handler::handle(cx, body).await?;
         trace.answered(&reply);
         reply
@@ -349,6 +337,30 @@ struct Asked {
     known: Known,
     target: ResourcePath,
     query: Query,
+}
+
+impl Asked {
+    fn into_context(
+        self,
+        resource: Arc<Resource>,
+        verb: Verb,
+        user_agent: &str,
+        writer: &Writer,
+    ) -> RequestContext {
+        RequestContext {
+            cluster: self.cluster,
+            resource,
+            verb,
+            namespace: self.target.namespace,
+            name: self.target.name,
+            subresource: self.target.subresource,
+            query: self.query,
+            identity: self.known.identity,
+            user_agent: user_agent.to_owned(),
+            writer: writer.clone(),
+            now: writer.now,
+        }
+    }
 }
 
 /// What is noted of a request while it is answered.
@@ -402,10 +414,7 @@ fn verb_of(method: &http::Method, target: &ResourcePath, watch: bool) -> Result<
     Verb::of(method, on_item, watch).ok_or_else(ApiError::method_not_allowed)
 }
 
-fn find_resource(
-    cluster: &Cluster,
-    target: &ResourcePath,
-) -> Result<Arc<crate::resource::Resource>, ApiError> {
+fn find_resource(cluster: &Cluster, target: &ResourcePath) -> Result<Arc<Resource>, ApiError> {
     let resources = cluster.resources();
     if let Some(found) = resources.find(&target.group, &target.version, &target.resource) {
         return Ok(found.clone());
@@ -419,11 +428,7 @@ fn find_resource(
 }
 
 /// Whether the resource can be addressed and treated like that.
-fn check_target(
-    resource: &crate::resource::Resource,
-    verb: Verb,
-    target: &ResourcePath,
-) -> Result<(), ApiError> {
+fn check_target(resource: &Resource, verb: Verb, target: &ResourcePath) -> Result<(), ApiError> {
     let anywhere = resource.namespaced && target.namespace.is_none() && !resource.is_virtual();
     if anywhere && target.name.is_some() {
         return Err(ApiError::no_such_resource());
