@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::has_condition;
 use super::version::check_metadata;
+use crate::resource::key_prefix;
 
 const IMMUTABLE: &str = "field is immutable";
 
@@ -24,6 +25,7 @@ pub(crate) fn validate(definition: &Value, live: Option<&Value>) -> Vec<FieldErr
     }
     let path = FieldPath::new("spec");
     validate_group(group, &path, &mut errors);
+    validate_place(group, plural, &path, &mut errors);
     validate_scope(&spec["scope"], &path, &mut errors);
     validate_versions(spec, live, &path, &mut errors);
     validate_names(&spec["names"], &path, &mut errors);
@@ -44,6 +46,18 @@ pub(crate) fn validate(definition: &Value, live: Option<&Value>) -> Vec<FieldErr
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
+}
+
+/// Objects are kept by group and plural: a definition must not share a place with a built-in kind,
+/// or it would be a way past that kind's checks.
+fn validate_place(group: &str, plural: &str, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+    let place = key_prefix(group, plural);
+    let mut built_in = bellwether_kinds::resources().iter();
+    if built_in.any(|kind| key_prefix(kind.storage.group, kind.plural) == place) {
+        let names = path.child("names");
+        let detail = format!("is the name of a built-in resource of the group {group}");
+        errors.push(FieldError::invalid(&names.child("plural"), plural, detail));
+    }
 }
 
 fn validate_group(group: &str, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {

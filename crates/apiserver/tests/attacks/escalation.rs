@@ -299,3 +299,41 @@ async fn who_may_only_patch_does_not_create() {
     let path = format!("{RBAC}/namespaces/default/roles/x");
     assert_eq!(server.send(&pat, "PUT", &path, role).await.code, 403);
 }
+
+#[tokio::test]
+async fn a_definition_does_not_become_the_way_into_a_built_in_kind() {
+    let server = TestServer::start().await;
+    let rules = json!([
+        {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": ["*"]},
+        {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles", "clusterrolebindings"], "verbs": ["create", "get", "update", "patch", "delete"]},
+    ]);
+    grant(&server, HUB, "bob", rules).await;
+    let bob = server.certify("bob", &[], HUB);
+    let group = "rbac.authorization.k8s.io";
+    let definition = json!({
+        "metadata": {
+            "name": format!("clusterroles.{group}"),
+            "annotations": {"api-approved.kubernetes.io": "unapproved, an attack"},
+        },
+        "spec": {
+            "group": group, "scope": "Cluster",
+            "names": {"plural": "clusterroles", "singular": "fake", "kind": "Fake", "listKind": "FakeList"},
+            "versions": [{"name": "v9", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+            }}}],
+        },
+    });
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let answer = server.send(&bob, "POST", path, definition).await;
+    assert_eq!(answer.code, 422, "{}", answer.body);
+    // Neither a new way to write roles, nor an end of those that are there.
+    let role = json!({"apiVersion": format!("{group}/v9"), "kind": "Fake", "metadata": {"name": "bob"}, "rules": all_rights()});
+    let path = format!("/apis/{group}/v9/clusterroles");
+    assert!(server.send(&bob, "POST", &path, role.clone()).await.code >= 400);
+    let path = format!("{path}/bob");
+    assert!(server.send(&bob, "PUT", &path, role).await.code >= 400);
+    let path =
+        format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clusterroles.{group}");
+    server.send(&bob, "DELETE", &path, Value::Null).await;
+    assert_powerless(&server, &bob).await;
+}
