@@ -7,10 +7,11 @@
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use bellwether_cue::cli::{self, EvalOptions, Input, Output};
-use bellwether_cue::host::Budget;
+use bellwether_cue::host::{Budget, Deadline};
 use clap::{Args, Subcommand, ValueEnum};
 
 /// Arguments of `bellwether cue`.
@@ -84,12 +85,15 @@ struct SourceArgs {
     /// Evaluate this expression instead of the whole value; may be repeated
     #[arg(short, long = "expression")]
     expression: Vec<String>,
-    /// A value for a @tag attribute: name=value
+    /// A value for a @tag attribute, name=value, or a name that @if selects files by
     #[arg(short = 't', long = "inject")]
     tag: Vec<String>,
     /// The package to take when there are several
     #[arg(short, long)]
     package: Option<String>,
+    /// Give up after this many seconds
+    #[arg(long, default_value_t = 60)]
+    timeout: u64,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -160,7 +164,18 @@ fn read(source: SourceArgs) -> anyhow::Result<Input> {
         tags: source.tag,
         expressions: source.expression,
         budget: Budget::default(),
+        deadline: Some(deadline(Duration::from_secs(source.timeout))),
     })
+}
+
+/// The end of the time an evaluation may take, counted from now.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the clock is read here and handed to the engine, which has none"
+)]
+fn deadline(patience: Duration) -> Deadline {
+    let start = Instant::now();
+    Deadline::new(move || start.elapsed() > patience)
 }
 
 /// A directory stands for its files with one of the endings, sorted by name.

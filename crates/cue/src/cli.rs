@@ -17,7 +17,7 @@ use crate::compile::Packages;
 use crate::diagnostic::{Diagnostic, Phase};
 use crate::excerpt;
 use crate::format::format_source;
-use crate::host::{Budget, Evaluation, Handle, SyntaxOptions, Template};
+use crate::host::{Budget, Deadline, Evaluation, Handle, SyntaxOptions, Template};
 use crate::parser::{parse_expression, parse_file};
 use crate::value::Value;
 
@@ -34,6 +34,8 @@ pub struct Input {
     pub expressions: Vec<String>,
     /// The limits of the evaluation.
     pub budget: Budget,
+    /// The limit of time, if there is one.
+    pub deadline: Option<Deadline>,
 }
 
 /// How results are written.
@@ -361,6 +363,9 @@ fn load(input: &Input) -> Result<Loaded, Failure> {
     let program = crate::compile::compile(&parsed, &Packages::new())
         .map_err(|problems| Failure::new(problems, &sources))?;
     let mut evaluation = Template::new(program).evaluate(input.budget);
+    if let Some(deadline) = &input.deadline {
+        evaluation = evaluation.until(deadline.clone());
+    }
     let root = evaluation.root();
     let mut values = Vec::new();
     for position in 0..input.expressions.len() {

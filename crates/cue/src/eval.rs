@@ -1,10 +1,37 @@
 //! The evaluator: an arena of nodes, conjuncts and environments, filled on demand.
 //!
-//! A node collects conjuncts. Static members of struct literals are inserted at
-//! once; references, comprehensions, computed labels and expressions are tasks
-//! that run until none makes progress ([`settle`](Evaluator::settle)); then the
-//! node's children follow ([`finalize`](Evaluator::finalize)). Every evaluation
-//! owns its arena and runs under a [`Budget`].
+//! # The model
+//!
+//! A [`Node`] is a value in the tree, a field or an element. It collects [`Conjunct`]s: an expression
+//! (or plain data, or another node), the [`Env`] in which its names mean something, and a [`CloseInfo`]
+//! that says which closed struct it comes from and which references brought it here. All conjuncts of a
+//! node hold at once; evaluating the node means unifying them.
+//!
+//! A reference does not copy a value. It adds the conjuncts of its target to the node it stands in
+//! ([`share`]), so that what the target refers to is found again around the copy. If the reference is all
+//! there is to a node, the node becomes another name of the target.
+//!
+//! # The course of an evaluation
+//!
+//! 1. [`start`](Evaluator::start) takes conjuncts apart ([`conjunct`]). What is static happens at once:
+//!    scalars narrow the [`scalar`] state, struct literals make fields. References, comprehensions,
+//!    computed labels and expressions become [`task`]s.
+//! 2. [`settle`](Evaluator::settle) runs tasks until none makes progress. A task needs other values, which
+//!    settles other nodes first; one that runs into a node at work is blocked, and tried again when
+//!    something became known. Then [`disjunction`]s are resolved.
+//! 3. [`finalize`](Evaluator::finalize) goes through the children, checks closedness ([`close`]), runs
+//!    validators, and asks again the guards that had to assume a field absent.
+//!
+//! [`cycle`] tells values that contain themselves from recursion that ends. [`lazy`] leaves injected data
+//! alone until something reads it. [`refill`] says what later data can change. [`export`], [`syntax`] and
+//! [`show`] turn nodes into values, CUE text, and the words of messages.
+//!
+//! # Errors and limits
+//!
+//! An error is a value in the arena ([`error`]), final or temporary: more data can resolve the latter.
+//! Every evaluation runs under a [`Budget`]. Whatever takes time calls [`step`](Evaluator::step) or
+//! [`toil`](Evaluator::toil), whatever recurses goes through [`deeper`](Evaluator::deeper), and what a limit
+//! cuts short is never taken for a value.
 
 mod access;
 mod call;
@@ -43,6 +70,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::diagnostic::Code;
+use crate::host::Deadline;
 use crate::ir::{ExprId, LetId, PackageId, Program};
 use crate::label::{Interner, Label};
 use crate::quick::QuickMap;
@@ -101,21 +129,6 @@ const EFFORT_PER_STEP: u64 = 128;
 
 /// Steps between two looks at the clock: often enough to stop within a millisecond or so.
 const CLOCK_EVERY: u64 = 512;
-
-/// Tells whether time is up. The crate reads no clock; whoever has one hands it in.
-struct Alarm(Box<dyn Fn() -> bool + Send + Sync>);
-
-impl Alarm {
-    fn has_gone_off(&self) -> bool {
-        (self.0)()
-    }
-}
-
-impl std::fmt::Debug for Alarm {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Alarm")
-    }
-}
 
 /// Work done by an evaluation; a slow-down shows here first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -214,7 +227,7 @@ pub(crate) struct Evaluator {
     pub(crate) strict: bool,
     /// The number of steps at which limits are looked at next.
     checkpoint: u64,
-    alarm: Option<Alarm>,
+    deadline: Option<Deadline>,
     /// The alternatives of [`Source::Or`].
     alternatives: Vec<Vec<NodeId>>,
     /// The members of [`Source::Composite`].
@@ -257,7 +270,7 @@ impl Evaluator {
             exhausted: None,
             strict: false,
             checkpoint: 0,
-            alarm: None,
+            deadline: None,
             alternatives: Vec::new(),
             composites: Vec::new(),
             opaque: Vec::new(),
@@ -446,14 +459,14 @@ impl Evaluator {
         if self.is_spent() {
             self.exhaust("steps");
         }
-        if self.alarm.as_ref().is_some_and(Alarm::has_gone_off) {
+        if self.deadline.as_ref().is_some_and(Deadline::is_past) {
             self.exhaust("time");
         }
     }
 
-    /// Ends the evaluation once the given function says so.
-    pub(crate) fn set_alarm(&mut self, expired: impl Fn() -> bool + Send + Sync + 'static) {
-        self.alarm = Some(Alarm(Box::new(expired)));
+    /// Ends the evaluation once the deadline is past.
+    pub(crate) fn set_deadline(&mut self, deadline: Deadline) {
+        self.deadline = Some(deadline);
         self.checkpoint = 0;
     }
 

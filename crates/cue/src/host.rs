@@ -79,6 +79,28 @@ impl Template {
     }
 }
 
+/// Tells whether the time of an evaluation is up. The crate reads no clock; whoever has one hands it
+/// in, see [`Evaluation::until`].
+#[derive(Clone)]
+pub struct Deadline(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl Deadline {
+    /// A deadline that is past once `expired` returns true.
+    pub fn new(expired: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(expired))
+    }
+
+    pub(crate) fn is_past(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl std::fmt::Debug for Deadline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Deadline")
+    }
+}
+
 /// A value inside an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handle(NodeId);
@@ -129,22 +151,23 @@ impl Evaluation {
         self
     }
 
-    /// Ends the evaluation with an ordinary error once `expired` returns true: the limit of time.
-    /// It is asked every few hundred steps, and holds for all that is evaluated later.
+    /// Ends the evaluation with an ordinary error once the deadline is past: the limit of time. It
+    /// is looked at every few hundred steps, and holds for all that is evaluated later.
     ///
     /// ```
-    /// use bellwether_cue::host::{Budget, Template};
+    /// use bellwether_cue::host::{Budget, Deadline, Template};
     ///
     /// let template = Template::compile("a: b + 1, b: 1")?;
-    /// let mut evaluation = template.evaluate(Budget::default()).until(|| true);
+    /// let past = Deadline::new(|| true);
+    /// let mut evaluation = template.evaluate(Budget::default()).until(past);
     /// let root = evaluation.root();
     /// let problems = evaluation.validate(root);
     /// assert!(problems[0].to_string().contains("evaluation limit exceeded: time"));
     /// # Ok::<(), Vec<bellwether_cue::diagnostic::Diagnostic>>(())
     /// ```
     #[must_use]
-    pub fn until(mut self, expired: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        self.evaluator.set_alarm(expired);
+    pub fn until(mut self, deadline: Deadline) -> Self {
+        self.evaluator.set_deadline(deadline);
         self
     }
 

@@ -10,31 +10,31 @@ use crate::label::{Interner, Label};
 use crate::token::{LineIndex, Pos, Span};
 use crate::value::{Builtin, Kind, Value};
 
-/// Index of an expression in [`Program::exprs`].
+/// Index of an expression in `Program::exprs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExprId(pub u32);
 
-/// Index of a struct literal in [`Program::structs`].
+/// Index of a struct literal in `Program::structs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StructId(pub u32);
 
-/// Index of a comprehension in [`Program::comprehensions`].
+/// Index of a comprehension in `Program::comprehensions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ComprehensionId(pub u32);
 
-/// Index of a package in [`Program::packages`].
+/// Index of a package in `Program::packages`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PackageId(pub u32);
 
-/// Index of documentation and attributes in [`Program::metas`]; zero means none.
+/// Index of documentation and attributes in `Program::metas`; zero means none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct MetaId(pub u32);
 
-/// Index of a `let` in [`Program::lets`].
+/// Index of a `let` in `Program::lets`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LetId(pub u32);
 
-/// Index of a constant in [`Program::constants`].
+/// Index of a constant in `Program::constants`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConstId(pub(crate) u32);
 

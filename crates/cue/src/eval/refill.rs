@@ -285,7 +285,7 @@ impl Evaluator {
         fresh.values = values;
         fresh.labels = std::mem::take(&mut self.labels);
         fresh.strict = self.strict;
-        fresh.alarm = self.alarm.take();
+        fresh.deadline = self.deadline.take();
         fresh.counters.steps = self.counters.steps;
         *self = fresh;
     }
