@@ -3,6 +3,7 @@
 mod certificates;
 mod fleet;
 mod roles;
+mod works;
 
 use serde_json::Value;
 
@@ -31,6 +32,7 @@ pub(crate) fn on_create(cx: &RequestContext, object: &mut Value) -> Result<(), A
         }
         (roles::GROUP, _) => roles::check(cx, object, None),
         (fleet::KINDS, _) => fleet::check(cx, object, None),
+        (works::KINDS, _) => works::check(cx, object, None),
         ("apiextensions.k8s.io", "customresourcedefinitions") => {
             custom::accept(cx, object);
             Ok(())
@@ -53,6 +55,7 @@ pub(crate) fn on_update(
         }
         ((roles::GROUP, _), Part::Main) => roles::check(cx, object, Some(live)),
         ((fleet::KINDS, _), Part::Main) => fleet::check(cx, object, Some(live)),
+        ((works::KINDS, _), Part::Main) => works::check(cx, object, Some(live)),
         (("apiextensions.k8s.io", "customresourcedefinitions"), Part::Main) => {
             custom::accept(cx, object);
             Ok(())

@@ -396,7 +396,21 @@ fn dispatch<'a>(
     arguments: &[Value<'a>],
 ) -> Outcome<'a> {
     if let Some(run) = function.singleton {
-        return run(arguments);
+        // Overloads that an environment adds come last, and before the common implementation.
+        let added =
+            function
+                .overloads
+                .iter()
+                .rev()
+                .map_while(|overload| match &overload.implementation {
+                    Implementation::Custom(run) => Some((overload, run)),
+                    _ => None,
+                });
+        let mut fitting = added.filter(|(overload, _)| accepts(overload, arguments));
+        return match fitting.next() {
+            Some((_, custom)) => custom(vars, arguments),
+            None => run(arguments),
+        };
     }
     let chosen = match overload {
         Some(overload) => (function.unguarded || accepts(overload, arguments)).then_some(overload),

@@ -6,6 +6,7 @@
 //! | [`cluster_set`] | the sets that every hub has, and what can be said of sets and bindings |
 //! | [`placement`] | PlacementDecisions for every Placement |
 //! | [`registration`] | membership: joining, heartbeats, rights, leaving |
+//! | [`replica_set`] | a work for every cluster that placements of a replica set choose |
 //! | [`work_agent`] | on members, what works on the hub say |
 //!
 //! A controller is a future that never ends; dropping it ends the controller. It knows its clusters
@@ -17,6 +18,7 @@ pub mod hub;
 mod objects;
 pub mod placement;
 pub mod registration;
+pub mod replica_set;
 pub mod work_agent;
 
 pub use hub::Hub;

@@ -394,3 +394,6 @@ fn scalar(
         },
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,9 @@
 //! | [`rules`] | what is concluded from an object |
 //! | [`feedback`] | which values of it come back |
 //! | [`status`], [`work_api`] | what is said of a work, in the words of its interface |
+//! | [`tree`] | how a work is shown to people |
 //! | [`lifecycle`] | when a work is done, when it goes, when leftovers are evicted |
+//! | [`replica_set`] | which works a replica set has, on which clusters, and how far they are |
 //! | [`admission`] | which works are refused |
 //!
 //! Plain values go in, plans with reasons come out. Nothing here reads a clock, a file or the
@@ -27,8 +29,10 @@ pub mod options;
 pub mod ownership;
 mod programs;
 pub mod record;
+pub mod replica_set;
 pub mod rules;
 pub mod status;
+pub mod tree;
 pub mod work_api;
 
 pub use programs::Programs;

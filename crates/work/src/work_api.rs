@@ -188,7 +188,12 @@ impl Pace {
             Some(known) if known.question == question && known.answers == *answers => known.clone(),
             _ => Self {
                 question,
-                reported: now,
+                // Who found nothing at all has told nothing: the first value is told at once.
+                reported: if answers.values.is_empty() {
+                    Timestamp::MIN
+                } else {
+                    now
+                },
                 changed: now,
                 answers: answers.clone(),
             },

@@ -6,6 +6,8 @@ pub mod label {
     pub const REPLICA_SET: &str = "work.open-cluster-management.io/manifestworkreplicaset";
     /// On a ManifestWork: the Placement for which a replica set made it.
     pub const PLACEMENT_NAME: &str = "work.open-cluster-management.io/placementname";
+    /// On a ManifestWork of a replica set whose template is too large for one: which part it is.
+    pub const PART: &str = "work.bellwether.dev/part";
 }
 
 /// Keys of annotations.
@@ -14,6 +16,10 @@ pub mod annotation {
     pub const CONFIG_SPEC_HASH: &str = "open-cluster-management.io/config-spec-hash";
     /// On the record of a work: objects that are about to be created, as JSON.
     pub const INTENT: &str = "work.bellwether.dev/intent";
+    /// On a ManifestWork of a replica set: when its present content was written.
+    pub const ROLLED_OUT_AT: &str = "work.bellwether.dev/rolled-out-at";
+    /// On a ManifestWorkReplicaSet: `cel` if texts of its template have expressions in `${}`.
+    pub const TEMPLATE_VALUES: &str = "work.bellwether.dev/template-values";
     /// On an AppliedWork: since when its work is missing on the hub.
     pub const EVICTION_START: &str = "work.bellwether.dev/eviction-start-time";
 }

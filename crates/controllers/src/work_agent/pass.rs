@@ -147,15 +147,15 @@ impl Pass<'_> {
         let record = self.with_record(&work, record, &slots).await?;
         self.await_watches(&slots, was_recorded).await;
         let applied = self.apply_all(&work, &record, &slots, memories).await;
-        let pending = self.prune(&work, &record, &slots).await;
-        let (pending, failed_removals) = match pending {
-            Ok(pending) => (pending, 0),
+        let (pending, keep_all, failed_removals) = match self.prune(&work, &record, &slots).await {
+            Ok(Some(pending)) => (pending, false, 0),
+            Ok(None) => (Vec::new(), true, 0),
             Err(error) => {
                 tracing::debug!(%error, "pruning failed");
-                (Vec::new(), 1)
+                (Vec::new(), true, 1)
             }
         };
-        self.write_record(record, &slots, &applied, &pending, failed_removals > 0)
+        self.write_record(record, &slots, &applied, &pending, keep_all)
             .await?;
         let failures = applied.retries + failed_removals;
         let next = [applied.again, self.safety_net(&pending)]
@@ -163,6 +163,8 @@ impl Pass<'_> {
             .flatten()
             .min();
         let next = self.write_status(&work, &applied, next).await?;
+        // What was not removed because nothing had been reported is removed now that it has been.
+        let next = if keep_all { Some(self.now) } else { next };
         memories.retain(|id, _| {
             slots
                 .iter()
@@ -431,22 +433,15 @@ impl Pass<'_> {
             .ok()
     }
 
-    /// Removes what the work no longer has. A work about which nothing has been reported yet may be
-    /// of a hub that took the place of another: nothing is removed then.
+    /// Removes what the work no longer has, and returns what is not gone yet. A work about which
+    /// nothing has been reported yet may be of a hub that took the place of another: nothing is
+    /// removed then, and nothing returned.
     async fn prune(
         &self,
         work: &HubWork,
         record: &Record,
         slots: &[Slot],
-    ) -> Result<Vec<Pending>, AgentError> {
-        let conditions = work
-            .work
-            .status
-            .as_ref()
-            .map_or(&[][..], |status| &status.conditions);
-        if find(conditions, condition::APPLIED).is_none() {
-            return Ok(Vec::new());
-        }
+    ) -> Result<Option<Vec<Pending>>, AgentError> {
         let wanted: BTreeSet<ObjectId> = slots
             .iter()
             .filter_map(|slot| slot.mapped.as_ref().ok())
@@ -458,6 +453,11 @@ impl Pass<'_> {
             .filter(|entry| !is_unmapped(slots, entry))
             .cloned()
             .collect();
+        let status = work.work.status.as_ref();
+        let conditions = status.map_or(&[][..], |status| &status.conditions);
+        if find(conditions, condition::APPLIED).is_none() && !gone.is_empty() {
+            return Ok(None);
+        }
         let pending = removal::remove_all(self.member, self.key, &record.owner(), &gone).await?;
         for entry in &gone {
             let id = record::id_of(entry);
@@ -465,7 +465,7 @@ impl Pass<'_> {
                 self.member.watches.unconcern(&id, self.key);
             }
         }
-        Ok(pending)
+        Ok(Some(pending))
     }
 
     /// Writes what is on the cluster, where the record does not say so.

@@ -79,7 +79,8 @@ fn progressing(api_version: &str, kind: &str, object: &Value) -> Fact {
                 count(status, "updatedNumberScheduled", 0).min(count(status, "numberAvailable", 0));
             behind("nodes are updated and available", have, want)
         }
-        ("batch/v1", "Job") => Some((!has(object, "Complete") && !has(object, "Failed"), None)),
+        // One that failed will not be done: to a rollout it is on its way, and degraded.
+        ("batch/v1", "Job") => Some((!has(object, "Complete"), None)),
         ("v1", "Pod") => {
             let phase = status["phase"].as_str().unwrap_or_default();
             let done = matches!(phase, "Succeeded" | "Failed") || has(object, "Ready");

@@ -1,0 +1,51 @@
+//! `bellwether status`: where something stands, as a tree.
+
+use anyhow::Context as _;
+use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
+use bellwether_work::tree;
+use clap::Args;
+use kube::Api;
+
+use crate::cli::say;
+use crate::connect::ConnectArgs;
+
+/// Show where a work or a replica set of works stands, as a tree.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  bellwether status work/web -n cluster1\n  bellwether status mwrs/web -n default"
+)]
+pub(crate) struct StatusArgs {
+    /// What is meant, as KIND/NAME: work/web, mwrs/web.
+    #[arg(value_name = "KIND/NAME")]
+    object: String,
+    /// The namespace; of a work it has the name of the cluster.
+    #[arg(short, long, value_name = "NAME")]
+    namespace: Option<String>,
+    #[command(flatten)]
+    connect: ConnectArgs,
+}
+
+pub(crate) async fn run(arguments: StatusArgs) -> anyhow::Result<()> {
+    let (kind, name) = arguments
+        .object
+        .split_once('/')
+        .with_context(|| format!("{:?} is not of the form KIND/NAME, such as work/web", arguments.object))?;
+    let connection = arguments.connect.open(arguments.namespace.as_deref()).await?;
+    let namespace = &connection.namespace;
+    let missing = || format!("cannot read {kind}/{name} in namespace {namespace}");
+    match kind.to_lowercase().as_str() {
+        "work" | "works" | "manifestwork" | "manifestworks" => {
+            let api: Api<ManifestWork> = Api::namespaced(connection.client.clone(), namespace);
+            let work = api.get(name).await.with_context(missing)?;
+            say(tree::of_work(&work).trim_end());
+        }
+        "mwrs" | "manifestworkreplicaset" | "manifestworkreplicasets" => {
+            let api: Api<ManifestWorkReplicaSet> =
+                Api::namespaced(connection.client.clone(), namespace);
+            let set = api.get(name).await.with_context(missing)?;
+            say(tree::of_replica_set(&set).trim_end());
+        }
+        _ => anyhow::bail!("{kind} has no status to show; use work/NAME or mwrs/NAME"),
+    }
+    Ok(())
+}

@@ -1,0 +1,277 @@
+//! Works for every cluster that the placements of a ManifestWorkReplicaSet choose.
+//!
+//! What is to be done is decided by `bellwether_work::replica_set`. Entry point: [`run`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bellwether_api::cluster::names::label as cluster_label;
+use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
+use bellwether_api::work::names::label;
+use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
+use bellwether_placement::rollout::Group;
+use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile};
+use bellwether_work::Programs;
+use bellwether_work::replica_set::{Chosen, Observed, Plan, plan};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kube::Api;
+use kube::api::{DeleteParams, Patch};
+use kube::runtime::watcher;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::hub::{Hub, created_by, follow, written_by};
+
+/// How many replica sets are looked at at a time.
+const WORKERS: usize = 4;
+/// How many works of one replica set are written at a time: enough that their writes share commits.
+const WRITES_AT_ONCE: usize = 32;
+
+/// Works by the label that names their replica set.
+type ByOwner = Arc<Mutex<BTreeMap<String, BTreeMap<ObjectKey, Arc<ManifestWork>>>>>;
+
+/// Keeps the works of all replica sets as they should be, for ever.
+pub async fn run(hub: Hub) {
+    let queue = Queue::new(hub.clock.clone());
+    let sets: Cache<ManifestWorkReplicaSet> = follow(&hub.client);
+    let by_owner: ByOwner = Arc::default();
+    let works = watch_works(&hub, &by_owner, &queue);
+    listen_sets(&sets, &queue);
+    listen_placements(&hub, &sets, &queue);
+    hub.ready().await;
+    sets.ready().await;
+    works.ready().await;
+    for set in sets.list() {
+        queue.add(ObjectKey::of(&*set));
+    }
+    let controller = Controller {
+        hub,
+        sets,
+        by_owner,
+        programs: Programs::default(),
+        _works: works,
+    };
+    bellwether_runtime::run(queue, Arc::new(controller), WORKERS).await;
+}
+
+/// The replica set that a label of a work names.
+fn owner_key(owner: &str) -> Option<ObjectKey> {
+    // Namespaces have no dots, names may.
+    let (namespace, name) = owner.split_once('.')?;
+    Some(ObjectKey::new(namespace, name))
+}
+
+fn owner_of(work: &ManifestWork) -> Option<&String> {
+    work.metadata.labels.as_ref()?.get(label::REPLICA_SET)
+}
+
+/// Watches only works that replica sets made.
+fn watch_works(hub: &Hub, by_owner: &ByOwner, queue: &Queue<ObjectKey>) -> Cache<ManifestWork> {
+    let (by_owner, queue) = (Arc::clone(by_owner), queue.clone());
+    let config = watcher::Config::default().labels(label::REPLICA_SET);
+    Cache::start(Api::all(hub.client.clone()), config, move |change| {
+        let mut all = by_owner.lock();
+        for (work, is_new) in [(change.old, false), (change.new, true)] {
+            let Some(owner) = work.and_then(|work| owner_of(work)) else {
+                continue;
+            };
+            let works = all.entry(owner.clone()).or_default();
+            match work {
+                Some(work) if is_new => works.insert(change.key.clone(), Arc::clone(work)),
+                _ => works.remove(change.key),
+            };
+            if works.is_empty() {
+                all.remove(owner);
+            }
+            if let Some(key) = owner_key(owner) {
+                queue.add(key);
+            }
+        }
+    })
+}
+
+fn listen_sets(sets: &Cache<ManifestWorkReplicaSet>, queue: &Queue<ObjectKey>) {
+    let queue = queue.clone();
+    sets.subscribe(move |change| queue.add(change.key.clone()));
+}
+
+/// A placement concerns the replica sets of its namespace that name it.
+fn listen_placements(hub: &Hub, sets: &Cache<ManifestWorkReplicaSet>, queue: &Queue<ObjectKey>) {
+    let concern = {
+        let (sets, queue) = (sets.clone(), queue.clone());
+        Arc::new(move |namespace: &str, placement: &str| {
+            for set in sets.in_namespace(namespace) {
+                let references = &set.spec.placement_refs;
+                if references
+                    .iter()
+                    .any(|reference| reference.name == placement)
+                {
+                    queue.add(ObjectKey::of(&*set));
+                }
+            }
+        })
+    };
+    let tell = Arc::clone(&concern);
+    hub.placements
+        .subscribe(move |change| tell(&change.key.namespace, &change.key.name));
+    hub.decisions.subscribe(move |change| {
+        for decision in [change.old, change.new].into_iter().flatten() {
+            if let Some(placement) = placement_of(decision) {
+                concern(&change.key.namespace, placement);
+            }
+        }
+    });
+}
+
+fn placement_of(decision: &PlacementDecision) -> Option<&str> {
+    let labels = decision.metadata.labels.as_ref()?;
+    labels.get(cluster_label::PLACEMENT).map(String::as_str)
+}
+
+struct Controller {
+    hub: Hub,
+    sets: Cache<ManifestWorkReplicaSet>,
+    by_owner: ByOwner,
+    programs: Programs,
+    _works: Cache<ManifestWork>,
+}
+
+impl Reconcile for Controller {
+    type Key = ObjectKey;
+    type Error = kube::Error;
+
+    async fn reconcile(&self, key: &ObjectKey) -> Result<Next, kube::Error> {
+        let Some(set) = self.sets.get(key) else {
+            return Ok(None);
+        };
+        let plan = self.decide(&set);
+        self.execute(&set, &plan).await?;
+        Ok(plan.wake_at)
+    }
+}
+
+impl Controller {
+    fn decide(&self, set: &ManifestWorkReplicaSet) -> Plan {
+        let owner = bellwether_work::replica_set::owner_label(set);
+        let works: Vec<Arc<ManifestWork>> = self
+            .by_owner
+            .lock()
+            .get(&owner)
+            .map(|works| works.values().cloned().collect())
+            .unwrap_or_default();
+        let namespace = set.metadata.namespace.as_deref().unwrap_or_default();
+        let references = set.spec.placement_refs.iter();
+        let placements: BTreeMap<String, Chosen> = references
+            .filter_map(|reference| {
+                let chosen = self.chosen(namespace, &reference.name)?;
+                Some((reference.name.clone(), chosen))
+            })
+            .collect();
+        let cluster = |name: &str| -> Option<Arc<ManagedCluster>> {
+            self.hub.clusters.get(&ObjectKey::cluster_scoped(name))
+        };
+        let observed = Observed {
+            set,
+            placements: &placements,
+            works: &works,
+            cluster: &cluster,
+            now: self.hub.clock.now(),
+        };
+        plan(&observed, &self.programs)
+    }
+
+    /// What a placement has chosen; nothing if there is no such placement.
+    fn chosen(&self, namespace: &str, name: &str) -> Option<Chosen> {
+        let placement: Arc<Placement> =
+            self.hub.placements.get(&ObjectKey::new(namespace, name))?;
+        let decisions: Vec<Value> = self
+            .hub
+            .decisions
+            .in_namespace(namespace)
+            .iter()
+            .filter(|decision| placement_of(decision) == Some(name))
+            .filter_map(|decision| serde_json::to_value(&**decision).ok())
+            .collect();
+        let groups = Group::from_decisions(&decisions);
+        let told = serde_json::to_value(&placement.status).unwrap_or_default();
+        let counted: usize = groups.iter().map(|group| group.clusters.len()).sum();
+        Some(Chosen {
+            selected: told["numberOfSelectedClusters"]
+                .as_i64()
+                .unwrap_or_else(|| i64::try_from(counted).unwrap_or(i64::MAX)),
+            groups,
+        })
+    }
+
+    async fn execute(&self, set: &ManifestWorkReplicaSet, plan: &Plan) -> Result<(), kube::Error> {
+        stream::iter(plan.delete.clone())
+            .map(|(namespace, name)| async move { self.delete(&namespace, &name).await })
+            .buffer_unordered(WRITES_AT_ONCE)
+            .try_collect::<()>()
+            .await?;
+        stream::iter(plan.write.clone())
+            .map(|work| async move { self.write(&work).await })
+            .buffer_unordered(WRITES_AT_ONCE)
+            .try_collect::<()>()
+            .await?;
+        let namespace = set.metadata.namespace.as_deref().unwrap_or_default();
+        let name = set.metadata.name.as_deref().unwrap_or_default();
+        let api: Api<ManifestWorkReplicaSet> = Api::namespaced(self.hub.client.clone(), namespace);
+        let lock = json!({
+            "uid": set.metadata.uid,
+            "resourceVersion": set.metadata.resource_version,
+        });
+        if let Some(status) = &plan.status {
+            let patch = Patch::Merge(json!({"metadata": lock, "status": status}));
+            api.patch_status(name, &written_by(), &patch).await?;
+        }
+        if let Some(finalizers) = &plan.finalizers {
+            let mut metadata = lock;
+            metadata["finalizers"] = json!(finalizers);
+            let patch = Patch::Merge(json!({ "metadata": metadata }));
+            match api.patch(name, &written_by(), &patch).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                other => drop(other?),
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, namespace: &str, name: &str) -> Result<(), kube::Error> {
+        let api: Api<ManifestWork> = Api::namespaced(self.hub.client.clone(), namespace);
+        match api.delete(name, &DeleteParams::default()).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    /// Creates a work, or changes it if it is still as it was seen.
+    async fn write(&self, work: &ManifestWork) -> Result<(), kube::Error> {
+        let namespace = work.metadata.namespace.as_deref().unwrap_or_default();
+        let name = work.metadata.name.as_deref().unwrap_or_default();
+        let api: Api<ManifestWork> = Api::namespaced(self.hub.client.clone(), namespace);
+        if work.metadata.resource_version.is_none() {
+            return match api.create(&created_by(), work).await {
+                // It was made already, and its watch is about to tell.
+                Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+                other => other.map(drop),
+            };
+        }
+        let metadata = json!({
+            "uid": work.metadata.uid,
+            "resourceVersion": work.metadata.resource_version,
+            "labels": work.metadata.labels,
+            "annotations": work.metadata.annotations,
+        });
+        let mut spec = serde_json::to_value(&work.spec).map_err(kube::Error::SerdeError)?;
+        // A merge keeps fields that are not named: those that the template does not have are
+        // taken away one by one.
+        for field in ["workload", "deleteOption", "manifestConfigs", "executor"] {
+            if spec.get(field).is_none() {
+                spec[field] = Value::Null;
+            }
+        }
+        let patch = Patch::Merge(json!({"metadata": metadata, "spec": spec}));
+        api.patch(name, &written_by(), &patch).await.map(drop)
+    }
+}

@@ -1,0 +1,283 @@
+//! Values of applied objects come back to the hub, in both interfaces.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod fleet;
+
+use bellwether_apiserver::HUB;
+use fleet::*;
+use serde_json::{Value, json};
+
+fn values(work: &Value) -> &Value {
+    &work["status"]["resourceStatus"]["manifests"][0]["statusFeedback"]["values"]
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_status_of_a_deployment_is_on_the_hub_as_soon_as_it_changes() {
+    let fleet = Fleet::start().await;
+    let spec = json!({"manifestConfigs": [{
+        "resourceIdentifier": {"group": "apps", "resource": "deployments", "name": "web", "namespace": "default"},
+        "feedbackRules": [{"type": "WellKnownStatus"}, {"type": "JSONPaths", "jsonPaths": [
+            {"name": "image", "path": ".spec.template.spec.containers[0].image"},
+            {"name": "missing", "path": ".status.none"}]}]}]});
+    let work = work_with("w", json!([deployment("web", 2)]), spec);
+    fleet.create(HUB, work.clone()).await;
+    let seen = fleet.until_condition(&work, "Applied", "True").await;
+    let image = json!({"name": "image", "fieldValue": {"type": "String", "string": "nginx"}});
+    assert_eq!(values(&seen), &json!([image]));
+    fleet
+        .merge_status(
+            MEMBER,
+            &deployment("web", 0),
+            json!({"replicas": 2, "readyReplicas": 1}),
+        )
+        .await;
+    fleet.pass(50).await;
+    let seen = fleet.get(HUB, &work).await.unwrap();
+    let integer = |name: &str, value: i64| json!({"name": name, "fieldValue": {"type": "Integer", "integer": value}});
+    assert_eq!(
+        values(&seen),
+        &json!([integer("ReadyReplicas", 1), integer("Replicas", 2), image])
+    );
+    let synced = manifest_condition(&seen, 0, "StatusFeedbackSynced");
+    assert_eq!(synced["status"], "True");
+    assert_eq!(synced["reason"], "StatusFeedbackSynced");
+    assert_eq!(synced["message"], "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_rules_are_told_and_the_others_answered() {
+    let fleet = Fleet::start().await;
+    let spec = json!({"manifestConfigs": [{
+        "resourceIdentifier": {"resource": "configmaps", "name": "a", "namespace": "default"},
+        "feedbackRules": [{"type": "WellKnownStatus"}, {"type": "JSONPaths", "jsonPaths": [
+            {"name": "all", "path": ".data"},
+            {"name": "bad", "path": ".data["},
+            {"name": "old", "version": "v1beta1", "path": ".data.key"},
+            {"name": "key", "path": ".data.key"}]}]}]});
+    let work = work_with("w", json!([config_map("a", "1")]), spec);
+    fleet.create(HUB, work.clone()).await;
+    let seen = fleet.until_condition(&work, "Applied", "True").await;
+    assert_eq!(
+        values(&seen),
+        &json!([{"name": "key", "fieldValue": {"type": "String", "string": "1"}}])
+    );
+    let synced = manifest_condition(&seen, 0, "StatusFeedbackSynced");
+    assert_eq!(synced["reason"], "StatusFeedbackSyncFailed");
+    let message = synced["message"].as_str().unwrap();
+    for part in [
+        "Sync status feedback failed with error [",
+        "cannot find the wellknown statuses for resource with gvk v1, Kind=ConfigMap",
+        "the type map[string]interface {} of the value for all is not found",
+        "failed to parse json path .data[ of bad with error:",
+        "version set in the path old is not matched for the related resource",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+fn small_work(manifests: Value) -> Value {
+    json!({"apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "Work",
+        "metadata": {"name": "w", "namespace": MEMBER}, "spec": {"workload": {"manifests": manifests}}})
+}
+
+/// The configuration of the document, as it is written there.
+fn config() -> Value {
+    bellwether_json::yaml::value_from_yaml(
+        r#"
+apiVersion: multicluster.x-k8s.io/v1alpha1
+kind: WorkManifestConfig
+metadata:
+  name: apps-v1-deployment # prefer naming scheme
+spec:
+  manifestGVK:
+    group: apps
+    version: v1
+    kind: Deployment
+  resourceStatusSync:
+    stopThreshold: 0
+    frequencySeconds: 60
+    rules:
+    - type: JSONPaths
+      jsonPaths:
+      - name: isAvailable
+        path: '.status.conditions[?(@.type=="Available")].status'
+    - type: Scripts
+      scripts:
+      - name: isReady
+        language: CEL
+        content: 'size(readyReplicas) > 0'
+"#,
+    )
+    .unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_example_of_the_work_api_gives_the_status_that_it_shows() {
+    let fleet = Fleet::start().await;
+    fleet.create(HUB, config()).await;
+    let work = small_work(json!([deployment("test-nginx", 1)]));
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    let status = json!({"replicas": 1, "readyReplicas": 1, "conditions": [
+        {"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable", "message": "",
+         "lastTransitionTime": "2026-01-01T00:00:00Z", "lastUpdateTime": "2026-01-01T00:00:00Z"}]});
+    fleet
+        .merge_status(MEMBER, &deployment("test-nginx", 1), status)
+        .await;
+    let seen = fleet
+        .until(HUB, &work, "values are there", |work| {
+            work.is_some_and(|work| {
+                !work["status"]["manifestConditions"][0]["statusSync"]["values"].is_null()
+            })
+        })
+        .await
+        .unwrap();
+    let manifest = &seen["status"]["manifestConditions"][0];
+    assert_eq!(
+        manifest["statusSync"]["values"],
+        json!([
+            {"name": "isAvailable", "fieldValue": {"type": "String", "string": "True"}},
+            {"name": "isReady", "fieldValue": {"type": "Boolean", "boolean": true}},
+        ])
+    );
+    let check = |name: &str, reason: &str, message: &str| {
+        let found = condition(manifest, name);
+        assert_eq!(found["status"], "True");
+        assert_eq!(found["reason"], reason);
+        assert_eq!(found["message"], message);
+    };
+    check(
+        "Applied",
+        "AppliedManifestComplete",
+        "Apply manifest complete",
+    );
+    check("Available", "ResourceAvailable", "Resource is available");
+    check("StatusSynced", "StatusSynced", "");
+    assert_eq!(condition(manifest, "Applied")["observedGeneration"], 1);
+    assert_eq!(manifest["identifier"]["resource"], "deployments");
+    assert_eq!(manifest["identifier"]["group"], "apps");
+    let applied = condition(&seen["status"], "Applied");
+    assert_eq!(applied["reason"], "AppliedWorkComplete");
+    assert_eq!(applied["message"], "Apply work complete");
+    fleet.delete(HUB, &work).await;
+    fleet.until_gone(HUB, &work).await;
+    assert!(
+        fleet
+            .get(MEMBER, &deployment("test-nginx", 1))
+            .await
+            .is_none()
+    );
+}
+
+fn synced(work: &Value) -> &Value {
+    &work["status"]["manifestConditions"][0]["statusSync"]["values"]
+}
+
+/// "Add, update or remove an sync field", "Status field updates"
+#[tokio::test(start_paused = true)]
+async fn a_changed_configuration_takes_effect_at_once_and_values_at_their_pace() {
+    let fleet = Fleet::start().await;
+    let mut config = config();
+    config["metadata"]["name"] = json!("v1-configmap");
+    config["spec"] = json!({"manifestGVK": {"group": "", "version": "v1", "kind": "ConfigMap"},
+        "resourceStatusSync": {"frequencySeconds": 60, "rules": [
+            {"type": "JSONPaths", "jsonPaths": [{"name": "key", "path": ".data.key"}]}]}});
+    fleet.create(HUB, config.clone()).await;
+    let work = small_work(json!([{"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "a", "namespace": "default"}, "data": {"key": "1"}}]));
+    fleet.create(HUB, work.clone()).await;
+    let seen = fleet.until_condition(&work, "Applied", "True").await;
+    let text = |value: &str| json!({"type": "String", "string": value});
+    assert_eq!(
+        synced(&seen),
+        &json!([{"name": "key", "fieldValue": text("1")}])
+    );
+    // Another question, answered at once; lists and maps are bytes.
+    let rules = json!([{"type": "JSONPaths", "jsonPaths": [{"name": "all", "path": ".data"}, {"name": "key", "path": ".data.key"}]}]);
+    let change = json!({"spec": {"resourceStatusSync": {"rules": rules}}});
+    fleet.merge(HUB, &config, change).await;
+    fleet.pass(100).await;
+    let seen = fleet.get(HUB, &work).await.unwrap();
+    let all = json!({"type": "ByteArray", "byteArray": "eyJrZXkiOiIxIn0="});
+    assert_eq!(
+        synced(&seen),
+        &json!([{"name": "all", "fieldValue": all}, {"name": "key", "fieldValue": text("1")}])
+    );
+    // A wrong one is told.
+    let rules = json!([{"type": "JSONPaths", "jsonPaths": [{"name": "bad", "path": ".data["}]},
+        {"type": "Scripts", "scripts": [{"name": "lua", "language": "Lua", "content": "1"}, {"name": "no", "language": "CEL", "content": "missing > 1"}]}]);
+    fleet
+        .merge(
+            HUB,
+            &config,
+            json!({"spec": {"resourceStatusSync": {"rules": rules}}}),
+        )
+        .await;
+    fleet.pass(100).await;
+    let seen = fleet.get(HUB, &work).await.unwrap();
+    let found = condition(&seen["status"]["manifestConditions"][0], "StatusSynced");
+    assert_eq!(found["status"], "False");
+    assert_eq!(found["reason"], "StatusSyncFailed");
+    let message = found["message"].as_str().unwrap();
+    assert!(
+        message.contains("of bad") && message.contains("Lua") && !message.contains("missing"),
+        "{message}"
+    );
+    // Without a configuration nothing comes back.
+    fleet.delete(HUB, &config).await;
+    fleet.pass(100).await;
+    let seen = fleet.get(HUB, &work).await.unwrap();
+    assert_eq!(synced(&seen), &Value::Null);
+    assert_eq!(
+        condition(&seen["status"]["manifestConditions"][0], "StatusSynced"),
+        &Value::Null
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn values_are_told_at_most_once_in_a_period_and_until_they_rest() {
+    let fleet = Fleet::start().await;
+    let mut config = config();
+    config["spec"]["resourceStatusSync"] = json!({"frequencySeconds": 10, "stopThreshold": 3, "rules": [
+        {"type": "JSONPaths", "jsonPaths": [{"name": "ready", "path": ".status.readyReplicas"}]}]});
+    fleet.create(HUB, config.clone()).await;
+    let work = small_work(json!([deployment("web", 3)]));
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    fleet.pass(15_000).await;
+    let ready = async |number: i64| {
+        let status = json!({"replicas": 3, "readyReplicas": number});
+        fleet
+            .merge_status(MEMBER, &deployment("web", 3), status)
+            .await;
+        fleet.pass(100).await;
+    };
+    let told = async || {
+        let seen = fleet.get(HUB, &work).await.unwrap();
+        synced(&seen)[0]["fieldValue"]["integer"].as_i64()
+    };
+    ready(1).await;
+    assert_eq!(told().await, Some(1), "after a rest, at once");
+    ready(2).await;
+    assert_eq!(told().await, Some(1), "not again so soon");
+    fleet.pass(10_000).await;
+    assert_eq!(told().await, Some(2), "but in time");
+    fleet.pass(40_000).await;
+    ready(3).await;
+    fleet.pass(20_000).await;
+    assert_eq!(
+        told().await,
+        Some(2),
+        "three periods without a change are the end"
+    );
+    fleet
+        .merge(
+            HUB,
+            &config,
+            json!({"spec": {"resourceStatusSync": {"stopThreshold": 0}}}),
+        )
+        .await;
+    fleet.pass(100).await;
+    assert_eq!(told().await, Some(3));
+}

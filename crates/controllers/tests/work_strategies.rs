@@ -1,0 +1,278 @@
+//! The ways in which objects are brought to a member, and who owns them there.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod fleet;
+
+use bellwether_apiserver::HUB;
+use fleet::*;
+use serde_json::{Value, json};
+
+fn strategy(resource: (&str, &str), name: &str, strategy: Value) -> Value {
+    json!({"manifestConfigs": [{
+        "resourceIdentifier": {"group": resource.0, "resource": resource.1, "name": name, "namespace": "default"},
+        "updateStrategy": strategy}]})
+}
+
+#[tokio::test(start_paused = true)]
+async fn create_only_leaves_changes_and_makes_again_what_is_gone() {
+    let fleet = Fleet::start().await;
+    let spec = strategy(("", "configmaps"), "a", json!({"type": "CreateOnly"}));
+    let work = work_with("w", json!([config_map("a", "1")]), spec);
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    fleet
+        .merge(MEMBER, &config_map("a", ""), json!({"data": {"key": "2"}}))
+        .await;
+    fleet.pass(5000).await;
+    assert_eq!(
+        fleet.get(MEMBER, &config_map("a", "")).await.unwrap()["data"]["key"],
+        "2"
+    );
+    fleet.delete(MEMBER, &config_map("a", "")).await;
+    fleet
+        .until(MEMBER, &config_map("a", ""), "it is back", |it| {
+            it.is_some()
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn read_only_only_looks() {
+    let fleet = Fleet::start().await;
+    let mut spec = strategy(("", "configmaps"), "a", json!({"type": "ReadOnly"}));
+    spec["manifestConfigs"][0]["feedbackRules"] =
+        json!([{"type": "JSONPaths", "jsonPaths": [{"name": "key", "path": ".data.key"}]}]);
+    let work = work_with("w", json!([config_map("a", "1")]), spec);
+    fleet.create(HUB, work.clone()).await;
+    let seen = fleet.until_condition(&work, "Applied", "True").await;
+    assert_eq!(manifest_condition(&seen, 0, "Available")["status"], "False");
+    assert!(fleet.get(MEMBER, &config_map("a", "")).await.is_none());
+    fleet.create(MEMBER, config_map("a", "theirs")).await;
+    let seen = fleet.until_condition(&work, "Available", "True").await;
+    let value = &seen["status"]["resourceStatus"]["manifests"][0]["statusFeedback"]["values"][0];
+    assert_eq!(value["fieldValue"]["string"], "theirs");
+    fleet.delete(HUB, &work).await;
+    fleet.until_gone(HUB, &work).await;
+    assert!(fleet.get(MEMBER, &config_map("a", "")).await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_side_apply_shares_objects_and_tells_conflicts() {
+    let fleet = Fleet::start().await;
+    let spec = strategy(
+        ("apps", "deployments"),
+        "web",
+        json!({"type": "ServerSideApply"}),
+    );
+    let work = work_with("w", json!([deployment("web", 2)]), spec);
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    let object = fleet.get(MEMBER, &deployment("web", 0)).await.unwrap();
+    assert_eq!(
+        object["metadata"]["ownerReferences"][0]["kind"],
+        "AppliedManifestWork"
+    );
+    let entry = &object["metadata"]["managedFields"][0];
+    assert_eq!(
+        (entry["manager"].as_str(), entry["operation"].as_str()),
+        (Some("work-agent"), Some("Apply"))
+    );
+    // Somebody else adds a label, and takes the replicas.
+    let path = "/apis/apps/v1/namespaces/default/deployments/web?fieldManager=hpa&force=true";
+    let theirs = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "labels": {"x": "y"}},
+        "spec": {"replicas": 5}});
+    fleet
+        .send(
+            MEMBER,
+            "PATCH",
+            path,
+            Some(&theirs),
+            "application/apply-patch+yaml",
+        )
+        .await
+        .unwrap();
+    let seen = fleet.until_condition(&work, "Applied", "False").await;
+    let message = manifest_condition(&seen, 0, "Applied")["message"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        message.starts_with("Failed to apply manifest: Apply failed with 1 conflict"),
+        "{message}"
+    );
+    let object = fleet.get(MEMBER, &deployment("web", 0)).await.unwrap();
+    assert_eq!(object["spec"]["replicas"], 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ignored_fields_are_left_to_the_member_and_keep_their_value() {
+    let fleet = Fleet::start().await;
+    let ignore = json!({"type": "ServerSideApply", "serverSideApply": {"force": true, "ignoreFields": [
+        {"condition": "OnSpokePresent", "jsonPaths": [".spec.replicas"]}]}});
+    let spec = strategy(("apps", "deployments"), "web", ignore);
+    let work = work_with("w", json!([deployment("web", 2)]), spec);
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    // A change of the work leaves the field, which nobody else has taken, as it is.
+    let mut changed = deployment("web", 9);
+    changed["metadata"]["labels"] = json!({"v": "2"});
+    fleet
+        .merge(
+            HUB,
+            &work,
+            json!({"spec": {"workload": {"manifests": [changed]}}}),
+        )
+        .await;
+    fleet.until_current(&work, "Applied", "True").await;
+    let object = fleet.get(MEMBER, &deployment("web", 0)).await.unwrap();
+    assert_eq!(object["metadata"]["labels"]["v"], "2");
+    assert_eq!(object["spec"]["replicas"], 2);
+    // Somebody else changes it, and it stays so.
+    fleet
+        .merge(
+            MEMBER,
+            &deployment("web", 0),
+            json!({"spec": {"replicas": 7}}),
+        )
+        .await;
+    fleet.pass(5000).await;
+    let object = fleet.get(MEMBER, &deployment("web", 0)).await.unwrap();
+    assert_eq!(object["spec"]["replicas"], 7);
+    let bad = json!({"spec": {"manifestConfigs": strategy(("apps", "deployments"), "web",
+        json!({"type": "ServerSideApply", "serverSideApply": {"ignoreFields": [
+            {"condition": "OnSpokePresent", "jqPathExpressions": [".spec +"]}]}}))["manifestConfigs"]}});
+    fleet.merge(HUB, &work, bad).await;
+    let seen = fleet.until_current(&work, "Applied", "False").await;
+    let applied = manifest_condition(&seen, 0, "Applied");
+    assert_eq!(applied["reason"], "AppliedManifestSSAIgnoreFieldError");
+    assert!(applied["message"].as_str().unwrap().starts_with(
+        "Failed to process ignoreFields: JQ expression error in '.spec +': failed to parse jq expression:"
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_of_two_works_stay_until_both_are_gone() {
+    let fleet = Fleet::start().await;
+    let (one, two) = (
+        work("one", json!([config_map("a", "1")])),
+        work("two", json!([config_map("a", "1")])),
+    );
+    for work in [&one, &two] {
+        fleet.create(HUB, work.clone()).await;
+        fleet.until_condition(work, "Applied", "True").await;
+    }
+    let object = fleet.get(MEMBER, &config_map("a", "")).await.unwrap();
+    assert_eq!(
+        object["metadata"]["ownerReferences"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    fleet.delete(HUB, &one).await;
+    fleet.until_gone(HUB, &one).await;
+    let object = fleet.get(MEMBER, &config_map("a", "")).await.unwrap();
+    assert_eq!(
+        object["metadata"]["ownerReferences"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    fleet.delete(HUB, &two).await;
+    fleet.until_gone(HUB, &two).await;
+    assert!(fleet.get(MEMBER, &config_map("a", "")).await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn orphans_stay() {
+    let fleet = Fleet::start().await;
+    let keep = json!({"deleteOption": {"propagationPolicy": "SelectivelyOrphan", "selectivelyOrphans": {"orphaningRules": [
+        {"group": "", "resource": "configmaps", "namespace": "default", "name": "a"}]}}});
+    let work = work_with(
+        "w",
+        json!([config_map("a", "1"), config_map("b", "1")]),
+        keep,
+    );
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    fleet.delete(HUB, &work).await;
+    fleet.until_gone(HUB, &work).await;
+    assert!(fleet.get(MEMBER, &config_map("a", "")).await.is_some());
+    assert!(fleet.get(MEMBER, &config_map("b", "")).await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_executor_needs_rights_of_its_own() {
+    let fleet = Fleet::start().await;
+    let executor = json!({"executor": {"subject": {"type": "ServiceAccount",
+        "serviceAccount": {"namespace": "default", "name": "deployer"}}}});
+    let work = work_with("w", json!([config_map("a", "1")]), executor);
+    fleet.create(HUB, work.clone()).await;
+    let seen = fleet.until_condition(&work, "Applied", "False").await;
+    assert_eq!(
+        manifest_condition(&seen, 0, "Applied")["message"],
+        "Failed to apply manifest: not allowed to apply the resource  configmaps, default a, will try again in 1m0s"
+    );
+    assert!(fleet.get(MEMBER, &config_map("a", "")).await.is_none());
+    fleet.create(MEMBER, json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+        "metadata": {"name": "d", "namespace": "default"}, "rules": [{"apiGroups": [""], "resources": ["configmaps"],
+        "verbs": ["create", "update", "patch", "get", "delete"]}]})).await;
+    fleet
+        .create(
+            MEMBER,
+            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": "d", "namespace": "default"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "d"},
+        "subjects": [{"kind": "ServiceAccount", "name": "deployer", "namespace": "default"}]}),
+        )
+        .await;
+    fleet.pass(61_000).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_lost_work_applied_is_evicted_after_a_while() {
+    let mut fleet = Fleet::start().await;
+    let work = work("w", json!([config_map("a", "1")]));
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    fleet.kill_agents();
+    fleet
+        .merge(HUB, &work, json!({"metadata": {"finalizers": null}}))
+        .await;
+    fleet.delete(HUB, &work).await;
+    fleet.start_agents(&[MEMBER]).await;
+    fleet
+        .until(MEMBER, &record("w"), "it is marked", |record| {
+            record.is_some_and(|record| record["status"]["evictionStartTime"].is_string())
+        })
+        .await;
+    fleet.pass(59 * 60_000).await;
+    assert!(fleet.get(MEMBER, &config_map("a", "")).await.is_some());
+    fleet.pass(61_000).await;
+    fleet.until_gone(MEMBER, &record("w")).await;
+    assert!(fleet.get(MEMBER, &config_map("a", "")).await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_works_are_refused_by_the_hub() {
+    let fleet = Fleet::start().await;
+    let refused = async |work: Value| match fleet.try_create(HUB, work).await {
+        Err(kube::Error::Api(status)) => (status.code, status.message.clone()),
+        other => panic!("{other:?}"),
+    };
+    let (code, message) = refused(work("w", json!([]))).await;
+    assert_eq!(
+        (code, message.as_str()),
+        (400, "manifests should not be empty")
+    );
+    let (code, message) =
+        refused(work("w", json!([config_map("a", ""), config_map("a", "")]))).await;
+    assert_eq!(code, 400);
+    assert_eq!(
+        message,
+        "duplicate manifest for resource default/a with resource type v1.ConfigMap"
+    );
+}

@@ -1,0 +1,109 @@
+use serde_json::json;
+
+use super::*;
+
+const JSON: Structures = Structures::Json {
+    limit: 40,
+    several: false,
+};
+
+#[track_caller]
+fn script(content: &str, expected: Result<Option<Scalar>, &str>) {
+    let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 3},
+        "status": {"readyReplicas": 2, "ratio": 0.25, "conditions": [{"type": "Available"}]}});
+    let query = Query::Script {
+        name: "x".to_owned(),
+        language: "CEL".to_owned(),
+        content: content.to_owned(),
+    };
+    let answers = answer(&[query], &object, &Programs::default(), JSON);
+    match expected {
+        Ok(value) => {
+            assert_eq!(answers.problems, Vec::<String>::new(), "{content}");
+            let found = answers.values.into_iter().map(|(_, value)| value).next();
+            assert_eq!(found, value, "{content}");
+        }
+        Err(problem) => {
+            let found = answers.problems.join("; ");
+            assert!(found.contains(problem), "{content}: {found}");
+        }
+    }
+}
+
+#[test]
+fn scripts_see_the_object_its_status_and_the_keys_of_the_status() {
+    script("size(readyReplicas) > 0", Ok(Some(Scalar::Boolean(true))));
+    script("readyReplicas", Ok(Some(Scalar::Integer(2))));
+    script(
+        "status.readyReplicas + object.spec.replicas",
+        Ok(Some(Scalar::Integer(5))),
+    );
+    script("size(conditions)", Ok(Some(Scalar::Integer(1))));
+    script(
+        "conditions.exists(c, c.type == 'Available')",
+        Ok(Some(Scalar::Boolean(true))),
+    );
+    script(
+        "string(readyReplicas) + ' ready'",
+        Ok(Some(Scalar::String("2 ready".into()))),
+    );
+    script("ratio", Ok(Some(Scalar::String("0.25".into()))));
+    script(
+        "conditions",
+        Ok(Some(Scalar::Json("[{\"type\":\"Available\"}]".into()))),
+    );
+}
+
+#[test]
+fn what_is_not_there_is_left_out_and_what_is_wrong_is_told() {
+    script("missing > 0", Ok(None));
+    script("status.missing > 0", Ok(None));
+    script(
+        "readyReplicas >",
+        Err("failed to compile script x: ERROR: <input>:1:"),
+    );
+    script(
+        "1 / (readyReplicas - 2)",
+        Err("failed to evaluate script x: division by zero"),
+    );
+    script(
+        "[conditions, conditions, conditions]",
+        Err("for name x is larger than the maximum length 40"),
+    );
+}
+
+#[test]
+fn two_values_of_one_name_are_told() {
+    let path = |path: &str| Query::Path {
+        name: "x".to_owned(),
+        version: None,
+        path: path.to_owned(),
+    };
+    let object = json!({"a": 1, "b": 2.5});
+    let answers = answer(
+        &[path(".b"), path(".a")],
+        &object,
+        &Programs::default(),
+        JSON,
+    );
+    assert_eq!(
+        answers.values,
+        [("x".to_owned(), Scalar::String("2.5".into()))]
+    );
+    assert_eq!(answers.problems, ["there are two values with the name x"]);
+}
+
+#[test]
+fn lists_and_maps_come_back_only_where_they_may() {
+    let check = |structures: Structures, expected: Result<Option<Scalar>, &str>| {
+        let object = json!({"items": [{"n": 1}, {"n": 2}]});
+        let found = by_path("x", None, ".items[*].n", &object, structures);
+        assert_eq!(found, expected.map_err(str::to_owned));
+    };
+    check(Structures::Refused, Ok(Some(Scalar::Integer(1))));
+    let several = Structures::Json {
+        limit: 40,
+        several: true,
+    };
+    check(several, Ok(Some(Scalar::Json("[1,2]".into()))));
+}

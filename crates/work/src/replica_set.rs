@@ -1,0 +1,438 @@
+//! Replica sets of works: one work for every cluster that placements select, brought there as a
+//! rollout strategy says.
+//!
+//! [`plan`] looks at one replica set, its works and its placements at one moment. It remembers
+//! nothing: how far each cluster is can be read off its work.
+
+mod progress;
+mod summary;
+mod template;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bellwether_api::cluster::ManagedCluster;
+use bellwether_api::meta::ObjectMeta;
+use bellwether_api::work::names::{annotation, finalizer, label};
+use bellwether_api::work::{
+    CascadeDeletionPolicy, ManifestWork, ManifestWorkReplicaSet, ManifestWorkReplicaSetStatus,
+    ManifestWorkSpec, PlacementReference,
+};
+use bellwether_json::name::label_value_problems;
+use bellwether_placement::rollout::{
+    ClusterStatus, Decision, Group, GroupKey, Input, Reason, Strategy, decide,
+};
+use jiff::Timestamp;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::Programs;
+
+/// What a placement has chosen.
+#[derive(Debug, Clone, Default)]
+pub struct Chosen {
+    /// The clusters, in their groups.
+    pub groups: Vec<Group>,
+    /// How many clusters the placement says that it has chosen.
+    pub selected: i64,
+}
+
+/// Everything that a decision about a replica set looks at.
+pub struct Observed<'a> {
+    /// The replica set.
+    pub set: &'a ManifestWorkReplicaSet,
+    /// What its placements have chosen, by name; those that do not exist are missing.
+    pub placements: &'a BTreeMap<String, Chosen>,
+    /// Its works, by its label.
+    pub works: &'a [Arc<ManifestWork>],
+    /// Clusters by name, for values in the template.
+    pub cluster: &'a dyn Fn(&str) -> Option<Arc<ManagedCluster>>,
+    /// The present.
+    pub now: Timestamp,
+}
+
+impl std::fmt::Debug for Observed<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Observed")
+            .field("works", &self.works.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What to do for a replica set, in this order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Plan {
+    /// Set the finalizers of the replica set; nothing else is to be done in this round.
+    pub finalizers: Option<Vec<String>>,
+    /// Create or replace these works.
+    pub write: Vec<ManifestWork>,
+    /// Delete these works: namespace and name.
+    pub delete: Vec<(String, String)>,
+    /// The status of the replica set; nothing if it stays.
+    pub status: Option<ManifestWorkReplicaSetStatus>,
+    /// When to look again if nothing changes.
+    pub wake_at: Option<Timestamp>,
+}
+
+/// Which works of a placement a cluster has.
+type Works<'a> = BTreeMap<(String, String), Vec<&'a Arc<ManifestWork>>>;
+
+/// Decides what to do for a replica set.
+pub fn plan(observed: &Observed<'_>, programs: &Programs) -> Plan {
+    let set = observed.set;
+    let finalizers = set.metadata.finalizers.clone().unwrap_or_default();
+    let has_finalizer = finalizers.iter().any(|name| name == finalizer::REPLICA_SET);
+    if set.metadata.deletion_timestamp.is_some() {
+        return if has_finalizer {
+            removal(observed, finalizers)
+        } else {
+            Plan::default()
+        };
+    }
+    if !has_finalizer {
+        let mut all = finalizers;
+        all.push(finalizer::REPLICA_SET.to_owned());
+        return Plan {
+            finalizers: Some(all),
+            ..Plan::default()
+        };
+    }
+    let owner = owner_label(set);
+    if let Some(problem) = label_value_problems(&owner).into_iter().next() {
+        let status = summary::invalid_name(set, &owner, &problem, observed.now);
+        return changed(set, status, Plan::default());
+    }
+    rollout(observed, programs, &owner)
+}
+
+/// Namespace and name of a replica set, as its works have them.
+pub fn owner_label(set: &ManifestWorkReplicaSet) -> String {
+    format!(
+        "{}.{}",
+        set.metadata.namespace.as_deref().unwrap_or_default(),
+        set.metadata.name.as_deref().unwrap_or_default()
+    )
+}
+
+fn changed(set: &ManifestWorkReplicaSet, status: ManifestWorkReplicaSetStatus, plan: Plan) -> Plan {
+    Plan {
+        status: (set.status.as_ref() != Some(&status)).then_some(status),
+        ..plan
+    }
+}
+
+/// Works go first, and the replica set at once or after them.
+fn removal(observed: &Observed<'_>, mut finalizers: Vec<String>) -> Plan {
+    let delete: Vec<_> = observed
+        .works
+        .iter()
+        .filter(|work| work.metadata.deletion_timestamp.is_none())
+        .map(|work| key_of(&work.metadata))
+        .collect();
+    let waits = observed.set.spec.cascade_deletion_policy == CascadeDeletionPolicy::Foreground
+        && !observed.works.is_empty();
+    finalizers.retain(|name| name != finalizer::REPLICA_SET);
+    Plan {
+        delete,
+        finalizers: (!waits).then_some(finalizers),
+        ..Plan::default()
+    }
+}
+
+fn key_of(metadata: &ObjectMeta) -> (String, String) {
+    (
+        metadata.namespace.clone().unwrap_or_default(),
+        metadata.name.clone().unwrap_or_default(),
+    )
+}
+
+fn label_of<'a>(work: &'a ManifestWork, name: &str) -> Option<&'a str> {
+    work.metadata.labels.as_ref()?.get(name).map(String::as_str)
+}
+
+/// How one placement of a replica set stands.
+struct Placed<'a> {
+    name: &'a str,
+    groups: usize,
+    selected: i64,
+    /// Clusters whose works are as they should be, with these works.
+    current: BTreeMap<String, Vec<&'a Arc<ManifestWork>>>,
+    succeeded: usize,
+    /// Why nothing more starts, if it does not.
+    held: Option<String>,
+}
+
+fn rollout(observed: &Observed<'_>, programs: &Programs, owner: &str) -> Plan {
+    let set = observed.set;
+    let mut works: Works<'_> = BTreeMap::new();
+    let references = &set.spec.placement_refs;
+    let mut result = Plan::default();
+    for work in observed.works {
+        let placement = label_of(work, label::PLACEMENT_NAME).unwrap_or_default();
+        let (cluster, name) = key_of(&work.metadata);
+        if references
+            .iter()
+            .any(|reference| reference.name == placement)
+        {
+            works
+                .entry((placement.to_owned(), cluster))
+                .or_default()
+                .push(work);
+        } else if work.metadata.deletion_timestamp.is_none() {
+            result.delete.push((cluster, name));
+        }
+    }
+    let mut placed = Vec::new();
+    let mut problem = None;
+    for reference in references {
+        let Some(chosen) = observed.placements.get(&reference.name) else {
+            let status = summary::placement_missing(set, &reference.name, observed.now);
+            return changed(set, status, result);
+        };
+        let one = Rollout {
+            observed,
+            programs,
+            owner,
+            reference,
+            chosen,
+        };
+        match one.decide(&works, &mut result) {
+            Ok(one) => placed.push(one),
+            Err(error) => problem = Some(format!("{}: {error}", reference.name)),
+        }
+    }
+    let status = summary::of(set, &placed, problem.as_deref(), observed.now);
+    changed(set, status, result)
+}
+
+/// One placement of a replica set.
+struct Rollout<'a> {
+    observed: &'a Observed<'a>,
+    programs: &'a Programs,
+    owner: &'a str,
+    reference: &'a PlacementReference,
+    chosen: &'a Chosen,
+}
+
+impl<'a> Rollout<'a> {
+    fn decide(&self, works: &Works<'a>, plan: &mut Plan) -> Result<Placed<'a>, String> {
+        let strategy = self.strategy()?;
+        let now = self.observed.now;
+        let mut current = BTreeMap::new();
+        let mut wanted: BTreeMap<&str, Vec<ManifestWork>> = BTreeMap::new();
+        let mut statuses = Vec::new();
+        for group in &self.chosen.groups {
+            for cluster in &group.clusters {
+                let parts = self.wanted(cluster)?;
+                let key = (self.reference.name.clone(), cluster.to_string());
+                let there = works.get(&key).map_or(&[][..], Vec::as_slice);
+                if is_current(&parts, there) {
+                    current.insert(cluster.to_string(), there.to_vec());
+                    statuses.push(progress::of_cluster(cluster, &group.key, there));
+                }
+                wanted.insert(cluster, parts);
+            }
+        }
+        self.add_removed(works, &wanted, &mut statuses);
+        let input = Input::new(&strategy, &self.chosen.groups, &statuses, now);
+        let decision = decide(&input).map_err(|error| error.to_string())?;
+        for cluster in decision.starting() {
+            let key = (self.reference.name.clone(), cluster.to_owned());
+            let there = works.get(&key).map_or(&[][..], Vec::as_slice);
+            if current.contains_key(cluster) {
+                continue;
+            }
+            let parts = wanted.get(cluster).map_or(&[][..], Vec::as_slice);
+            write(parts, there, plan);
+        }
+        self.delete_unwanted(works, &wanted, plan);
+        if let Some(wait) = decision.recheck_after
+            && let Ok(time) = now.checked_add(wait)
+        {
+            plan.wake_at = Some(plan.wake_at.map_or(time, |known| known.min(time)));
+        }
+        Ok(Placed {
+            name: &self.reference.name,
+            groups: self.chosen.groups.len(),
+            selected: self.chosen.selected,
+            succeeded: statuses.iter().filter(|it| progress::is_done(it)).count(),
+            current,
+            held: held(&decision),
+        })
+    }
+
+    fn strategy(&self) -> Result<Strategy, String> {
+        let written = self.reference.rollout_strategy.as_ref();
+        let value = written.map_or(Ok(Value::Null), serde_json::to_value);
+        let value = value.map_err(|error| error.to_string())?;
+        if value.is_null() {
+            return Ok(Strategy::default());
+        }
+        Strategy::from_json(&value).map_err(|error| error.to_string())
+    }
+
+    /// Clusters that are no longer chosen, but have works, are told to the rollout as well.
+    fn add_removed(
+        &self,
+        works: &Works<'_>,
+        wanted: &BTreeMap<&str, Vec<ManifestWork>>,
+        statuses: &mut Vec<ClusterStatus>,
+    ) {
+        for ((placement, cluster), there) in works {
+            if *placement == self.reference.name && !wanted.contains_key(cluster.as_str()) {
+                let group = GroupKey {
+                    name: "".into(),
+                    index: 0,
+                };
+                statuses.push(progress::of_cluster(cluster, &group, there));
+            }
+        }
+    }
+
+    /// The works of a cluster as they should be, in parts if they are too large for one.
+    fn wanted(&self, cluster: &str) -> Result<Vec<ManifestWork>, String> {
+        let set = self.observed.set;
+        let template = set.spec.manifest_work_template.clone().unwrap_or_default();
+        let annotations = set.metadata.annotations.as_ref();
+        let mode = annotations.and_then(|map| map.get(annotation::TEMPLATE_VALUES));
+        let spec = match mode.map(String::as_str) {
+            Some("cel") => {
+                let found = (self.observed.cluster)(cluster);
+                template::fill(&template, cluster, found.as_deref(), self.programs)?
+            }
+            Some(other) => {
+                return Err(format!(
+                    "the annotation {} is cel or nothing, not {other:?}",
+                    annotation::TEMPLATE_VALUES
+                ));
+            }
+            None => template,
+        };
+        let parts = template::split(spec);
+        Ok(parts
+            .into_iter()
+            .enumerate()
+            .map(|(part, spec)| self.work(cluster, part, spec))
+            .collect())
+    }
+
+    fn work(&self, cluster: &str, part: usize, spec: ManifestWorkSpec) -> ManifestWork {
+        let set = self.observed.set;
+        let placement = &self.reference.name;
+        let mut labels = set.metadata.labels.clone().unwrap_or_default();
+        labels.insert(label::REPLICA_SET.to_owned(), self.owner.to_owned());
+        labels.insert(label::PLACEMENT_NAME.to_owned(), placement.clone());
+        if part > 0 {
+            labels.insert(label::PART.to_owned(), part.to_string());
+        }
+        let name = set.metadata.name.as_deref().unwrap_or_default();
+        let suffix = suffix(&format!("{}/{placement}/{part}", self.owner));
+        ManifestWork {
+            metadata: ObjectMeta {
+                name: Some(format!("{name}{suffix}")),
+                namespace: Some(cluster.to_owned()),
+                labels: Some(labels),
+                annotations: Some(BTreeMap::from([(
+                    annotation::ROLLED_OUT_AT.to_owned(),
+                    self.observed.now.to_string(),
+                )])),
+                ..ObjectMeta::default()
+            },
+            spec,
+            ..ManifestWork::default()
+        }
+    }
+
+    fn delete_unwanted(
+        &self,
+        works: &Works<'_>,
+        wanted: &BTreeMap<&str, Vec<ManifestWork>>,
+        plan: &mut Plan,
+    ) {
+        for ((placement, cluster), there) in works {
+            if *placement != self.reference.name || wanted.contains_key(cluster.as_str()) {
+                continue;
+            }
+            let gone = there
+                .iter()
+                .filter(|work| work.metadata.deletion_timestamp.is_none());
+            plan.delete.extend(gone.map(|work| key_of(&work.metadata)));
+        }
+    }
+}
+
+/// Writes the parts that are not as they should be, under the names that they have.
+fn write(parts: &[ManifestWork], there: &[&Arc<ManifestWork>], plan: &mut Plan) {
+    for part in parts {
+        let known = there.iter().find(|work| part_of(work) == part_of(part));
+        match known {
+            Some(known) if is_same(part, known) => {}
+            Some(known) if known.metadata.deletion_timestamp.is_some() => {}
+            Some(known) => {
+                let mut work = part.clone();
+                work.metadata.name.clone_from(&known.metadata.name);
+                work.metadata.uid.clone_from(&known.metadata.uid);
+                work.metadata
+                    .resource_version
+                    .clone_from(&known.metadata.resource_version);
+                plan.write.push(work);
+            }
+            None => plan.write.push(part.clone()),
+        }
+    }
+    for work in there {
+        let is_surplus = !parts.iter().any(|part| part_of(part) == part_of(work));
+        if is_surplus && work.metadata.deletion_timestamp.is_none() {
+            plan.delete.push(key_of(&work.metadata));
+        }
+    }
+}
+
+/// Why nothing more starts, if more clusters failed than are tolerated.
+fn held(decision: &Decision) -> Option<String> {
+    if !decision.breached {
+        return None;
+    }
+    let waits = |reason: &Reason| matches!(reason, Reason::Waits(_));
+    let (cluster, reason) = decision.reasons.iter().find(|(_, reason)| waits(reason))?;
+    Some(format!("{cluster} {reason}"))
+}
+
+fn part_of(work: &ManifestWork) -> &str {
+    label_of(work, label::PART).unwrap_or("0")
+}
+
+/// Whether a cluster has exactly the works that it should have.
+fn is_current(parts: &[ManifestWork], there: &[&Arc<ManifestWork>]) -> bool {
+    let live: Vec<_> = there
+        .iter()
+        .filter(|work| work.metadata.deletion_timestamp.is_none())
+        .collect();
+    live.len() == parts.len()
+        && parts
+            .iter()
+            .all(|part| live.iter().any(|work| is_same(part, work)))
+}
+
+/// Whether a work has the content that it should have, and all labels.
+fn is_same(wanted: &ManifestWork, work: &ManifestWork) -> bool {
+    let known = work.metadata.labels.clone().unwrap_or_default();
+    let labels = wanted.metadata.labels.clone().unwrap_or_default();
+    labels
+        .iter()
+        .all(|(key, value)| known.get(key) == Some(value))
+        && part_of(wanted) == part_of(work)
+        && template::is_same_spec(&wanted.spec, &work.spec)
+}
+
+/// Five characters that stand for a text, as the server appends them to names that it makes up.
+fn suffix(text: &str) -> String {
+    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    let digest = Sha256::digest(text.as_bytes());
+    let letter = |byte: &u8| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]);
+    digest.iter().take(5).map(letter).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,281 @@
+use bellwether_api::work::WorkSummary;
+use serde_json::json;
+
+use super::*;
+
+const NOW: &str = "2026-01-01T00:10:00Z";
+
+fn set(strategy: Value) -> ManifestWorkReplicaSet {
+    serde_json::from_value(json!({
+        "metadata": {"name": "web", "namespace": "apps", "labels": {"team": "a"},
+            "finalizers": [finalizer::REPLICA_SET]},
+        "spec": {"placementRefs": [{"name": "p", "rolloutStrategy": strategy}],
+            "manifestWorkTemplate": {"workload": {"manifests": [
+                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "namespace": "n"}}]}}},
+    }))
+    .unwrap()
+}
+
+fn chosen(clusters: &[&str]) -> BTreeMap<String, Chosen> {
+    let group = Group::new("", 0, clusters.iter().copied());
+    let selected = i64::try_from(clusters.len()).unwrap();
+    let chosen = Chosen {
+        groups: vec![group],
+        selected,
+    };
+    BTreeMap::from([("p".to_owned(), chosen)])
+}
+
+fn look(
+    set: &ManifestWorkReplicaSet,
+    placements: &BTreeMap<String, Chosen>,
+    works: &[Arc<ManifestWork>],
+) -> Plan {
+    let observed = Observed {
+        set,
+        placements,
+        works,
+        cluster: &|name| {
+            let cluster = json!({"metadata": {"name": name, "labels": {"region": format!("r-{name}")}},
+                "status": {"conditions": [], "version": {}, "clusterClaims": [{"name": "size", "value": "3"}]}});
+            serde_json::from_value(cluster).ok().map(Arc::new)
+        },
+        now: NOW.parse().unwrap(),
+    };
+    plan(&observed, &Programs::default())
+}
+
+/// The works as a server keeps them, with conditions of the present generation.
+fn stored(works: &[ManifestWork], conditions: &[(&str, &str)]) -> Vec<Arc<ManifestWork>> {
+    works
+        .iter()
+        .map(|work| {
+            let mut value = serde_json::to_value(work).unwrap();
+            value["metadata"]["generation"] = json!(1);
+            value["metadata"]["resourceVersion"] = json!("1");
+            let list: Vec<Value> = conditions
+                .iter()
+                .map(|(name, status)| {
+                    json!({"type": name, "status": status, "reason": "R", "message": "",
+                        "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"})
+                })
+                .collect();
+            value["status"] = json!({ "conditions": list });
+            Arc::new(serde_json::from_value(value).unwrap())
+        })
+        .collect()
+}
+
+const WELL: [(&str, &str); 4] = [
+    ("Applied", "True"),
+    ("Available", "True"),
+    ("Progressing", "False"),
+    ("Degraded", "False"),
+];
+const FAILED: [(&str, &str); 4] = [
+    ("Applied", "True"),
+    ("Available", "True"),
+    ("Progressing", "True"),
+    ("Degraded", "True"),
+];
+
+fn clusters(plan: &Plan) -> Vec<&str> {
+    let mut names: Vec<&str> = plan
+        .write
+        .iter()
+        .map(|work| work.metadata.namespace.as_deref().unwrap())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+fn said<'a>(plan: &'a Plan, name: &str) -> (&'a str, &'a str, &'a str) {
+    let status = plan.status.as_ref().unwrap();
+    let found = crate::lifecycle::find(&status.conditions, name).unwrap();
+    (&found.status, &found.reason, &found.message)
+}
+
+#[test]
+fn the_finalizer_comes_first() {
+    let mut set = set(json!({"type": "All"}));
+    set.metadata.finalizers = None;
+    let plan = look(&set, &chosen(&["a"]), &[]);
+    assert_eq!(
+        plan.finalizers,
+        Some(vec![finalizer::REPLICA_SET.to_owned()])
+    );
+    assert!(plan.write.is_empty());
+}
+
+#[test]
+fn every_chosen_cluster_gets_a_work_with_names_and_labels() {
+    let plan = look(&set(json!({"type": "All"})), &chosen(&["b", "a"]), &[]);
+    assert_eq!(clusters(&plan), ["a", "b"]);
+    let work = &plan.write[0];
+    let name = work.metadata.name.as_deref().unwrap();
+    assert!(
+        name.starts_with("web") && name.len() == "web".len() + 5,
+        "{name}"
+    );
+    assert_eq!(label_of(work, label::REPLICA_SET), Some("apps.web"));
+    assert_eq!(label_of(work, label::PLACEMENT_NAME), Some("p"));
+    assert_eq!(label_of(work, "team"), Some("a"));
+    assert_eq!(work.metadata.owner_references, None);
+    assert_eq!(said(&plan, "PlacementVerified").1, "PlacementDecisionEmpty");
+    assert_eq!(
+        said(&plan, "ManifestworkApplied").1,
+        "PlacementDecisionEmpty"
+    );
+    assert_eq!(said(&plan, "PlacementRolledOut").1, "Progressing");
+}
+
+#[test]
+fn a_set_whose_clusters_are_well_is_done() {
+    let set = set(json!({"type": "All"}));
+    let works = stored(&look(&set, &chosen(&["a", "b"]), &[]).write, &WELL);
+    let plan = look(&set, &chosen(&["a", "b"]), &works);
+    assert!(plan.write.is_empty() && plan.delete.is_empty());
+    let status = plan.status.clone().unwrap();
+    let expected = WorkSummary {
+        total: 2,
+        applied: 2,
+        available: 2,
+        ..WorkSummary::default()
+    };
+    assert_eq!(status.summary, expected);
+    assert_eq!(
+        status.placement_summary[0].available_decision_groups,
+        "1 (2 / 2 clusters applied)"
+    );
+    assert_eq!(said(&plan, "PlacementVerified"), ("True", "AsExpected", ""));
+    assert_eq!(said(&plan, "PlacementRolledOut"), ("True", "Complete", ""));
+    assert_eq!(
+        said(&plan, "ManifestworkApplied"),
+        ("True", "AsExpected", "")
+    );
+    let mut done = set;
+    done.status = Some(status);
+    assert_eq!(look(&done, &chosen(&["a", "b"]), &works), Plan::default());
+}
+
+#[test]
+fn a_progressive_rollout_goes_one_by_one_and_stops_at_a_failure() {
+    let strategy = json!({"type": "Progressive", "progressive": {"maxConcurrency": 1}});
+    let set = set(strategy);
+    let chosen = chosen(&["a", "b", "c"]);
+    let first = look(&set, &chosen, &[]);
+    assert_eq!(clusters(&first), ["a"]);
+    let reported = stored(&first.write, &[]);
+    assert_eq!(
+        clusters(&look(&set, &chosen, &reported)),
+        Vec::<&str>::new()
+    );
+    let well = stored(&first.write, &WELL);
+    assert_eq!(clusters(&look(&set, &chosen, &well)), ["b"]);
+    let failed = look(&set, &chosen, &stored(&first.write, &FAILED));
+    assert!(failed.write.is_empty());
+    let (status, reason, message) = said(&failed, "PlacementRolledOut");
+    assert_eq!((status, reason), ("False", "Progressing"));
+    assert_eq!(
+        message,
+        "p: b does not start: the rollout has 1 failure, 0 tolerated"
+    );
+    assert_eq!(said(&failed, "ManifestworkApplied").1, "NotAsExpected");
+}
+
+#[test]
+fn clusters_that_are_no_longer_chosen_lose_their_works() {
+    let set = set(json!({"type": "All"}));
+    let works = stored(&look(&set, &chosen(&["a", "b"]), &[]).write, &WELL);
+    let plan = look(&set, &chosen(&["a"]), &works);
+    assert_eq!(plan.delete.len(), 1);
+    assert_eq!(plan.delete[0].0, "b");
+}
+
+#[test]
+fn a_changed_template_is_rolled_out_under_the_same_names() {
+    let old = set(json!({"type": "All"}));
+    let works = stored(&look(&old, &chosen(&["a"]), &[]).write, &WELL);
+    let mut new = old;
+    let template = new.spec.manifest_work_template.as_mut().unwrap();
+    template.workload.as_mut().unwrap().manifests[0]["data"] = json!({"k": "v"});
+    let plan = look(&new, &chosen(&["a"]), &works);
+    assert_eq!(plan.write.len(), 1);
+    assert_eq!(plan.write[0].metadata.name, works[0].metadata.name);
+    assert_eq!(
+        plan.write[0].metadata.resource_version.as_deref(),
+        Some("1")
+    );
+    assert_eq!(plan.status.as_ref().unwrap().summary.total, 0);
+}
+
+#[test]
+fn a_missing_placement_is_told() {
+    let plan = look(&set(json!({"type": "All"})), &BTreeMap::new(), &[]);
+    let (status, reason, _) = said(&plan, "PlacementVerified");
+    assert_eq!((status, reason), ("False", "PlacementDecisionNotFound"));
+}
+
+#[test]
+fn a_name_that_fits_into_no_label_is_told() {
+    let mut set = set(json!({"type": "All"}));
+    set.metadata.name = Some("x".repeat(70));
+    let plan = look(&set, &chosen(&["a"]), &[]);
+    assert!(plan.write.is_empty());
+    let (status, reason, message) = said(&plan, "ManifestworkApplied");
+    assert_eq!((status, reason), ("False", "InvalidManifestWorkName"));
+    assert!(message.contains("apps.xxx"), "{message}");
+}
+
+#[test]
+fn deletion_takes_the_works_along() {
+    let mut set = set(json!({"type": "All"}));
+    let works = stored(&look(&set, &chosen(&["a"]), &[]).write, &WELL);
+    set.metadata.deletion_timestamp = Some(bellwether_api::meta::Time(NOW.parse().unwrap()));
+    let plan = look(&set, &chosen(&["a"]), &works);
+    assert_eq!((plan.delete.len(), plan.finalizers), (1, Some(vec![])));
+    set.spec.cascade_deletion_policy = CascadeDeletionPolicy::Foreground;
+    let plan = look(&set, &chosen(&["a"]), &works);
+    assert_eq!((plan.delete.len(), plan.finalizers), (1, None));
+    let plan = look(&set, &chosen(&["a"]), &[]);
+    assert_eq!((plan.delete.len(), plan.finalizers), (0, Some(vec![])));
+}
+
+#[test]
+fn values_of_clusters_are_filled_in_where_they_are_asked_for() {
+    let mut set = set(json!({"type": "All"}));
+    let manifest = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"},
+        "data": {"region": "${cluster.labels.region}", "text": "on ${cluster.name}: $${HOME}",
+            "size": "${int(cluster.claims.size) + 1}", "map": "${{'a': 'b}'}['a']}"}});
+    let template = set.spec.manifest_work_template.as_mut().unwrap();
+    template.workload.as_mut().unwrap().manifests = vec![manifest];
+    let data =
+        |plan: &Plan| plan.write[0].spec.workload.as_ref().unwrap().manifests[0]["data"].clone();
+    let plain = look(&set, &chosen(&["a"]), &[]);
+    assert_eq!(data(&plain)["region"], "${cluster.labels.region}");
+    let annotation = (annotation::TEMPLATE_VALUES.to_owned(), "cel".to_owned());
+    set.metadata.annotations = Some(BTreeMap::from([annotation]));
+    let filled = look(&set, &chosen(&["a"]), &[]);
+    assert_eq!(
+        data(&filled),
+        json!({"region": "r-a", "text": "on a: ${HOME}", "size": 4, "map": "b}"})
+    );
+}
+
+#[test]
+fn works_that_are_too_large_are_split() {
+    let mut set = set(json!({"type": "All"}));
+    let large = |name: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
+            "data": {"x": "x".repeat(300_000)}})
+    };
+    let template = set.spec.manifest_work_template.as_mut().unwrap();
+    template.workload.as_mut().unwrap().manifests = vec![large("a"), large("b"), large("c")];
+    let plan = look(&set, &chosen(&["a"]), &[]);
+    let parts: Vec<_> = plan.write.iter().map(part_of).collect();
+    assert_eq!(parts, ["0", "1", "2"]);
+    let works = stored(&plan.write, &WELL);
+    let plan = look(&set, &chosen(&["a"]), &works);
+    assert!(plan.write.is_empty());
+    assert_eq!(plan.status.unwrap().summary.total, 1);
+}
