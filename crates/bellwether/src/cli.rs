@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use clap::{ArgAction, Parser, Subcommand};
 
-use crate::{agent, apiserver, cluster, crds, cue, hub, objects, plan, probe, token, up, why};
+use crate::{agent, apiserver, cluster, crds, cue, hub, objects, plan, probe, status, token, up, why};
 
 /// Delivers applications to fleets of Kubernetes clusters.
 ///
@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Wait(objects::WaitArgs),
     /// Show objects at length, with their events.
     Describe(objects::DescribeArgs),
+    /// Show where a work or a replica set of works stands, as a tree.
+    Status(status::StatusArgs),
     /// Print the CustomResourceDefinitions of the kinds that a hub and its agents work with.
     Crds(crds::CrdsArgs),
     /// Evaluate, check and format CUE.
@@ -83,6 +85,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
         Command::Delete(arguments) => runtime()?.block_on(objects::delete(arguments)),
         Command::Wait(arguments) => runtime()?.block_on(objects::wait(arguments)),
         Command::Describe(arguments) => runtime()?.block_on(objects::describe(arguments)),
+        Command::Status(arguments) => runtime()?.block_on(status::run(arguments)),
         Command::Crds(arguments) => {
             crds::run(&arguments);
             Ok(())

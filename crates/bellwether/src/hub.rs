@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bellwether_apiserver::Clock;
-use bellwether_controllers::{Hub, cluster_set, placement, registration};
+use bellwether_controllers::{Hub, cluster_set, placement, registration, replica_set};
 use clap::Args;
 use kube::Client;
 use kube::api::{DynamicObject, PostParams};
@@ -30,8 +30,8 @@ use crate::connect::ConnectArgs;
 pub(crate) struct HubArgs {
     #[command(flatten)]
     connect: ConnectArgs,
-    /// Controllers to run, or with a minus not to run: placement, cluster-set, registration,
-    /// certificate-approval.
+    /// Controllers to run, or with a minus not to run: placement, replica-set, cluster-set,
+    /// registration, certificate-approval.
     #[arg(
         long,
         value_name = "NAME,…",
@@ -48,8 +48,9 @@ pub(crate) struct HubArgs {
 }
 
 /// The controllers by name.
-const CONTROLLERS: [&str; 4] = [
+const CONTROLLERS: [&str; 5] = [
     "placement",
+    "replica-set",
     "cluster-set",
     "registration",
     "certificate-approval",
@@ -127,6 +128,7 @@ pub(crate) fn start(
         let hub = hub.clone();
         match *name {
             "placement" => controllers.spawn(placement::run(hub)),
+            "replica-set" => controllers.spawn(replica_set::run(hub)),
             "cluster-set" => controllers.spawn(cluster_set::run(hub)),
             "registration" => controllers.spawn(registration::clusters::run(hub)),
             "certificate-approval" => {
@@ -196,11 +198,13 @@ mod tests {
             "cluster-set",
             "placement",
             "registration",
+            "replica-set",
         ];
+        let others = [all[0], all[1], all[3], all[4]];
         check(&[], Ok(&all));
         check(&["placement"], Ok(&["placement"]));
-        check(&["-placement"], Ok(&[all[0], all[1], all[3]]));
-        check(&["*", "-placement"], Ok(&[all[0], all[1], all[3]]));
+        check(&["-placement"], Ok(&others));
+        check(&["*", "-placement"], Ok(&others));
         check(&["replacement"], Err("replacement is not known"));
     }
 }

@@ -17,6 +17,7 @@ mod plan;
 mod print;
 mod probe;
 mod scene;
+mod status;
 mod token;
 mod up;
 mod why;

@@ -26,11 +26,16 @@ pub(crate) struct StatusArgs {
 }
 
 pub(crate) async fn run(arguments: StatusArgs) -> anyhow::Result<()> {
-    let (kind, name) = arguments
-        .object
-        .split_once('/')
-        .with_context(|| format!("{:?} is not of the form KIND/NAME, such as work/web", arguments.object))?;
-    let connection = arguments.connect.open(arguments.namespace.as_deref()).await?;
+    let (kind, name) = arguments.object.split_once('/').with_context(|| {
+        format!(
+            "{:?} is not of the form KIND/NAME, such as work/web",
+            arguments.object
+        )
+    })?;
+    let connection = arguments
+        .connect
+        .open(arguments.namespace.as_deref())
+        .await?;
     let namespace = &connection.namespace;
     let missing = || format!("cannot read {kind}/{name} in namespace {namespace}");
     match kind.to_lowercase().as_str() {

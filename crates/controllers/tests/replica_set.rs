@@ -1,6 +1,6 @@
 //! Replica sets of works over placements, with rollouts.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "tests")]
 
 mod fleet;
 

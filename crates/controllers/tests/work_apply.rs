@@ -1,6 +1,6 @@
 //! Works are applied, kept, pruned and removed.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "tests")]
 
 mod fleet;
 

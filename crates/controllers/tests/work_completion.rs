@@ -1,6 +1,6 @@
 //! Works that come to an end: completion, conditions by rules, time to live.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "tests")]
 
 mod fleet;
 

@@ -3,7 +3,7 @@
 //!
 //! Each seed is one history. `BELLWETHER_FAULT_SEEDS` says how many are tried.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "tests")]
 
 mod fleet;
 

@@ -1,6 +1,6 @@
 //! Values of applied objects come back to the hub, in both interfaces.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "tests")]
 
 mod fleet;
 

@@ -1,6 +1,6 @@
 //! The ways in which objects are brought to a member, and who owns them there.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "tests")]
 
 mod fleet;
 

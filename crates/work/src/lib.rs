@@ -18,6 +18,11 @@
 //! Plain values go in, plans with reasons come out. Nothing here reads a clock, a file or the
 //! network; expressions of users run under a budget.
 
+#![cfg_attr(
+    test,
+    allow(clippy::needless_pass_by_value, reason = "tables are written in place")
+)]
+
 pub mod admission;
 pub mod apply;
 mod conditions;

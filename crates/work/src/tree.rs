@@ -18,8 +18,15 @@ pub fn of_work(work: &ManifestWork) -> String {
         "ManifestWork {name} on {cluster}, generation {generation}"
     ));
     let status = work.status.clone().unwrap_or_default();
-    let manifests = status.resource_status.map(|it| it.manifests).unwrap_or_default();
-    let wanted = work.spec.workload.as_ref().map_or(0, |it| it.manifests.len());
+    let manifests = status
+        .resource_status
+        .map(|it| it.manifests)
+        .unwrap_or_default();
+    let wanted = work
+        .spec
+        .workload
+        .as_ref()
+        .map_or(0, |it| it.manifests.len());
     if status.conditions.is_empty() {
         tree.line(0, "no agent has reported yet");
     }
@@ -38,7 +45,10 @@ pub fn of_work(work: &ManifestWork) -> String {
     }
     if manifests.len() < wanted {
         let missing = wanted - manifests.len();
-        tree.line(0, &format!("{missing} manifests have not been looked at yet"));
+        tree.line(
+            0,
+            &format!("{missing} manifests have not been looked at yet"),
+        );
     }
     tree.finish()
 }
@@ -52,7 +62,10 @@ pub fn of_replica_set(set: &ManifestWorkReplicaSet) -> String {
         tree.line(0, &condition_line(condition, 0));
     }
     for placement in &status.placement_summary {
-        let text = format!("Placement {}: {}", placement.name, placement.available_decision_groups);
+        let text = format!(
+            "Placement {}: {}",
+            placement.name, placement.available_decision_groups
+        );
         tree.line(0, &text);
         let counts = &placement.summary;
         let text = format!(
@@ -88,7 +101,11 @@ fn condition_line(it: &Condition, generation: i64) -> String {
 
 fn manifest_line(manifest: &ManifestCondition) -> String {
     let meta = &manifest.resource_meta;
-    let kind = if meta.kind.is_empty() { "manifest" } else { &meta.kind };
+    let kind = if meta.kind.is_empty() {
+        "manifest"
+    } else {
+        &meta.kind
+    };
     let name = match (meta.namespace.as_str(), meta.name.as_str()) {
         ("", "") => format!("number {}", meta.ordinal),
         ("", name) => name.to_owned(),
@@ -147,7 +164,11 @@ impl Tree {
             for above in 0..*depth {
                 text.push_str(if goes_on(above) { "│  " } else { "   " });
             }
-            text.push_str(if goes_on(*depth) { "├─ " } else { "└─ " });
+            text.push_str(if goes_on(*depth) {
+                "├─ "
+            } else {
+                "└─ "
+            });
             text.push_str(line);
             text.push('\n');
         }
