@@ -7,6 +7,7 @@
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::disallowed_methods,
+    clippy::needless_pass_by_value,
     reason = "a benchmark measures real time, and fails loudly"
 )]
 
@@ -227,7 +228,7 @@ impl Bed {
     /// Waits until so many works are as they should be; everywhere.
     async fn until(&self, count: usize, is_it: impl Fn(&ManifestWork) -> bool) {
         let api: Api<ManifestWork> = Api::all(self.hub.clone());
-        let end = Instant::now() + Duration::from_secs(300);
+        let end = Instant::now() + Duration::from_mins(5);
         loop {
             let works = api.list(&ListParams::default()).await.unwrap();
             if works.items.len() == count && works.items.iter().all(&is_it) {
