@@ -83,7 +83,7 @@ impl tower::Service<Request<Body>> for Faulty {
                 }
                 4 => {
                     tokio::time::sleep(std::time::Duration::from_millis(faults.dice.roll(500)))
-                        .await
+                        .await;
                 }
                 _ => {}
             }
@@ -97,7 +97,7 @@ struct Agents {
     task: tokio::task::JoinHandle<()>,
 }
 
-async fn start(fleet: &Fleet, faults: &Arc<Faults>) -> Agents {
+fn start(fleet: &Fleet, faults: &Arc<Faults>) -> Agents {
     let client = |cluster: &str| {
         let inner = fleet
             .server
@@ -196,7 +196,7 @@ async fn history(seed: u64, with_faults: bool) -> Value {
         on: AtomicBool::new(with_faults),
         crash: tokio::sync::Notify::new(),
     });
-    let mut agents = start(&fleet, &faults).await;
+    let mut agents = start(&fleet, &faults);
     let rules = json!({"manifestConfigs": [{
         "resourceIdentifier": {"group": "batch", "resource": "jobs", "name": "once", "namespace": "default"},
         "conditionRules": [{"type": "WellKnownCompletions"}]}]});
@@ -241,14 +241,14 @@ async fn history(seed: u64, with_faults: bool) -> Value {
                 () = tokio::time::sleep_until(end) => break,
                 () = faults.crash.notified() => {
                     agents.task.abort();
-                    agents = start(&fleet, &faults).await;
+                    agents = start(&fleet, &faults);
                 }
             }
         }
     }
     faults.on.store(false, Ordering::SeqCst);
     agents.task.abort();
-    let agents = start(&fleet, &faults).await;
+    let agents = start(&fleet, &faults);
     fleet.pass(130_000).await;
     if fleet.get(MEMBER, &job("once")).await.is_some() {
         fleet
