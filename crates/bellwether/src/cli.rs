@@ -4,7 +4,9 @@ use std::io::Write as _;
 
 use clap::{ArgAction, Parser, Subcommand};
 
-use crate::{agent, apiserver, cluster, crds, cue, hub, objects, plan, probe, status, token, up, why};
+use crate::{
+    agent, apiserver, cluster, crds, cue, hub, objects, plan, probe, status, token, up, why,
+};
 
 /// Delivers applications to fleets of Kubernetes clusters.
 ///
