@@ -44,6 +44,7 @@ impl ActError {
 impl Member {
     /// Does everything in order; creations and deletions that stand together at once.
     pub(crate) async fn carry_out(&self, actions: Vec<Action>) -> Result<(), ActError> {
+        let _writing = self.writing();
         let (told, actions): (Vec<_>, Vec<_>) = actions
             .into_iter()
             .partition(|action| matches!(action, Action::Tell(_)));

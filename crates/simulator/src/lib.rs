@@ -18,9 +18,9 @@
 //!
 //! One queue and one set of workers serve all clusters. A cluster has one task, which sleeps on one
 //! feed of all changes ([`Cluster::changes`](bellwether_apiserver::Cluster::changes)) instead of a
-//! watch for each of the kinds; a client is made when there is something to write for the
-//! first time. Nothing is polled: whatever happens later is a time in the queue. So an idle cluster
-//! costs a few kilobytes, most of them its Node, and no processor time at all.
+//! watch for each of the kinds; a client is there only while there is something
+//! to write. Nothing is polled: whatever happens later is a time in the queue. So an idle cluster
+//! costs some tens of kilobytes, most of them for its Node, and no processor time at all.
 //!
 //! # What it does not do
 //!

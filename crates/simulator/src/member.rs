@@ -1,8 +1,8 @@
 //! One simulated cluster: what is known of it, and a client to change it.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bellwether_apiserver::{ApiServer, Change, Changes, Identity};
 use bellwether_runtime::{Clock, ObjectKey, Queue};
@@ -32,8 +32,10 @@ const USER: &str = "system:bellwether-simulator";
 pub(crate) struct Member {
     name: Arc<str>,
     server: ApiServer,
-    /// Made when there is something to write for the first time: most clusters are idle.
-    client: OnceLock<Client>,
+    /// There while somebody writes: a client has a task and buffers, and most clusters are idle.
+    client: Mutex<Option<Client>>,
+    /// How many are writing.
+    writers: AtomicUsize,
     clock: Clock,
     queue: Queue<Key>,
     world: RwLock<World>,
@@ -58,7 +60,8 @@ impl Member {
         Self {
             name: name.into(),
             server,
-            client: OnceLock::new(),
+            client: Mutex::default(),
+            writers: AtomicUsize::new(0),
             clock,
             queue,
             world: RwLock::default(),
@@ -92,7 +95,13 @@ impl Member {
             self.server
                 .client(&self.name, Identity::administrator(USER))
         };
-        self.client.get_or_init(make).clone()
+        self.client.lock().get_or_insert_with(make).clone()
+    }
+
+    /// Keeps the client for as long as the answer is kept.
+    pub(crate) fn writing(&self) -> Writing<'_> {
+        self.writers.fetch_add(1, Ordering::AcqRel);
+        Writing(self)
     }
 
     /// Follows the cluster until it is closed.
@@ -110,24 +119,28 @@ impl Member {
                 }
                 Change::Put(subject, object) => {
                     let (group, resource, ..) = subject.parts();
-                    if let Some(kind) = Kind::of_resource(group, resource) {
-                        self.put(kind, subject.revision, object.untyped_json());
+                    let kind = Kind::of_resource(group, resource);
+                    if let Some(kind) = kind {
+                        let json = object.untyped_json();
+                        let difference = self.world.write().put(kind, subject.revision, json);
+                        self.note(kind, difference);
                     }
+                    self.world.write().has_seen(kind, subject.revision);
                 }
                 Change::Gone(subject) => {
                     let (group, resource, namespace, name) = subject.parts();
-                    if let Some(kind) = Kind::of_resource(group, resource) {
+                    let kind = Kind::of_resource(group, resource);
+                    if let Some(kind) = kind {
                         let key = ObjectKey::new(namespace, name);
                         self.remove(kind, &key, subject.revision);
-                        self.world.write().has_seen(kind, subject.revision);
                     }
+                    self.world.write().has_seen(kind, subject.revision);
                 }
             }
         }
     }
 
-    fn put(&self, kind: Kind, revision: u64, json: &[u8]) {
-        let difference = self.world.write().put(kind, revision, json);
+    fn note(&self, kind: Kind, difference: Result<Option<Difference>, serde_json::Error>) {
         match difference {
             Ok(Some(difference)) => self.spread(kind, &difference),
             Ok(None) => {}
@@ -169,7 +182,9 @@ impl Member {
     /// Takes in the answer to a write, so that nothing is decided without knowing of it.
     pub(crate) fn take_in(&self, kind: Kind, object: &Value) -> Result<(), ActError> {
         let revision = revision(object);
-        self.put(kind, revision, &serde_json::to_vec(object)?);
+        let json = serde_json::to_vec(object)?;
+        let difference = self.world.write().put_written(kind, revision, &json);
+        self.note(kind, difference);
         Ok(())
     }
 
@@ -188,6 +203,18 @@ impl Member {
             None => {
                 world.troubles.remove(owner);
             }
+        }
+    }
+}
+
+/// Somebody writes; the last one to end lets the client go.
+#[derive(Debug)]
+pub(crate) struct Writing<'a>(&'a Member);
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        if self.0.writers.fetch_sub(1, Ordering::AcqRel) == 1 {
+            *self.0.client.lock() = None;
         }
     }
 }

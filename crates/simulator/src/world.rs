@@ -247,6 +247,8 @@ pub(crate) struct World {
     pub(crate) stopping: HashMap<String, Timestamp>,
     /// Why the last attempt to create something failed, by the uid of who wanted it.
     pub(crate) troubles: HashMap<String, String>,
+    /// The feed has told everything up to this revision.
+    seen: u64,
     /// The number of the next pod address to try.
     pub(crate) next_address: u32,
 }
@@ -346,14 +348,32 @@ impl World {
             moments: std::mem::take(&mut self.moments),
             stopping: std::mem::take(&mut self.stopping),
             troubles: std::mem::take(&mut self.troubles),
+            seen: self.seen,
             next_address: self.next_address,
             ..Self::default()
         };
     }
 
-    /// The feed has told everything of a kind up to that revision.
-    pub(crate) fn has_seen(&mut self, kind: Kind, revision: u64) {
-        of_kind!(self, kind, objects => objects.forget_removed(revision));
+    /// Takes in the answer to a write. What the feed has told already is no news, and may even be
+    /// gone by now.
+    pub(crate) fn put_written(
+        &mut self,
+        kind: Kind,
+        revision: u64,
+        json: &[u8],
+    ) -> Result<Option<Difference>, serde_json::Error> {
+        if revision <= self.seen {
+            return Ok(None);
+        }
+        self.put(kind, revision, json)
+    }
+
+    /// The feed has told everything up to that revision; the last was about an object of this kind.
+    pub(crate) fn has_seen(&mut self, kind: Option<Kind>, revision: u64) {
+        self.seen = self.seen.max(revision);
+        if let Some(kind) = kind {
+            of_kind!(self, kind, objects => objects.forget_removed(revision));
+        }
     }
 }
 
@@ -411,6 +431,22 @@ mod tests {
         assert!(!is_news(pods.put(6, pod("p", "one"))), "it is gone since 7");
         pods.forget_removed(7);
         assert!(is_news(pods.put(8, pod("p", "one"))));
+    }
+
+    #[test]
+    fn the_answer_to_a_write_does_not_bring_back_what_is_gone() {
+        let mut world = World::default();
+        let key = ObjectKey::new("a", "p");
+        let json = serde_json::to_vec(&pod("p", "one")).unwrap();
+        assert!(world.put(Kind::Pod, 5, &json).unwrap().is_some());
+        assert!(world.put_written(Kind::Pod, 6, &json).unwrap().is_some());
+        // The feed tells of our write, and then that somebody deleted the object.
+        assert!(world.put(Kind::Pod, 6, &json).unwrap().is_none());
+        assert!(world.remove(Kind::Pod, &key, 8).is_some());
+        world.has_seen(Some(Kind::Pod), 8);
+        // The answer to a write in between comes late.
+        assert!(world.put_written(Kind::Pod, 7, &json).unwrap().is_none());
+        assert!(world.pods.get(&key).is_none());
     }
 
     #[test]
