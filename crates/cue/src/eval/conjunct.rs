@@ -112,87 +112,28 @@ impl Evaluator {
             Expr::And(left, right) => {
                 for (part, expr) in [left, right].into_iter().enumerate() {
                     let info = info.keyed(part as u64);
-                    self.schedule(
-                        node,
-                        Conjunct {
-                            source: Source::Expr(expr),
-                            env,
-                            info,
-                        },
-                    );
+                    self.schedule(node, Conjunct::of(expr, env, info));
                 }
             }
             Expr::WithSelf(inner) => {
                 let env = self.new_env(env, node, Binding::Fields);
-                self.schedule(
-                    node,
-                    Conjunct {
-                        source: Source::Expr(inner),
-                        env,
-                        info,
-                    },
-                );
+                self.schedule(node, Conjunct::of(inner, env, info));
             }
             Expr::Struct(literal) => self.schedule_struct(node, literal, conjunct),
             Expr::List(_) => {
                 self.unshare(node);
                 self.update_cyclic_status(node, info);
-                self.update_kind(
-                    node,
-                    Kind::LIST,
-                    Described::Expr(id),
-                    self.program.pos(id),
-                    info,
-                );
+                let pos = self.program.pos(id);
+                self.update_kind(node, Kind::LIST, Described::Expr(id), pos, info);
                 self.push_task(node, TaskKind::List(id), env, info);
             }
             Expr::Disjunction { .. } => {
                 self.unshare(node);
                 self.schedule_disjunction(node, Source::Expr(id), env, info);
             }
-            Expr::Value(value) => {
+            Expr::Value(_) | Expr::Top | Expr::Type(_) | Expr::Range(..) | Expr::Bottom => {
                 self.unshare(node);
-                let value = self.program.constant(value).clone();
-                self.insert_value(node, &value, self.program.pos(id), info);
-            }
-            Expr::Top => {
-                self.unshare(node);
-                self.update_cyclic_status(node, info);
-                self.node_mut(node).has_top = true;
-                self.evidence(node, info, Mark::Top);
-            }
-            Expr::Type(kind) => {
-                self.unshare(node);
-                self.update_cyclic_status(node, info);
-                self.update_kind(
-                    node,
-                    kind,
-                    Described::Kind(kind),
-                    self.program.pos(id),
-                    info,
-                );
-                self.evidence(node, info, Mark::Top);
-            }
-            Expr::Range(kind, bounds) => {
-                self.unshare(node);
-                self.update_cyclic_status(node, info);
-                let pos = self.program.pos(id);
-                self.update_kind(node, kind, Described::Kind(kind), pos, info);
-                for index in 0..bounds.len() {
-                    let (op, value) = self.program.bounds(bounds)[index].clone();
-                    self.insert_bound(node, Bound { op, value, pos }, info);
-                }
-            }
-            Expr::Bottom => {
-                self.unshare(node);
-                let saved = std::mem::replace(&mut self.current, node);
-                let error = self.error_at(
-                    Code::User,
-                    self.program.pos(id),
-                    "explicit error (_|_ literal) in source",
-                );
-                self.current = saved;
-                self.add_error(node, error);
+                self.insert_constant(node, id, info);
             }
             expr if expr.is_reference() => {
                 self.push_task(node, TaskKind::Reference(id), env, info);
@@ -207,6 +148,42 @@ impl Evaluator {
                     return;
                 }
                 self.push_task(node, TaskKind::Expr(id), env, info);
+            }
+        }
+    }
+
+    /// Adds what needs no evaluation: a literal value, a type, `_`, `_|_`.
+    fn insert_constant(&mut self, node: NodeId, id: ExprId, info: CloseInfo) {
+        let pos = self.program.pos(id);
+        match self.program.expr(id) {
+            Expr::Value(value) => {
+                let value = self.program.constant(value).clone();
+                self.insert_value(node, &value, pos, info);
+            }
+            Expr::Top => {
+                self.update_cyclic_status(node, info);
+                self.node_mut(node).has_top = true;
+                self.evidence(node, info, Mark::Top);
+            }
+            Expr::Type(kind) => {
+                self.update_cyclic_status(node, info);
+                self.update_kind(node, kind, Described::Kind(kind), pos, info);
+                self.evidence(node, info, Mark::Top);
+            }
+            Expr::Range(kind, bounds) => {
+                self.update_cyclic_status(node, info);
+                self.update_kind(node, kind, Described::Kind(kind), pos, info);
+                for index in 0..bounds.len() {
+                    let (op, value) = self.program.bounds(bounds)[index].clone();
+                    self.insert_bound(node, Bound { op, value, pos }, info);
+                }
+            }
+            _ => {
+                let saved = std::mem::replace(&mut self.current, node);
+                let message = "explicit error (_|_ literal) in source";
+                let error = self.error_at(Code::User, pos, message);
+                self.current = saved;
+                self.add_error(node, error);
             }
         }
     }
@@ -263,71 +240,10 @@ impl Evaluator {
         if has_embedding {
             info = self.struct_info(node, is_file, info);
         } else {
-            self.must_be_struct(node, id, info);
+            self.must_be_struct(node, id);
         }
-        let field_info = CloseInfo {
-            from_embed: false,
-            ..info
-        };
         for index in 0..members {
-            match self.program.structure(id).decls[index] {
-                Decl::Field {
-                    label,
-                    kind,
-                    value,
-                    meta,
-                } => {
-                    if label.is_regular() && kind == ArcKind::Member {
-                        self.must_be_struct(node, id, info);
-                    }
-                    let mut info = field_info.keyed(u64::from(value.0));
-                    if kind == ArcKind::Optional {
-                        info = info.optional();
-                    }
-                    let source = Source::Expr(value);
-                    let conjunct = Conjunct { source, env, info };
-                    self.insert_arc(node, label, kind, conjunct, meta);
-                }
-                Decl::Dynamic { kind, .. } => {
-                    if kind == ArcKind::Member {
-                        self.must_be_struct(node, id, info);
-                    }
-                    let task = TaskKind::Dynamic(id, u32::try_from(index).unwrap_or(0));
-                    let info = field_info.keyed(index as u64);
-                    self.push_task(node, task, env, info);
-                }
-                Decl::Pattern {
-                    pattern,
-                    value,
-                    alias,
-                    meta,
-                } => {
-                    let info = field_info.keyed(index as u64).optional();
-                    let source = Source::Expr(value);
-                    let conjunct = Conjunct { source, env, info };
-                    self.schedule_pattern(node, pattern, conjunct, alias, meta, (id, index));
-                }
-                Decl::Comprehension(comprehension) => {
-                    let info = self
-                        .embed_info(node, None, info)
-                        .keyed(index as u64)
-                        .optional();
-                    let task = TaskKind::Comprehension(comprehension);
-                    self.push_task(node, task, env, info);
-                }
-                Decl::Embed(expr) => {
-                    let info = self.embed_info(node, Some(expr), info).keyed(index as u64);
-                    self.schedule(
-                        node,
-                        Conjunct {
-                            source: Source::Expr(expr),
-                            env,
-                            info,
-                        },
-                    );
-                }
-                Decl::Ellipsis => {}
-            }
+            self.schedule_member(node, (id, index), env, info);
         }
         if has_ellipsis {
             self.node_mut(node).has_ellipsis = true;
@@ -335,7 +251,64 @@ impl Evaluator {
         }
     }
 
-    fn must_be_struct(&mut self, node: NodeId, literal: StructId, info: CloseInfo) {
+    /// Adds one declaration of a struct literal; `info` is that of the literal.
+    fn schedule_member(
+        &mut self,
+        node: NodeId,
+        (id, index): (StructId, usize),
+        env: EnvId,
+        info: CloseInfo,
+    ) {
+        let field_info = CloseInfo {
+            from_embed: false,
+            ..info
+        };
+        let (position, key) = (u32::try_from(index).unwrap_or(0), index as u64);
+        match self.program.structure(id).decls[index] {
+            Decl::Field {
+                label,
+                kind,
+                value,
+                meta,
+            } => {
+                if label.is_regular() && kind == ArcKind::Member {
+                    self.must_be_struct(node, id);
+                }
+                let mut info = field_info.keyed(u64::from(value.0));
+                if kind == ArcKind::Optional {
+                    info = info.optional();
+                }
+                self.insert_arc(node, label, kind, Conjunct::of(value, env, info), meta);
+            }
+            Decl::Dynamic { kind, .. } => {
+                if kind == ArcKind::Member {
+                    self.must_be_struct(node, id);
+                }
+                let task = TaskKind::Dynamic(id, position);
+                self.push_task(node, task, env, field_info.keyed(key));
+            }
+            Decl::Pattern {
+                pattern,
+                value,
+                alias,
+                meta,
+            } => {
+                let conjunct = Conjunct::of(value, env, field_info.keyed(key).optional());
+                self.schedule_pattern(node, pattern, conjunct, alias, meta, (id, index));
+            }
+            Decl::Comprehension(comprehension) => {
+                let info = self.embed_info(node, None, info).keyed(key).optional();
+                self.push_task(node, TaskKind::Comprehension(comprehension), env, info);
+            }
+            Decl::Embed(expr) => {
+                let info = self.embed_info(node, Some(expr), info).keyed(key);
+                self.schedule(node, Conjunct::of(expr, env, info));
+            }
+            Decl::Ellipsis => {}
+        }
+    }
+
+    fn must_be_struct(&mut self, node: NodeId, literal: StructId) {
         if self.node(node).is_struct {
             return;
         }
@@ -347,7 +320,6 @@ impl Evaluator {
             slot.scalar.kind_text = Some(Described::Literal(literal));
             slot.scalar.atom_pos = pos;
         }
-        let _ = info;
     }
 
     fn schedule_pattern(

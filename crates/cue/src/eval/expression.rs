@@ -472,6 +472,20 @@ impl Evaluator {
         true
     }
 
+    fn slice_index(&mut self, expr: ExprId, env: EnvId) -> Result<usize, ErrId> {
+        let value = self.concrete(expr, env, "slice index")?;
+        let number = match value.literal() {
+            Some(Value::Number(number)) => number.to_i64(),
+            _ => None,
+        };
+        let index = number.and_then(|number| usize::try_from(number).ok());
+        index.ok_or_else(|| {
+            let pos = self.program.pos(expr);
+            let message = "slice index must be a non-negative integer";
+            self.error_at(Code::Eval, pos, message)
+        })
+    }
+
     fn slice(
         &mut self,
         base: ExprId,
@@ -481,26 +495,6 @@ impl Evaluator {
     ) -> Result<Val, ErrId> {
         let pos = self.program.pos(base);
         let value = self.eval_default(base, env)?;
-        let bound = |this: &mut Self, expr: Option<ExprId>, otherwise: usize| match expr {
-            None => Ok(otherwise),
-            Some(expr) => {
-                let value = this.concrete(expr, env, "slice index")?;
-                let number = match this.atom(&value) {
-                    Some(Value::Number(number)) => number.to_i64(),
-                    _ => None,
-                };
-                number
-                    .and_then(|number| usize::try_from(number).ok())
-                    .ok_or_else(|| {
-                        let pos = this.program.pos(expr);
-                        this.error_at(
-                            Code::Eval,
-                            pos,
-                            "slice index must be a non-negative integer",
-                        )
-                    })
-            }
-        };
         let node = match value {
             Val::Node(node) => node,
             Val::Atom(value) => {
@@ -523,8 +517,8 @@ impl Evaluator {
             let message = format!("cannot slice {text} (type {kind})");
             return Err(self.error_at(code, pos, message));
         };
-        let low = bound(self, low, 0)?;
-        let high = bound(self, high, list.length)?;
+        let low = low.map_or(Ok(0), |low| self.slice_index(low, env))?;
+        let high = high.map_or(Ok(list.length), |high| self.slice_index(high, env))?;
         if low > high || high > list.length {
             let message = if low > high {
                 format!("invalid slice index: {low} > {high}")

@@ -132,3 +132,35 @@ impl Evaluator {
         self.insert_arc(node, label, ArcKind::Member, conjunct, MetaId(0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::builtins::parse_json;
+    use crate::host::{Budget, Template};
+
+    /// The nodes it takes to evaluate a template with a context of a thousand fields.
+    fn nodes(source: &str) -> u64 {
+        let fields: Vec<String> = (0..1_000)
+            .map(|index| format!(r#""f{index}": {{"value": [{index}]}}"#))
+            .collect();
+        let context = parse_json(&format!("{{{}}}", fields.join(","))).expect("it is JSON");
+        let wrapped = parse_json(r#"{"name": "x"}"#).expect("it is JSON");
+        let template = Template::compile(source).expect("it compiles");
+        let mut evaluation = template.evaluate(Budget::default());
+        evaluation.fill(&["context", "big"], context);
+        evaluation.fill(&["context", "small"], wrapped);
+        let root = evaluation.root();
+        assert!(evaluation.validate(root).is_empty());
+        evaluation.counters().nodes
+    }
+
+    #[test]
+    fn data_that_nothing_reads_costs_no_nodes() {
+        assert!(nodes("context: _\nout: context.small.name") < 20);
+    }
+
+    #[test]
+    fn data_that_a_pattern_constrains_is_taken_apart() {
+        assert!(nodes("context: big: [string]: {value: [...int]}") > 1_000);
+    }
+}

@@ -129,6 +129,17 @@ pub(crate) struct Conjunct {
     pub(crate) info: CloseInfo,
 }
 
+impl Conjunct {
+    /// An expression as a constraint.
+    pub(crate) fn of(expr: ExprId, env: EnvId, info: CloseInfo) -> Self {
+        Self {
+            source: Source::Expr(expr),
+            env,
+            info,
+        }
+    }
+}
+
 /// The evaluated value of a node.
 #[derive(Debug, Clone)]
 pub(crate) enum Base {

@@ -40,25 +40,8 @@ impl Evaluator {
                     });
                 }
             }
-            (BinaryOp::LogicalAnd | BinaryOp::LogicalOr, a, b) => {
-                let (Some(Value::Bool(a)), Some(Value::Bool(b))) = (a, b) else {
-                    let (bad, kind) = if matches!(a, Some(Value::Bool(_))) {
-                        (right, right_kind)
-                    } else {
-                        (left, left_kind)
-                    };
-                    let text = self.show(bad);
-                    let message = format!(
-                        "cannot use {text} (type {kind}) as type bool in {}",
-                        op.text()
-                    );
-                    return Err(self.error_at(Code::Eval, pos, message));
-                };
-                return truth(if op == BinaryOp::LogicalAnd {
-                    *a && *b
-                } else {
-                    *a || *b
-                });
+            (BinaryOp::LogicalAnd | BinaryOp::LogicalOr, ..) => {
+                return self.logical(op, left, right, pos);
             }
             (BinaryOp::Match | BinaryOp::NotMatch, Some(a), Some(b))
                 if matches!(a, Value::String(_) | Value::Bytes(_))
@@ -99,6 +82,32 @@ impl Evaluator {
         let (a, b) = (self.show(left), self.show(right));
         let message = format!(
             "invalid operands {a} and {b} to '{}' (type {left_kind} and {right_kind})",
+            op.text()
+        );
+        Err(self.error_at(Code::Eval, pos, message))
+    }
+
+    /// `&&` and `||`
+    fn logical(&mut self, op: BinaryOp, left: &Val, right: &Val, pos: Pos) -> Result<Val, ErrId> {
+        let truth = |value: &Val| match value.literal() {
+            Some(Value::Bool(value)) => Some(*value),
+            _ => None,
+        };
+        let bad = match (truth(left), truth(right)) {
+            (Some(a), Some(b)) => {
+                let result = if op == BinaryOp::LogicalAnd {
+                    a && b
+                } else {
+                    a || b
+                };
+                return Ok(Val::Atom(Value::Bool(result)));
+            }
+            (Some(_), None) => right,
+            (None, _) => left,
+        };
+        let (text, kind) = (self.show(bad), self.kind_of(bad));
+        let message = format!(
+            "cannot use {text} (type {kind}) as type bool in {}",
             op.text()
         );
         Err(self.error_at(Code::Eval, pos, message))

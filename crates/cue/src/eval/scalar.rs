@@ -377,3 +377,49 @@ pub(crate) fn compare(left: &Value, right: &Value) -> Option<Ordering> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Described, Scalar};
+    use crate::token::Pos;
+    use crate::value::{Kind, Value};
+
+    fn number(value: i64) -> Value {
+        Value::Number(value.into())
+    }
+
+    #[test]
+    fn kinds_only_narrow() {
+        let mut scalar = Scalar::default();
+        let mut narrow = |kind| {
+            let by = Described::Kind(kind);
+            let result = scalar.restrict_kind(kind, by, Pos::NONE);
+            (result.is_ok(), scalar.kind)
+        };
+        assert_eq!(narrow(Kind::NUMBER), (true, Kind::NUMBER));
+        assert_eq!(narrow(Kind::INT | Kind::STRING), (true, Kind::INT));
+        assert_eq!(narrow(Kind::STRING), (false, Kind::BOTTOM));
+    }
+
+    #[test]
+    fn an_atom_unifies_with_itself_only() {
+        let mut scalar = Scalar::default();
+        assert!(scalar.add_atom(&number(1), Pos::NONE).is_ok());
+        assert!(scalar.add_atom(&number(1), Pos::NONE).is_ok());
+        assert!(scalar.add_atom(&number(2), Pos::NONE).is_err());
+    }
+
+    #[test]
+    fn an_integer_is_no_float() {
+        let mut scalar = Scalar::default();
+        let by = Described::Kind(Kind::FLOAT);
+        assert!(scalar.restrict_kind(Kind::FLOAT, by, Pos::NONE).is_ok());
+        assert!(scalar.add_atom(&number(1), Pos::NONE).is_err());
+    }
+
+    #[test]
+    fn what_is_not_limited_takes_no_space_for_limits() {
+        assert!(!Scalar::default().is_limited());
+        assert!(size_of::<Scalar>() <= 96, "{}", size_of::<Scalar>());
+    }
+}

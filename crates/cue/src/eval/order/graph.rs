@@ -129,3 +129,34 @@ impl Graph {
         components
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Graph;
+    use crate::label::Label;
+
+    /// Sorts numbers under the given edges; ties go by size.
+    fn sorted(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
+        let mut graph = Graph::default();
+        for number in 0..count {
+            graph.node(Label::index(number));
+        }
+        for (from, to) in edges {
+            graph.edge(Label::index(*from), Label::index(*to));
+        }
+        let order = graph.sort(|left, right| left.as_index().cmp(&right.as_index()));
+        order.into_iter().filter_map(Label::as_index).collect()
+    }
+
+    #[test]
+    fn edges_point_forwards_and_ties_go_by_name() {
+        assert_eq!(sorted(3, &[]), [0, 1, 2]);
+        assert_eq!(sorted(3, &[(2, 0)]), [1, 2, 0]);
+        assert_eq!(sorted(4, &[(3, 1), (1, 0)]), [2, 3, 1, 0]);
+    }
+
+    #[test]
+    fn labels_on_a_cycle_stay_together_sorted_by_name() {
+        assert_eq!(sorted(4, &[(3, 2), (2, 3), (3, 0)]), [1, 2, 3, 0]);
+    }
+}
