@@ -4,7 +4,8 @@ use bellwether_api::workload::scaling::{ABLE_TO_SCALE, SCALING_ACTIVE};
 use bellwether_api::workload::status::{FALSE, TRUE};
 use jiff::Timestamp;
 use k8s_openapi::api::autoscaling::v2::{
-    HorizontalPodAutoscaler, HorizontalPodAutoscalerCondition, HorizontalPodAutoscalerStatus,
+    HorizontalPodAutoscaler, HorizontalPodAutoscalerCondition, HorizontalPodAutoscalerSpec,
+    HorizontalPodAutoscalerStatus,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
@@ -39,101 +40,126 @@ pub(crate) fn decide(
     let old = autoscaler.status.clone().unwrap_or_default();
     let mut status = old.clone();
     status.observed_generation = autoscaler.metadata.generation;
-    let owner = Reference::to(autoscaler);
-    let Some(target) = target else {
-        let wanted = &spec.scale_target_ref;
-        let resource = format!("{}s", wanted.kind.to_lowercase());
-        let group = wanted
-            .api_version
-            .as_deref()
-            .and_then(|version| version.split_once('/'));
-        let resource = group.map_or(resource.clone(), |(group, _)| format!("{resource}.{group}"));
-        let error = format!("{resource} {:?} not found", wanted.name);
-        let message =
-            format!("the HPA controller was unable to get the target's current scale: {error}");
-        if set_condition(
-            &mut status,
-            ABLE_TO_SCALE,
-            FALSE,
-            "FailedGetScale",
-            message,
-            now,
-        ) {
-            plan.tell(Event::warning(owner, COMPONENT, "FailedGetScale", error));
+    match target {
+        None => miss_target(autoscaler, spec, &mut status, now, &mut plan),
+        Some(target) => {
+            status.current_replicas = Some(target.actual);
+            match out_of_bounds(spec, target) {
+                Some(bound) => rescale(autoscaler, target, bound, &mut status, now, &mut plan),
+                None => rest(autoscaler, spec, target, &mut status, now, &mut plan),
+            }
         }
-        plan.status(autoscaler, &old, &status);
-        return plan;
-    };
+    }
+    plan.status(autoscaler, &old, &status);
+    plan
+}
+
+/// The size that a target has to have instead of its own, and why.
+fn out_of_bounds(
+    spec: &HorizontalPodAutoscalerSpec,
+    target: &Target,
+) -> Option<(i32, &'static str)> {
     let min = spec.min_replicas.unwrap_or(1);
-    status.current_replicas = Some(target.actual);
-    let bounded = if target.wanted > spec.max_replicas {
-        Some((
-            spec.max_replicas,
-            "Current number of replicas above Spec.MaxReplicas",
-        ))
+    if target.wanted > spec.max_replicas {
+        let why = "Current number of replicas above Spec.MaxReplicas";
+        Some((spec.max_replicas, why))
     } else if target.wanted < min && target.wanted > 0 {
         Some((min, "Current number of replicas below Spec.MinReplicas"))
     } else {
         None
+    }
+}
+
+/// There is nothing of that name to scale.
+fn miss_target(
+    autoscaler: &HorizontalPodAutoscaler,
+    spec: &HorizontalPodAutoscalerSpec,
+    status: &mut HorizontalPodAutoscalerStatus,
+    now: Timestamp,
+    plan: &mut Plan,
+) {
+    let wanted = &spec.scale_target_ref;
+    let resource = format!("{}s", wanted.kind.to_lowercase());
+    let version = wanted.api_version.as_deref();
+    let resource = match version.and_then(|version| version.split_once('/')) {
+        Some((group, _)) => format!("{resource}.{group}"),
+        None => resource,
     };
-    if let Some((size, why)) = bounded {
-        plan.actions.push(Action::Patch {
-            subject: target.reference.clone(),
-            part: Part::Scale,
-            patch: json!({"spec": {"replicas": size}}),
-        });
-        let message = format!("New size: {size}; reason: {why}");
-        plan.tell(Event::normal(
-            owner,
-            COMPONENT,
-            "SuccessfulRescale",
-            message,
-        ));
-        let message = format!("the HPA controller was able to update the target scale to {size}");
-        set_condition(
-            &mut status,
-            ABLE_TO_SCALE,
-            TRUE,
-            "SucceededRescale",
-            message,
-            now,
-        );
-        status.desired_replicas = size;
-        status.last_scale_time = Some(Time(now));
-    } else if target.wanted == 0 && min != 0 {
+    let error = format!("{resource} {:?} not found", wanted.name);
+    let message =
+        format!("the HPA controller was unable to get the target's current scale: {error}");
+    let reason = "FailedGetScale";
+    if set_condition(status, ABLE_TO_SCALE, FALSE, reason, message, now) {
+        let subject = Reference::to(autoscaler);
+        plan.tell(Event::warning(subject, COMPONENT, reason, error));
+    }
+}
+
+/// The target gets the size that the bounds allow.
+fn rescale(
+    autoscaler: &HorizontalPodAutoscaler,
+    target: &Target,
+    (size, why): (i32, &str),
+    status: &mut HorizontalPodAutoscalerStatus,
+    now: Timestamp,
+    plan: &mut Plan,
+) {
+    plan.actions.push(Action::Patch {
+        subject: target.reference.clone(),
+        part: Part::Scale,
+        patch: json!({"spec": {"replicas": size}}),
+    });
+    let message = format!("New size: {size}; reason: {why}");
+    let subject = Reference::to(autoscaler);
+    plan.tell(Event::normal(
+        subject,
+        COMPONENT,
+        "SuccessfulRescale",
+        message,
+    ));
+    let message = format!("the HPA controller was able to update the target scale to {size}");
+    set_condition(
+        status,
+        ABLE_TO_SCALE,
+        TRUE,
+        "SucceededRescale",
+        message,
+        now,
+    );
+    status.desired_replicas = size;
+    status.last_scale_time = Some(Time(now));
+}
+
+/// The target is within the bounds, and there is nothing else to go by.
+fn rest(
+    autoscaler: &HorizontalPodAutoscaler,
+    spec: &HorizontalPodAutoscalerSpec,
+    target: &Target,
+    status: &mut HorizontalPodAutoscalerStatus,
+    now: Timestamp,
+    plan: &mut Plan,
+) {
+    set_found(status, now);
+    status.desired_replicas = target.wanted;
+    if target.wanted == 0 && spec.min_replicas != Some(0) {
         let message = "scaling is disabled since the replica count of the target is zero";
+        let reason = "ScalingDisabled";
         set_condition(
-            &mut status,
+            status,
             SCALING_ACTIVE,
             FALSE,
-            "ScalingDisabled",
+            reason,
             message.to_owned(),
             now,
         );
-        set_found(&mut status, now);
-        status.desired_replicas = 0;
-    } else {
-        set_found(&mut status, now);
-        let news = set_condition(
-            &mut status,
-            SCALING_ACTIVE,
-            FALSE,
-            "FailedGetResourceMetric",
-            NO_METRICS.to_owned(),
-            now,
-        );
-        if news {
-            plan.tell(Event::warning(
-                owner,
-                COMPONENT,
-                "FailedGetResourceMetric",
-                NO_METRICS,
-            ));
-        }
-        status.desired_replicas = target.wanted;
+        return;
     }
-    plan.status(autoscaler, &old, &status);
-    plan
+    let reason = "FailedGetResourceMetric";
+    let message = NO_METRICS.to_owned();
+    if set_condition(status, SCALING_ACTIVE, FALSE, reason, message, now) {
+        let subject = Reference::to(autoscaler);
+        plan.tell(Event::warning(subject, COMPONENT, reason, NO_METRICS));
+    }
 }
 
 fn set_found(status: &mut HorizontalPodAutoscalerStatus, now: Timestamp) {

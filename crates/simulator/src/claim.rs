@@ -55,60 +55,49 @@ pub(crate) fn decide(view: &View<'_>) -> Plan {
         follow_volume(view, name, &mut plan);
         return plan;
     }
-    let Some(class_name) = spec.storage_class_name.as_deref() else {
-        if let Some(name) = default_class(view.classes) {
-            plan.patch(view.claim, json!({"spec": {"storageClassName": name}}));
-        } else {
-            wait(
-                view,
-                "FailedBinding",
-                "no persistent volumes available for this claim and no storage class is set",
-                &mut plan,
-            );
-        }
-        return plan;
-    };
-    if let Some(volume) = fitting(view, spec, class_name) {
-        bind(view, volume, &mut plan);
-        return plan;
-    }
-    let class = view
-        .classes
-        .iter()
-        .find(|class| class.metadata.name.as_deref() == Some(class_name));
-    match class {
-        None if class_name.is_empty() => {
-            wait(
-                view,
-                "FailedBinding",
-                "no persistent volumes available for this claim and no storage class is set",
-                &mut plan,
-            );
-        }
-        None => {
-            let message = format!("storageclass.storage.k8s.io {class_name:?} not found");
-            plan.tell(Event::warning(
-                Reference::to(view.claim),
-                COMPONENT,
-                "ProvisioningFailed",
-                message,
-            ));
-            set_pending(view, &mut plan);
-        }
-        Some(class)
-            if class.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer")
-                && !view.is_used =>
-        {
-            wait(
-                view,
-                "WaitForFirstConsumer",
-                "waiting for first consumer to be created before binding",
-                &mut plan,
-            );
-        }
-        Some(class) => provision(view, spec, class, &mut plan),
+    match spec.storage_class_name.as_deref() {
+        Some(class) => match fitting(view, spec, class) {
+            Some(volume) => bind(view, volume, &mut plan),
+            None => provide(view, spec, class, &mut plan),
+        },
+        None => match default_class(view.classes) {
+            Some(name) => plan.patch(view.claim, json!({"spec": {"storageClassName": name}})),
+            None => wait(view, FAILED_BINDING, NO_CLASS, &mut plan),
+        },
     }
     plan
+}
+
+const LATE: &str = "WaitForFirstConsumer";
+const FAILED_BINDING: &str = "FailedBinding";
+const NO_CLASS: &str = "no persistent volumes available for this claim and no storage class is set";
+
+/// There is no volume: the class may provide one.
+fn provide(view: &View<'_>, spec: &PersistentVolumeClaimSpec, name: &str, plan: &mut Plan) {
+    let mut classes = view.classes.iter();
+    let class = classes.find(|class| class.metadata.name.as_deref() == Some(name));
+    let Some(class) = class else {
+        if name.is_empty() {
+            wait(view, FAILED_BINDING, NO_CLASS, plan);
+            return;
+        }
+        let message = format!("storageclass.storage.k8s.io {name:?} not found");
+        let subject = Reference::to(view.claim);
+        plan.tell(Event::warning(
+            subject,
+            COMPONENT,
+            "ProvisioningFailed",
+            message,
+        ));
+        set_pending(view, plan);
+        return;
+    };
+    if class.volume_binding_mode.as_deref() == Some(LATE) && !view.is_used {
+        let message = "waiting for first consumer to be created before binding";
+        wait(view, LATE, message, plan);
+    } else {
+        provision(view, spec, class, plan);
+    }
 }
 
 fn default_class(classes: &[Arc<StorageClass>]) -> Option<&str> {
@@ -302,30 +291,7 @@ fn provision(
         return;
     }
     let name = format!("pvc-{}", claim.uid);
-    let volume = PersistentVolume {
-        metadata: ObjectMeta {
-            name: Some(name.clone()),
-            annotations: Some([(PROVISIONED_BY.to_owned(), PROVISIONER.to_owned())].into()),
-            ..ObjectMeta::default()
-        },
-        spec: Some(PersistentVolumeSpec {
-            access_modes: spec.access_modes.clone(),
-            capacity: spec
-                .resources
-                .as_ref()
-                .and_then(|resources| resources.requests.clone()),
-            claim_ref: Some(reference(view.claim)),
-            persistent_volume_reclaim_policy: class.reclaim_policy.clone(),
-            storage_class_name: class.metadata.name.clone(),
-            volume_mode: spec.volume_mode.clone(),
-            host_path: Some(HostPathVolumeSource {
-                path: format!("/var/lib/simulated-volumes/{name}"),
-                type_: None,
-            }),
-            ..PersistentVolumeSpec::default()
-        }),
-        status: None,
-    };
+    let volume = new_volume(view.claim, spec, class, &name);
     let message = format!("Successfully provisioned volume {name}");
     let told = Event::normal(claim.clone(), PROVISIONER, "ProvisioningSucceeded", message);
     let failed = Event::warning(
@@ -344,6 +310,37 @@ fn provision(
             "spec": {"volumeName": name},
         }),
     );
+}
+
+/// A volume made for a claim.
+fn new_volume(
+    claim: &PersistentVolumeClaim,
+    spec: &PersistentVolumeClaimSpec,
+    class: &StorageClass,
+    name: &str,
+) -> PersistentVolume {
+    let resources = spec.resources.as_ref();
+    PersistentVolume {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            annotations: Some([(PROVISIONED_BY.to_owned(), PROVISIONER.to_owned())].into()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(PersistentVolumeSpec {
+            access_modes: spec.access_modes.clone(),
+            capacity: resources.and_then(|resources| resources.requests.clone()),
+            claim_ref: Some(reference(claim)),
+            persistent_volume_reclaim_policy: class.reclaim_policy.clone(),
+            storage_class_name: class.metadata.name.clone(),
+            volume_mode: spec.volume_mode.clone(),
+            host_path: Some(HostPathVolumeSource {
+                path: format!("/var/lib/simulated-volumes/{name}"),
+                type_: None,
+            }),
+            ..PersistentVolumeSpec::default()
+        }),
+        status: None,
+    }
 }
 
 /// Lets go of an object that is being deleted.

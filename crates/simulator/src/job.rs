@@ -5,6 +5,7 @@
 //! is how Kubernetes does it, and what people see in a Job's status.
 
 mod indexes;
+mod replica;
 #[cfg(test)]
 mod tests;
 
@@ -15,23 +16,23 @@ use std::time::Duration;
 use bellwether_api::simulator::NOT_SIMULATED;
 use bellwether_api::workload::deployment::{FAILED_CREATE, SUCCESSFUL_CREATE, SUCCESSFUL_DELETE};
 use bellwether_api::workload::job::{
-    BACKOFF_LIMIT_EXCEEDED, COMPLETE, COMPLETED, COMPLETION_INDEX, COMPLETIONS_REACHED,
-    DEADLINE_EXCEEDED, FAILED, FAILURE_TARGET, JOB_RESUMED, JOB_SUSPENDED, SUCCESS_CRITERIA_MET,
-    SUSPENDED, TRACKING,
+    BACKOFF_LIMIT_EXCEEDED, COMPLETE, COMPLETED, COMPLETIONS_REACHED, DEADLINE_EXCEEDED, FAILED,
+    FAILURE_TARGET, JOB_RESUMED, JOB_SUSPENDED, SUCCESS_CRITERIA_MET, SUSPENDED, TRACKING,
 };
 use bellwether_api::workload::pod::SUCCEEDED;
 use bellwether_api::workload::status::{FALSE, TRUE};
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobSpec, JobStatus, UncountedTerminatedPods};
-use k8s_openapi::api::core::v1::{EnvVar, EnvVarSource, ObjectFieldSelector, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
-use crate::kind::{Reference, annotation, is_deleting, uid_of};
+use crate::kind::{Reference, is_deleting, uid_of};
 use crate::plan::{Event, Plan};
 use crate::pods::{self, nonzero, number};
 use crate::time::{after, seconds_after};
 use indexes::Indexes;
+use replica::{ended_at, index_of};
 
 const COMPONENT: &str = "job-controller";
 /// How many pods are created at a time.
@@ -465,7 +466,7 @@ impl<'a> Turn<'a> {
             }
         };
         for index in indexes {
-            let pod = self.pod(index);
+            let pod = replica::pod(&self.owner, self.spec, index);
             let told = Event::normal(
                 self.owner.clone(),
                 COMPONENT,
@@ -481,51 +482,6 @@ impl<'a> Turn<'a> {
             self.plan
                 .create(&pod, Some(self.owner.clone()), Some(told), Some(failed));
         }
-    }
-
-    fn pod(&self, index: Option<u32>) -> Pod {
-        let mut pod = pods::from_template(&self.spec.template, &self.owner);
-        pod.metadata
-            .finalizers
-            .get_or_insert_default()
-            .push(TRACKING.to_owned());
-        let Some(index) = index else { return pod };
-        let name = &self.owner.key.name;
-        pod.metadata.generate_name = Some(format!("{name}-{index}-"));
-        let text = index.to_string();
-        pod.metadata
-            .annotations
-            .get_or_insert_default()
-            .insert(COMPLETION_INDEX.to_owned(), text.clone());
-        pod.metadata
-            .labels
-            .get_or_insert_default()
-            .insert(COMPLETION_INDEX.to_owned(), text);
-        let spec = pod.spec.get_or_insert_default();
-        spec.hostname = Some(format!("{name}-{index}"));
-        let variable = EnvVar {
-            name: "JOB_COMPLETION_INDEX".to_owned(),
-            value_from: Some(EnvVarSource {
-                field_ref: Some(ObjectFieldSelector {
-                    api_version: None,
-                    field_path: format!("metadata.labels['{COMPLETION_INDEX}']"),
-                }),
-                ..EnvVarSource::default()
-            }),
-            value: None,
-        };
-        let containers = spec
-            .init_containers
-            .iter_mut()
-            .flatten()
-            .chain(&mut spec.containers);
-        for container in containers {
-            let environment = container.env.get_or_insert_default();
-            if !environment.iter().any(|known| known.name == variable.name) {
-                environment.push(variable.clone());
-            }
-        }
-        pod
     }
 
     fn note_suspension(&mut self) {
@@ -607,19 +563,4 @@ impl<'a> Turn<'a> {
         before.actions.append(&mut self.plan.actions);
         self.plan.actions = before.actions;
     }
-}
-
-/// The index of a pod of an indexed job.
-fn index_of(pod: &Pod) -> Option<u32> {
-    annotation(&pod.metadata, COMPLETION_INDEX)?.parse().ok()
-}
-
-/// When the last container of a pod ended.
-fn ended_at(pod: &Pod) -> Option<Timestamp> {
-    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
-    let ends = statuses
-        .iter()
-        .filter_map(|status| status.state.as_ref()?.terminated.as_ref());
-    ends.filter_map(|end| Some(end.finished_at.as_ref()?.0))
-        .max()
 }

@@ -15,9 +15,10 @@ use bellwether_api::workload::pod::{
     COMPLETED, CONTAINER_CREATING, CRASH_LOOP_BACK_OFF, ERROR, FAILED, IMAGE_PULL_BACK_OFF,
     IMAGE_PULL_ERROR, PENDING, POD_INITIALIZING, RUNNING, SUCCEEDED,
 };
+use bellwether_json::duration::GoDuration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{
-    ContainerState, ContainerStateTerminated, HostIP, Pod, PodIP, PodStatus,
+    Container, ContainerState, ContainerStateTerminated, HostIP, Pod, PodIP, PodStatus,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -370,49 +371,42 @@ fn end_containers(view: &View<'_>, plan: &mut Plan, started: Timestamp) {
         start(view, plan, Some(&ended));
         return;
     }
-    let mut status = view.pod.status.clone().unwrap_or_default();
     if restart {
-        let wait = back_off(count);
-        container::set_all(
-            view.pod,
-            &mut status,
-            |container| {
-                let message = format!(
-                    "back-off {} restarting failed container={} pod={}",
-                    bellwether_json::duration::GoDuration::from_secs(
-                        i64::try_from(wait.as_secs()).unwrap_or(i64::MAX)
-                    ),
-                    container.name,
-                    full_name(view.pod)
-                );
-                waiting(CRASH_LOOP_BACK_OFF, Some(message))
-            },
-            false,
-            count,
-        );
-        container::set_last_state(&mut status, &ended);
-    } else {
-        let phase = if failed { FAILED } else { SUCCEEDED };
-        status.phase = Some(phase.to_owned());
-        container::set_all(view.pod, &mut status, |_| ended.clone(), false, count);
+        wait_to_restart(view, plan, &ended, count);
+        return;
     }
+    let mut status = view.pod.status.clone().unwrap_or_default();
+    let phase = if failed { FAILED } else { SUCCEEDED };
+    status.phase = Some(phase.to_owned());
+    container::set_all(view.pod, &mut status, |_| ended.clone(), false, count);
     write(view, plan, status);
-    if restart {
-        for container in container::main(view.pod) {
-            let message = format!(
-                "Back-off restarting failed container {} in pod {}",
-                container.name,
-                full_name(view.pod)
-            );
-            plan.tell(container::event(
-                view.pod,
-                container,
-                COMPONENT,
-                Severity::Warning,
-                "BackOff",
-                message,
-            ));
-        }
+}
+
+/// Containers that ended wait before they are started again.
+fn wait_to_restart(view: &View<'_>, plan: &mut Plan, ended: &ContainerState, count: i32) {
+    let seconds = i64::try_from(back_off(count).as_secs()).unwrap_or(i64::MAX);
+    let wait = GoDuration::from_secs(seconds);
+    let pod = full_name(view.pod);
+    let mut status = view.pod.status.clone().unwrap_or_default();
+    let state = |container: &Container| {
+        let name = &container.name;
+        let message = format!("back-off {wait} restarting failed container={name} pod={pod}");
+        waiting(CRASH_LOOP_BACK_OFF, Some(message))
+    };
+    container::set_all(view.pod, &mut status, state, false, count);
+    container::set_last_state(&mut status, ended);
+    write(view, plan, status);
+    for container in container::main(view.pod) {
+        let name = &container.name;
+        let message = format!("Back-off restarting failed container {name} in pod {pod}");
+        plan.tell(container::event(
+            view.pod,
+            container,
+            COMPONENT,
+            Severity::Warning,
+            "BackOff",
+            message,
+        ));
     }
 }
 

@@ -66,39 +66,40 @@ pub(crate) fn decide(view: &View<'_>) -> Plan {
         None => choose(view, spec),
     };
     match problems {
-        Ok(node) => {
-            let key = key_of(view.pod);
-            plan.actions.push(Action::Bind {
-                pod: Reference::to(view.pod),
-                node: node.clone(),
-            });
-            let message = format!("Successfully assigned {key} to {node}");
-            plan.tell(Event::normal(
-                Reference::to(view.pod),
-                COMPONENT,
-                "Scheduled",
-                message,
-            ));
-        }
-        Err(problem) => {
-            let count = view.nodes.len();
-            let message = if count == 0 {
-                "no nodes available to schedule pods".to_owned()
-            } else {
-                format!("0/{count} nodes are available: {problem}")
-            };
-            if note(view, &mut plan, UNSCHEDULABLE, message.clone()) {
-                let subject = Reference::to(view.pod);
-                plan.tell(Event::warning(
-                    subject,
-                    COMPONENT,
-                    "FailedScheduling",
-                    message,
-                ));
-            }
-        }
+        Ok(node) => place(view, node, &mut plan),
+        Err(problem) => refuse(view, &problem, &mut plan),
     }
     plan
+}
+
+/// The pod goes on that node.
+fn place(view: &View<'_>, node: String, plan: &mut Plan) {
+    let message = format!("Successfully assigned {} to {node}", key_of(view.pod));
+    let pod = Reference::to(view.pod);
+    plan.actions.push(Action::Bind {
+        pod: pod.clone(),
+        node,
+    });
+    plan.tell(Event::normal(pod, COMPONENT, "Scheduled", message));
+}
+
+/// No node will have the pod.
+fn refuse(view: &View<'_>, problem: &str, plan: &mut Plan) {
+    let count = view.nodes.len();
+    let message = if count == 0 {
+        "no nodes available to schedule pods".to_owned()
+    } else {
+        format!("0/{count} nodes are available: {problem}")
+    };
+    if note(view, plan, UNSCHEDULABLE, message.clone()) {
+        let subject = Reference::to(view.pod);
+        plan.tell(Event::warning(
+            subject,
+            COMPONENT,
+            "FailedScheduling",
+            message,
+        ));
+    }
 }
 
 /// Writes why a pod is on no node; returns whether that is news.

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::plan::{Action, Part};
+use bellwether_api::workload::job::COMPLETION_INDEX;
 
 const NOW: &str = "2026-01-01T00:10:00Z";
 
