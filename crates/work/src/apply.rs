@@ -171,3 +171,6 @@ fn creation(target: &Target<'_>) -> Result<Value, ApplyError> {
     metadata::set_owners(&mut object, owners);
     Ok(object)
 }
+
+#[cfg(test)]
+mod tests;

@@ -559,3 +559,6 @@ pub(crate) fn deleting_text(start: &str, waiting: &[String]) -> String {
     };
     format!("{start}: waiting for {named}{rest}")
 }
+
+#[cfg(test)]
+mod tests;

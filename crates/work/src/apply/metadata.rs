@@ -10,7 +10,9 @@ const MARKED: [&str; 2] = ["labels", "annotations"];
 /// Takes away what only asks for a removal: keys that end with a dash.
 pub(super) fn drop_marks(object: &mut Value) {
     for field in MARKED {
-        let Some(map) = object["metadata"][field].as_object_mut() else {
+        // Indexing would put a null where there is nothing.
+        let map = object.pointer_mut(&format!("/metadata/{field}"));
+        let Some(map) = map.and_then(Value::as_object_mut) else {
             continue;
         };
         map.retain(|key, _| !key.ends_with('-'));
@@ -21,7 +23,8 @@ pub(super) fn drop_marks(object: &mut Value) {
 }
 
 fn remove(object: &mut Value, field: &str) {
-    if let Some(metadata) = object["metadata"].as_object_mut() {
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    if let Some(metadata) = metadata {
         metadata.remove(field);
     }
 }

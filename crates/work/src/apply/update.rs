@@ -202,7 +202,10 @@ fn carry_over(target: &Target<'_>, wanted: &mut Value, live: &Value) {
 
 fn keep_node_ports(wanted: &mut Value, live: &Value) {
     let known = live["spec"]["ports"].as_array();
-    for port in wanted["spec"]["ports"].as_array_mut().into_iter().flatten() {
+    let ports = wanted
+        .pointer_mut("/spec/ports")
+        .and_then(Value::as_array_mut);
+    for port in ports.into_iter().flatten() {
         let same = known.into_iter().flatten().find(|other| {
             other["port"] == port["port"]
                 && other["protocol"].as_str().unwrap_or("TCP")

@@ -1,0 +1,263 @@
+use serde_json::json;
+
+use super::*;
+
+fn owner() -> Owner {
+    Owner {
+        api_version: ownership::record_api_version(),
+        kind: "AppliedManifestWork".into(),
+        name: "hub-w".into(),
+        uid: "1".into(),
+    }
+}
+
+fn manifest(object: Value) -> Manifest {
+    Manifest::read(0, &object).unwrap()
+}
+
+fn live(manifest: &Manifest, more: Value) -> Value {
+    let mut object = manifest.object.clone();
+    object["metadata"]["uid"] = json!("u");
+    object["metadata"]["resourceVersion"] = json!("7");
+    object["metadata"]["ownerReferences"] = json!([owner().reference()]);
+    merge(&mut object, &more);
+    object
+}
+
+fn merge(target: &mut Value, patch: &Value) {
+    match (target, patch) {
+        (Value::Object(target), Value::Object(patch)) => {
+            for (key, value) in patch {
+                merge(target.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (target, patch) => *target = patch.clone(),
+    }
+}
+
+fn step(manifest: &Manifest, strategy: Option<Value>, live: Live<'_>, before: bool) -> Step {
+    let strategy: Option<UpdateStrategy> = strategy.map(|it| serde_json::from_value(it).unwrap());
+    let owner = owner();
+    let target = Target {
+        manifest,
+        strategy: strategy.as_ref(),
+        owner: &owner,
+        owned: true,
+        baseline: None,
+        applied_before: before,
+    };
+    plan(&target, live).unwrap()
+}
+
+fn config_map() -> Manifest {
+    manifest(json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "m", "namespace": "n", "labels": {"a": "b", "old-": ""}}, "data": {"k": "v"}}))
+}
+
+#[test]
+fn what_is_missing_is_created_with_its_owner_and_without_marks() {
+    let Step::Create(object) = step(&config_map(), None, Live::Absent, false) else {
+        panic!();
+    };
+    assert_eq!(object["metadata"]["labels"], json!({"a": "b"}));
+    assert_eq!(
+        object["metadata"]["ownerReferences"],
+        json!([owner().reference()])
+    );
+    assert_eq!(step(&config_map(), None, Live::Unknown, true), Step::Look);
+}
+
+#[test]
+fn a_config_map_is_put_right_and_keeps_what_others_added_to_its_metadata() {
+    let manifest = config_map();
+    let as_it_should = live(
+        &manifest,
+        json!({"metadata": {"labels": {"a": "b", "x": "y"}}}),
+    );
+    let mut as_it_should = as_it_should;
+    as_it_should["metadata"]["labels"]
+        .as_object_mut()
+        .unwrap()
+        .remove("old-");
+    assert_eq!(
+        step(&manifest, None, Live::Present(&as_it_should), false),
+        Step::Leave
+    );
+    let mut drifted = as_it_should.clone();
+    drifted["data"]["more"] = json!("1");
+    drifted["metadata"]["labels"]["old"] = json!("1");
+    let Step::Replace(object) = step(&manifest, None, Live::Present(&drifted), true) else {
+        panic!();
+    };
+    assert_eq!(object["data"], json!({"k": "v"}));
+    assert_eq!(object["metadata"]["labels"], json!({"a": "b", "x": "y"}));
+    assert_eq!(object["metadata"]["resourceVersion"], "7");
+}
+
+#[test]
+fn of_pods_namespaces_and_accounts_only_metadata_is_changed() {
+    for kind in ["Pod", "Namespace", "ServiceAccount"] {
+        let manifest = manifest(
+            json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}, "spec": {"a": 1}}),
+        );
+        let other = live(&manifest, json!({"spec": {"a": 2}}));
+        assert_eq!(
+            step(&manifest, None, Live::Present(&other), false),
+            Step::Leave,
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn texts_of_secrets_are_folded_and_another_type_is_a_new_secret() {
+    let secret = manifest(
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"},
+        "type": "Opaque", "stringData": {"k": "v"}}),
+    );
+    let mut stored = live(&secret, json!({"data": {"k": "dg=="}}));
+    stored.as_object_mut().unwrap().remove("stringData");
+    assert_eq!(
+        step(&secret, None, Live::Present(&stored), false),
+        Step::Leave
+    );
+    stored["type"] = json!("kubernetes.io/tls");
+    let found = step(&secret, None, Live::Present(&stored), false);
+    assert!(matches!(found, Step::Recreate { uid, .. } if uid == "u"));
+    let twice = manifest(
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"},
+        "data": {"k": "eA=="}, "stringData": {"k": "v"}}),
+    );
+    let owner = owner();
+    let target = Target {
+        manifest: &twice,
+        strategy: None,
+        owner: &owner,
+        owned: true,
+        baseline: None,
+        applied_before: false,
+    };
+    assert_eq!(
+        plan(&target, Live::Absent),
+        Err(ApplyError::SecretKey("k".into()))
+    );
+}
+
+#[test]
+fn defaults_of_the_server_are_no_changes_of_others() {
+    let manifest = manifest(json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "d", "namespace": "n"}, "spec": {"replicas": 2}}));
+    let defaulted = live(
+        &manifest,
+        json!({"spec": {"revisionHistoryLimit": 10}, "status": {"replicas": 2}}),
+    );
+    assert_eq!(
+        step(&manifest, None, Live::Present(&defaulted), true),
+        Step::Leave
+    );
+    let owner = owner();
+    let mut target = Target {
+        manifest: &manifest,
+        strategy: None,
+        owner: &owner,
+        owned: true,
+        baseline: None,
+        applied_before: true,
+    };
+    let baseline = remember(&target, &defaulted);
+    target.baseline = Some(&baseline);
+    assert!(is_repair(&target));
+    let mut news = defaulted.clone();
+    news["status"]["replicas"] = json!(1);
+    news["metadata"]["resourceVersion"] = json!("8");
+    news["metadata"]["annotations"] = json!({"theirs": "1"});
+    assert_eq!(plan(&target, Live::Present(&news)), Ok(Step::Leave));
+    news["spec"]["revisionHistoryLimit"] = json!(3);
+    assert!(matches!(
+        plan(&target, Live::Present(&news)),
+        Ok(Step::Replace(_))
+    ));
+}
+
+#[test]
+fn services_and_jobs_keep_what_only_the_server_knows() {
+    let service = manifest(
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
+        "spec": {"ports": [{"port": 80}], "selector": {"a": "b"}}}),
+    );
+    let stored = live(
+        &service,
+        json!({"spec": {"clusterIP": "10.0.0.1", "selector": {"a": "c"},
+        "ports": [{"port": 80, "protocol": "TCP", "nodePort": 30000}]}}),
+    );
+    let Step::Replace(object) = step(&service, None, Live::Present(&stored), false) else {
+        panic!();
+    };
+    assert_eq!(object["spec"]["clusterIP"], "10.0.0.1");
+    assert_eq!(object["spec"]["ports"][0]["nodePort"], 30000);
+    let job = manifest(
+        json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"},
+        "spec": {"parallelism": 2, "template": {"spec": {}}}}),
+    );
+    let stored = live(
+        &job,
+        json!({"spec": {"parallelism": 1, "selector": {"matchLabels": {"u": "1"}},
+        "template": {"metadata": {"labels": {"u": "1"}}}}}),
+    );
+    let Step::Replace(object) = step(&job, None, Live::Present(&stored), false) else {
+        panic!();
+    };
+    assert_eq!(object["spec"]["selector"]["matchLabels"]["u"], "1");
+    assert_eq!(object["spec"]["template"]["metadata"]["labels"]["u"], "1");
+    assert_eq!(object["spec"]["parallelism"], 2);
+}
+
+#[test]
+fn what_the_server_applies_has_no_owners_and_no_empty_times() {
+    let manifest = manifest(json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "d", "namespace": "n", "ownerReferences": [{}]},
+        "spec": {"template": {"metadata": {"creationTimestamp": null, "labels": {"a": "b"}}}}}));
+    let found = step(
+        &manifest,
+        Some(json!({"type": "ServerSideApply"})),
+        Live::Absent,
+        false,
+    );
+    let expected = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "n"},
+        "spec": {"template": {"metadata": {"labels": {"a": "b"}}}}});
+    assert_eq!(
+        found,
+        Step::Apply {
+            configuration: expected,
+            manager: "work-agent".into(),
+            force: false
+        }
+    );
+}
+
+#[test]
+fn unknown_strategies_and_managers_of_others_are_refused() {
+    let check = |strategy: Value, expected: &str| {
+        let strategy: UpdateStrategy = serde_json::from_value(strategy).unwrap();
+        let (manifest, owner) = (config_map(), owner());
+        let target = Target {
+            manifest: &manifest,
+            strategy: Some(&strategy),
+            owner: &owner,
+            owned: true,
+            baseline: None,
+            applied_before: false,
+        };
+        let error = plan(&target, Live::Absent).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    check(
+        json!({"type": "Guess"}),
+        "the update strategy Guess is not known",
+    );
+    let manager = json!({"type": "ServerSideApply", "serverSideApply": {"fieldManager": "me"}});
+    check(
+        manager,
+        "the field manager me does not begin with work-agent",
+    );
+}
