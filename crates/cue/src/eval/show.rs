@@ -108,16 +108,24 @@ impl Evaluator {
                 ArcKind::Optional => out.push('?'),
             }
             out.push(':');
-            if self.node(*arc).status < Status::Settled {
-                match self.node(*arc).conjuncts.first().map(|c| c.source) {
-                    Some(super::Source::Expr(expr)) => self.write_expr(out, expr, depth + 1),
-                    _ => out.push('_'),
-                }
-            } else {
-                self.write_node(out, *arc, depth + 1);
-            }
+            self.write_arc(out, *arc, depth + 1);
         }
         out.push('}');
+    }
+
+    /// A field or element; one that is not evaluated yet as it was written.
+    fn write_arc(&self, out: &mut String, arc: NodeId, depth: u32) {
+        let slot = self.node(arc);
+        if slot.status >= Status::Settled {
+            return self.write_node(out, arc, depth);
+        }
+        match slot.conjuncts.first().map(|conjunct| conjunct.source) {
+            Some(super::Source::Expr(expr)) => self.write_expr(out, expr, depth),
+            Some(super::Source::Data(value)) => {
+                write_value(out, &self.values[value as usize], depth);
+            }
+            _ => self.write_node(out, arc, depth),
+        }
     }
 
     fn write_elements(&self, out: &mut String, node: NodeId, depth: u32) {
@@ -131,7 +139,7 @@ impl Evaluator {
                 out.push(',');
             }
             first = false;
-            self.write_node(out, *arc, depth + 1);
+            self.write_arc(out, *arc, depth + 1);
         }
         if self.node(node).list.is_some_and(|list| !list.closed) {
             if !first {
