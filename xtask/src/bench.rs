@@ -11,6 +11,7 @@ const BENCHES: &[(&str, &str, &str)] = &[
     ("jsonpath", "bellwether-jsonpath", "find"),
     ("patch", "bellwether-patch", "ownership"),
     ("placement", "bellwether-placement", "decide"),
+    ("placement", "bellwether-controllers", "scheduling"),
     ("schema", "bellwether-schema", "request"),
     ("soak", "bellwether", "soak"),
     ("store", "bellwether-store", "throughput"),

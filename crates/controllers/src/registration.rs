@@ -14,3 +14,6 @@ pub mod names;
 mod request;
 pub mod requests;
 pub mod rights;
+
+#[cfg(test)]
+mod tests;

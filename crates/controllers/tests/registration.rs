@@ -334,7 +334,9 @@ async fn a_cluster_that_leaves_takes_its_rights_with_it() {
     let work = json!({
         "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
         "metadata": {"name": "w", "namespace": "c1", "finalizers": ["example.com/agent"]},
-        "spec": {"workload": {"manifests": []}},
+        "spec": {"workload": {"manifests": [
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}},
+        ]}},
     });
     world.create(work.clone()).await;
     let cluster = json!({

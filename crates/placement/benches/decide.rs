@@ -146,6 +146,18 @@ mod placements {
         run(bencher, count, &(0..10).map(by_label).collect::<Vec<_>>());
     }
 
+    #[divan::bench(args = [10_000])]
+    fn hundred_by_label(bencher: divan::Bencher<'_, '_>, count: usize) {
+        let by_label = |index: usize| {
+            let region = format!("region{}", index % 10);
+            placement(
+                index,
+                &json!({"labelSelector": {"matchLabels": {"region": region}}}),
+            )
+        };
+        run(bencher, count, &(0..100).map(by_label).collect::<Vec<_>>());
+    }
+
     #[divan::bench(args = [1000])]
     fn ten_by_expression(bencher: divan::Bencher<'_, '_>, count: usize) {
         let by_expression = |index: usize| {

@@ -65,7 +65,7 @@ pub struct PlacementSpec {
     /// Which clusters come first where not all are wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prioritizer_policy: Option<PrioritizerPolicy>,
-    /// How clusters are to be spread over regions and the like. It is kept, but nothing acts on it.
+    /// How clusters are to be spread over regions and the like.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread_policy: Option<SpreadPolicy>,
     /// Taints of clusters that are tolerated.
@@ -74,13 +74,11 @@ pub struct PlacementSpec {
     /// How the clusters are divided into groups, for rollouts that go group by group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision_strategy: Option<DecisionStrategy>,
-    /// How decisions are to be sorted: by ClusterName or by Score. It is kept, but decisions are
-    /// always sorted by name.
+    /// How decisions are sorted: by ClusterName, or by Score with the best first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = filled_with("ClusterName"))]
     pub sort_by: Option<DecisionSortOrder>,
-    /// How often scores are to be recorded at most, such as 1m. It is kept, but scores are not
-    /// recorded.
+    /// How often scores are brought up to date at most while the choice stays, such as 1m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[0-9]+[hms]$"), transform = filled_with("1m"))]
     pub score_rate_limit: Option<String>,

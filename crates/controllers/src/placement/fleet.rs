@@ -457,3 +457,6 @@ fn placement_of(object: &PlacementDecision) -> Option<ObjectKey> {
     let name = labels.get(names::label::PLACEMENT)?;
     Some(ObjectKey::new(object.metadata.namespace.as_deref()?, name))
 }
+
+#[cfg(test)]
+mod tests;

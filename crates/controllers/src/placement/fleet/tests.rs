@@ -1,0 +1,136 @@
+//! Whom a change affects, and that nobody else is looked at.
+
+use serde_json::json;
+
+use super::*;
+
+/// A fleet of clusters in ten regions, and for each region a placement that asks for it.
+fn fleet(placements: usize) -> Fleet {
+    let mut fleet = Fleet::default();
+    let set = json!({"metadata": {"name": "global"}, "spec": {"clusterSelector":
+        {"selectorType": "LabelSelector", "labelSelector": {}}}});
+    tell(&mut fleet, Fleet::set, "", "global", &set);
+    let binding = json!({"metadata": {"name": "global", "namespace": "a"},
+        "spec": {"clusterSet": "global"}});
+    tell(&mut fleet, Fleet::binding, "a", "global", &binding);
+    for number in 0..placements {
+        let selector = json!({"labelSelector": {"matchLabels": {"region": number.to_string()}}});
+        let name = format!("p{number}");
+        let placement = json!({
+            "metadata": {"name": name, "namespace": "a", "uid": name, "resourceVersion": "1"},
+            "spec": {"predicates": [{"requiredClusterSelector": selector}]},
+        });
+        tell(&mut fleet, Fleet::placement, "a", &name, &placement);
+    }
+    fleet
+}
+
+fn tell<K: serde::de::DeserializeOwned>(
+    fleet: &mut Fleet,
+    learn: fn(&mut Fleet, &Change<'_, K>) -> Vec<ObjectKey>,
+    namespace: &str,
+    name: &str,
+    object: &Value,
+) -> Vec<String> {
+    let object: Arc<K> = Arc::new(serde_json::from_value(object.clone()).unwrap());
+    let change = Change {
+        key: &ObjectKey::new(namespace, name),
+        old: None,
+        new: Some(&object),
+    };
+    let affected = learn(fleet, &change);
+    affected.iter().map(|key| key.name.to_string()).collect()
+}
+
+fn cluster(name: &str, region: &str, noise: &str) -> Value {
+    json!({"metadata": {"name": name, "labels": {"region": region, "noise": noise}}})
+}
+
+#[test]
+fn a_label_change_reaches_the_placements_that_ask_for_it() {
+    let mut fleet = fleet(100);
+    assert_eq!(fleet.begin().len(), 100);
+    let mut learn = |region: &str, noise: &str| {
+        let object = cluster("c", region, noise);
+        tell(&mut fleet, Fleet::cluster, "", "c", &object)
+    };
+    assert_eq!(learn("7", ""), ["p7"]);
+    assert_eq!(learn("8", ""), ["p7", "p8"]);
+    assert_eq!(learn("8", "more"), Vec::<String>::new());
+    assert_eq!(learn("nowhere", ""), ["p8"]);
+}
+
+#[test]
+fn only_placements_that_the_index_names_are_candidates() {
+    let mut fleet = fleet(100);
+    fleet.begin();
+    assert!(fleet.unanchored.is_empty());
+    assert_eq!(fleet.anchored.len(), 100);
+    let everything = json!({"metadata": {"name": "all", "namespace": "a", "uid": "all"}});
+    assert_eq!(
+        tell(&mut fleet, Fleet::placement, "a", "all", &everything),
+        ["all"]
+    );
+    assert_eq!(fleet.unanchored.len(), 1);
+    let object = cluster("c", "7", "");
+    assert_eq!(
+        tell(&mut fleet, Fleet::cluster, "", "c", &object),
+        ["all", "p7"]
+    );
+}
+
+#[test]
+fn placements_of_an_exclusive_set_are_found_by_its_label() {
+    let mut fleet = Fleet::default();
+    let set = json!({"metadata": {"name": "eu"}});
+    tell(&mut fleet, Fleet::set, "", "eu", &set);
+    let binding =
+        json!({"metadata": {"name": "eu", "namespace": "a"}, "spec": {"clusterSet": "eu"}});
+    tell(&mut fleet, Fleet::binding, "a", "eu", &binding);
+    let everything = json!({"metadata": {"name": "all", "namespace": "a", "uid": "all"}});
+    tell(&mut fleet, Fleet::placement, "a", "all", &everything);
+    fleet.begin();
+    assert!(fleet.unanchored.is_empty());
+    let mut learn = |set: &str| {
+        let label = "cluster.open-cluster-management.io/clusterset";
+        let object = json!({"metadata": {"name": "c", "labels": {label: set}}});
+        tell(&mut fleet, Fleet::cluster, "", "c", &object)
+    };
+    assert_eq!(learn("us"), Vec::<String>::new());
+    assert_eq!(learn("eu"), ["all"]);
+    assert_eq!(learn("us"), ["all"]);
+}
+
+#[test]
+fn own_writes_are_no_news_and_late_news_is_none() {
+    let mut fleet = fleet(1);
+    fleet.begin();
+    let decision = |version: &str, clusters: &[&str]| {
+        let decisions: Vec<Value> = clusters
+            .iter()
+            .map(|it| json!({"clusterName": it, "reason": ""}))
+            .collect();
+        json!({
+            "metadata": {"name": "p0-decision-1", "namespace": "a", "uid": "u",
+                "resourceVersion": version,
+                "labels": {"cluster.open-cluster-management.io/placement": "p0"}},
+            "status": {"decisions": decisions},
+        })
+    };
+    let key = ObjectKey::new("a", "p0");
+    let written: PlacementDecision = serde_json::from_value(decision("10", &["c1", "c2"])).unwrap();
+    fleet.record(&key, Written::read(&written));
+    assert_eq!(fleet.chosen.len(), 2);
+    let mut learn = |version: &str, clusters: &[&str]| {
+        let object = decision(version, clusters);
+        let affected = tell(&mut fleet, Fleet::decision, "a", "p0-decision-1", &object);
+        (affected.len(), fleet.chosen.len())
+    };
+    assert_eq!(
+        learn("10", &["c1", "c2"]),
+        (0, 2),
+        "what was written comes back"
+    );
+    assert_eq!(learn("9", &[]), (0, 2), "what was there before comes late");
+    assert_eq!(learn("11", &["c1"]), (1, 1), "somebody else wrote");
+}

@@ -1,0 +1,224 @@
+//! What is decided about clusters and their requests.
+
+use bellwether_api::cluster::ManagedCluster;
+use bellwether_api::meta::{Time, condition};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+use serde_json::{Value, json};
+
+use super::decide::{Action, Observed, Plan, Remains, decide};
+use super::request::{AgentRequest, read};
+use super::rights::Standing;
+
+fn now() -> Timestamp {
+    "2026-01-01T00:10:00Z".parse().unwrap()
+}
+
+fn ago(seconds: i64) -> Timestamp {
+    now() - SignedDuration::from_secs(seconds)
+}
+
+fn cluster(object: Value) -> ManagedCluster {
+    let mut cluster: ManagedCluster = serde_json::from_value(object).unwrap();
+    cluster.metadata.name = Some("c1".to_owned());
+    cluster
+}
+
+fn plan(cluster: &ManagedCluster, renewed: Option<Timestamp>) -> Plan {
+    decide(&Observed {
+        cluster,
+        renewed,
+        skew: None,
+        remains: None,
+        now: now(),
+    })
+}
+
+/// A cluster that is as the hub would have it.
+fn settled() -> Value {
+    let said = |kind: &str, reason: &str, message: &str| {
+        json!({"type": kind, "status": "True", "reason": reason, "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    };
+    json!({
+        "metadata": {
+            "labels": {"cluster.open-cluster-management.io/clusterset": "default"},
+            "finalizers": ["cluster.open-cluster-management.io/api-resource-cleanup",
+                "cluster.open-cluster-management.io/resource-cleanup"],
+        },
+        "spec": {"hubAcceptsClient": true},
+        "status": {"conditions": [
+            said("HubAcceptedManagedCluster", "HubClusterAdminAccepted", "Accepted by hub cluster admin"),
+            said("ManagedClusterConditionAvailable", "ManagedClusterAvailable", "Managed cluster is available"),
+        ]},
+    })
+}
+
+#[test]
+fn what_is_as_it_should_be_is_left_alone() {
+    let plan = plan(&cluster(settled()), Some(ago(10)));
+    assert_eq!(plan.actions, [Action::Grant(Standing::Accepted)]);
+    assert_eq!((plan.conditions, plan.patch), (None, None));
+    assert_eq!(plan.wake_at, Some(ago(10) + SignedDuration::from_mins(5)));
+}
+
+#[test]
+fn a_cluster_is_silent_from_the_fifth_missed_renewal_on() {
+    let check = |lease: Option<i32>, seconds: i64, expected: &str| {
+        let mut cluster = cluster(settled());
+        cluster.spec.lease_duration_seconds = lease;
+        let plan = plan(&cluster, Some(ago(seconds)));
+        let conditions = plan
+            .conditions
+            .unwrap_or(cluster.status.unwrap().conditions);
+        let found = condition(&conditions, "ManagedClusterConditionAvailable").unwrap();
+        assert_eq!(found.status, expected, "{lease:?} {seconds}");
+        let taints = plan
+            .patch
+            .map(|patch| patch["spec"]["taints"][0]["key"].clone());
+        let unreachable = json!("cluster.open-cluster-management.io/unreachable");
+        assert_eq!(taints, (expected == "Unknown").then_some(unreachable));
+    };
+    check(None, 299, "True");
+    check(None, 300, "Unknown");
+    check(Some(0), 299, "True");
+    check(Some(10), 49, "True");
+    check(Some(10), 50, "Unknown");
+}
+
+#[test]
+fn taints_of_others_stay_and_get_their_time() {
+    let mut object = settled();
+    object["spec"]["taints"] = json!([
+        {"key": "mine", "effect": "NoSelect"},
+        {"key": "cluster.open-cluster-management.io/unreachable", "effect": "NoSelect",
+            "timeAdded": "2026-01-01T00:00:00Z"},
+    ]);
+    let plan = plan(&cluster(object), Some(ago(10)));
+    let taints = plan.patch.unwrap()["spec"]["taints"].clone();
+    assert_eq!(
+        taints,
+        json!([{"key": "mine", "effect": "NoSelect",
+        "timeAdded": json!(Time(now()))}])
+    );
+}
+
+#[test]
+fn clocks_that_differ_are_reported_unless_nobody_cares() {
+    let check = |skew: i64, skipped: bool, expected: &str| {
+        let mut object = settled();
+        if skipped {
+            let key = "registration.open-cluster-management.io/skip-clock-sync-check";
+            object["metadata"]["annotations"] = json!({key: "true"});
+        }
+        let plan = decide(&Observed {
+            cluster: &cluster(object),
+            renewed: Some(ago(1)),
+            skew: Some(SignedDuration::from_secs(skew)),
+            remains: None,
+            now: now(),
+        });
+        let conditions = plan.conditions.unwrap();
+        let found = condition(&conditions, "ManagedClusterConditionClockSynced").unwrap();
+        assert_eq!(found.status, expected, "{skew}");
+    };
+    check(0, false, "True");
+    check(-299, false, "True");
+    check(300, false, "False");
+    check(-300, false, "False");
+    check(300, true, "True");
+}
+
+#[test]
+fn a_cluster_leaves_when_nothing_is_left_of_it() {
+    let mut object = settled();
+    object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:09:00Z");
+    let cluster = cluster(object);
+    let leave = |works: usize| {
+        decide(&Observed {
+            cluster: &cluster,
+            renewed: Some(ago(1)),
+            skew: None,
+            remains: Some(Remains { works, pending: 0 }),
+            now: now(),
+        })
+    };
+    let plan = leave(2);
+    assert_eq!(plan.actions, [Action::DeleteWorks]);
+    assert_eq!(plan.patch, None);
+    assert!(plan.wake_at.is_some());
+    let plan = leave(0);
+    assert_eq!(plan.actions, [Action::Remove]);
+    assert_eq!(plan.patch, Some(json!({"metadata": {"finalizers": []}})));
+}
+
+#[test]
+fn who_was_never_accepted_gets_nothing() {
+    let plan = plan(&cluster(json!({"metadata": {}})), None);
+    assert_eq!(plan.actions, []);
+    assert_eq!(plan.conditions, None);
+}
+
+fn request(label: &str, user: &str, groups: [&str; 2]) -> CertificateSigningRequest {
+    let mut name = DistinguishedName::new();
+    name.push(DnType::OrganizationName, groups[0]);
+    name.push(DnType::CustomDnType(vec![2, 5, 4, 10]), groups[1]);
+    name.push(DnType::CommonName, user);
+    let mut params = CertificateParams::default();
+    params.distinguished_name = name;
+    let key = KeyPair::generate().unwrap();
+    let pem = params.serialize_request(&key).unwrap().pem().unwrap();
+    let request = k8s_openapi::ByteString(pem.into_bytes());
+    serde_json::from_value(json!({
+        "metadata": {"labels": {"open-cluster-management.io/cluster-name": label}},
+        "spec": {"signerName": "kubernetes.io/kube-apiserver-client", "request": request},
+    }))
+    .unwrap()
+}
+
+#[test]
+fn a_request_is_for_exactly_one_cluster() {
+    const ALL: &str = "system:open-cluster-management:managed-clusters";
+    const OWN: &str = "system:open-cluster-management:c1";
+    let check = |label: &str, user: &str, groups: [&str; 2], expected: Result<(), &str>| {
+        let found = read(&request(label, user, groups));
+        match (found, expected) {
+            (Ok(AgentRequest { cluster, .. }), Ok(())) => assert_eq!(cluster, "c1"),
+            (Err(problem), Err(wanted)) => assert!(problem.contains(wanted), "{problem}"),
+            (found, wanted) => panic!("{label} {user} {groups:?}: {found:?}, not {wanted:?}"),
+        }
+    };
+    let user = "system:open-cluster-management:c1:agent";
+    check("c1", user, [OWN, ALL], Ok(()));
+    check("", user, [OWN, ALL], Err("no label"));
+    check("c10", user, [OWN, ALL], Err("groups"));
+    check("c1", user, [OWN, "system:masters"], Err("groups"));
+    check("c1", user, [ALL, ALL], Err("groups"));
+    let wrong = "it asks for the user";
+    check(
+        "c1",
+        "system:open-cluster-management:c10:agent",
+        [OWN, ALL],
+        Err(wrong),
+    );
+    check(
+        "c1",
+        "system:open-cluster-management:c1:",
+        [OWN, ALL],
+        Err(wrong),
+    );
+    check(
+        "c1",
+        "system:open-cluster-management:c1:a:b",
+        [OWN, ALL],
+        Err(wrong),
+    );
+    check(
+        "c1",
+        "system:open-cluster-management:c1",
+        [OWN, ALL],
+        Err(wrong),
+    );
+    check("c1", "admin", [OWN, ALL], Err(wrong));
+}
