@@ -28,8 +28,11 @@ fn the_tour_of_the_readme_runs_as_written() {
             "```" => in_tour = false,
             _ if in_tour => {
                 let command = line.strip_prefix("$ ").expect("tours consist of commands");
+                // What people run after building it is what has been built for the test.
+                let binary = env!("CARGO_BIN_EXE_bellwether");
+                let command = command.replace("cargo run --release --", binary);
                 if !command.starts_with("export ") {
-                    fleet.shell(command);
+                    fleet.shell(&command);
                 }
                 commands += 1;
             }
