@@ -269,9 +269,13 @@ fn a_fleet_that_was_killed_goes_on_with_its_rollouts() {
     fleet.shell("kubectl create deployment web --image=nginx:1 --replicas=3");
     fleet.kill_and_restart();
     fleet.shell("kubectl rollout status deployment/web --timeout=20s");
+    let old = fleet.shell("kubectl get pods -l app=web -o name");
     fleet.shell("kubectl set image deployment/web nginx=nginx:2");
     fleet.kill_and_restart();
     fleet.shell("kubectl rollout status deployment/web --timeout=20s");
+    // A rollout is done when the new pods are there; the old ones may still be ending.
+    let old = old.split_whitespace().collect::<Vec<_>>().join(" ");
+    fleet.shell(&format!("kubectl wait --for=delete {old} --timeout=20s"));
     let pods =
         fleet.shell("kubectl get pods -l app=web -o jsonpath={.items[*].spec.containers[0].image}");
     assert_eq!(pods, "nginx:2 nginx:2 nginx:2");
