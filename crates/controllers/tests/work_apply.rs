@@ -40,6 +40,21 @@ async fn a_config_map_reaches_the_member_and_the_hub_knows() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn people_can_read_what_happened_to_a_work() {
+    let fleet = Fleet::start().await;
+    let work = work("w", json!([config_map("a", "1")]));
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    fleet.pass(1000).await;
+    let path = format!("/api/v1/namespaces/{MEMBER}/events");
+    let events = fleet.list(HUB, &path).await;
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert_eq!(events[0]["reason"], "Applied");
+    assert_eq!(events[0]["involvedObject"]["kind"], "ManifestWork");
+    assert_eq!(events[0]["message"], "applied 1 objects of generation 1");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_work_takes_two_writes_on_the_hub_and_three_requests_on_the_member() {
     let fleet = Fleet::start().await;
     let first = work("first", json!([config_map("a", "1")]));

@@ -92,7 +92,7 @@ impl Events {
         };
         Event {
             metadata: ObjectMeta {
-                generate_name: Some(format!("{}.", work.name())),
+                generate_name: Some(format!("{}-", work.name())),
                 namespace: metadata.namespace.clone(),
                 ..ObjectMeta::default()
             },
