@@ -1,29 +1,32 @@
 //! One look at one work: apply, prune, record, report.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod recording;
+mod reporting;
+mod slots;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bellwether_api::work::AppliedResource;
 use bellwether_api::work::names::condition;
-use bellwether_api::work::{AppliedResource, ManifestCondition, ManifestResourceMeta};
 use bellwether_runtime::Next;
-use bellwether_work::admission;
 use bellwether_work::executor::Account;
 use bellwether_work::lifecycle::{self, Afterlife, find, is_true};
-use bellwether_work::manifest::{Manifest, ObjectId, ResourceType, defined_kinds};
+use bellwether_work::manifest::{Manifest, ObjectId, defined_kinds};
 use bellwether_work::options::{self, Options};
-use bellwether_work::status::{self, Availability, Failure, Feedback, Report};
-use bellwether_work::{record, work_api};
+use bellwether_work::record;
+use bellwether_work::status::{Availability, Failure, Feedback, Report};
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
 
 use super::apply_one::{self, Job};
 use super::events::reason;
-use super::hub::{HubWork, Status};
+use super::hub::HubWork;
 use super::member::{Member, Memories};
-use super::records::{self, NewRecord, Record, Records};
+use super::records::{Record, Records};
 use super::removal::{self, Pending};
 use super::watches::Known;
 use super::{AgentError, Front, Shared, WorkKey, report};
+use slots::{Slot, entry_of, is_unmapped};
 
 /// Looks at one work, or at what is left of one.
 pub(super) async fn look(
@@ -110,21 +113,6 @@ async fn rest(shared: &Shared, work: &HubWork) -> Result<Option<Next>, AgentErro
     }
 }
 
-/// A manifest whose kind the cluster knows.
-struct Mapped {
-    manifest: Manifest,
-    resource: Arc<ResourceType>,
-    id: ObjectId,
-    is_defined_here: bool,
-}
-
-/// A manifest of the work and what is known of it.
-struct Slot {
-    meta: ManifestResourceMeta,
-    mapped: Result<Mapped, String>,
-    known: Option<ManifestCondition>,
-}
-
 /// One look at one work that is to be on the cluster.
 struct Pass<'a> {
     shared: &'a Shared,
@@ -187,138 +175,6 @@ impl Pass<'_> {
             .set_finalizers(&work, &finalizers)
             .await
             .map_err(AgentError::at("claiming the work"))
-    }
-
-    /// Reads the manifests, and asks the cluster what it calls their kinds.
-    async fn slots(&self, work: &HubWork) -> Result<Vec<Slot>, AgentError> {
-        let none = Vec::new();
-        let workload = work.work.spec.workload.as_ref();
-        let values: &[Value] = workload.map_or(&none, |workload| &workload.manifests);
-        let too_large = match admission::check_manifests(values, admission::MANIFEST_LIMIT) {
-            Err(error) if error.starts_with("the size of manifests") => Some(error),
-            _ => None,
-        };
-        let manifests: Vec<Result<Manifest, String>> = values
-            .iter()
-            .enumerate()
-            .map(|(ordinal, value)| {
-                Manifest::read(ordinal, value).map_err(|error| error.to_string())
-            })
-            .collect();
-        let defined = defined_kinds(manifests.iter().filter_map(|it| it.as_ref().ok()));
-        let known = known_manifests(work);
-        let mut seen = BTreeSet::new();
-        let mut slots = Vec::new();
-        for (ordinal, manifest) in manifests.into_iter().enumerate() {
-            let mut meta = meta_of(ordinal, manifest.as_ref().ok());
-            let mut mapped = match (manifest, &too_large) {
-                (Err(error), _) => Err(error),
-                (Ok(_), Some(error)) => Err(error.clone()),
-                (Ok(manifest), None) => self.map(manifest, &defined).await,
-            };
-            if let Ok(found) = &mapped {
-                meta.resource.clone_from(&found.id.resource);
-                meta.namespace.clone_from(&found.id.namespace);
-                if !seen.insert(found.id.clone()) {
-                    mapped = Err(format!("another manifest of the work is also {}", found.id));
-                }
-            }
-            slots.push(Slot {
-                known: status::find_known(known, &meta).cloned(),
-                meta,
-                mapped,
-            });
-        }
-        Ok(slots)
-    }
-
-    async fn map(
-        &self,
-        manifest: Manifest,
-        defined: &BTreeMap<(String, String, String), ResourceType>,
-    ) -> Result<Mapped, String> {
-        let (group, version, kind) = (&manifest.group, &manifest.version, &manifest.kind);
-        let here = defined.get(&(group.clone(), version.clone(), kind.clone()));
-        let found = self
-            .member
-            .discovery
-            .find(&self.member.objects, group, version, kind)
-            .await
-            .map_err(|error| error.to_string())?;
-        let resource = found
-            .or_else(|| here.cloned().map(Arc::new))
-            .ok_or_else(|| format!("the server doesn't have a resource type {kind:?}"))?;
-        let is_defined_here = here.is_some();
-        let manifest = manifest.placed(resource.namespaced);
-        Ok(Mapped {
-            id: ObjectId {
-                group: resource.group.clone(),
-                resource: resource.plural.clone(),
-                namespace: manifest.namespace.clone(),
-                name: manifest.name.clone(),
-            },
-            manifest,
-            resource,
-            is_defined_here,
-        })
-    }
-
-    /// Makes sure that all that may be created is on record.
-    async fn with_record(
-        &self,
-        work: &HubWork,
-        record: Option<Record>,
-        slots: &[Slot],
-    ) -> Result<Record, AgentError> {
-        let wanted: Vec<AppliedResource> = slots
-            .iter()
-            .filter(|slot| !report::is_complete(slot.known.as_ref()))
-            .filter_map(|slot| slot.mapped.as_ref().ok())
-            .map(|mapped| entry_of(mapped, None))
-            .collect();
-        let labels = work.metadata().labels.as_ref();
-        let failed = || AgentError::at("recording what is about to be applied");
-        let new = NewRecord {
-            front: work.front(),
-            name: &self.key.record,
-            work: work.name(),
-            namespace: work.namespace(),
-            hub_hash: &self.shared.hub_hash,
-            agent_id: self.shared.agent_id(),
-            labels,
-            intent: &wanted,
-        };
-        let record = match record {
-            Some(record) => record,
-            None => self.records.create(&new).await.map_err(failed())?,
-        };
-        let known: BTreeSet<ObjectId> = record.everything().iter().map(record::id_of).collect();
-        let mut change = records::missing_metadata(&record, labels);
-        if wanted
-            .iter()
-            .any(|entry| !known.contains(&record::id_of(entry)))
-        {
-            let mut intent = record.intent.clone();
-            intent.extend(wanted.iter().cloned());
-            let metadata = change.get_or_insert_with(|| json!({}));
-            metadata["annotations"] = records::intent_annotation(&record::sorted(intent));
-        }
-        let record = match change {
-            Some(metadata) => self
-                .records
-                .patch_metadata(&record, metadata)
-                .await
-                .map_err(failed())?,
-            None => record,
-        };
-        if record.eviction_start.is_some() {
-            return self
-                .records
-                .set_eviction(&record, None)
-                .await
-                .map_err(failed());
-        }
-        Ok(record)
     }
 
     /// Says which objects concern the work. What was applied before is read with one list a kind.
@@ -468,181 +324,9 @@ impl Pass<'_> {
         Ok(Some(pending))
     }
 
-    /// Writes what is on the cluster, where the record does not say so.
-    async fn write_record(
-        &self,
-        record: Record,
-        slots: &[Slot],
-        applied: &Applied,
-        pending: &[Pending],
-        keep_all: bool,
-    ) -> Result<(), AgentError> {
-        let failed = || AgentError::at("recording what was applied");
-        let mut entries = applied.entries.clone();
-        let has = |entries: &[AppliedResource], id: &ObjectId| {
-            entries.iter().any(|entry| record::id_of(entry) == *id)
-        };
-        // What could not be looked at may be there: it stays on record.
-        for entry in &record.applied {
-            let id = record::id_of(entry);
-            let unclear = slots.iter().zip(&applied.reports).any(|(slot, report)| {
-                slot.mapped.as_ref().is_ok_and(|mapped| mapped.id == id)
-                    && (report.available.is_none()
-                        || matches!(report.available, Some(Availability::Unknown(_))))
-            });
-            let is_pending = pending.iter().any(|it| record::id_of(&it.entry) == id);
-            if (unclear || is_pending || keep_all || is_unmapped(slots, entry))
-                && !has(&entries, &id)
-            {
-                entries.push(entry.clone());
-            }
-        }
-        let entries = record::sorted(entries);
-        let record = if entries == record.applied {
-            record
-        } else {
-            self.records
-                .set_status(&record, &entries, record.eviction_start)
-                .await
-                .map_err(failed())?
-        };
-        // Entries of things that are no longer wanted are taken out, lest they are looked for again.
-        let is_stale = |entry: &AppliedResource| {
-            let id = record::id_of(entry);
-            let wanted = slots
-                .iter()
-                .any(|slot| slot.mapped.as_ref().is_ok_and(|mapped| mapped.id == id));
-            !wanted && !has(&record.applied, &id) && !is_unmapped(slots, entry)
-        };
-        if keep_all || !record.intent.iter().any(is_stale) {
-            return Ok(());
-        }
-        let mut intent = record.intent.clone();
-        intent.retain(|entry| !is_stale(entry));
-        let metadata = json!({"annotations": records::intent_annotation(&intent)});
-        self.records
-            .patch_metadata(&record, metadata)
-            .await
-            .map_err(failed())?;
-        Ok(())
-    }
-
     fn safety_net(&self, pending: &[Pending]) -> Option<Timestamp> {
         let again = self.now.checked_add(SignedDuration::from_mins(1)).ok();
         again.filter(|_| !pending.is_empty())
-    }
-
-    /// Reports, if there is something new to be said. Returns when to look again.
-    async fn write_status(
-        &self,
-        work: &HubWork,
-        applied: &Applied,
-        next: Next,
-    ) -> Result<Next, AgentError> {
-        let failed = || AgentError::at("reporting");
-        if let Some(small) = &work.small {
-            let previous = small.status.clone().unwrap_or_default();
-            let new = work_api::assemble(&previous, work.generation(), &applied.reports, self.now);
-            if small.status.as_ref() != Some(&new) {
-                self.tell(
-                    work,
-                    &previous.conditions,
-                    &new.conditions,
-                    &applied.reports,
-                );
-                self.shared
-                    .hub
-                    .set_status(work, &Status::Work(new))
-                    .await
-                    .map_err(failed())?;
-            }
-            return Ok(next);
-        }
-        let previous = work.work.status.clone().unwrap_or_default();
-        let rollout = report::is_rolled_out(&work.work);
-        let new = status::assemble(
-            &previous,
-            work.generation(),
-            &applied.reports,
-            rollout,
-            self.now,
-        );
-        if work.work.status.as_ref() == Some(&new) {
-            return Ok(next);
-        }
-        self.tell(
-            work,
-            &previous.conditions,
-            &new.conditions,
-            &applied.reports,
-        );
-        let written = self
-            .shared
-            .hub
-            .set_status(work, &Status::ManifestWork(new))
-            .await
-            .map_err(failed())?;
-        // A work that has just been done may have to go, at once or later.
-        match lifecycle::afterlife(&written.work) {
-            Afterlife::Open => Ok(next),
-            Afterlife::Stays => Ok(None),
-            Afterlife::RemovedAt(time) => Ok(Some(time)),
-        }
-    }
-
-    /// Events for what is new.
-    fn tell(
-        &self,
-        work: &HubWork,
-        before: &[bellwether_api::meta::Condition],
-        after: &[bellwether_api::meta::Condition],
-        reports: &[Report],
-    ) {
-        let events = &self.shared.events;
-        let is_new = |name: &str| {
-            let (old, new) = (find(before, name), find(after, name));
-            match (old, new) {
-                (Some(old), Some(new)) => {
-                    old.status != new.status || old.observed_generation != new.observed_generation
-                }
-                (None, Some(_)) => true,
-                _ => false,
-            }
-        };
-        if is_new(condition::APPLIED) {
-            if is_true(after, condition::APPLIED) {
-                if let Some(created) = &work.metadata().creation_timestamp {
-                    let latency = self.shared.clock.now().duration_since(created.0);
-                    self.shared
-                        .metrics
-                        .latency
-                        .observe(latency.try_into().unwrap_or_default());
-                }
-                let text = format!(
-                    "applied {} objects of generation {}",
-                    reports.len(),
-                    work.generation()
-                );
-                events.normal(work, reason::APPLIED, &text);
-            } else {
-                let failures = reports.iter().filter_map(|report| match &report.applied {
-                    Err(Failure::Apply(error) | Failure::IgnoreFields(error)) => Some(format!(
-                        "{} {}: {error}",
-                        report.meta.kind, report.meta.name
-                    )),
-                    Ok(()) => None,
-                });
-                let text = failures.collect::<Vec<_>>().join("; ");
-                events.warning(work, reason::FAILED, &text);
-            }
-        }
-        if is_new(condition::COMPLETE) && is_true(after, condition::COMPLETE) {
-            events.normal(
-                work,
-                reason::COMPLETE,
-                "the work is complete; it is no longer applied",
-            );
-        }
     }
 }
 
@@ -689,49 +373,4 @@ fn is_of_generation(work: &HubWork) -> bool {
         .map_or(&[][..], |status| &status.conditions);
     find(conditions, condition::APPLIED)
         .is_some_and(|found| found.observed_generation == Some(work.generation()))
-}
-
-/// Whether an entry may be of a manifest whose kind the cluster does not know now.
-fn is_unmapped(slots: &[Slot], entry: &AppliedResource) -> bool {
-    slots.iter().any(|slot| {
-        slot.mapped.is_err()
-            && slot.meta.group == entry.group
-            && slot.meta.name == entry.name
-            && (slot.meta.namespace == entry.namespace
-                || slot.meta.namespace.is_empty()
-                || entry.namespace.is_empty())
-    })
-}
-
-fn known_manifests(work: &HubWork) -> &[ManifestCondition] {
-    let status = work.work.status.as_ref();
-    let manifests = status.and_then(|status| status.resource_status.as_ref());
-    manifests.map_or(&[], |status| &status.manifests)
-}
-
-fn meta_of(ordinal: usize, manifest: Option<&Manifest>) -> ManifestResourceMeta {
-    let mut meta = ManifestResourceMeta {
-        ordinal: i32::try_from(ordinal).unwrap_or(i32::MAX),
-        ..ManifestResourceMeta::default()
-    };
-    if let Some(manifest) = manifest {
-        meta.group.clone_from(&manifest.group);
-        meta.version.clone_from(&manifest.version);
-        meta.kind.clone_from(&manifest.kind);
-        meta.name.clone_from(&manifest.name);
-        meta.namespace.clone_from(&manifest.namespace);
-    }
-    meta
-}
-
-fn entry_of(mapped: &Mapped, uid: Option<&str>) -> AppliedResource {
-    AppliedResource {
-        group: mapped.id.group.clone(),
-        version: mapped.resource.version.clone(),
-        resource: mapped.id.resource.clone(),
-        name: mapped.id.name.clone(),
-        namespace: mapped.id.namespace.clone(),
-        uid: uid.map(str::to_owned),
-        ..AppliedResource::default()
-    }
 }

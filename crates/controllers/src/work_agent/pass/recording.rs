@@ -1,0 +1,135 @@
+//! What a work has on the cluster, on record: before it is created, and after it has been seen.
+
+use std::collections::BTreeSet;
+
+use bellwether_api::work::AppliedResource;
+use bellwether_work::manifest::ObjectId;
+use bellwether_work::record;
+use bellwether_work::status::Availability;
+use serde_json::json;
+
+use super::slots::{Slot, entry_of, is_unmapped};
+use super::{Applied, Pass};
+use crate::work_agent::hub::HubWork;
+use crate::work_agent::records::{self, NewRecord, Record};
+use crate::work_agent::removal::Pending;
+use crate::work_agent::{AgentError, report};
+
+impl Pass<'_> {
+    /// Makes sure that all that may be created is on record.
+    pub(super) async fn with_record(
+        &self,
+        work: &HubWork,
+        record: Option<Record>,
+        slots: &[Slot],
+    ) -> Result<Record, AgentError> {
+        let wanted: Vec<AppliedResource> = slots
+            .iter()
+            .filter(|slot| !report::is_complete(slot.known.as_ref()))
+            .filter_map(|slot| slot.mapped.as_ref().ok())
+            .map(|mapped| entry_of(mapped, None))
+            .collect();
+        let labels = work.metadata().labels.as_ref();
+        let failed = || AgentError::at("recording what is about to be applied");
+        let new = NewRecord {
+            front: work.front(),
+            name: &self.key.record,
+            work: work.name(),
+            namespace: work.namespace(),
+            hub_hash: &self.shared.hub_hash,
+            agent_id: self.shared.agent_id(),
+            labels,
+            intent: &wanted,
+        };
+        let record = match record {
+            Some(record) => record,
+            None => self.records.create(&new).await.map_err(failed())?,
+        };
+        let known: BTreeSet<ObjectId> = record.everything().iter().map(record::id_of).collect();
+        let mut change = records::missing_metadata(&record, labels);
+        if wanted
+            .iter()
+            .any(|entry| !known.contains(&record::id_of(entry)))
+        {
+            let mut intent = record.intent.clone();
+            intent.extend(wanted.iter().cloned());
+            let metadata = change.get_or_insert_with(|| json!({}));
+            metadata["annotations"] = records::intent_annotation(&record::sorted(intent));
+        }
+        let record = match change {
+            Some(metadata) => self
+                .records
+                .patch_metadata(&record, metadata)
+                .await
+                .map_err(failed())?,
+            None => record,
+        };
+        if record.eviction_start.is_some() {
+            return self
+                .records
+                .set_eviction(&record, None)
+                .await
+                .map_err(failed());
+        }
+        Ok(record)
+    }
+
+    /// Writes what is on the cluster, where the record does not say so.
+    pub(super) async fn write_record(
+        &self,
+        record: Record,
+        slots: &[Slot],
+        applied: &Applied,
+        pending: &[Pending],
+        keep_all: bool,
+    ) -> Result<(), AgentError> {
+        let failed = || AgentError::at("recording what was applied");
+        let mut entries = applied.entries.clone();
+        let has = |entries: &[AppliedResource], id: &ObjectId| {
+            entries.iter().any(|entry| record::id_of(entry) == *id)
+        };
+        // What could not be looked at may be there: it stays on record.
+        for entry in &record.applied {
+            let id = record::id_of(entry);
+            let unclear = slots.iter().zip(&applied.reports).any(|(slot, report)| {
+                slot.mapped.as_ref().is_ok_and(|mapped| mapped.id == id)
+                    && (report.available.is_none()
+                        || matches!(report.available, Some(Availability::Unknown(_))))
+            });
+            let is_pending = pending.iter().any(|it| record::id_of(&it.entry) == id);
+            if (unclear || is_pending || keep_all || is_unmapped(slots, entry))
+                && !has(&entries, &id)
+            {
+                entries.push(entry.clone());
+            }
+        }
+        let entries = record::sorted(entries);
+        let record = if entries == record.applied {
+            record
+        } else {
+            self.records
+                .set_status(&record, &entries, record.eviction_start)
+                .await
+                .map_err(failed())?
+        };
+        // Entries of things that are no longer wanted are taken out, lest they are looked for again.
+        let is_stale = |entry: &AppliedResource| {
+            let id = record::id_of(entry);
+            let wanted = slots
+                .iter()
+                .any(|slot| slot.mapped.as_ref().is_ok_and(|mapped| mapped.id == id));
+            !wanted && !has(&record.applied, &id) && !is_unmapped(slots, entry)
+        };
+        if keep_all || !record.intent.iter().any(is_stale) {
+            return Ok(());
+        }
+        let mut intent = record.intent.clone();
+        intent.retain(|entry| !is_stale(entry));
+        let metadata = json!({"annotations": records::intent_annotation(&intent)});
+        self.records
+            .patch_metadata(&record, metadata)
+            .await
+            .map_err(failed())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! The manifests of a work, each with what the cluster calls it and what is known of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bellwether_api::work::{AppliedResource, ManifestCondition, ManifestResourceMeta};
+use bellwether_work::admission;
+use bellwether_work::manifest::{Manifest, ObjectId, ResourceType, defined_kinds};
+use bellwether_work::status;
+use serde_json::Value;
+
+use super::Pass;
+use crate::work_agent::AgentError;
+use crate::work_agent::hub::HubWork;
+
+/// A manifest whose kind the cluster knows.
+pub(super) struct Mapped {
+    pub(super) manifest: Manifest,
+    pub(super) resource: Arc<ResourceType>,
+    pub(super) id: ObjectId,
+    pub(super) is_defined_here: bool,
+}
+
+/// A manifest of the work and what is known of it.
+pub(super) struct Slot {
+    pub(super) meta: ManifestResourceMeta,
+    pub(super) mapped: Result<Mapped, String>,
+    pub(super) known: Option<ManifestCondition>,
+}
+
+impl Pass<'_> {
+    /// Reads the manifests, and asks the cluster what it calls their kinds.
+    pub(super) async fn slots(&self, work: &HubWork) -> Result<Vec<Slot>, AgentError> {
+        let none = Vec::new();
+        let workload = work.work.spec.workload.as_ref();
+        let values: &[Value] = workload.map_or(&none, |workload| &workload.manifests);
+        let too_large = match admission::check_manifests(values, admission::MANIFEST_LIMIT) {
+            Err(error) if error.starts_with("the size of manifests") => Some(error),
+            _ => None,
+        };
+        let manifests: Vec<Result<Manifest, String>> = values
+            .iter()
+            .enumerate()
+            .map(|(ordinal, value)| {
+                Manifest::read(ordinal, value).map_err(|error| error.to_string())
+            })
+            .collect();
+        let defined = defined_kinds(manifests.iter().filter_map(|it| it.as_ref().ok()));
+        let known = known_manifests(work);
+        let mut seen = BTreeSet::new();
+        let mut slots = Vec::new();
+        for (ordinal, manifest) in manifests.into_iter().enumerate() {
+            let mut meta = meta_of(ordinal, manifest.as_ref().ok());
+            let mut mapped = match (manifest, &too_large) {
+                (Err(error), _) => Err(error),
+                (Ok(_), Some(error)) => Err(error.clone()),
+                (Ok(manifest), None) => self.map(manifest, &defined).await,
+            };
+            if let Ok(found) = &mapped {
+                meta.resource.clone_from(&found.id.resource);
+                meta.namespace.clone_from(&found.id.namespace);
+                if !seen.insert(found.id.clone()) {
+                    mapped = Err(format!("another manifest of the work is also {}", found.id));
+                }
+            }
+            slots.push(Slot {
+                known: status::find_known(known, &meta).cloned(),
+                meta,
+                mapped,
+            });
+        }
+        Ok(slots)
+    }
+
+    async fn map(
+        &self,
+        manifest: Manifest,
+        defined: &BTreeMap<(String, String, String), ResourceType>,
+    ) -> Result<Mapped, String> {
+        let (group, version, kind) = (&manifest.group, &manifest.version, &manifest.kind);
+        let here = defined.get(&(group.clone(), version.clone(), kind.clone()));
+        let found = self
+            .member
+            .discovery
+            .find(&self.member.objects, group, version, kind)
+            .await
+            .map_err(|error| error.to_string())?;
+        let resource = found
+            .or_else(|| here.cloned().map(Arc::new))
+            .ok_or_else(|| format!("the server doesn't have a resource type {kind:?}"))?;
+        let is_defined_here = here.is_some();
+        let manifest = manifest.placed(resource.namespaced);
+        Ok(Mapped {
+            id: ObjectId {
+                group: resource.group.clone(),
+                resource: resource.plural.clone(),
+                namespace: manifest.namespace.clone(),
+                name: manifest.name.clone(),
+            },
+            manifest,
+            resource,
+            is_defined_here,
+        })
+    }
+}
+
+/// Whether an entry may be of a manifest whose kind the cluster does not know now.
+pub(super) fn is_unmapped(slots: &[Slot], entry: &AppliedResource) -> bool {
+    slots.iter().any(|slot| {
+        slot.mapped.is_err()
+            && slot.meta.group == entry.group
+            && slot.meta.name == entry.name
+            && (slot.meta.namespace == entry.namespace
+                || slot.meta.namespace.is_empty()
+                || entry.namespace.is_empty())
+    })
+}
+
+fn known_manifests(work: &HubWork) -> &[ManifestCondition] {
+    let status = work.work.status.as_ref();
+    let manifests = status.and_then(|status| status.resource_status.as_ref());
+    manifests.map_or(&[], |status| &status.manifests)
+}
+
+fn meta_of(ordinal: usize, manifest: Option<&Manifest>) -> ManifestResourceMeta {
+    let mut meta = ManifestResourceMeta {
+        ordinal: i32::try_from(ordinal).unwrap_or(i32::MAX),
+        ..ManifestResourceMeta::default()
+    };
+    if let Some(manifest) = manifest {
+        meta.group.clone_from(&manifest.group);
+        meta.version.clone_from(&manifest.version);
+        meta.kind.clone_from(&manifest.kind);
+        meta.name.clone_from(&manifest.name);
+        meta.namespace.clone_from(&manifest.namespace);
+    }
+    meta
+}
+
+/// A manifest as a record names it.
+pub(super) fn entry_of(mapped: &Mapped, uid: Option<&str>) -> AppliedResource {
+    AppliedResource {
+        group: mapped.id.group.clone(),
+        version: mapped.resource.version.clone(),
+        resource: mapped.id.resource.clone(),
+        name: mapped.id.name.clone(),
+        namespace: mapped.id.namespace.clone(),
+        uid: uid.map(str::to_owned),
+        ..AppliedResource::default()
+    }
+}
