@@ -2,7 +2,6 @@
 
 pub(crate) mod create;
 pub(crate) mod delete;
-mod eviction;
 mod get;
 mod list;
 mod patch;

@@ -23,7 +23,8 @@
 //!    validators, and asks again the guards that had to assume a field absent.
 //!
 //! [`cycle`] tells values that contain themselves from recursion that ends. [`lazy`] leaves injected data
-//! alone until something reads it. [`refill`] says what later data can change. [`export`], [`syntax`] and
+//! alone until something reads it. [`depend`] records who reads what, from
+//! which [`refill`] knows what later data can change. [`export`], [`syntax`] and
 //! [`show`] turn nodes into values, CUE text, and the words of messages.
 //!
 //! # Errors and limits
@@ -40,6 +41,7 @@ mod composite;
 mod comprehension;
 mod conjunct;
 mod cycle;
+mod depend;
 mod discriminate;
 mod disjunction;
 mod equal;
@@ -47,6 +49,7 @@ mod error;
 mod export;
 mod expression;
 mod hosting;
+mod identity;
 mod lazy;
 mod list;
 mod node;
@@ -161,8 +164,12 @@ pub(crate) struct Env {
 /// What an environment binds besides the fields of its node.
 #[derive(Debug, Clone)]
 pub(crate) enum Binding {
-    Fields,
-    For { key: Value, value: NodeId },
+    /// Nothing; the number tells the literals of one node apart.
+    Fields(u32),
+    For {
+        key: Value,
+        value: NodeId,
+    },
     Let(NodeId),
     Label(Label),
 }
@@ -187,6 +194,10 @@ impl Val {
 
 /// One evaluation of one program.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each named and documented"
+)]
 pub(crate) struct Evaluator {
     pub(crate) program: Arc<Program>,
     pub(crate) labels: Interner,
@@ -196,6 +207,8 @@ pub(crate) struct Evaluator {
     pub(crate) values: Vec<Value>,
     pub(crate) refs: Vec<cycle::Reference>,
     pub(crate) root: NodeId,
+    /// The roots of evaluations given up for one from the beginning.
+    former_roots: Vec<NodeId>,
     pub(crate) budget: Budget,
     pub(crate) counters: Counters,
     /// Parents of close identifiers; see [`close`].
@@ -221,6 +234,8 @@ pub(crate) struct Evaluator {
     depth: u32,
     /// Whether absent fields may be taken as absent for good.
     forced: bool,
+    /// Whether the value of a node was needed to find that value.
+    circular: bool,
     /// Set once a limit is exceeded: the message of every further error.
     exhausted: Option<ErrId>,
     /// Whether arithmetic on lists is rejected, as the reference does.
@@ -234,6 +249,10 @@ pub(crate) struct Evaluator {
     composites: Vec<(Vec<Label>, Vec<NodeId>)>,
     /// Nodes handed to builtins as opaque values.
     opaque: Vec<NodeId>,
+    /// What was read by whom.
+    reads: depend::Reads,
+    /// What is kept while part of the evaluation starts again; nothing before the first time.
+    refill: Option<Box<refill::Refill>>,
 }
 
 impl Evaluator {
@@ -246,12 +265,13 @@ impl Evaluator {
             envs: vec![Env {
                 up: NO_ENV,
                 node: NodeId(0),
-                binding: Binding::Fields,
+                binding: Binding::Fields(0),
             }],
             errors: Vec::new(),
             values: Vec::new(),
             refs: vec![cycle::Reference::default()],
             root: NodeId(0),
+            former_roots: Vec::new(),
             budget,
             counters: Counters::default(),
             containments: vec![0],
@@ -267,6 +287,7 @@ impl Evaluator {
             eval_depth: 1,
             depth: 0,
             forced: false,
+            circular: false,
             exhausted: None,
             strict: false,
             checkpoint: 0,
@@ -274,6 +295,8 @@ impl Evaluator {
             alternatives: Vec::new(),
             composites: Vec::new(),
             opaque: Vec::new(),
+            reads: depend::Reads::default(),
+            refill: None,
             program,
         };
         evaluator.root = evaluator.package_node(PackageId(0));
@@ -338,6 +361,7 @@ impl Evaluator {
         slot.rootless = true;
         slot.drop_parent_requirements = true;
         slot.depth = 0;
+        self.note(node, depend::Need::Whole);
         node
     }
 
@@ -379,7 +403,11 @@ impl Evaluator {
 
     pub(crate) fn new_env(&mut self, up: EnvId, node: NodeId, binding: Binding) -> EnvId {
         let id = EnvId(u32::try_from(self.envs.len()).unwrap_or(u32::MAX));
-        self.envs.push(Env { up, node, binding });
+        let env = Env { up, node, binding };
+        if let Some(known) = self.known_env(&env) {
+            return known;
+        }
+        self.envs.push(env);
         id
     }
 

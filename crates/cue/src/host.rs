@@ -171,14 +171,23 @@ impl Evaluation {
         self
     }
 
+    /// The value that a handle stands for by now, all data taken in.
+    fn current(&mut self, handle: Handle) -> Handle {
+        self.evaluator.refresh();
+        Handle(self.evaluator.relocate(handle.0))
+    }
+
     /// Adds plain data at the root: the same as one more file with this content.
     pub fn fill_root(&mut self, data: Value) {
         self.evaluator.fill(&[], data);
     }
 
-    /// Adds plain data at a path of field names. Of what is evaluated already, only the fields of the
-    /// package that may depend on the first name of the path are evaluated again; handles to values
-    /// in them keep what they had, and have to be looked up anew.
+    /// Adds plain data at a path of field names. Of what is evaluated already, only what depends on
+    /// the data is evaluated again, the next time that anything is asked for. Handles stay valid; one
+    /// to a field that is gone keeps the value it had.
+    ///
+    /// If the evaluation has an error that no data can resolve, or comes to one, it is done again from
+    /// the beginning, so that its messages are those of an evaluation that had all data at once.
     ///
     /// ```
     /// use bellwether_cue::host::{Budget, Template};
@@ -217,12 +226,15 @@ impl Evaluation {
     /// # Ok::<(), Vec<bellwether_cue::diagnostic::Diagnostic>>(())
     /// ```
     pub fn unify(&mut self, left: Handle, right: Handle) -> Handle {
+        let left = self.current(left);
+        let right = self.current(right);
         Handle(self.evaluator.unify(left.0, right.0))
     }
 
     /// A field of a value by its name; `#x` and `_x` select definitions and hidden fields. An
     /// optional field that no one gave is absent.
     pub fn lookup(&mut self, value: Handle, name: &str) -> Option<Handle> {
+        let value = self.current(value);
         self.evaluator.find_field(value.0, name).map(Handle)
     }
 
@@ -239,16 +251,19 @@ impl Evaluation {
 
     /// The problems at and below a value that no further data can resolve.
     pub fn validate(&mut self, value: Handle) -> Vec<Diagnostic> {
+        let value = self.current(value);
         self.evaluator.validate(value.0, Rigour::Plain)
     }
 
     /// All problems that keep the value from being exported.
     pub fn validate_concrete(&mut self, value: Handle) -> Vec<Diagnostic> {
+        let value = self.current(value);
         self.evaluator.validate(value.0, Rigour::Concrete)
     }
 
     /// The finished value with defaults taken.
     pub fn export(&mut self, value: Handle) -> Result<Value, Diagnostic> {
+        let value = self.current(value);
         match self.evaluator.plain(value.0) {
             Ok(value) => Ok(value),
             Err(error) => {
@@ -271,17 +286,20 @@ impl Evaluation {
 
     /// The value as CUE text, defaults and documentation kept as the options say.
     pub fn source(&mut self, value: Handle, options: SyntaxOptions) -> String {
+        let value = self.current(value);
         self.evaluator.source(value.0, options)
     }
 
     /// The kinds the value may still have.
     pub fn kind(&mut self, value: Handle) -> Kind {
+        let value = self.current(value);
         self.evaluator.finalize(value.0);
         self.evaluator.node_kind(value.0)
     }
 
     /// The kind of the concrete value, defaults taken; empty when it is not concrete.
     pub fn concrete_kind(&mut self, value: Handle) -> Kind {
+        let value = self.current(value);
         self.evaluator.finalize(value.0);
         let Ok(node) = self.evaluator.default_node(value.0, Pos::NONE) else {
             return Kind::BOTTOM;
@@ -296,6 +314,7 @@ impl Evaluation {
 
     /// The value with its default taken, or the value itself when it has none.
     pub fn default(&mut self, value: Handle) -> Handle {
+        let value = self.current(value);
         self.evaluator.finalize(value.0);
         self.evaluator
             .default_node(value.0, Pos::NONE)
@@ -304,6 +323,7 @@ impl Evaluation {
 
     /// The fields of a struct in order.
     pub fn fields(&mut self, value: Handle, options: FieldOptions) -> Vec<Field> {
+        let value = self.current(value);
         self.evaluator.finalize(value.0);
         let Ok(node) = self.evaluator.default_node(value.0, Pos::NONE) else {
             return Vec::new();
@@ -330,6 +350,7 @@ impl Evaluation {
 
     /// The elements of a list.
     pub fn elements(&mut self, value: Handle) -> Vec<Handle> {
+        let value = self.current(value);
         self.evaluator.finalize(value.0);
         let Ok(node) = self.evaluator.default_node(value.0, Pos::NONE) else {
             return Vec::new();
@@ -344,6 +365,7 @@ impl Evaluation {
 
     /// Documentation and attributes of the field a value belongs to, one entry per declaration.
     pub fn metas(&mut self, value: Handle) -> Vec<Meta> {
+        let value = self.current(value);
         let metas = self.evaluator.node(value.0).metas.clone();
         let all = &self.evaluator.program.metas;
         metas

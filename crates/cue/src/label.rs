@@ -19,6 +19,11 @@ const DEFINITION: u32 = 1;
 const HIDDEN: u32 = 2;
 
 impl Label {
+    /// The number behind the label, for tables.
+    pub(crate) fn raw(self) -> u32 {
+        self.0
+    }
+
     /// The label of a list element.
     pub fn index(index: usize) -> Self {
         Self(INDEX | (u32::try_from(index).unwrap_or(INDEX - 1) & !INDEX))

@@ -125,8 +125,7 @@ async fn write(
     }
 }
 
-/// Refuses a deletion that is meant for another object, or another state of it.
-pub(crate) fn check_preconditions(
+fn check_preconditions(
     cx: &RequestContext,
     options: &DeleteOptions,
     live: &Value,

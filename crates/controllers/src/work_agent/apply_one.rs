@@ -223,10 +223,10 @@ async fn may_write(
         retry: false,
         ..Outcome::failed(Failure::Apply(message), known.clone())
     };
-    if let Some(known) = &memory.denied
-        && known.0 > now
+    if let Some((until, message)) = &memory.denied
+        && *until > now
     {
-        return Err(denied(known.0, known.1.clone()));
+        return Err(denied(*until, message.clone()));
     }
     let answer = executor::check(
         &member.objects,
@@ -244,7 +244,7 @@ async fn may_write(
         Err(Refusal::Denied(message)) => {
             let until = now.checked_add(SignedDuration::from_secs(RETRY_SECONDS));
             let until = until.unwrap_or(Timestamp::MAX);
-            memory.denied = Some(Box::new((until, message.clone())));
+            memory.denied = Some((until, message.clone()));
             Err(denied(until, message))
         }
     }

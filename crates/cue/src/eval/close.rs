@@ -27,7 +27,7 @@ enum GroupKind {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Group {
+pub(super) struct Group {
     target: NodeId,
     id: u32,
     parent: u32,
@@ -35,6 +35,13 @@ struct Group {
     ignore: bool,
     kind: GroupKind,
     recursive: bool,
+}
+
+impl Group {
+    /// The identifier that evidence names.
+    pub(super) fn id(&self) -> u32 {
+        self.id
+    }
 }
 
 /// Evidence left on a node by the conjuncts of one group.
@@ -94,14 +101,45 @@ pub(crate) struct State {
     requirements: Known,
 }
 
+impl State {
+    /// The groups opened on the node.
+    pub(super) fn groups(&self) -> Vec<Group> {
+        self.groups.to_vec()
+    }
+}
+
 impl Evaluator {
     fn next_group(&mut self) -> u32 {
         self.containments.push(0);
         u32::try_from(self.containments.len() - 1).unwrap_or(u32::MAX)
     }
 
+    /// The group that a node made for the same purpose before it was started again, or a new one.
+    fn group_again(
+        &mut self,
+        node: NodeId,
+        target: NodeId,
+        info: CloseInfo,
+        kind: GroupKind,
+    ) -> u32 {
+        let is_reference = kind == GroupKind::Reference;
+        let parent = if is_reference { info.outer } else { info.def };
+        let is_same = |group: &Group| {
+            group.target == target
+                && group.kind == kind
+                && group.parent == parent
+                && (!is_reference || group.embed == info.embed)
+        };
+        let before = self.groups_before(node);
+        let known = before.and_then(|before| {
+            let position = before.iter().position(is_same)?;
+            Some(before.remove(position).id)
+        });
+        known.unwrap_or_else(|| self.next_group())
+    }
+
     fn add_replacement(&mut self, node: NodeId, from: u32, to: u32) {
-        if from == to {
+        if from == to || from != 0 && self.containments[to as usize] == from {
             return;
         }
         if from < to && self.containments[to as usize] == 0 {
@@ -175,7 +213,7 @@ impl Evaluator {
             .find(|group| group.target == target);
         let mut id = known.map_or(0, |group| group.id);
         if id == 0 || info.embed != 0 {
-            let next = self.next_group();
+            let next = self.group_again(node, target, info, GroupKind::Reference);
             if id != 0 {
                 self.add_replacement(node, next, id);
             }
@@ -197,7 +235,7 @@ impl Evaluator {
     }
 
     fn new_group(&mut self, node: NodeId, mut info: CloseInfo, kind: GroupKind) -> CloseInfo {
-        let id = self.next_group();
+        let id = self.group_again(node, NodeId::NONE, info, kind);
         self.add_replacement(node, info.def, id);
         let parent = info.def;
         info.def = id;

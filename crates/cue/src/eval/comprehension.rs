@@ -1,5 +1,6 @@
 //! Comprehensions: clauses yield environments, each adds the value struct once.
 
+use super::depend::{Need, Reader};
 use super::{
     Base, Binding, CloseInfo, Conjunct, EnvId, ErrId, Evaluator, NodeId, Source, Status, Val,
 };
@@ -36,8 +37,14 @@ impl Evaluator {
 
     /// The environments a comprehension yields.
     pub(crate) fn yields(&mut self, id: ComprehensionId, env: EnvId) -> Result<Vec<EnvId>, ErrId> {
+        if let Some(known) = self.known_yield(id, env) {
+            return Ok(known);
+        }
         let mut envs = Vec::new();
-        self.clauses(id, 0, env, &mut envs)?;
+        let run = self.begin_run(id, env);
+        let outcome = self.reading_as(Reader::Run(run), |this| this.clauses(id, 0, env, &mut envs));
+        outcome?;
+        self.end_run(run, &envs);
         Ok(envs)
     }
 
@@ -105,7 +112,7 @@ impl Evaluator {
     /// Keys and values of what a `for` ranges over.
     fn range(&mut self, source: ExprId, env: EnvId) -> Result<Vec<(Value, NodeId)>, ErrId> {
         let pos = self.program.pos(source);
-        let value = self.eval(source, env)?;
+        let value = self.ranged_over(source, env)?;
         let node = match value {
             Val::Node(node) => self.default_node(node, pos)?,
             Val::Atom(value @ (Value::List(_) | Value::Struct(_))) => {
@@ -154,6 +161,24 @@ impl Evaluator {
             return Err(error);
         }
         self.members(node, source)
+    }
+
+    /// Evaluates what a `for` ranges over: it depends on which members there are, and leaves it
+    /// to the body to depend on what they are.
+    fn ranged_over(&mut self, source: ExprId, env: EnvId) -> Result<Val, ErrId> {
+        if !self.program.expr(source).is_reference() {
+            return self.eval(source, env);
+        }
+        if !self.step() {
+            return Err(self.exhaust("steps"));
+        }
+        match self.deeper(|this| this.resolve(source, env))?? {
+            Val::Node(node) => {
+                self.note(node, Need::Members);
+                self.value_of(node, source)
+            }
+            value => Ok(value),
+        }
     }
 
     fn members(&mut self, node: NodeId, source: ExprId) -> Result<Vec<(Value, NodeId)>, ErrId> {

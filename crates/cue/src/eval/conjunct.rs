@@ -14,6 +14,9 @@ use crate::value::{Kind, Value};
 impl Evaluator {
     /// Adds a conjunct to a node that may already be under evaluation.
     pub(crate) fn add_conjunct(&mut self, node: NodeId, conjunct: Conjunct) {
+        if self.refill.is_some() && self.confirm(node, conjunct) {
+            return;
+        }
         self.node_mut(node).conjuncts.push(conjunct);
         self.progress += 1;
         if self.node(node).status != Status::New {
@@ -63,11 +66,13 @@ impl Evaluator {
         if slot.label.is_definition() || inherited {
             slot.closed_recursive = true;
         }
+        self.begin_start(node);
         let mut index = 0;
         while let Some(conjunct) = self.node(node).conjuncts.get(index).copied() {
             self.schedule(node, conjunct);
             index += 1;
         }
+        self.end_start();
     }
 
     /// Takes a conjunct apart.
@@ -116,7 +121,7 @@ impl Evaluator {
                 }
             }
             Expr::WithSelf(inner) => {
-                let env = self.new_env(env, node, Binding::Fields);
+                let env = self.new_env(env, node, Binding::Fields(u32::MAX));
                 self.schedule(node, Conjunct::of(inner, env, info));
             }
             Expr::Struct(literal) => self.schedule_struct(node, literal, conjunct),
@@ -229,7 +234,7 @@ impl Evaluator {
         let Conjunct { env, mut info, .. } = conjunct;
         self.update_cyclic_status(node, info);
         self.evidence(node, info, Mark::Struct);
-        let env = self.new_env(env, node, Binding::Fields);
+        let env = self.new_env(env, node, Binding::Fields(id.0));
         let literal = self.program.structure(id);
         let (is_file, has_embedding) = (literal.is_file, literal.has_embedding);
         let (has_ellipsis, members) = (literal.has_ellipsis, literal.decls.len());
@@ -373,7 +378,7 @@ impl Evaluator {
             let node = self.envs[conjunct.env.0 as usize].node;
             conjunct.env = self.new_env(conjunct.env, node, Binding::Label(label));
         }
-        if pattern.meta != MetaId(0) {
+        if pattern.meta != MetaId(0) && !self.node(arc).metas.contains(&pattern.meta) {
             self.node_mut(arc).metas.push(pattern.meta);
         }
         self.add_conjunct(arc, conjunct);
@@ -392,7 +397,8 @@ impl Evaluator {
         let (arc, new) = if let Some(arc) = self.node(node).find(label) {
             (arc, false)
         } else {
-            let arc = self.new_node(node, label);
+            let kept = self.retrieve(node, label);
+            let arc = kept.unwrap_or_else(|| self.new_node(node, label));
             self.node_mut(arc).arc = kind;
             self.node_mut(node).push_arc(label, arc);
             (arc, true)

@@ -26,6 +26,13 @@ pub(crate) struct Reference {
     next: u32,
 }
 
+impl Reference {
+    /// What tells it apart from others.
+    pub(super) fn key(&self) -> super::identity::ReferenceKey {
+        (self.target, self.node, self.expr, self.depth, self.next)
+    }
+}
+
 impl Default for Reference {
     fn default() -> Self {
         Self {
@@ -130,13 +137,17 @@ impl Evaluator {
         next: u32,
     ) -> u32 {
         let target = self.deref(target);
-        self.refs.push(Reference {
+        let reference = Reference {
             target,
             node,
             expr,
             depth,
             next,
-        });
+        };
+        if let Some(known) = self.known_reference(&reference) {
+            return known;
+        }
+        self.refs.push(reference);
         u32::try_from(self.refs.len() - 1).unwrap_or(0)
     }
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use super::depend::{Need, Reader};
 use super::error::Message;
 use super::node::{Disjunction, Pending};
 use super::{Base, ErrId, Error, Evaluator, NodeId, Source};
@@ -66,7 +67,11 @@ impl Evaluator {
         if self.node(node).disjunctions.is_empty() {
             return;
         }
-        if self.node(node).error.is_some() {
+        if let Some(error) = self.node(node).error {
+            if self.error(error).code.is_temporary() {
+                let pending = self.node(node).disjunctions.clone();
+                self.rule_out(node, &pending);
+            }
             return;
         }
         if self.node(node).is_disjunct {
@@ -248,6 +253,7 @@ impl Evaluator {
         slot.depth = depth;
         slot.drop_parent_requirements = drop_parent;
         slot.closed_once = closed_once;
+        self.note_for(Reader::Node(owner), node, Need::Whole);
         let saved = std::mem::replace(&mut self.node_mut(owner).disjunct, node);
         self.settle(node, true);
         if let Some(error) = self.quick_conflict(node, 0) {

@@ -59,7 +59,10 @@ impl Evaluator {
                 Err(self.error_at(Code::User, self.program.pos(expr), message))
             }
             reference if reference.is_reference() => match self.resolve(expr, env)? {
-                Val::Node(node) => self.value_of(node, expr),
+                Val::Node(node) => {
+                    self.note_whole(node);
+                    self.value_of(node, expr)
+                }
                 value => Ok(value),
             },
             _ => {
@@ -130,7 +133,7 @@ impl Evaluator {
         if slot.is_composite() {
             return Ok(value);
         }
-        let pending = slot.status < Status::Settled;
+        let pending = slot.status < Status::Settled || self.may_learn(*node);
         let text = self.show(&value);
         let pos = self.program.pos(expr);
         let message = format!("non-concrete value {text} in operand to {op}");
@@ -217,7 +220,16 @@ impl Evaluator {
             let text = self.program.text(expr).to_owned();
             return Err(self.pending_error(Code::Cycle, pos, format!("cycle with field: {text}")));
         }
-        Ok(composite || slot.scalar.atom.is_some())
+        let known = composite || slot.scalar.atom.is_some();
+        if !known && self.may_learn(node) {
+            if !self.forced {
+                let text = self.program.text(expr).to_owned();
+                let message = format!("non-concrete value {text}");
+                return Err(self.pending_error(Code::Incomplete, pos, message));
+            }
+            self.assume(expr, env, false);
+        }
+        Ok(known)
     }
 
     fn exists_error(&mut self, expr: ExprId, env: EnvId, error: ErrId) -> Result<bool, ErrId> {

@@ -258,12 +258,18 @@ pub(crate) struct Node {
     pub(crate) postponed: Seldom<(Conjunct, NodeId)>,
     /// Guards answered by assuming a field absent: expression, environment, answer.
     pub(crate) assumptions: Seldom<(ExprId, EnvId, bool)>,
+    /// The last of those who read it, see [`depend`](super::depend).
+    pub(crate) readers: u32,
+    /// How often it was started again.
+    pub(crate) epoch: u32,
     pub(crate) eval_depth: u32,
     pub(crate) running: u32,
     pub(crate) settling: bool,
     pub(crate) finalizing: bool,
     /// Outside the tree: the value of an expression.
     pub(crate) anonymous: bool,
+    /// Outside the tree and bound by `let`.
+    pub(crate) bound: bool,
     /// At or below a node outside the tree.
     pub(crate) rootless: bool,
     /// At or below an alternative: data is taken apart at once, to be compared.
@@ -318,11 +324,14 @@ impl Node {
             followed: SmallVec::new(),
             postponed: Seldom::default(),
             assumptions: Seldom::default(),
+            readers: 0,
+            epoch: 0,
             eval_depth: 0,
             running: 0,
             settling: false,
             finalizing: false,
             anonymous: false,
+            bound: false,
             rootless: false,
             eager: false,
             is_disjunct: false,

@@ -1,5 +1,6 @@
 //! References: from a name to the node it denotes, and from a node to its value.
 
+use super::depend::{Need, Reader};
 use super::error::Message;
 use super::task::TaskKind;
 use super::{Base, Binding, EnvId, ErrId, Evaluator, NodeId, Status, Val};
@@ -65,7 +66,9 @@ impl Evaluator {
         let saved = std::mem::replace(&mut self.current, self.envs[env.0 as usize].node);
         let expr = self.program.lets[id.0 as usize];
         let cycle = std::mem::take(&mut self.cycle);
-        let node = self.anonymous(expr, env);
+        // Read by all who name it, and by nobody only because it was first to name it.
+        let node = self.reading_as(Reader::Nobody, |this| this.anonymous(expr, env));
+        self.node_mut(node).bound = true;
         self.cycle = cycle;
         self.current = saved;
         self.lets.insert((env, id), node);
@@ -112,7 +115,11 @@ impl Evaluator {
             return Ok(node);
         }
         let kind = slot.scalar.kind;
-        let pending = slot.status < Status::Settled;
+        // Whoever finds it wanting has to know when it becomes something else.
+        self.note(node, Need::Members);
+        let slot = self.node(node);
+        let pending = slot.status < Status::Settled || self.may_learn(node);
+        let slot = self.node(node);
         if slot.scalar.atom.is_some() || !kind.intersects(Kind(Kind::STRUCT.0 | Kind::LIST.0)) {
             let text = self.program.text(base).to_owned();
             let message = format!("invalid operand {text} (found {kind}, want list or struct)");
@@ -138,6 +145,7 @@ impl Evaluator {
             value => return Ok(value),
         };
         let bound = matches!(expr, Expr::Let { .. } | Expr::ClauseLet { .. });
+        self.note(node, Need::Nature);
         let inner = self.deref(node);
         if (!self.cycle.is_cyclic || bound) && self.node(inner).status < Status::Settled {
             self.node_mut(inner).has_non_cycle = true;
@@ -162,11 +170,14 @@ impl Evaluator {
             node = self.default_node(node, pos)?;
         }
         let Some(arc) = self.arc(node, label) else {
+            self.note(node, Need::Members);
             return Err(self.undefined(node, label, pos));
         };
         match self.node(arc).arc {
             ArcKind::Member | ArcKind::Required => Ok(arc),
             ArcKind::Optional => {
+                self.note(node, Need::Members);
+                self.note(arc, Need::Conjuncts);
                 let error = self.error_at(Code::Incomplete, pos, Message::OptionalField(label));
                 self.error_mut(error).pending = self.may_gain(node, label);
                 Err(error)
@@ -269,6 +280,14 @@ impl Evaluator {
             label = slot.label;
             node = self.deref(slot.parent);
         }
+    }
+
+    /// Whether tasks that are not finished could still say more about what `node` is.
+    pub(crate) fn may_learn(&self, node: NodeId) -> bool {
+        let slot = self.node(node);
+        !slot.anonymous
+            && !slot.parent.is_none()
+            && self.may_gain(self.deref(slot.parent), slot.label)
     }
 
     fn tasks_may_add(&self, node: NodeId, label: Label) -> bool {
@@ -398,6 +417,9 @@ impl Evaluator {
         if self.node(node).status >= Status::Settled {
             return self.settled_value(node);
         }
+        if !self.is_around(node, self.current) {
+            self.circular = true;
+        }
         // Not finished: good enough if the value cannot change any more.
         let slot = self.node(node);
         if slot.scalar.atom.is_some() && slot.error.is_none() {
@@ -414,6 +436,28 @@ impl Evaluator {
         }
         let text = self.program.text(expr).to_owned();
         Err(self.pending_error(Code::Cycle, pos, format!("cycle with field: {text}")))
+    }
+
+    /// Records that a value is needed as a whole.
+    pub(crate) fn note_whole(&mut self, node: NodeId) {
+        self.note(node, Need::Whole);
+        // A value that needs one around it gets by with less while that one is made for the first
+        // time; later, it would find it complete.
+        if self.refill.is_some() && self.is_around(self.deref(node), self.current) {
+            self.circular = true;
+        }
+    }
+
+    /// Whether a node is another one or stands above it.
+    fn is_around(&self, outer: NodeId, inner: NodeId) -> bool {
+        let mut cursor = inner;
+        while !cursor.is_none() {
+            if self.deref(cursor) == outer || cursor == outer {
+                return true;
+            }
+            cursor = self.node(cursor).parent;
+        }
+        false
     }
 
     fn settled_value(&mut self, node: NodeId) -> Result<Val, ErrId> {

@@ -3,6 +3,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use super::depend::Reader;
 use super::disjunction::{Mode, mode};
 use super::equal::scalars_equal;
 use super::node::Pending;
@@ -44,6 +45,7 @@ impl Evaluator {
             return false;
         }
         let current = std::mem::replace(&mut self.current, node);
+        let reader = std::mem::replace(&mut self.reads.reader, Reader::Node(node));
         let mut disjunctions = Vec::with_capacity(pending.len());
         for disjunction in pending {
             let terms = match disjunction.source {
@@ -61,7 +63,38 @@ impl Evaluator {
             self.cross_scalars(node, &disjunctions);
         }
         self.current = current;
+        self.reads.reader = reader;
         complete
+    }
+
+    /// Finds disjunctions of an incomplete node of which no alternative can hold, whatever comes.
+    pub(super) fn rule_out(&mut self, node: NodeId, pending: &[Pending]) {
+        if self.node(node).is_struct && self.node(node).scalar.kind != Kind::STRUCT {
+            self.require_struct(node);
+        }
+        let reader = Reader::Node(node);
+        let current = std::mem::replace(&mut self.current, node);
+        for disjunction in pending {
+            let Source::Expr(expr) = disjunction.source else {
+                continue;
+            };
+            let terms = self.reading_as(reader, |this| this.scalar_terms(expr, disjunction.env, 0));
+            let Some(terms) = terms else {
+                continue;
+            };
+            let scalar = self.node(node).scalar.clone();
+            let mut errors = Vec::new();
+            for (constraints, _) in &terms {
+                if let Err(error) = self.apply_constraints(node, &scalar, constraints) {
+                    errors.push(error);
+                }
+            }
+            if errors.len() == terms.len() {
+                self.empty_disjunction(node, errors);
+                break;
+            }
+        }
+        self.current = current;
     }
 
     /// The alternatives of a disjunction expression as scalar constraints.

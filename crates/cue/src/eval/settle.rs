@@ -1,5 +1,6 @@
 //! Bringing nodes to their value: tasks, disjunctions, validation, children.
 
+use super::depend::Reader;
 use super::scalar::{Bound, Check, Described};
 use super::{Base, ErrId, Evaluator, NodeId, Status};
 use crate::diagnostic::Code;
@@ -142,7 +143,7 @@ impl Evaluator {
         self.progress += 1;
     }
 
-    fn require_struct(&mut self, node: NodeId) {
+    pub(super) fn require_struct(&mut self, node: NodeId) {
         let literal = self.node(node).literals.first().copied();
         let by = literal.map_or(Described::Kind(Kind::STRUCT), Described::Literal);
         let pos = literal.map_or(Pos::NONE, |literal| self.program.structure(literal).pos);
@@ -212,7 +213,10 @@ impl Evaluator {
             return;
         };
         let saved = std::mem::replace(&mut self.current, node);
-        let outcome = self.run_validator(node, *callee, arguments, *pos);
+        let reader = Reader::Node(node);
+        let outcome = self.reading_as(reader, |this| {
+            this.run_validator(node, *callee, arguments, *pos)
+        });
         self.current = saved;
         if let Err(error) = outcome {
             self.add_error(node, error);
@@ -247,6 +251,9 @@ impl Evaluator {
         self.settle(node, true);
         if self.node(node).status < Status::Settled {
             return;
+        }
+        if self.refill.is_some() {
+            self.reconcile(node);
         }
         let target = self.node(node).shared;
         if !target.is_none() {
@@ -371,7 +378,8 @@ impl Evaluator {
         for (expr, env, answer) in assumptions {
             let saved = std::mem::replace(&mut self.current, node);
             let forced = std::mem::replace(&mut self.forced, true);
-            let now = self.exists(expr, env);
+            let reader = Reader::Node(node);
+            let now = self.reading_as(reader, |this| this.exists(expr, env));
             self.forced = forced;
             if let Ok(now) = now
                 && now != answer

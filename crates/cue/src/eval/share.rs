@@ -2,6 +2,7 @@
 //! becomes another name of the target if the reference is all there is to it.
 
 use super::close::Mark;
+use super::depend::{Need, Reader};
 use super::node::{CycleKind, Receiver};
 use super::{CloseInfo, Conjunct, Evaluator, NodeId, Source, Status};
 use crate::ir::Expr;
@@ -19,6 +20,7 @@ impl Evaluator {
         if self.deref(node) == self.deref(target) && self.node(node).shared.is_none() {
             return;
         }
+        self.note_for(Reader::Node(node), target, Need::Conjuncts);
         if self.share(node, target, conjunct) {
             return;
         }
@@ -113,6 +115,7 @@ impl Evaluator {
         let slot = self.node_mut(node);
         slot.shared = target;
         slot.shared_by = Some(Box::new(conjunct));
+        self.note_for(Reader::Node(node), target, Need::Whole);
         self.evidence(node, conjunct.info, Mark::None);
         true
     }

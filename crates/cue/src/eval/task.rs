@@ -5,6 +5,7 @@
 
 use super::close::Mark;
 use super::cycle::Followed;
+use super::depend::{Need, Reader};
 use super::node::{Matcher, Pattern};
 use super::scalar::{Bound, Check, Described};
 use super::{CloseInfo, Conjunct, EnvId, ErrId, Evaluator, NodeId, Source, Val};
@@ -91,12 +92,14 @@ impl Evaluator {
         }
         let current = std::mem::replace(&mut self.current, node);
         let cycle = std::mem::replace(&mut self.cycle, task.info);
+        let reader = std::mem::replace(&mut self.reads.reader, Reader::Node(node));
         let outcome = match self.deeper(|this| this.run_task(node, task)) {
             Ok(outcome) => outcome,
             Err(error) => Err(error),
         };
         self.current = current;
         self.cycle = cycle;
+        self.reads.reader = reader;
         let passing = outcome.is_err_and(|error| self.error(error).code.is_temporary());
         // When a limit is exceeded meanwhile, the tasks of the node are gone.
         if let Some(slot) = self.node_mut(node).tasks.get_mut(index) {
@@ -128,7 +131,10 @@ impl Evaluator {
 
     fn run_reference(&mut self, node: NodeId, expr: ExprId, task: Task) -> Result<(), ErrId> {
         let target = match self.resolve(expr, task.env)? {
-            Val::Node(target) => self.deref_shared(target),
+            Val::Node(target) => {
+                self.note(target, Need::Conjuncts);
+                self.deref_shared(target)
+            }
             value => {
                 self.insert(node, value, self.program.pos(expr), task.info);
                 return Ok(());

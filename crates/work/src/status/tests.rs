@@ -230,7 +230,7 @@ fn every_word_about_a_work() {
         (
             "False",
             "AppliedManifestWorkFailed",
-            "manifests should not be empty",
+            "Failed to apply manifest work",
             Some(3),
         ),
     );

@@ -1,10 +1,16 @@
 //! Works are applied, kept, pruned and removed.
 
-use crate::fleet::*;
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "tests")]
+
+mod fleet;
+
 use bellwether_apiserver::HUB;
+use fleet::*;
 use serde_json::json;
 
-async fn a_config_map_reaches_the_member_and_the_hub_knows(fleet: &mut Fleet) {
+#[tokio::test(start_paused = true)]
+async fn a_config_map_reaches_the_member_and_the_hub_knows() {
+    let fleet = Fleet::start().await;
     let work = work("w", json!([config_map("a", "1")]));
     fleet.create(HUB, work.clone()).await;
     let seen = fleet.until_condition(&work, "Applied", "True").await;
@@ -33,7 +39,9 @@ async fn a_config_map_reaches_the_member_and_the_hub_knows(fleet: &mut Fleet) {
     assert_eq!(available.get("observedGeneration"), None);
 }
 
-async fn people_can_read_what_happened_to_a_work(fleet: &mut Fleet) {
+#[tokio::test(start_paused = true)]
+async fn people_can_read_what_happened_to_a_work() {
+    let fleet = Fleet::start().await;
     let work = work("w", json!([config_map("a", "1")]));
     fleet.create(HUB, work.clone()).await;
     fleet.until_condition(&work, "Applied", "True").await;
@@ -46,7 +54,9 @@ async fn people_can_read_what_happened_to_a_work(fleet: &mut Fleet) {
     assert_eq!(events[0]["message"], "applied 1 objects of generation 1");
 }
 
-async fn a_work_takes_two_writes_on_the_hub_and_three_requests_on_the_member(fleet: &mut Fleet) {
+#[tokio::test(start_paused = true)]
+async fn a_work_takes_two_writes_on_the_hub_and_three_requests_on_the_member() {
+    let fleet = Fleet::start().await;
     let first = work("first", json!([config_map("a", "1")]));
     fleet.create(HUB, first.clone()).await;
     fleet.until_condition(&first, "Applied", "True").await;
@@ -63,7 +73,9 @@ async fn a_work_takes_two_writes_on_the_hub_and_three_requests_on_the_member(fle
     assert_eq!(fleet.member_counts.all() - member, 3);
 }
 
-async fn changes_of_others_are_undone_within_a_second(fleet: &mut Fleet) {
+#[tokio::test(start_paused = true)]
+async fn changes_of_others_are_undone_within_a_second() {
+    let fleet = Fleet::start().await;
     let work = work("w", json!([config_map("a", "1"), deployment("web", 2)]));
     fleet.create(HUB, work.clone()).await;
     fleet.until_condition(&work, "Applied", "True").await;
@@ -93,7 +105,9 @@ async fn changes_of_others_are_undone_within_a_second(fleet: &mut Fleet) {
     assert_eq!(fleet.agents.as_ref().unwrap().metrics().repairs.get(), 3);
 }
 
-async fn what_a_work_no_longer_has_is_removed(fleet: &mut Fleet) {
+#[tokio::test(start_paused = true)]
+async fn what_a_work_no_longer_has_is_removed() {
+    let fleet = Fleet::start().await;
     let work = work("w", json!([config_map("a", "1"), config_map("b", "1")]));
     fleet.create(HUB, work.clone()).await;
     fleet.until_condition(&work, "Applied", "True").await;
@@ -116,7 +130,9 @@ async fn what_a_work_no_longer_has_is_removed(fleet: &mut Fleet) {
     assert_eq!(names, ["b", "c"]);
 }
 
-async fn a_work_that_is_removed_takes_its_objects_along(fleet: &mut Fleet) {
+#[tokio::test(start_paused = true)]
+async fn a_work_that_is_removed_takes_its_objects_along() {
+    let fleet = Fleet::start().await;
     let work = work("w", json!([config_map("a", "1")]));
     fleet.create(HUB, work.clone()).await;
     fleet.until_condition(&work, "Applied", "True").await;
@@ -126,7 +142,9 @@ async fn a_work_that_is_removed_takes_its_objects_along(fleet: &mut Fleet) {
     assert!(fleet.get(MEMBER, &record("w")).await.is_none());
 }
 
-async fn a_removal_that_hangs_says_what_it_waits_for(fleet: &mut Fleet) {
+#[tokio::test(start_paused = true)]
+async fn a_removal_that_hangs_says_what_it_waits_for() {
+    let fleet = Fleet::start().await;
     let mut map = config_map("a", "1");
     map["metadata"]["finalizers"] = json!(["example.com/hold"]);
     let work = work("w", json!([map, config_map("b", "1")]));
@@ -151,7 +169,9 @@ async fn a_removal_that_hangs_says_what_it_waits_for(fleet: &mut Fleet) {
     fleet.until_gone(HUB, &work).await;
 }
 
-async fn one_bad_manifest_blocks_nothing_but_itself(fleet: &mut Fleet) {
+#[tokio::test(start_paused = true)]
+async fn one_bad_manifest_blocks_nothing_but_itself() {
+    let fleet = Fleet::start().await;
     let unknown =
         json!({"apiVersion": "zoo.example/v1", "kind": "Bird", "metadata": {"name": "x"}});
     let mut lost = config_map("lost", "1");
@@ -180,7 +200,9 @@ async fn one_bad_manifest_blocks_nothing_but_itself(fleet: &mut Fleet) {
     assert_eq!(manifest_condition(&seen, 1, "Applied")["status"], "True");
 }
 
-async fn a_custom_resource_comes_with_its_definition_in_one_pass(fleet: &mut Fleet) {
+#[tokio::test(start_paused = true)]
+async fn a_custom_resource_comes_with_its_definition_in_one_pass() {
+    let fleet = Fleet::start().await;
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "birds.zoo.example"},
@@ -207,7 +229,9 @@ async fn a_custom_resource_comes_with_its_definition_in_one_pass(fleet: &mut Fle
     assert!(fleet.get(MEMBER, &bird).await.is_some());
 }
 
-async fn an_agent_that_starts_again_reads_one_list_a_kind_and_writes_nothing(fleet: &mut Fleet) {
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_starts_again_reads_one_list_a_kind_and_writes_nothing() {
+    let mut fleet = Fleet::start().await;
     for number in 0..5 {
         let work = work(
             &format!("w{number}"),
@@ -242,7 +266,9 @@ async fn an_agent_that_starts_again_reads_one_list_a_kind_and_writes_nothing(fle
     );
 }
 
-async fn nothing_is_asked_while_nothing_changes(fleet: &mut Fleet) {
+#[tokio::test(start_paused = true)]
+async fn nothing_is_asked_while_nothing_changes() {
+    let fleet = Fleet::start().await;
     let work = work("w", json!([config_map("a", "1"), deployment("web", 2)]));
     fleet.create(HUB, work.clone()).await;
     fleet.until_condition(&work, "Applied", "True").await;
@@ -252,17 +278,3 @@ async fn nothing_is_asked_while_nothing_changes(fleet: &mut Fleet) {
     assert_eq!(fleet.hub_counts.all() - hub, 0);
     assert_eq!(fleet.member_counts.all() - member, 0);
 }
-
-crate::cases![
-    a_config_map_reaches_the_member_and_the_hub_knows,
-    people_can_read_what_happened_to_a_work,
-    a_work_takes_two_writes_on_the_hub_and_three_requests_on_the_member,
-    changes_of_others_are_undone_within_a_second,
-    what_a_work_no_longer_has_is_removed,
-    a_work_that_is_removed_takes_its_objects_along,
-    a_removal_that_hangs_says_what_it_waits_for,
-    one_bad_manifest_blocks_nothing_but_itself,
-    a_custom_resource_comes_with_its_definition_in_one_pass,
-    an_agent_that_starts_again_reads_one_list_a_kind_and_writes_nothing,
-    nothing_is_asked_while_nothing_changes,
-];
