@@ -9,6 +9,11 @@ pub const RUN_FOR: &str = "simulator.bellwether.dev/run-for";
 /// What goes wrong: [`FAIL_IMAGE`], [`FAIL_CRASH`] or [`FAIL_JOB`].
 pub const FAIL: &str = "simulator.bellwether.dev/fail";
 
+/// The exit code of containers that end with an error; 1 if nobody says.
+pub const EXIT_CODE: &str = "simulator.bellwether.dev/exit-code";
+/// The completion indexes of an indexed job that [`FAIL`] is about, as `0,3-5`; all if nobody says.
+pub const FAIL_INDEXES: &str = "simulator.bellwether.dev/fail-indexes";
+
 /// Images cannot be pulled.
 pub const FAIL_IMAGE: &str = "image";
 /// Containers end with an error as soon as they have started.
@@ -18,7 +23,5 @@ pub const FAIL_JOB: &str = "job";
 
 /// The provisioner of the storage class that simulated clusters have.
 pub const PROVISIONER: &str = "simulator.bellwether.dev/volumes";
-/// The reason of the event that tells about a field that the simulator ignores.
-pub const NOT_SIMULATED: &str = "NotSimulated";
 /// The reason of the event that tells about an annotation that cannot be understood.
 pub const INVALID_ANNOTATION: &str = "InvalidSimulatorAnnotation";

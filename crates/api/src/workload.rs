@@ -115,6 +115,8 @@ pub mod job {
     pub const JOB_RESUMED: &str = "JobResumed";
     /// Event: a job has come to its good end.
     pub const COMPLETED: &str = "Completed";
+    /// Event: more pods have succeeded than were wanted.
+    pub const TOO_MANY_SUCCEEDED_PODS: &str = "TooManySucceededPods";
 
     /// Finalizer of pods that have not been counted yet.
     pub const TRACKING: &str = "batch.kubernetes.io/job-tracking";
@@ -122,6 +124,9 @@ pub mod job {
     pub const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
     /// Annotation of pods whose failures are counted by index.
     pub const INDEX_FAILURE_COUNT: &str = "batch.kubernetes.io/job-index-failure-count";
+    /// Annotation of pods of an index that failed in ways that do not count.
+    pub const INDEX_IGNORED_FAILURE_COUNT: &str =
+        "batch.kubernetes.io/job-index-ignored-failure-count";
     /// Annotation of a job: when it was to run.
     pub const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 }
@@ -218,4 +223,16 @@ pub mod scaling {
     pub const SCALING_LIMITED: &str = "ScalingLimited";
     /// Condition of a budget: pods may be evicted.
     pub const DISRUPTION_ALLOWED: &str = "DisruptionAllowed";
+    /// Reason of [`DISRUPTION_ALLOWED`]: there are pods to spare.
+    pub const SUFFICIENT_PODS: &str = "SufficientPods";
+    /// Reason of [`DISRUPTION_ALLOWED`]: every pod is needed.
+    pub const INSUFFICIENT_PODS: &str = "InsufficientPods";
+    /// Reason of [`DISRUPTION_ALLOWED`]: nobody knows how many pods there should be.
+    pub const SYNC_FAILED: &str = "SyncFailed";
+    /// Condition of a pod: it is about to be deleted for the good of others.
+    pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
+    /// Reason of [`DISRUPTION_TARGET`].
+    pub const EVICTION_BY_EVICTION_API: &str = "EvictionByEvictionAPI";
+    /// Cause of a refused eviction.
+    pub const DISRUPTION_BUDGET: &str = "DisruptionBudget";
 }

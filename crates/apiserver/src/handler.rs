@@ -2,6 +2,7 @@
 
 pub(crate) mod create;
 pub(crate) mod delete;
+mod eviction;
 mod get;
 mod list;
 mod patch;

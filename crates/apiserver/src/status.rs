@@ -280,6 +280,18 @@ impl ApiError {
         })
     }
 
+    /// The same error with one more cause.
+    #[must_use]
+    pub fn because(mut self, reason: &str, message: impl Into<String>) -> Self {
+        let details = self.details.get_or_insert_default();
+        details.causes.push(Cause {
+            reason: reason.to_owned(),
+            message: message.into(),
+            ..Cause::default()
+        });
+        self
+    }
+
     /// 500: our fault, or one that Kubernetes reports as its own.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(

@@ -1,5 +1,9 @@
-//! How long the scheduler takes on an embedded hub in memory: all placements of a fleet, and one
-//! label change, from the request to the decision that readers see. A report, never a verdict.
+//! What placements cost on an embedded hub whose writes are durable, from the request to the decision
+//! that readers see, in time and on processors; the hub, its controllers and the client are this one
+//! process. A report, never a verdict.
+//!
+//! The load is the one that the placement controller of Open Cluster Management was measured with:
+//! ten kinds of placements, of which two have to move when clusters are relabelled.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,153 +12,465 @@
     reason = "a benchmark"
 )]
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
 use bellwether_apiserver::{ApiServer, HUB, Identity};
-use bellwether_controllers::{Hub, placement};
+use bellwether_controllers::{Hub, cluster_set, placement};
 use bellwether_runtime::Clock;
 use bellwether_store::{Options, Store};
+use bellwether_testkit::Usage;
 use futures::{StreamExt as _, stream};
-use kube::api::{Patch, PatchParams, PostParams, WatchEvent, WatchParams};
-use kube::{Api, Client};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client, ResourceExt as _};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 /// How many label changes are measured.
 const CHANGES: usize = 21;
+/// Without changes for so long, everything is settled.
+const QUIET: Duration = Duration::from_millis(300);
+/// How many requests of the load are under way at a time.
+const AT_ONCE: usize = 20;
+/// Where the relabelled clusters are put and brought back from, so often.
+const ROUNDS: usize = 5;
 
 #[tokio::main]
 async fn main() {
-    println!("clusters  placements  all settled  one label change (median, worst)");
-    for (clusters, placements) in [(1000, 10), (1000, 100), (10_000, 10), (10_000, 100)] {
-        measure(clusters, placements).await;
+    println!("The placement controller of Open Cluster Management, 1,000 clusters, 10 placements, on a real API server:");
+    println!("  settled 2.0 s (0.9 CPU s), 34 clusters relabelled 0.8 s (0.5 CPU s), 101 MiB");
+    println!("  to reach: a tenth; one label change under 5 ms\n");
+    for (clusters, placements) in [(1000, 10), (10_000, 100)] {
+        load(clusters, placements).await;
+    }
+    println!("\none label change that two placements mind, until both have been written:");
+    for (clusters, others) in [(1000, 0), (1000, 100), (1000, 1000), (10_000, 100)] {
+        one_change(clusters, others).await;
     }
 }
 
-async fn measure(clusters: usize, placements: usize) {
-    let clock = Clock::system();
-    let now = clock.clone();
-    let options = Options::new(Arc::new(move || now.now()));
-    let server = ApiServer::new(Store::in_memory(options), clock.clone());
-    server.add_cluster(HUB).await.unwrap();
-    for definition in bellwether_api::definitions() {
-        server.ensure(HUB, definition).await.unwrap();
+/// A hub on disk, and everything that its scheduler needs.
+struct Bench {
+    server: ApiServer,
+    client: Client,
+    hub: Hub,
+    seen: Arc<Mutex<Seen>>,
+    _directory: tempfile::TempDir,
+}
+
+/// What a reader has seen, and when it last changed.
+struct Seen {
+    /// The clusters in each decision, with the placement it belongs to.
+    decisions: HashMap<String, (String, Vec<String>)>,
+    selected: HashMap<String, i32>,
+    last: Instant,
+    events: usize,
+}
+
+impl Bench {
+    async fn start() -> Self {
+        let clock = Clock::system();
+        let now = clock.clone();
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options::new(Arc::new(move || now.now()));
+        let store = Store::open(directory.path(), options).unwrap();
+        let server = ApiServer::new(store, clock.clone());
+        server.add_cluster(HUB).await.unwrap();
+        for definition in bellwether_api::definitions() {
+            server.ensure(HUB, definition).await.unwrap();
+        }
+        let client = server.client(HUB, Identity::administrator("bench"));
+        let hub = Hub::start(client.clone(), clock);
+        hub.ready().await;
+        let seen = Arc::new(Mutex::new(Seen {
+            decisions: HashMap::new(),
+            selected: HashMap::new(),
+            last: Instant::now(),
+            events: 0,
+        }));
+        let bench = Self {
+            server,
+            client,
+            hub,
+            seen,
+            _directory: directory,
+        };
+        bench.look();
+        bench
     }
-    let client = server.client(HUB, Identity::administrator("bench"));
-    create(&client, clusters, placements).await;
-    let hub = Hub::start(client.clone(), clock);
-    hub.ready().await;
-    let started = Instant::now();
-    let scheduler = tokio::spawn(placement::run(hub.clone()));
-    let is_settled = |it: &Arc<Placement>| {
-        it.status
-            .as_ref()
-            .is_some_and(|it| !it.conditions.is_empty())
-    };
-    while hub
-        .placements
-        .list()
-        .iter()
-        .filter(|it| is_settled(it))
-        .count()
-        < placements
+
+    fn look(&self) {
+        let seen = Arc::clone(&self.seen);
+        self.hub.decisions.subscribe(move |change| {
+            let mut seen = seen.lock();
+            seen.events += 1;
+            let name = change.key.name.to_string();
+            let Some(object) = change.new else {
+                seen.decisions.remove(&name);
+                seen.last = Instant::now();
+                return;
+            };
+            let label = &object.labels()["cluster.open-cluster-management.io/placement"];
+            let decisions = object.status.iter().flat_map(|it| &it.decisions);
+            let new = (
+                label.clone(),
+                decisions.map(|it| it.cluster_name.clone()).collect(),
+            );
+            if seen.decisions.get(&name) != Some(&new) {
+                seen.last = Instant::now();
+            }
+            seen.decisions.insert(name, new);
+        });
+        let seen = Arc::clone(&self.seen);
+        self.hub.placements.subscribe(move |change| {
+            let mut seen = seen.lock();
+            seen.events += 1;
+            let status = change.new.and_then(|it| it.status.as_ref());
+            let selected = status.map_or(-1, |it| it.number_of_selected_clusters);
+            if seen.selected.insert(change.key.name.to_string(), selected) != Some(selected) {
+                seen.last = Instant::now();
+            }
+        });
+    }
+
+    /// Waits until every placement has what it asks for and nothing moves; when the last change was.
+    async fn settled(&self, wanted: &HashMap<String, usize>) -> Instant {
+        loop {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let seen = self.seen.lock();
+            if seen.last.elapsed() < QUIET {
+                continue;
+            }
+            let mut counts: HashMap<&str, usize> = HashMap::new();
+            for (placement, clusters) in seen.decisions.values() {
+                *counts.entry(placement).or_default() += clusters.len();
+            }
+            let is_right = |(name, wanted): (&String, &usize)| {
+                counts.get(name.as_str()) == Some(wanted)
+                    && seen.selected.get(name).copied() == i32::try_from(*wanted).ok()
+            };
+            if wanted.iter().all(is_right) {
+                return seen.last;
+            }
+        }
+    }
+
+    async fn create<K>(&self, api: Api<K>, objects: impl Iterator<Item = Value>)
+    where
+        K: kube::Resource
+            + Clone
+            + serde::Serialize
+            + serde::de::DeserializeOwned
+            + std::fmt::Debug,
     {
+        let api = &api;
+        stream::iter(objects)
+            .for_each_concurrent(AT_ONCE, |object| async move {
+                let object: K = serde_json::from_value(object).unwrap();
+                api.create(&PostParams::default(), &object).await.unwrap();
+            })
+            .await;
+    }
+
+    async fn create_clusters(&self, count: usize) {
+        let clusters: Api<ManagedCluster> = Api::all(self.client.clone());
+        self.create(clusters.clone(), (0..count).map(cluster)).await;
+        let clusters = &clusters;
+        stream::iter(0..count)
+            .for_each_concurrent(AT_ONCE, |number| async move {
+                let patch = Patch::Merge(cluster_status(number));
+                let params = PatchParams::default();
+                clusters
+                    .patch_status(&format!("mc-{number:05}"), &params, &patch)
+                    .await
+                    .unwrap();
+            })
+            .await;
+    }
+
+    async fn bind(&self) {
+        let sets: Api<bellwether_api::cluster::ManagedClusterSet> = Api::all(self.client.clone());
+        let set = json!({"metadata": {"name": "bench"}, "spec": {"clusterSelector":
+            {"selectorType": "ExclusiveClusterSetLabel"}}});
+        self.create(sets, [set].into_iter()).await;
+        let bindings: Api<bellwether_api::cluster::ManagedClusterSetBinding> =
+            Api::namespaced(self.client.clone(), "default");
+        let binding = json!({"metadata": {"name": "bench"}, "spec": {"clusterSet": "bench"}});
+        self.create(bindings, [binding].into_iter()).await;
+    }
+
+    async fn relabel(&self, clusters: &[usize], environment: &str) {
+        let api: Api<ManagedCluster> = Api::all(self.client.clone());
+        let patch = Patch::Merge(json!({"metadata": {"labels": {"env": environment}}}));
+        let (api, patch) = (&api, &patch);
+        stream::iter(clusters)
+            .for_each_concurrent(AT_ONCE, |number| async move {
+                let name = format!("mc-{number:05}");
+                api.patch(&name, &PatchParams::default(), patch)
+                    .await
+                    .unwrap();
+            })
+            .await;
+    }
+
+    fn controllers(&self) -> tokio::task::JoinSet<()> {
+        let mut controllers = tokio::task::JoinSet::new();
+        controllers.spawn(cluster_set::run(self.hub.clone()));
+        controllers.spawn(placement::run(self.hub.clone()));
+        controllers
+    }
+}
+
+const ENVIRONMENTS: [&str; 3] = ["dev", "stage", "prod"];
+const PLATFORMS: [&str; 3] = ["aws", "gcp", "bare"];
+
+fn cluster(number: usize) -> Value {
+    json!({
+        "metadata": {"name": format!("mc-{number:05}"), "labels": {
+            "cluster.open-cluster-management.io/clusterset": "bench",
+            "env": ENVIRONMENTS[number % 3], "region": format!("r{}", number % 10),
+        }},
+        "spec": {"hubAcceptsClient": true, "leaseDurationSeconds": 60},
+    })
+}
+
+fn cluster_status(number: usize) -> Value {
+    let condition = |kind: &str| {
+        json!({"type": kind, "status": "True", "reason": "Bench", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    };
+    json!({"status": {
+        "conditions": [condition("HubAcceptedManagedCluster"), condition("ManagedClusterJoined"),
+            condition("ManagedClusterConditionAvailable")],
+        "version": {"kubernetes": "v1.35.4"},
+        "capacity": {"cpu": (8 + number % 56).to_string(), "memory": format!("{}Gi", 32 + number % 97)},
+        "allocatable": {"cpu": (4 + number % 53).to_string(), "memory": format!("{}Gi", 16 + number % 89)},
+        "clusterClaims": [{"name": "platform", "value": PLATFORMS[number % 3]}],
+    }})
+}
+
+/// Ten kinds of placement, again and again, and how many clusters each has to choose.
+fn asked(number: usize, clusters: usize) -> (Value, usize) {
+    let third = |remainder: usize| (0..clusters).filter(|it| it % 3 == remainder).count();
+    let tenth = |remainder: usize| (0..clusters).filter(|it| it % 10 == remainder).count();
+    let by_label = |key: &str, values: &[&str]| {
+        json!({"predicates": [{"requiredClusterSelector": {"labelSelector": {"matchExpressions": [
+            {"key": key, "operator": "In", "values": values}]}}}]})
+    };
+    let weighed = |prioritizer: &str, weight: i32| json!({"scoreCoordinate": {"builtIn": prioritizer}, "weight": weight});
+    let (mut spec, wanted) = match number % 10 {
+        0 => (json!({}), clusters),
+        kind @ 1..=3 => (by_label("env", &[ENVIRONMENTS[kind - 1]]), third(kind - 1)),
+        4 => (json!({"numberOfClusters": 10}), 10),
+        5 => {
+            let memory = [weighed("ResourceAllocatableMemory", 3)];
+            let policy = json!({"configurations": memory});
+            (
+                json!({"numberOfClusters": 50, "prioritizerPolicy": policy}),
+                50,
+            )
+        }
+        6 => {
+            let canary = json!({"groupName": "canary", "groupClusterSelector":
+                {"labelSelector": {"matchLabels": {"region": "r0"}}}});
+            let groups = json!({"clustersPerDecisionGroup": 50, "decisionGroups": [canary]});
+            (
+                json!({"decisionStrategy": {"groupStrategy": groups}}),
+                clusters,
+            )
+        }
+        7 => (by_label("region", &["r1", "r2"]), tenth(1) + tenth(2)),
+        8 => {
+            let claims = json!({"matchExpressions": [
+                {"key": "platform", "operator": "In", "values": ["aws"]}]});
+            let selector = json!({"claimSelector": claims});
+            (
+                json!({"predicates": [{"requiredClusterSelector": selector}]}),
+                third(0),
+            )
+        }
+        _ => {
+            let policy = json!({"mode": "Exact",
+                "configurations": [weighed("Steady", 2), weighed("Balance", 1)]});
+            (
+                json!({"numberOfClusters": 100, "prioritizerPolicy": policy}),
+                100,
+            )
+        }
+    };
+    spec["clusterSets"] = json!(["bench"]);
+    let name = format!("p-{number}");
+    (
+        json!({"metadata": {"name": name}, "spec": spec}),
+        wanted.min(clusters),
+    )
+}
+
+/// Time, and time on processors, of something.
+struct Meter {
+    began: Instant,
+    usage: Usage,
+}
+
+impl Meter {
+    fn start() -> Self {
+        Self {
+            began: Instant::now(),
+            usage: Usage::of(std::process::id()).unwrap_or_default(),
+        }
+    }
+
+    fn stop(&self, last: Instant) -> (Duration, Duration) {
+        let usage = Usage::of(std::process::id()).unwrap_or_default();
+        (last - self.began, usage.cpu_since(self.usage))
+    }
+}
+
+fn memory() -> u64 {
+    Usage::of(std::process::id()).unwrap_or_default().resident >> 20
+}
+
+/// Placements are created and settle; then every tenth cluster of one environment moves to another.
+async fn load(clusters: usize, placements: usize) {
+    let bench = Bench::start().await;
+    bench.bind().await;
+    bench.create_clusters(clusters).await;
+    let _controllers = bench.controllers();
+    tokio::time::sleep(QUIET).await;
+    let before = memory();
+    let mut wanted = HashMap::new();
+    let mut objects = Vec::new();
+    for number in 0..placements {
+        let (object, count) = asked(number, clusters);
+        wanted.insert(format!("p-{number}"), count);
+        objects.push(object);
+    }
+    let api: Api<Placement> = Api::namespaced(bench.client.clone(), "default");
+    let meter = Meter::start();
+    bench.create(api, objects.into_iter()).await;
+    let last = bench.settled(&wanted).await;
+    let (time, cpu) = meter.stop(last);
+    println!(
+        "{clusters} clusters, {placements} placements: settled {:.3} s, {:.2} CPU s, {} events; {before} → {} MiB",
+        time.as_secs_f64(),
+        cpu.as_secs_f64(),
+        std::mem::take(&mut bench.seen.lock().events),
+        memory(),
+    );
+    let moved: Vec<usize> = (0..clusters).step_by(30).collect();
+    let (mut times, mut total) = (Vec::new(), Duration::ZERO);
+    for round in 0..ROUNDS {
+        let (environment, sign) = if round % 2 == 0 {
+            ("stage", 1)
+        } else {
+            ("dev", -1)
+        };
+        for (name, wanted) in &mut wanted {
+            let kind = name
+                .strip_prefix("p-")
+                .and_then(|it| it.parse::<usize>().ok());
+            let change = match kind.map(|it| it % 10) {
+                Some(1) => -sign,
+                Some(2) => sign,
+                _ => 0,
+            };
+            *wanted = wanted.saturating_add_signed(change * moved.len().cast_signed());
+        }
+        let meter = Meter::start();
+        bench.relabel(&moved, environment).await;
+        let last = bench.settled(&wanted).await;
+        let (time, cpu) = meter.stop(last);
+        times.push(time);
+        total += cpu;
+    }
+    times.sort();
+    println!(
+        "  {} clusters relabelled: settled {:.3} s (median of {ROUNDS}), {:.3} CPU s each, {} events each",
+        moved.len(),
+        times[ROUNDS / 2].as_secs_f64(),
+        total.as_secs_f64() / f64::from(u32::try_from(ROUNDS).unwrap()),
+        bench.seen.lock().events / ROUNDS,
+    );
+}
+
+/// One cluster moves from one placement to another, while others ask for something else.
+async fn one_change(clusters: usize, others: usize) {
+    let bench = Bench::start().await;
+    bench.bind().await;
+    bench.create_clusters(clusters).await;
+    let by = |name: String, key: &str, value: &str| {
+        let selector = json!({"labelSelector": {"matchLabels": {key: value}}});
+        json!({"metadata": {"name": name}, "spec": {
+            "predicates": [{"requiredClusterSelector": selector}]}})
+    };
+    let minding = ["here", "there"].map(|place| by(place.to_owned(), "place", place));
+    let other = |number: usize| {
+        by(
+            format!("o-{number}"),
+            "region",
+            &format!("r{}", number % 10),
+        )
+    };
+    let api: Api<Placement> = Api::namespaced(bench.client.clone(), "default");
+    bench
+        .create(api, minding.into_iter().chain((0..others).map(other)))
+        .await;
+    let _controllers = bench.controllers();
+    bench
+        .settled(&HashMap::from([("here".to_owned(), 0)]))
+        .await;
+    let decisions: Api<PlacementDecision> = Api::namespaced(bench.client.clone(), "default");
+    assert!(
+        decisions
+            .get_opt("here-decision-1")
+            .await
+            .unwrap()
+            .is_some()
+    );
+    let mut times = Vec::new();
+    let meter = Meter::start();
+    for number in 0..CHANGES {
+        let place = if number % 2 == 0 { "here" } else { "there" };
+        times.push(change(&bench, place).await);
+        // The next one is a change of its own, not part of a burst.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let (_, cpu) = meter.stop(Instant::now());
+    times.sort();
+    let millis = |at: usize| times[at].as_secs_f64() * 1000.0;
+    println!(
+        "  {clusters} clusters, {others} other placements: median {:.2} ms, worst {:.2} ms, {:.2} CPU ms each",
+        millis(CHANGES / 2),
+        millis(CHANGES - 1),
+        cpu.as_secs_f64() * 1000.0 / f64::from(u32::try_from(CHANGES).unwrap()),
+    );
+    drop(bench.server);
+}
+
+/// Puts a cluster somewhere; how long until both decisions show it.
+async fn change(bench: &Bench, place: &str) -> Duration {
+    let api: Api<ManagedCluster> = Api::all(bench.client.clone());
+    let patch = Patch::Merge(json!({"metadata": {"labels": {"place": place}}}));
+    let began = Instant::now();
+    api.patch("mc-00000", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    loop {
+        let is_written = {
+            let seen = bench.seen.lock();
+            let count = |of: &str| {
+                let decision = seen.decisions.get(&format!("{of}-decision-1"));
+                decision.map_or(0, |it| it.1.len())
+            };
+            let other = if place == "here" { "there" } else { "here" };
+            count(place) == 1 && count(other) == 0
+        };
+        if is_written {
+            return bench.seen.lock().last - began;
+        }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    let settled = started.elapsed();
-    let mut changes = Vec::new();
-    for number in 0..CHANGES {
-        changes.push(change(&client, number, placements).await);
-    }
-    changes.sort();
-    println!(
-        "{clusters:>8}  {placements:>10}  {:>8.1} ms  {:>6.2} ms, {:.2} ms",
-        millis(settled),
-        millis(changes[CHANGES / 2]),
-        millis(changes[CHANGES - 1]),
-    );
-    scheduler.abort();
-}
-
-fn millis(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1000.0
-}
-
-/// A hundred regions; each placement asks for one.
-async fn create(client: &Client, clusters: usize, placements: usize) {
-    let set = json!({"apiVersion": "cluster.open-cluster-management.io/v1beta2",
-        "kind": "ManagedClusterSet", "metadata": {"name": "global"},
-        "spec": {"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": {}}}});
-    let set = serde_json::from_value(set).unwrap();
-    let sets: Api<bellwether_api::cluster::ManagedClusterSet> = Api::all(client.clone());
-    sets.create(&PostParams::default(), &set).await.unwrap();
-    let binding = json!({"metadata": {"name": "global"}, "spec": {"clusterSet": "global"}});
-    let binding = serde_json::from_value(binding).unwrap();
-    let bindings: Api<bellwether_api::cluster::ManagedClusterSetBinding> =
-        Api::namespaced(client.clone(), "default");
-    bindings
-        .create(&PostParams::default(), &binding)
-        .await
-        .unwrap();
-    let api: Api<ManagedCluster> = Api::all(client.clone());
-    let cluster = |number: usize| {
-        let region = format!("r{}", number % 100);
-        read(&json!({"metadata": {"name": format!("c{number:05}"), "labels": {"region": region}}}))
-    };
-    let creating = stream::iter((0..clusters).map(cluster)).for_each_concurrent(32, |cluster| {
-        let api = api.clone();
-        async move {
-            api.create(&PostParams::default(), &cluster).await.unwrap();
-        }
-    });
-    creating.await;
-    let api: Api<Placement> = Api::namespaced(client.clone(), "default");
-    for number in 0..placements {
-        let region = format!("r{}", number % 100);
-        let selector = json!({"labelSelector": {"matchLabels": {"region": region}}});
-        let placement = read(&json!({
-            "metadata": {"name": format!("p{number}")},
-            "spec": {"predicates": [{"requiredClusterSelector": selector}]},
-        }));
-        api.create(&PostParams::default(), &placement)
-            .await
-            .unwrap();
-    }
-}
-
-fn read<K: serde::de::DeserializeOwned>(object: &Value) -> K {
-    serde_json::from_value(object.clone()).unwrap()
-}
-
-/// Moves a cluster from one region to another: how long until both placements have been written.
-async fn change(client: &Client, number: usize, placements: usize) -> Duration {
-    let decisions: Api<PlacementDecision> = Api::namespaced(client.clone(), "default");
-    let version = decisions
-        .list_metadata(&kube::api::ListParams::default().limit(1))
-        .await
-        .unwrap();
-    let version = version.metadata.resource_version.unwrap();
-    let mut events = decisions
-        .watch(&WatchParams::default(), &version)
-        .await
-        .unwrap()
-        .boxed();
-    let clusters: Api<ManagedCluster> = Api::all(client.clone());
-    let name = format!("c{:05}", number * 100);
-    let target = 1 + number % (placements - 1);
-    let patch = json!({"metadata": {"labels": {"region": format!("r{target}")}}});
-    let started = Instant::now();
-    clusters
-        .patch(&name, &PatchParams::default(), &Patch::Merge(patch))
-        .await
-        .unwrap();
-    let mut left = 2;
-    while left > 0 {
-        if let Some(Ok(WatchEvent::Modified(_) | WatchEvent::Added(_))) = events.next().await {
-            left -= 1;
-        }
-    }
-    started.elapsed()
 }

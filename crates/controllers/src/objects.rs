@@ -21,25 +21,27 @@ pub(crate) fn api_of(client: &Client, object: &Value) -> Api<DynamicObject> {
     }
 }
 
-/// Makes sure that an object is there, and as it should be in every field that is given.
-pub(crate) async fn ensure(client: &Client, object: &Value) -> Result<(), kube::Error> {
+/// Makes sure that an object is there, and as it should be in every field that is given. Tells
+/// whether it had to be written.
+pub(crate) async fn ensure(client: &Client, object: &Value) -> Result<bool, kube::Error> {
     let api = api_of(client, object);
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let Some(live) = api.get_opt(name).await? else {
         let wanted: DynamicObject =
             serde_json::from_value(object.clone()).map_err(kube::Error::SerdeError)?;
         return match api.create(&created_by(), &wanted).await {
-            Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+            Ok(_) => Ok(true),
+            Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(false),
             Err(error) => Err(error),
         };
     };
     let live = serde_json::to_value(&live).map_err(kube::Error::SerdeError)?;
-    if !covers(&live, object) {
-        let patch = Patch::Merge(object.clone());
-        api.patch(name, &written_by(), &patch).await?;
+    if covers(&live, object) {
+        return Ok(false);
     }
-    Ok(())
+    let patch = Patch::Merge(object.clone());
+    api.patch(name, &written_by(), &patch).await?;
+    Ok(true)
 }
 
 /// Whether everything that is wanted is there; lists have to be the same. What is wanted is ours,

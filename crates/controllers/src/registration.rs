@@ -10,7 +10,9 @@
 pub mod agent;
 pub mod clusters;
 mod decide;
+mod guard;
 pub mod names;
+mod news;
 mod request;
 pub mod requests;
 pub mod rights;

@@ -45,6 +45,7 @@ use parking_lot::RwLock;
 pub use metrics::{Gauge, Histogram, Metrics};
 pub use objects::RequestError;
 
+use discovery::SharedKinds;
 use events::Events;
 use hub::HubSide;
 use member::Member;
@@ -140,6 +141,8 @@ struct Shared {
     programs: Programs,
     metrics: Arc<Metrics>,
     events: Events,
+    /// Kinds that members have in common.
+    kinds: Arc<SharedKinds>,
 }
 
 impl WorkAgents {
@@ -165,6 +168,7 @@ impl WorkAgents {
             options,
             programs: Programs::default(),
             metrics: Arc::default(),
+            kinds: Arc::default(),
         });
         let weak = Arc::downgrade(&shared);
         shared.hub.listen(move |cluster, front, work| {
@@ -184,6 +188,7 @@ impl WorkAgents {
             client,
             shared.queue.clone(),
             Arc::clone(&shared.metrics),
+            Arc::clone(&shared.kinds),
         );
         shared
             .members
@@ -193,11 +198,13 @@ impl WorkAgents {
             shared.concern(cluster, front, &work);
         }
         // Records of works that went while nobody was there have to be found, too.
-        shared.queue.add(WorkKey {
-            cluster: name,
-            front: Front::ManifestWork,
-            record: "".into(),
-        });
+        for front in [Front::ManifestWork, Front::Work] {
+            shared.queue.add(WorkKey {
+                cluster: Arc::clone(&name),
+                front,
+                record: "".into(),
+            });
+        }
     }
 
     /// Takes no more care of a member.

@@ -311,6 +311,122 @@ async fn what_others_did_to_decisions_is_put_right() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_happens_to_decisions_is_told_as_events() {
+    let world = World::start().await;
+    world.bind_default().await;
+    let _scheduler = world.schedule();
+    let first = world.cluster("a", &[]).await;
+    let placement = world.place("told", json!({})).await;
+    world.until_chosen("told", &["a"]).await;
+    let events: Api<k8s_openapi::api::core::v1::Event> =
+        Api::namespaced(world.client.clone(), "default");
+    let told = async || -> Vec<(String, String, i32)> {
+        world.pass(3).await;
+        let list = events.list(&ListParams::default()).await.unwrap().items;
+        assert!(
+            list.iter()
+                .all(|it| it.involved_object.name.as_deref() == Some("told"))
+        );
+        let read = |it: &k8s_openapi::api::core::v1::Event| {
+            let text = |it: &Option<String>| it.clone().unwrap_or_default();
+            (text(&it.reason), text(&it.message), it.count.unwrap_or(0))
+        };
+        list.iter().map(read).collect()
+    };
+    let created = "Decision told-decision-1 is created with placement told in namespace default";
+    assert_eq!(
+        told().await,
+        [("DecisionCreate".to_owned(), created.to_owned(), 1)]
+    );
+    // Changes in quick succession are one event.
+    world.cluster("b", &[]).await;
+    world.until_chosen("told", &["a", "b"]).await;
+    world.delete(&first).await;
+    world.until_chosen("told", &["b"]).await;
+    let after = told().await;
+    let updated = after.iter().find(|it| it.0 == "DecisionUpdate").unwrap();
+    assert_eq!((updated.2, after.len()), (2, 2), "{after:?}");
+    let typo = json!({"predicates": [{"requiredClusterSelector":
+        {"celSelector": {"celExpressions": ["managedCluster.metadata.nam ==="]}}}]});
+    world.merge(&placement, json!({"spec": typo})).await;
+    let after = told().await;
+    let wrong = after.iter().find(|it| it.0 == "Misconfigured").unwrap();
+    assert!(wrong.1.contains("compilation failed"), "{after:?}");
+}
+
+/// A placement as early documents have it, word for word: other names of fields, another operator.
+const EARLY: &str = "
+apiVersion: cluster.open-cluster-management.io/v1beta1
+kind: Placement
+metadata:
+  name: sample-placement
+  namespace: policy-namespace
+spec:
+  predicates:
+    - requiredClusterSelector:
+        labelSelector:
+          matchExpressions:
+            - key: environment
+              operator: In
+              values:
+                - dev
+  decisionStrategy:
+    groupStrategy:
+      clustersPerDecisionGroup: 10
+      DecisionGroups:
+        - groupName: dev-emea
+          clusterSelector:
+            matchExpressions:
+              - key: dev-emea
+                operator: Exist
+        - groupName: dev-apac
+          clusterSelector:
+            matchExpressions:
+              - key: dev-apac
+                operator: Exist
+";
+
+#[tokio::test(start_paused = true)]
+async fn a_placement_of_early_documents_is_taken_as_it_stands() {
+    let world = World::start().await;
+    let _scheduler = world.schedule();
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": "policy-namespace"}});
+    world.create(namespace).await;
+    world.create(cluster_set("default")).await;
+    world.create(binding("policy-namespace", "default")).await;
+    for (name, labels) in [
+        ("a", &[("environment", "dev"), ("dev-apac", "")][..]),
+        ("b", &[("environment", "dev"), ("dev-emea", "")][..]),
+        ("c", &[("environment", "dev")][..]),
+        ("d", &[("environment", "prod"), ("dev-emea", "")][..]),
+    ] {
+        world.cluster(name, labels).await;
+    }
+    let early = bellwether_json::yaml::value_from_yaml(EARLY).unwrap();
+    world.create(early).await;
+    let api: Api<PlacementDecision> = Api::namespaced(world.client.clone(), "policy-namespace");
+    let label = "cluster.open-cluster-management.io/decision-group-name";
+    world
+        .until("three groups".into(), async || {
+            let list = api.list(&ListParams::default()).await.unwrap().items;
+            let group = |it: &PlacementDecision| {
+                let labels = it.metadata.labels.clone().unwrap_or_default();
+                let decisions = it.status.iter().flat_map(|status| &status.decisions);
+                let clusters: Vec<&str> = decisions.map(|it| it.cluster_name.as_str()).collect();
+                (labels[label].clone(), clusters.join(" "))
+            };
+            let groups: Vec<_> = list.iter().map(group).collect();
+            let expected = [("dev-emea", "b"), ("dev-apac", "a"), ("", "c")];
+            let expected = expected.map(|(name, clusters)| (name.to_owned(), clusters.to_owned()));
+            (groups == expected)
+                .then_some(())
+                .ok_or(format!("{groups:?}"))
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn early_spellings_of_groups_are_accepted() {
     let world = World::start().await;
     world.bind_default().await;

@@ -382,6 +382,66 @@ async fn a_cluster_that_leaves_takes_its_rights_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn rights_that_somebody_takes_away_come_back_while_the_hub_runs() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let running = joined(&world, "c1").await;
+    world.pass(5).await;
+    let own: Api<Lease> = Api::namespaced(running.hub_client().await, "c1");
+    assert!(own.get("managed-cluster-lease").await.is_ok());
+    let rbac = "rbac.authorization.k8s.io/v1";
+    let name = "open-cluster-management:managedcluster:c1";
+    for right in [
+        json!({"apiVersion": rbac, "kind": "RoleBinding",
+            "metadata": {"name": format!("{name}:registration"), "namespace": "c1"}}),
+        json!({"apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": {"name": name}}),
+        json!({"apiVersion": rbac, "kind": "ClusterRole",
+            "metadata": {"name": "open-cluster-management:managedcluster:registration"}}),
+    ] {
+        world.delete(&right).await;
+        world.pass(5).await;
+        assert!(own.get("managed-cluster-lease").await.is_ok(), "{right}");
+    }
+    // What is changed is put right as well.
+    let role = json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": {"name": name}});
+    world.merge(&role, json!({"rules": []})).await;
+    world.pass(5).await;
+    let clusters: Api<ManagedCluster> = Api::all(running.hub_client().await);
+    assert!(clusters.get("c1").await.is_ok());
+    assert!(reasons(&world).await.contains(&"RightsRestored".to_owned()));
+    // And the lease, without which nobody would hear of the cluster.
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "managed-cluster-lease", "namespace": "c1"}});
+    world.delete(&lease).await;
+    world.pass(5).await;
+    assert!(own.get("managed-cluster-lease").await.is_ok());
+}
+
+/// The reasons of events about clusters, in the order in which they were told.
+async fn reasons(world: &World) -> Vec<String> {
+    let events: Api<k8s_openapi::api::core::v1::Event> =
+        Api::namespaced(world.client.clone(), "default");
+    let mut list = events.list(&ListParams::default()).await.unwrap().items;
+    list.retain(|it| it.involved_object.kind.as_deref() == Some("ManagedCluster"));
+    list.sort_by_key(|it| it.first_timestamp.as_ref().map(|it| it.0));
+    list.into_iter().filter_map(|it| it.reason).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happens_to_a_cluster_is_told_as_events() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let running = joined(&world, "c1").await;
+    world.pass(5).await;
+    let mut told = reasons(&world).await;
+    told.sort();
+    assert_eq!(told, ["Accepted", "Available", "Joined"]);
+    running.stop().await;
+    world.pass(400).await;
+    assert_eq!(reasons(&world).await.last().unwrap(), "AvailableUnknown");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cluster_that_is_denied_may_only_see_that_it_is() {
     let world = World::start().await;
     let _controllers = world.control(&[]);

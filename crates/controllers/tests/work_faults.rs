@@ -1,7 +1,9 @@
 //! Whatever goes wrong on the way, agents come to the same end: errors before and after a write took
-//! effect, conflicts, lost watches, and a crash between any two requests.
+//! effect, answers that never come, refusals, conflicts, watches that end at any time, and a crash
+//! between any two requests.
 //!
-//! Each seed is one history. `BELLWETHER_FAULT_SEEDS` says how many are tried.
+//! Each seed is one history. `BELLWETHER_FAULT_SEEDS` says how many are tried, and
+//! `BELLWETHER_FAULT_FIRST` from which on.
 
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "tests")]
 
@@ -11,14 +13,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bellwether_apiserver::{ClusterService, HUB, Identity};
 use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
+use bytes::Bytes;
 use fleet::*;
+use futures::StreamExt as _;
 use http::{Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
+use tower::Service as _;
 
 /// A stream of numbers that depends on a seed alone.
 struct Dice(AtomicU64);
@@ -41,55 +49,152 @@ struct Faults {
     crash: tokio::sync::Notify,
 }
 
-/// A server that may fail before or after it did what was asked, or end a watch at once.
+/// One of so many requests goes wrong in each way below.
+const SIDES: u64 = 30;
+
+/// What happens to a request.
+enum Fault {
+    /// It never gets there.
+    LostBefore,
+    /// It takes effect, but its answer gets lost.
+    LostAfter,
+    /// The agent ends while it is under way.
+    Crash,
+    /// It takes a while.
+    Slow(Duration),
+    /// Nobody ever answers.
+    Hangs,
+    /// The server refuses it, with this code and reason.
+    Refused(u16, &'static str),
+    /// Somebody else changes the object first.
+    Overtaken,
+}
+
+impl Faults {
+    fn next(&self) -> Option<Fault> {
+        if !self.on.load(Ordering::SeqCst) {
+            return None;
+        }
+        Some(match self.dice.roll(SIDES) {
+            0 | 1 => Fault::LostBefore,
+            2 => Fault::LostAfter,
+            3 => Fault::Crash,
+            4 => Fault::Slow(Duration::from_millis(self.dice.roll(500))),
+            5 => Fault::Hangs,
+            6 => Fault::Refused(500, "InternalError"),
+            7 => Fault::Refused(429, "TooManyRequests"),
+            8 => Fault::Refused(409, "Conflict"),
+            9 | 10 => Fault::Overtaken,
+            _ => return None,
+        })
+    }
+
+    /// How long a watch lives.
+    fn life(&self) -> Duration {
+        if self.on.load(Ordering::SeqCst) {
+            Duration::from_millis(self.dice.roll(3000))
+        } else {
+            Duration::from_hours(1)
+        }
+    }
+}
+
+/// A server that may fail before or after it did what was asked, or end a watch at any time.
 #[derive(Clone)]
 struct Faulty {
     inner: ClusterService,
     faults: Arc<Faults>,
 }
 
-type Answer = Response<bellwether_apiserver::Body>;
+type Content = UnsyncBoxBody<Bytes, std::io::Error>;
+
+fn lost() -> std::io::Error {
+    std::io::Error::other("connection lost")
+}
+
+fn refusal(code: u16, reason: &str) -> Response<Content> {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
+        "message": format!("injected: {reason}"), "reason": reason, "code": code});
+    let body = Full::from(status.to_string()).map_err(|never| match never {});
+    let answer = Response::builder().status(code);
+    answer.body(body.boxed_unsync()).unwrap()
+}
+
+impl Faulty {
+    /// Changes an object a little, so that whoever saw it before saw an old one.
+    async fn touch(&mut self, path: &str) {
+        let number = self.faults.dice.roll(1_000_000).to_string();
+        let body = json!({"metadata": {"annotations": {"somebody-else": number}}});
+        let request = Request::builder()
+            .method("PATCH")
+            .uri(path.trim_end_matches("/status"))
+            .header("content-type", "application/merge-patch+json")
+            .body(Body::from(body.to_string().into_bytes()))
+            .unwrap();
+        let _ = self.inner.call(request).await;
+    }
+
+    async fn answer(
+        &mut self,
+        request: Request<Body>,
+    ) -> Result<Response<Content>, std::io::Error> {
+        let path = request.uri().path().to_owned();
+        let is_watch = request.uri().to_string().contains("watch=true");
+        let is_change = matches!(request.method().as_str(), "PATCH" | "PUT");
+        match self.faults.next() {
+            Some(Fault::LostBefore) => return Err(lost()),
+            Some(Fault::LostAfter) => {
+                let _ = self.inner.call(request).await;
+                return Err(lost());
+            }
+            Some(Fault::Crash) => {
+                self.faults.crash.notify_one();
+                // Long enough for the crash to come first.
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                return Err(lost());
+            }
+            Some(Fault::Slow(time)) => tokio::time::sleep(time).await,
+            Some(Fault::Hangs) => {
+                tokio::time::sleep(Duration::from_mins(10)).await;
+                return Err(lost());
+            }
+            Some(Fault::Refused(code, reason)) if code != 409 || is_change => {
+                return Ok(refusal(code, reason));
+            }
+            Some(Fault::Overtaken) if is_change => self.touch(&path).await,
+            _ => {}
+        }
+        let Ok(answer) = self.inner.call(request).await;
+        if !is_watch {
+            return Ok(answer.map(|body| body.map_err(|never| match never {}).boxed_unsync()));
+        }
+        // A watch may end in the middle, with or without a word.
+        let end = tokio::time::sleep(self.faults.life());
+        let ends_badly = self.faults.dice.roll(2) == 0;
+        Ok(answer.map(|body| {
+            let frames = body.into_data_stream().map(|data| match data {
+                Ok(data) => Ok(http_body::Frame::data(data)),
+                Err(never) => match never {},
+            });
+            let last = ends_badly.then(|| Err(lost()));
+            let cut = frames.take_until(end).chain(futures::stream::iter(last));
+            StreamBody::new(cut).boxed_unsync()
+        }))
+    }
+}
 
 impl tower::Service<Request<Body>> for Faulty {
-    type Response = Answer;
+    type Response = Response<Content>;
     type Error = std::io::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Answer, std::io::Error>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Content>, std::io::Error>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), std::io::Error>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (mut inner, faults) = (self.inner.clone(), Arc::clone(&self.faults));
-        Box::pin(async move {
-            let lost = || Err(std::io::Error::other("connection lost"));
-            let fault = if faults.on.load(Ordering::SeqCst) {
-                faults.dice.roll(24)
-            } else {
-                99
-            };
-            match fault {
-                0 | 1 => return lost(),
-                2 => {
-                    // The answer gets lost, but not the write.
-                    let _ = inner.call(request).await;
-                    return lost();
-                }
-                3 => {
-                    faults.crash.notify_one();
-                    // Long enough for the crash to come first.
-                    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-                    return lost();
-                }
-                4 => {
-                    tokio::time::sleep(std::time::Duration::from_millis(faults.dice.roll(500)))
-                        .await;
-                }
-                _ => {}
-            }
-            let Ok(answer) = inner.call(request).await;
-            Ok(answer)
-        })
+        let mut faulty = self.clone();
+        Box::pin(async move { faulty.answer(request).await })
     }
 }
 
@@ -129,6 +234,8 @@ fn strip(object: &Value) -> Value {
         "creationTimestamp",
         "managedFields",
         "generation",
+        // What the faults leave behind.
+        "annotations",
     ] {
         metadata.remove(field);
     }
@@ -228,7 +335,7 @@ async fn history(seed: u64, with_faults: bool) -> Value {
             _ => {}
         }
         // Let them work for a while; a crash ends the agents, and new ones begin.
-        let pause = std::time::Duration::from_millis(
+        let pause = Duration::from_millis(
             50 + if with_faults {
                 faults.dice.roll(2000)
             } else {
@@ -265,16 +372,18 @@ async fn history(seed: u64, with_faults: bool) -> Value {
     end
 }
 
+/// One history in a runtime of its own.
+fn run(seed: u64, with_faults: bool) -> Value {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    runtime.block_on(history(seed, with_faults))
+}
+
 #[test]
 fn every_history_comes_to_the_same_end() {
-    let run = |seed: u64, with_faults: bool| {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .start_paused(true)
-            .build()
-            .unwrap();
-        runtime.block_on(history(seed, with_faults))
-    };
     let expected = run(0, false);
     assert_eq!(
         expected["maps"].as_array().unwrap().len(),
@@ -285,12 +394,22 @@ fn every_history_comes_to_the_same_end() {
         clippy::disallowed_methods,
         reason = "how long to look for trouble is the caller's choice"
     )]
-    let seeds = std::env::var("BELLWETHER_FAULT_SEEDS")
-        .ok()
-        .and_then(|it| it.parse().ok())
-        .unwrap_or(25);
-    for seed in 1..=seeds {
-        let found = run(seed, true);
-        assert_eq!(found, expected, "seed {seed}: {found:#}");
-    }
+    let number = |name: &str| std::env::var(name).ok().and_then(|it| it.parse().ok());
+    let first = number("BELLWETHER_FAULT_FIRST").unwrap_or(1);
+    let last = first + number("BELLWETHER_FAULT_SEEDS").unwrap_or(25);
+    let next = AtomicU64::new(first);
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::SeqCst);
+                    if seed >= last {
+                        break;
+                    }
+                    let found = run(seed, true);
+                    assert_eq!(found, expected, "seed {seed}: {found:#}");
+                }
+            });
+        }
+    });
 }

@@ -18,7 +18,7 @@ use crate::key::ObjectKey;
 /// The objects of one kind as last seen. Cheap to clone; the watch ends with the last clone.
 ///
 /// It lags behind the server by milliseconds: who writes what they decided by it says which
-/// `resourceVersion` they saw.
+/// `resourceVersion` they saw. `managedFields` are left out.
 pub struct Cache<K> {
     objects: Arc<RwLock<BTreeMap<ObjectKey, Arc<K>>>>,
     listeners: Arc<Mutex<Vec<Listener<K>>>>,
@@ -75,6 +75,8 @@ where
             let what = api.resource_url().to_owned();
             let mut events = watch_events(api, config)
                 .default_backoff()
+                // They are larger than all else of most objects, and no controller asks for them.
+                .modify(|object| object.meta_mut().managed_fields = None)
                 .inspect_err(|error| tracing::debug!(%error, what, "watch interrupted"))
                 .boxed();
             while let Some(event) = events.next().await {

@@ -2,17 +2,54 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep};
 
 /// Where the time comes from.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+pub struct Clock {
+    now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    /// By how much it was set forward, if it can be.
+    ahead: Option<watch::Receiver<SignedDuration>>,
+}
+
+/// Sets a clock forward.
+#[derive(Debug)]
+pub struct Forward(watch::Sender<SignedDuration>);
+
+impl Forward {
+    /// Sets the clock forward by so much; whoever waits for a time in between is woken.
+    pub fn by(&self, span: Duration) {
+        let span = SignedDuration::try_from(span).unwrap_or(SignedDuration::MAX);
+        self.0
+            .send_modify(|ahead| *ahead = ahead.saturating_add(span));
+    }
+}
 
 impl Clock {
     /// A clock that shows what the function returns.
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self(Arc::new(now))
+        Self {
+            now: Arc::new(now),
+            ahead: None,
+        }
+    }
+
+    /// This clock, and what sets it forward: for tests beside servers whose time cannot be paused.
+    #[must_use]
+    pub fn adjustable(self) -> (Self, Forward) {
+        let (sender, ahead) = watch::channel(SignedDuration::ZERO);
+        let (inner, receiver) = (self.now, ahead.clone());
+        let now = move || {
+            let span = *receiver.borrow();
+            inner().checked_add(span).unwrap_or(Timestamp::MAX)
+        };
+        let clock = Self {
+            now: Arc::new(now),
+            ahead: Some(ahead),
+        };
+        (clock, Forward(sender))
     }
 
     /// The machine's clock.
@@ -40,14 +77,28 @@ impl Clock {
 
     /// What it shows.
     pub fn now(&self) -> Timestamp {
-        (self.0)()
+        (self.now)()
     }
 
     /// Waits until it shows that time, as far as the runtime's timers go along with it.
     pub async fn until(&self, time: Timestamp) {
-        // A timer may be early by a fraction of a millisecond.
-        while let Some(rest) = self.time_until(time) {
-            sleep(rest).await;
+        let mut ahead = self.ahead.clone();
+        loop {
+            if let Some(ahead) = &mut ahead {
+                ahead.mark_unchanged();
+            }
+            // A timer may be early by a fraction of a millisecond.
+            let Some(rest) = self.time_until(time) else {
+                return;
+            };
+            match &mut ahead {
+                None => sleep(rest).await,
+                Some(ahead) => tokio::select! {
+                    () = sleep(rest) => {}
+                    // Who cannot set it forward any more, is not waited for.
+                    Ok(()) = ahead.changed() => {}
+                },
+            }
         }
     }
 
@@ -76,5 +127,23 @@ mod tests {
         assert_eq!(clock.now().to_string(), "2026-01-01T05:00:00Z");
         clock.until(start).await;
         assert_eq!(clock.now().to_string(), "2026-01-01T05:00:00Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_is_set_forward_wakes_who_waits() {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let (clock, forward) = Clock::of_runtime(start).adjustable();
+        let began = Instant::now();
+        let waiting = tokio::spawn({
+            let clock = clock.clone();
+            async move { clock.until("2026-01-01T05:00:00Z".parse().unwrap()).await }
+        });
+        tokio::task::yield_now().await;
+        forward.by(Duration::from_hours(5));
+        waiting.await.unwrap();
+        assert!(began.elapsed() < Duration::from_hours(1));
+        drop(forward);
+        clock.until("2026-01-01T06:00:00Z".parse().unwrap()).await;
+        assert_eq!(clock.now().to_string(), "2026-01-01T06:00:00Z");
     }
 }

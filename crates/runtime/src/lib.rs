@@ -14,7 +14,7 @@ mod key;
 mod queue;
 
 pub use cache::{Cache, Change};
-pub use clock::Clock;
+pub use clock::{Clock, Forward};
 pub use controller::{Next, Reconcile, run};
 pub use key::ObjectKey;
 pub use queue::Queue;

@@ -1,21 +1,30 @@
 //! Autoscalers: nothing here uses any processor, so all that is left are the bounds.
+//!
+//! What people see is what they would see on a cluster that has no source of metrics.
+
+mod metrics;
+
+use std::time::Duration;
 
 use bellwether_api::workload::scaling::{ABLE_TO_SCALE, SCALING_ACTIVE};
 use bellwether_api::workload::status::{FALSE, TRUE};
 use jiff::Timestamp;
 use k8s_openapi::api::autoscaling::v2::{
     HorizontalPodAutoscaler, HorizontalPodAutoscalerCondition, HorizontalPodAutoscalerSpec,
-    HorizontalPodAutoscalerStatus,
+    HorizontalPodAutoscalerStatus, MetricStatus,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
 use crate::kind::Reference;
 use crate::plan::{Action, Event, Part, Plan};
+use crate::time::after;
+use metrics::missing;
 
 const COMPONENT: &str = "horizontal-pod-autoscaler";
-const NO_METRICS: &str =
-    "the HPA was unable to compute the replica count: simulated workloads have no metrics";
+/// How often an autoscaler looks at its target.
+const INTERVAL: Duration = Duration::from_secs(15);
+const RESCALED: &str = "SucceededRescale";
 
 /// What an autoscaler scales.
 #[derive(Debug, Clone)]
@@ -42,16 +51,31 @@ pub(crate) fn decide(
     status.observed_generation = autoscaler.metadata.generation;
     match target {
         None => miss_target(autoscaler, spec, &mut status, now, &mut plan),
-        Some(target) => {
-            status.current_replicas = Some(target.actual);
-            match out_of_bounds(spec, target) {
-                Some(bound) => rescale(autoscaler, target, bound, &mut status, now, &mut plan),
-                None => rest(autoscaler, spec, target, &mut status, now, &mut plan),
+        Some(target) => match (out_of_bounds(spec, target), just_scaled(&old, now)) {
+            (Some(bound), _) => {
+                status.current_replicas = Some(target.actual);
+                rescale(autoscaler, target, bound, &mut status, now, &mut plan);
             }
-        }
+            (None, Some(next)) => plan.wake_at(next),
+            (None, None) => {
+                status.current_replicas = Some(target.actual);
+                rest(autoscaler, spec, target, &mut status, now, &mut plan);
+            }
+        },
     }
     plan.status(autoscaler, &old, &status);
     plan
+}
+
+/// When to look again at a target that has just been scaled.
+fn just_scaled(status: &HorizontalPodAutoscalerStatus, now: Timestamp) -> Option<Timestamp> {
+    let rescaled = status
+        .conditions
+        .iter()
+        .flatten()
+        .any(|found| found.type_ == ABLE_TO_SCALE && found.reason.as_deref() == Some(RESCALED));
+    let scaled = status.last_scale_time.as_ref().filter(|_| rescaled)?;
+    Some(after(scaled.0, INTERVAL)).filter(|next| *next > now)
 }
 
 /// The size that a target has to have instead of its own, and why.
@@ -118,14 +142,7 @@ fn rescale(
         message,
     ));
     let message = format!("the HPA controller was able to update the target scale to {size}");
-    set_condition(
-        status,
-        ABLE_TO_SCALE,
-        TRUE,
-        "SucceededRescale",
-        message,
-        now,
-    );
+    set_condition(status, ABLE_TO_SCALE, TRUE, RESCALED, message, now);
     status.desired_replicas = size;
     status.last_scale_time = Some(Time(now));
 }
@@ -139,43 +156,52 @@ fn rest(
     now: Timestamp,
     plan: &mut Plan,
 ) {
-    set_found(status, now);
-    status.desired_replicas = target.wanted;
+    let message = "the HPA controller was able to get the target's current scale";
+    set_condition(
+        status,
+        ABLE_TO_SCALE,
+        TRUE,
+        "SucceededGetScale",
+        message.to_owned(),
+        now,
+    );
     if target.wanted == 0 && spec.min_replicas != Some(0) {
+        status.desired_replicas = 0;
         let message = "scaling is disabled since the replica count of the target is zero";
-        let reason = "ScalingDisabled";
         set_condition(
             status,
             SCALING_ACTIVE,
             FALSE,
-            reason,
+            "ScalingDisabled",
             message.to_owned(),
             now,
         );
         return;
     }
-    let reason = "FailedGetResourceMetric";
-    let message = NO_METRICS.to_owned();
-    if set_condition(status, SCALING_ACTIVE, FALSE, reason, message, now) {
-        let subject = Reference::to(autoscaler);
-        plan.tell(Event::warning(subject, COMPONENT, reason, NO_METRICS));
-    }
-}
-
-fn set_found(status: &mut HorizontalPodAutoscalerStatus, now: Timestamp) {
-    let rescaled = status.conditions.iter().flatten().any(|found| {
-        found.type_ == ABLE_TO_SCALE && found.reason.as_deref() == Some("SucceededRescale")
-    });
-    if !rescaled {
-        let message = "the HPA controller was able to get the target's current scale";
-        set_condition(
-            status,
-            ABLE_TO_SCALE,
-            TRUE,
-            "SucceededGetScale",
-            message.to_owned(),
-            now,
-        );
+    let specs = spec.metrics.as_deref().unwrap_or_default();
+    let namespace = autoscaler.metadata.namespace.as_deref().unwrap_or_default();
+    let failures: Vec<_> = specs
+        .iter()
+        .map(|metric| missing(metric, namespace))
+        .collect();
+    status.current_metrics = Some(vec![MetricStatus::default(); failures.len()]);
+    let Some(first) = failures.first() else {
+        return;
+    };
+    let message = format!(
+        "the HPA was unable to compute the replica count: {}",
+        first.error
+    );
+    if set_condition(status, SCALING_ACTIVE, FALSE, first.reason, message, now) {
+        let warning =
+            |reason, message| Event::warning(Reference::to(autoscaler), COMPONENT, reason, message);
+        for failure in &failures {
+            plan.tell(warning(failure.reason, failure.error.clone()));
+        }
+        let (count, error) = (failures.len(), &first.wrapped);
+        let message =
+            format!("invalid metrics ({count} invalid out of {count}), first error is: {error}");
+        plan.tell(warning("FailedComputeMetricsReplicas", message));
     }
 }
 
@@ -224,7 +250,8 @@ mod tests {
         let autoscaler: HorizontalPodAutoscaler = serde_json::from_value(json!({
             "metadata": {"name": "web", "namespace": "default", "uid": "h", "generation": 1},
             "spec": {"minReplicas": 2, "maxReplicas": 5,
-                     "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}},
+                     "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                     "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]},
         }))
         .unwrap();
         let target = wanted.map(|wanted| Target {

@@ -1,8 +1,12 @@
 //! How a simulated pod behaves: what its annotations, and those of its owners, say.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use bellwether_api::simulator::{FAIL, FAIL_CRASH, FAIL_IMAGE, FAIL_JOB, READY_AFTER, RUN_FOR};
+use bellwether_api::simulator::{
+    EXIT_CODE, FAIL, FAIL_CRASH, FAIL_IMAGE, FAIL_INDEXES, FAIL_JOB, READY_AFTER, RUN_FOR,
+};
+use bellwether_api::workload::job::COMPLETION_INDEX;
 use bellwether_json::duration::GoDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -20,6 +24,8 @@ pub(crate) struct Behaviour {
     pub(crate) run_for: Option<Duration>,
     /// What goes wrong.
     pub(crate) failure: Option<Failure>,
+    /// The exit code of containers that end with an error, if somebody says.
+    pub(crate) exit_code: Option<i32>,
     /// What could not be understood, for people.
     pub(crate) problems: Vec<String>,
 }
@@ -63,7 +69,33 @@ impl Behaviour {
                 None
             }
         };
+        behaviour.exit_code = find(EXIT_CODE).and_then(|text| behaviour.exit_code(text));
+        if let Some(text) = find(FAIL_INDEXES)
+            && behaviour.spares(text, chain.first().copied())
+        {
+            behaviour.failure = None;
+        }
         behaviour
+    }
+
+    /// Whether a pod is not among the indexes that are to fail.
+    fn spares(&mut self, text: &str, pod: Option<&ObjectMeta>) -> bool {
+        let Some(indexes) = ranges(text) else {
+            let problem = format!("{FAIL_INDEXES}: {text:?} is no list as 0,3-5; ignored");
+            self.problems.push(problem);
+            return false;
+        };
+        let index = pod.and_then(|pod| annotation(pod, COMPLETION_INDEX)?.parse::<u32>().ok());
+        index.is_some_and(|index| !indexes.iter().any(|range| range.contains(&index)))
+    }
+
+    fn exit_code(&mut self, text: &str) -> Option<i32> {
+        let code = text.parse().ok().filter(|code| (1..=255).contains(code));
+        if code.is_none() {
+            let problem = format!("{EXIT_CODE}: {text:?} is no number from 1 to 255; ignored");
+            self.problems.push(problem);
+        }
+        code
     }
 
     fn duration(&mut self, name: &str, text: &str) -> Option<Duration> {
@@ -77,6 +109,15 @@ impl Behaviour {
         self.problems.push(problem);
         None
     }
+}
+
+/// The ranges of a list as `0,3-5`; nothing if it is none.
+fn ranges(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
+    let parts = text.split(',').map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
+    });
+    parts.collect()
 }
 
 #[cfg(test)]
@@ -107,7 +148,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_understood_is_said_and_ignored() {
-        let pod = metadata(json!({READY_AFTER: "soon", RUN_FOR: "-1s", FAIL: "badly"}));
+        let pod = metadata(json!({READY_AFTER: "soon", RUN_FOR: "-1s", FAIL: "badly",
+                                  EXIT_CODE: "0", FAIL_INDEXES: "a"}));
         let behaviour = Behaviour::of(&[&pod], "Always");
         assert_eq!(behaviour.ready_after, Duration::ZERO);
         assert_eq!((behaviour.run_for, behaviour.failure), (None, None));
@@ -117,6 +159,8 @@ mod tests {
                 "simulator.bellwether.dev/ready-after: time: invalid duration \"soon\"; write it as 500ms, 10s or 1m30s; ignored",
                 "simulator.bellwether.dev/run-for: \"-1s\" is negative; ignored",
                 "simulator.bellwether.dev/fail: \"badly\" is none of image, crash, job; ignored",
+                "simulator.bellwether.dev/exit-code: \"0\" is no number from 1 to 255; ignored",
+                "simulator.bellwether.dev/fail-indexes: \"a\" is no list as 0,3-5; ignored",
             ]
         );
     }
@@ -126,5 +170,19 @@ mod tests {
         let pod = metadata(json!({FAIL: "job"}));
         assert_eq!(Behaviour::of(&[&pod], "Always").failure, None);
         assert_eq!(Behaviour::of(&[&pod], "Never").failure, Some(Failure::Job));
+    }
+
+    #[test]
+    fn some_indexes_of_a_job_fail() {
+        let job = metadata(json!({FAIL: "job", FAIL_INDEXES: "0,3-5", EXIT_CODE: "42"}));
+        let failure = |index: &str| {
+            let pod = metadata(json!({COMPLETION_INDEX: index}));
+            let behaviour = Behaviour::of(&[&pod, &job], "Never");
+            assert_eq!(behaviour.exit_code, Some(42));
+            behaviour.failure
+        };
+        assert_eq!(failure("0"), Some(Failure::Job));
+        assert_eq!(failure("2"), None);
+        assert_eq!(failure("4"), Some(Failure::Job));
     }
 }

@@ -190,6 +190,7 @@ fn reference(claim: &PersistentVolumeClaim) -> ObjectReference {
         name: Some(key.name.to_string()),
         namespace: Some(key.namespace.to_string()),
         uid: claim.metadata.uid.clone(),
+        resource_version: claim.metadata.resource_version.clone(),
         ..ObjectReference::default()
     }
 }

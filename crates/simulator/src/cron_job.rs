@@ -152,9 +152,11 @@ impl Turn<'_> {
             ));
             return;
         };
-        if let Some(next) = schedule.next(self.view.now, zone) {
-            self.plan.wake_at(next);
-        }
+        let Some(next) = schedule.next(self.view.now, zone) else {
+            self.refuse_schedule();
+            return;
+        };
+        self.plan.wake_at(next);
         let from = self.earliest();
         let Some(due) = schedule.last_between(from, self.view.now, zone) else {
             return;
@@ -173,6 +175,17 @@ impl Turn<'_> {
             return;
         }
         self.begin(due, zone);
+    }
+
+    /// Says that no day will ever be the one, such as the 31st of February.
+    fn refuse_schedule(&mut self) {
+        let message = format!(
+            "invalid schedule: {} : time difference between two schedules is less than 1 second",
+            self.spec.schedule
+        );
+        let owner = self.owner.clone();
+        let event = Event::warning(owner, COMPONENT, "InvalidSchedule", message);
+        self.plan.tell(event);
     }
 
     /// From when on times count.

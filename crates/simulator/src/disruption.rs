@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use bellwether_api::workload::scaling::DISRUPTION_ALLOWED;
+use bellwether_api::workload::scaling::{
+    DISRUPTION_ALLOWED, INSUFFICIENT_PODS, SUFFICIENT_PODS, SYNC_FAILED,
+};
 use bellwether_api::workload::status::{FALSE, TRUE};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -13,13 +16,25 @@ use k8s_openapi::api::policy::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use crate::kind::{Reference, controller_of};
+use crate::kind::{Reference, controller_of, is_deleting};
 use crate::plan::{Event, Plan};
 use crate::pods::{self, number};
 use crate::scale::{Round, resolve};
+use crate::select;
+use crate::time::after;
 
 /// The name that Kubernetes' disruption controller goes by.
 const COMPONENT: &str = "controllermanager";
+/// How long after its eviction a pod is expected to be deleted.
+const DELETION_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// What decides how many pods a controller has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Scale {
+    /// The controller that was told the number: a deployment, not its replica set.
+    pub(crate) uid: String,
+    pub(crate) replicas: i32,
+}
 
 /// Everything that the decision may look at.
 #[derive(Debug)]
@@ -27,9 +42,18 @@ pub(crate) struct View<'a> {
     pub(crate) budget: &'a PodDisruptionBudget,
     /// The pods that it selects.
     pub(crate) pods: &'a [Arc<Pod>],
-    /// How many pods each of their controllers wants, by its uid.
-    pub(crate) scales: &'a BTreeMap<String, i32>,
+    /// How many pods each of their controllers wants, by its uid, or why that cannot be said.
+    pub(crate) scales: &'a BTreeMap<String, Result<Scale, String>>,
     pub(crate) now: Timestamp,
+}
+
+/// How many pods there should be.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Expectation {
+    pods: i32,
+    healthy: i32,
+    /// Some pods belong to nobody, and cannot be counted.
+    unmanaged: bool,
 }
 
 /// What has to be done for a budget: only its status is ours.
@@ -38,79 +62,165 @@ pub(crate) fn decide(view: &View<'_>) -> Plan {
     let Some(spec) = &view.budget.spec else {
         return plan;
     };
-    let alive: Vec<&Arc<Pod>> = view
-        .pods
-        .iter()
-        .filter(|pod| !pods::has_ended(pod))
-        .collect();
-    let healthy = alive
-        .iter()
-        .filter(|pod| pods::is_active(pod) && pods::is_ready(pod));
-    let healthy = number(healthy.count());
-    let (expected, desired) = expectations(view, spec, &alive);
     let old = view.budget.status.clone().unwrap_or_default();
-    let allowed = if expected > 0 {
-        (healthy - desired).max(0)
-    } else {
-        0
-    };
-    let status = PodDisruptionBudgetStatus {
-        current_healthy: healthy,
-        desired_healthy: desired,
-        expected_pods: expected,
-        disruptions_allowed: allowed,
-        observed_generation: view.budget.metadata.generation,
-        disrupted_pods: None,
-        conditions: Some(conditions(view, &old, allowed)),
+    let expected = expectation(view, spec);
+    let status = match &expected {
+        Ok(expected) => healthy_status(view, &old, expected, &mut plan),
+        Err(why) => PodDisruptionBudgetStatus {
+            disruptions_allowed: 0,
+            conditions: Some(conditions(view, &old, (FALSE, SYNC_FAILED, why))),
+            ..old.clone()
+        },
     };
     plan.status(view.budget, &old, &status);
-    if view.pods.is_empty() && !plan.actions.is_empty() {
-        let subject = Reference::to(view.budget);
+    if plan.actions.is_empty() {
+        return plan;
+    }
+    let subject = || Reference::to(view.budget);
+    if view.pods.is_empty() {
         let message = "No matching pods found";
-        plan.tell(Event::normal(subject, COMPONENT, "NoPods", message));
+        plan.tell(Event::normal(subject(), COMPONENT, "NoPods", message));
+    }
+    match expected {
+        Ok(Expectation { unmanaged, .. }) if unmanaged => {
+            let message = unmanaged_message(spec);
+            let event = Event::warning(subject(), COMPONENT, "UnmanagedPods", message);
+            plan.tell(event);
+        }
+        Ok(_) => {}
+        Err(why) => {
+            let message = format!("Failed to calculate the number of expected pods: {why}");
+            let reason = "CalculateExpectedPodCountFailed";
+            plan.tell(Event::warning(subject(), COMPONENT, reason, message));
+        }
     }
     plan
 }
 
-/// How many pods there should be, and how many of them have to stay.
-fn expectations(
+fn unmanaged_message(spec: &PodDisruptionBudgetSpec) -> String {
+    let selector = spec.selector.as_ref().map(select::go_form);
+    let selector = selector.unwrap_or_else(|| "nil".to_owned());
+    format!(
+        "Pods selected by this PodDisruptionBudget (selector: {selector}) were found to be unmanaged. \
+         As a result, the status of the PDB cannot be calculated correctly, which may result in \
+         undefined behavior. To account for these pods please set \".spec.minAvailable\" field of the \
+         PDB to an integer value."
+    )
+}
+
+fn healthy_status(
     view: &View<'_>,
-    spec: &PodDisruptionBudgetSpec,
-    alive: &[&Arc<Pod>],
-) -> (i32, i32) {
-    let by_controllers = || {
-        let mut uids: Vec<&str> = alive
-            .iter()
-            .filter_map(|pod| Some(controller_of(&pod.metadata)?.uid.as_str()))
-            .collect();
-        uids.sort_unstable();
-        uids.dedup();
-        uids.into_iter()
-            .filter_map(|uid| view.scales.get(uid))
-            .sum::<i32>()
+    old: &PodDisruptionBudgetStatus,
+    expected: &Expectation,
+    plan: &mut Plan,
+) -> PodDisruptionBudgetStatus {
+    let disrupted = still_disrupted(view, old, plan);
+    let stays = |pod: &&Arc<Pod>| {
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        !is_deleting(&pod.metadata) && pods::is_ready(pod) && !disrupted.contains_key(name)
     };
-    if let Some(most) = &spec.max_unavailable {
-        let expected = by_controllers();
-        let gone = resolve(Some(most), expected, Round::Up);
-        return (expected, (expected - gone).max(0));
-    }
-    match &spec.min_available {
-        Some(IntOrString::Int(fewest)) => (number(alive.len()), *fewest),
-        Some(fewest) => {
-            let expected = by_controllers();
-            (expected, resolve(Some(fewest), expected, Round::Up))
-        }
-        None => (number(alive.len()), 0),
+    let healthy = number(view.pods.iter().filter(stays).count());
+    let allowed = if expected.pods > 0 {
+        (healthy - expected.healthy).max(0)
+    } else {
+        0
+    };
+    let (value, reason) = if allowed > 0 {
+        (TRUE, SUFFICIENT_PODS)
+    } else {
+        (FALSE, INSUFFICIENT_PODS)
+    };
+    PodDisruptionBudgetStatus {
+        current_healthy: healthy,
+        desired_healthy: expected.healthy,
+        expected_pods: expected.pods,
+        disruptions_allowed: allowed,
+        observed_generation: view.budget.metadata.generation,
+        disrupted_pods: (!disrupted.is_empty()).then_some(disrupted),
+        conditions: Some(conditions(view, old, (value, reason, ""))),
     }
 }
 
-fn conditions(view: &View<'_>, old: &PodDisruptionBudgetStatus, allowed: i32) -> Vec<Condition> {
+/// The pods whose eviction was allowed, and that are about to be deleted.
+fn still_disrupted(
+    view: &View<'_>,
+    old: &PodDisruptionBudgetStatus,
+    plan: &mut Plan,
+) -> BTreeMap<String, Time> {
+    let mut disrupted = BTreeMap::new();
+    let noted = old.disrupted_pods.as_ref();
+    for pod in view.pods.iter().filter(|pod| !is_deleting(&pod.metadata)) {
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        let Some(time) = noted.and_then(|noted| noted.get(name)) else {
+            continue;
+        };
+        let end = after(time.0, DELETION_TIMEOUT);
+        if end >= view.now {
+            plan.wake_at(end);
+            disrupted.insert(name.to_owned(), time.clone());
+        }
+    }
+    disrupted
+}
+
+/// How many pods there should be, and how many of them have to stay; or why that cannot be said.
+fn expectation(view: &View<'_>, spec: &PodDisruptionBudgetSpec) -> Result<Expectation, String> {
+    if let Some(most) = &spec.max_unavailable {
+        let expected = by_controllers(view)?;
+        let gone = resolve(Some(most), expected.pods, Round::Up);
+        return Ok(Expectation {
+            healthy: (expected.pods - gone).max(0),
+            ..expected
+        });
+    }
+    match &spec.min_available {
+        Some(IntOrString::Int(fewest)) => Ok(Expectation {
+            pods: number(view.pods.len()),
+            healthy: *fewest,
+            unmanaged: false,
+        }),
+        Some(fewest) => {
+            let expected = by_controllers(view)?;
+            Ok(Expectation {
+                healthy: resolve(Some(fewest), expected.pods, Round::Up),
+                ..expected
+            })
+        }
+        None => Ok(Expectation::default()),
+    }
+}
+
+/// How many pods their controllers want, together.
+fn by_controllers(view: &View<'_>) -> Result<Expectation, String> {
+    let mut scales = BTreeMap::new();
+    let mut unmanaged = false;
+    for pod in view.pods {
+        let Some(owner) = controller_of(&pod.metadata) else {
+            unmanaged = true;
+            continue;
+        };
+        match view.scales.get(&owner.uid) {
+            Some(Ok(scale)) => scales.insert(&scale.uid, scale.replicas),
+            Some(Err(why)) => return Err(why.clone()),
+            None => {
+                let name = pod.metadata.name.as_deref().unwrap_or_default();
+                return Err(format!("found no controllers for pod {name:?}"));
+            }
+        };
+    }
+    Ok(Expectation {
+        pods: scales.into_values().sum(),
+        healthy: 0,
+        unmanaged,
+    })
+}
+
+fn conditions(
+    view: &View<'_>,
+    old: &PodDisruptionBudgetStatus,
+    (status, reason, message): (&str, &str, &str),
+) -> Vec<Condition> {
     let mut conditions = old.conditions.clone().unwrap_or_default();
-    let (status, reason) = if allowed > 0 {
-        (TRUE, "SufficientPods")
-    } else {
-        (FALSE, "InsufficientPods")
-    };
     let known = conditions
         .iter()
         .find(|found| found.type_ == DISRUPTION_ALLOWED && found.status == status);
@@ -120,7 +230,7 @@ fn conditions(view: &View<'_>, old: &PodDisruptionBudgetStatus, allowed: i32) ->
         type_: DISRUPTION_ALLOWED.to_owned(),
         status: status.to_owned(),
         reason: reason.to_owned(),
-        message: String::new(),
+        message: message.to_owned(),
         last_transition_time: since.unwrap_or(Time(view.now)),
         observed_generation: view.budget.metadata.generation,
     });
@@ -148,7 +258,11 @@ mod tests {
                 Arc::new(serde_json::from_value(pod).unwrap())
             })
             .collect();
-        let scales = BTreeMap::from([("r".to_owned(), 4)]);
+        let scale = Scale {
+            uid: "d".to_owned(),
+            replicas: 4,
+        };
+        let scales = BTreeMap::from([("r".to_owned(), Ok(scale))]);
         let view = View {
             budget: &budget,
             pods: &pods,
@@ -178,5 +292,98 @@ mod tests {
         check(json!({"maxUnavailable": 1}), 4, 4, [4, 3, 4, 1]);
         check(json!({"maxUnavailable": "30%"}), 4, 3, [3, 2, 4, 1]);
         check(json!({"minAvailable": 0}), 0, 0, [0, 0, 0, 0]);
+    }
+
+    fn pod(name: &str, owner: Option<&str>) -> Arc<Pod> {
+        let owners = owner.map(|uid| {
+            json!([{"apiVersion": "v1", "kind": "X", "name": "x", "uid": uid, "controller": true}])
+        });
+        let pod = json!({
+            "metadata": {"name": name, "ownerReferences": owners},
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+        });
+        Arc::new(serde_json::from_value(pod).unwrap())
+    }
+
+    /// The status that is written, and the events that are told.
+    fn outcome(budget: Value, pods: &[Arc<Pod>], now: &str) -> (Value, Vec<String>) {
+        let budget: PodDisruptionBudget = serde_json::from_value(budget).unwrap();
+        let scales = BTreeMap::from([(
+            "daemon".to_owned(),
+            Err("daemonsets.apps does not implement the scale subresource".to_owned()),
+        )]);
+        let plan = decide(&View {
+            budget: &budget,
+            pods,
+            scales: &scales,
+            now: now.parse().unwrap(),
+        });
+        let mut status = Value::Null;
+        let mut told = Vec::new();
+        for action in plan.actions {
+            match action {
+                Action::Patch { patch, .. } => status = patch["status"].clone(),
+                Action::Tell(event) => told.push(format!("{}: {}", event.reason, event.message)),
+                _ => {}
+            }
+        }
+        (status, told)
+    }
+
+    #[test]
+    fn pods_that_cannot_be_counted_are_said_to_be_so() {
+        let budget = |spec: Value| json!({"metadata": {"name": "b"}, "spec": spec});
+        let spec = json!({"maxUnavailable": 1, "selector": {"matchLabels": {"app": "a"}}});
+        let (status, told) = outcome(
+            budget(spec.clone()),
+            &[pod("p", None)],
+            "2026-01-01T00:00:00Z",
+        );
+        assert_eq!(
+            status["disruptionsAllowed"],
+            Value::Null,
+            "nothing is allowed"
+        );
+        assert!(
+            told[0].starts_with(
+                "UnmanagedPods: Pods selected by this PodDisruptionBudget (selector: \
+                 &LabelSelector{MatchLabels:map[string]string{app: a,},MatchExpressions:[]LabelSelectorRequirement{},}) \
+                 were found to be unmanaged."
+            ),
+            "{told:?}"
+        );
+        let (status, told) = outcome(
+            budget(spec),
+            &[pod("p", Some("daemon"))],
+            "2026-01-01T00:00:00Z",
+        );
+        let why = "daemonsets.apps does not implement the scale subresource";
+        assert_eq!(status["conditions"][0]["reason"], SYNC_FAILED);
+        assert_eq!(status["conditions"][0]["message"], why);
+        assert_eq!(
+            told,
+            [format!(
+                "CalculateExpectedPodCountFailed: Failed to calculate the number of expected pods: {why}"
+            )]
+        );
+    }
+
+    #[test]
+    fn an_evicted_pod_counts_as_gone_until_it_should_have_been_deleted() {
+        let budget = json!({
+            "metadata": {"name": "b"}, "spec": {"minAvailable": 1},
+            "status": {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0,
+                       "disruptedPods": {"p": "2026-01-01T00:00:00Z", "gone": "2026-01-01T00:00:00Z"}},
+        });
+        let pods = [pod("p", None), pod("q", None)];
+        let (status, _) = outcome(budget.clone(), &pods, "2026-01-01T00:01:00Z");
+        assert_eq!(status["currentHealthy"], 1);
+        assert_eq!(status["disruptedPods"], json!({"gone": null}));
+        let (status, _) = outcome(budget, &pods, "2026-01-01T00:03:00Z");
+        assert_eq!(
+            (&status["currentHealthy"], &status["disruptionsAllowed"]),
+            (&json!(2), &json!(1))
+        );
+        assert_eq!(status["disruptedPods"], Value::Null);
     }
 }

@@ -3,23 +3,28 @@
 //! A pod that has ended is counted once, even if it is deleted: it carries a finalizer, its uid is
 //! noted in the status, the finalizer is removed, and only then it becomes part of the count. That
 //! is how Kubernetes does it, and what people see in a Job's status.
+//!
+//! One look at a job: `counting` finds what has ended, `verdict` says whether that is the end of the
+//! job, `managing` creates and deletes pods if it is not.
 
+mod counting;
+mod failure_policy;
 mod indexes;
+mod managing;
+mod progress;
 mod replica;
+mod success_policy;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
-use bellwether_api::simulator::NOT_SIMULATED;
-use bellwether_api::workload::deployment::{FAILED_CREATE, SUCCESSFUL_CREATE, SUCCESSFUL_DELETE};
 use bellwether_api::workload::job::{
-    BACKOFF_LIMIT_EXCEEDED, COMPLETE, COMPLETED, COMPLETIONS_REACHED, DEADLINE_EXCEEDED, FAILED,
-    FAILURE_TARGET, JOB_RESUMED, JOB_SUSPENDED, SUCCESS_CRITERIA_MET, SUSPENDED, TRACKING,
+    COMPLETE, COMPLETED, FAILED, FAILURE_TARGET, JOB_RESUMED, JOB_SUSPENDED, SUCCESS_CRITERIA_MET,
+    SUSPENDED, TOO_MANY_SUCCEEDED_PODS, TRACKING,
 };
-use bellwether_api::workload::pod::SUCCEEDED;
 use bellwether_api::workload::status::{FALSE, TRUE};
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobSpec, JobStatus, UncountedTerminatedPods};
@@ -30,17 +35,11 @@ use serde_json::{Value, json};
 use crate::kind::{Reference, is_deleting, uid_of};
 use crate::plan::{Event, Plan};
 use crate::pods::{self, nonzero, number};
-use crate::time::{after, seconds_after};
-use indexes::Indexes;
-use replica::{ended_at, index_of};
+use crate::time::seconds_after;
+use progress::Progress;
+use verdict::{Outcome, Verdict};
 
 const COMPONENT: &str = "job-controller";
-/// How many pods are created at a time.
-const BURST: usize = 500;
-/// The wait after a first failure; doubled with each further one.
-const FIRST_BACK_OFF: Duration = Duration::from_secs(10);
-/// The longest wait.
-const LAST_BACK_OFF: Duration = Duration::from_mins(10);
 /// The controller that Kubernetes means if nobody is named.
 const OURSELVES: &str = "kubernetes.io/job-controller";
 
@@ -116,8 +115,10 @@ struct Turn<'a> {
     active: Vec<&'a Pod>,
     status: JobStatus,
     uncounted: UncountedTerminatedPods,
-    /// The indexes that have succeeded, of an indexed job.
-    completed: Option<Indexes>,
+    /// How far an indexed job has come.
+    progress: Option<Progress<'a>>,
+    /// The pods that may go once the status is written, by uid.
+    released: BTreeSet<&'a str>,
     /// How many pods this plan deletes.
     deleted: usize,
     plan: Plan,
@@ -126,22 +127,21 @@ struct Turn<'a> {
 impl<'a> Turn<'a> {
     fn new(view: &'a View<'a>, spec: &'a JobSpec) -> Self {
         let status = view.job.status.clone().unwrap_or_default();
-        let indexed = spec.completion_mode.as_deref() == Some("Indexed");
-        let completed = indexed
-            .then(|| Indexes::parse(status.completed_indexes.as_deref().unwrap_or_default()));
+        let active: Vec<&Pod> = view
+            .pods
+            .iter()
+            .map(AsRef::as_ref)
+            .filter(|pod| pods::is_active(pod))
+            .collect();
         Self {
             view,
             spec,
             owner: Reference::to(view.job),
-            active: view
-                .pods
-                .iter()
-                .map(AsRef::as_ref)
-                .filter(|pod| pods::is_active(pod))
-                .collect(),
+            progress: Progress::of(spec, &status, view.pods, &active),
+            active,
             uncounted: status.uncounted_terminated_pods.clone().unwrap_or_default(),
             status,
-            completed,
+            released: BTreeSet::new(),
             deleted: 0,
             plan: Plan::default(),
         }
@@ -174,147 +174,41 @@ impl<'a> Turn<'a> {
     }
 
     fn go_on(&mut self) {
-        self.count_ended();
-        if self.status.uncounted_terminated_pods.is_none() {
-            // Nobody has looked at this job before.
-            self.admit_ignorance();
-        }
+        self.count_released();
         if self.status.start_time.is_none() && !self.is_suspended() {
             self.status.start_time = Some(Time(self.view.now));
         }
-        let failure = self.failure();
-        if let Some((reason, message)) = &failure {
-            self.set_condition(FAILURE_TARGET, TRUE, reason, message);
-            self.delete_active();
-        } else if !is_deleting(&self.view.job.metadata) && !self.is_complete() {
-            self.manage();
-            self.note_suspension();
+        let mut verdict = self.verdict();
+        if verdict.is_some() {
+            self.end_active();
+        } else {
+            let deleting = is_deleting(&self.view.job.metadata);
+            if !deleting {
+                self.manage();
+            }
+            if self.is_complete() {
+                verdict = Some(Verdict::completed());
+            } else if !deleting {
+                self.note_suspension();
+            }
         }
-        let pending = self.active.len() + self.terminating();
-        let counted = self.uncounted.succeeded.as_ref().is_none_or(Vec::is_empty)
-            && self.uncounted.failed.as_ref().is_none_or(Vec::is_empty);
-        if let Some((reason, message)) = failure {
-            if pending == 0 && counted {
-                self.set_condition(FAILED, TRUE, &reason, &message);
-                self.tell_end(&reason, &message);
-            }
-        } else if self.is_complete() {
-            let message = "Reached expected number of succeeded pods";
-            self.set_condition(SUCCESS_CRITERIA_MET, TRUE, COMPLETIONS_REACHED, message);
-            if pending == 0 && counted {
-                self.set_condition(COMPLETE, TRUE, COMPLETIONS_REACHED, message);
-                self.status.completion_time = Some(Time(self.view.now));
-                self.plan.tell(Event::normal(
-                    self.owner.clone(),
-                    COMPONENT,
-                    COMPLETED,
-                    "Job completed",
-                ));
-            }
+        self.note_ended(verdict.as_ref());
+        if let Some(verdict) = &verdict {
+            self.conclude(verdict);
         }
         self.write_status();
-    }
-
-    /// Says at the beginning what will not be heeded.
-    fn admit_ignorance(&mut self) {
-        let ignored = [
-            ("podFailurePolicy", self.spec.pod_failure_policy.is_some()),
-            ("successPolicy", self.spec.success_policy.is_some()),
-            (
-                "backoffLimitPerIndex",
-                self.spec.backoff_limit_per_index.is_some(),
-            ),
-        ];
-        for (field, _) in ignored.into_iter().filter(|(_, given)| *given) {
-            let message = format!("spec.{field} is ignored: the simulator does not know it");
-            let event = Event::warning(self.owner.clone(), COMPONENT, NOT_SIMULATED, message);
-            self.plan.tell(event);
-        }
-    }
-
-    fn tell_end(&mut self, reason: &str, message: &str) {
-        let known = [BACKOFF_LIMIT_EXCEEDED, DEADLINE_EXCEEDED];
-        let reason = known
-            .into_iter()
-            .find(|known| *known == reason)
-            .unwrap_or(FAILED);
-        self.plan.tell(Event::warning(
-            self.owner.clone(),
-            COMPONENT,
-            reason,
-            message,
-        ));
     }
 
     fn is_suspended(&self) -> bool {
         self.spec.suspend.unwrap_or(false)
     }
 
+    /// Pods that have been asked to end, and have not.
     fn terminating(&self) -> usize {
         let pods = self.view.pods.iter();
         pods.filter(|pod| is_deleting(&pod.metadata) && !pods::has_ended(pod))
             .count()
             + self.deleted
-    }
-
-    /// Counts pods whose finalizer is gone, and notes those that have ended since.
-    fn count_ended(&mut self) {
-        let tracked: BTreeSet<&str> = self
-            .view
-            .pods
-            .iter()
-            .filter(|pod| is_tracked(pod))
-            .map(|pod| uid_of(pod.as_ref()))
-            .collect();
-        let split = |uids: &mut Option<Vec<String>>| -> i32 {
-            let all = uids.take().unwrap_or_default();
-            let before = all.len();
-            let left: Vec<_> = all
-                .into_iter()
-                .filter(|uid| tracked.contains(uid.as_str()))
-                .collect();
-            let counted = number(before - left.len());
-            *uids = (!left.is_empty()).then_some(left);
-            counted
-        };
-        let succeeded = split(&mut self.uncounted.succeeded);
-        let failed = split(&mut self.uncounted.failed);
-        self.status.succeeded = nonzero(self.status.succeeded.unwrap_or(0) + succeeded);
-        self.status.failed = nonzero(self.status.failed.unwrap_or(0) + failed);
-        for pod in self
-            .view
-            .pods
-            .iter()
-            .filter(|pod| is_tracked(pod) && !pods::is_active(pod))
-        {
-            let good = pods::phase(pod) == SUCCEEDED;
-            let index = index_of(pod);
-            if let (true, Some(completed), Some(index)) = (good, &mut self.completed, index) {
-                completed.insert(index);
-            }
-            let list = if good {
-                &mut self.uncounted.succeeded
-            } else {
-                &mut self.uncounted.failed
-            };
-            let list = list.get_or_insert_default();
-            let uid = uid_of(pod.as_ref());
-            if !list.iter().any(|known| known == uid) {
-                list.push(uid.to_owned());
-            }
-        }
-    }
-
-    fn succeeded(&self) -> i32 {
-        if let Some(completed) = &self.completed {
-            return number(completed.len());
-        }
-        self.status.succeeded.unwrap_or(0)
-            + number(self.uncounted.succeeded.as_ref().map_or(0, Vec::len))
-    }
-
-    fn failed(&self) -> i32 {
-        self.status.failed.unwrap_or(0) + number(self.uncounted.failed.as_ref().map_or(0, Vec::len))
     }
 
     fn is_complete(&self) -> bool {
@@ -325,163 +219,44 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Why the job has failed, if it has.
-    fn failure(&mut self) -> Option<(String, String)> {
-        let known = self
-            .status
-            .conditions
-            .iter()
-            .flatten()
-            .find(|found| found.type_ == FAILURE_TARGET);
-        if let Some(known) = known {
-            return Some((
-                known.reason.clone().unwrap_or_default(),
-                known.message.clone().unwrap_or_default(),
-            ));
-        }
-        let limit = self.spec.backoff_limit.unwrap_or(6);
-        if self.failed() > limit || self.restarted_too_often(limit) {
-            return Some((
-                BACKOFF_LIMIT_EXCEEDED.to_owned(),
-                "Job has reached the specified backoff limit".to_owned(),
-            ));
-        }
-        let start = self
-            .status
-            .start_time
-            .as_ref()
-            .filter(|_| !self.is_suspended())?
-            .0;
-        let end = seconds_after(start, self.spec.active_deadline_seconds?);
-        if self.view.now >= end {
-            return Some((
-                DEADLINE_EXCEEDED.to_owned(),
-                "Job was active longer than specified deadline".to_owned(),
-            ));
-        }
-        self.plan.wake_at(end);
-        None
-    }
-
-    /// Containers that are restarted in place count as well.
-    fn restarted_too_often(&self, limit: i32) -> bool {
-        let template = self.spec.template.spec.as_ref();
-        if template.and_then(|spec| spec.restart_policy.as_deref()) != Some("OnFailure") {
-            return false;
-        }
-        let statuses = self.active.iter().filter_map(|pod| pod.status.as_ref());
-        let statuses = statuses.flat_map(|status| status.container_statuses.iter().flatten());
-        let restarts: i32 = statuses.map(|status| status.restart_count).sum();
-        if limit == 0 {
-            restarts > 0
-        } else {
-            restarts >= limit
-        }
-    }
-
-    fn delete_active(&mut self) {
-        for pod in std::mem::take(&mut self.active) {
-            self.delete(pod);
-        }
-    }
-
-    fn delete(&mut self, pod: &Pod) {
-        self.deleted += 1;
-        self.plan.delete(pod);
-        let name = pod.metadata.name.as_deref().unwrap_or_default();
-        let message = format!("Deleted pod: {name}");
-        self.plan.tell(Event::normal(
-            self.owner.clone(),
-            COMPONENT,
-            SUCCESSFUL_DELETE,
-            message,
-        ));
-    }
-
-    /// As many pods at a time as wanted, and no more than there is left to do.
-    fn manage(&mut self) {
-        if self.is_suspended() {
-            self.delete_active();
+    /// Says how the job ends, and that it has ended once all its pods have, and are counted.
+    fn conclude(&mut self, verdict: &Verdict) {
+        let (interim, last) = match verdict.outcome {
+            Outcome::Success => (SUCCESS_CRITERIA_MET, COMPLETE),
+            Outcome::Failure => (FAILURE_TARGET, FAILED),
+        };
+        self.set_condition(interim, TRUE, verdict.reason, &verdict.message);
+        let counted = self.uncounted.succeeded.as_ref().is_none_or(Vec::is_empty)
+            && self.uncounted.failed.as_ref().is_none_or(Vec::is_empty);
+        let pending = self.active.len() + self.terminating();
+        if pending > 0 || !counted || !self.released.is_empty() {
             return;
         }
-        let parallelism = self.spec.parallelism.unwrap_or(1);
-        let active = number(self.active.len());
-        let wanted = match self.spec.completions {
-            None if self.succeeded() > 0 => active,
-            None => parallelism,
-            Some(completions) => (completions - self.succeeded()).min(parallelism).max(0),
-        };
-        if active > wanted {
-            let surplus = usize::try_from(active - wanted).unwrap_or(0);
-            self.active
-                .sort_by(|one, other| pods::worth(one).cmp(&pods::worth(other)));
-            for pod in self.active.drain(..surplus).collect::<Vec<_>>() {
-                self.delete(pod);
-            }
-        }
-        let missing = usize::try_from(wanted - active).unwrap_or(0).min(BURST);
-        if missing == 0 {
+        self.set_condition(last, TRUE, verdict.reason, &verdict.message);
+        if verdict.outcome == Outcome::Failure {
+            self.warn(verdict.reason, &verdict.message);
             return;
         }
-        match self.back_off_until().filter(|time| *time > self.view.now) {
-            Some(time) => self.plan.wake_at(time),
-            None => self.create(missing),
+        self.status.completion_time = Some(Time(self.view.now));
+        if self
+            .spec
+            .completions
+            .is_some_and(|wanted| self.succeeded() > wanted)
+        {
+            let message = "Too many succeeded pods running after completion count reached";
+            self.warn(TOO_MANY_SUCCEEDED_PODS, message);
         }
+        self.tell(COMPLETED, "Job completed");
     }
 
-    /// When pods may be created again after failures.
-    fn back_off_until(&self) -> Option<Timestamp> {
-        let ended = |good: bool| {
-            let pods =
-                self.view.pods.iter().filter(move |pod| {
-                    pods::has_ended(pod) && (pods::phase(pod) == SUCCEEDED) == good
-                });
-            pods.filter_map(|pod| ended_at(pod)).collect::<Vec<_>>()
-        };
-        let last_success = ended(true).into_iter().max();
-        let failures: Vec<_> = ended(false)
-            .into_iter()
-            .filter(|time| Some(*time) > last_success)
-            .collect();
-        let last = failures.iter().max()?;
-        let doublings = u32::try_from(failures.len() - 1)
-            .unwrap_or(u32::MAX)
-            .min(16);
-        let wait = FIRST_BACK_OFF
-            .saturating_mul(1 << doublings)
-            .min(LAST_BACK_OFF);
-        Some(after(*last, wait))
+    fn tell(&mut self, reason: &'static str, message: &str) {
+        let event = Event::normal(self.owner.clone(), COMPONENT, reason, message);
+        self.plan.tell(event);
     }
 
-    fn create(&mut self, count: usize) {
-        let indexes: Vec<Option<u32>> = match &self.completed {
-            None => vec![None; count],
-            Some(completed) => {
-                let busy: BTreeSet<u32> =
-                    self.active.iter().filter_map(|pod| index_of(pod)).collect();
-                let total = u32::try_from(self.spec.completions.unwrap_or(0)).unwrap_or(0);
-                let free =
-                    (0..total).filter(|index| !busy.contains(index) && !completed.contains(*index));
-                free.take(count).map(Some).collect()
-            }
-        };
-        for index in indexes {
-            let pod = replica::pod(&self.owner, self.spec, index);
-            let told = Event::normal(
-                self.owner.clone(),
-                COMPONENT,
-                SUCCESSFUL_CREATE,
-                "Created pod: {}",
-            );
-            let failed = Event::warning(
-                self.owner.clone(),
-                COMPONENT,
-                FAILED_CREATE,
-                "Error creating: {}",
-            );
-            self.plan
-                .create(&pod, Some(self.owner.clone()), Some(told), Some(failed));
-        }
+    fn warn(&mut self, reason: &'static str, message: &str) {
+        let event = Event::warning(self.owner.clone(), COMPONENT, reason, message);
+        self.plan.tell(event);
     }
 
     fn note_suspension(&mut self) {
@@ -494,20 +269,10 @@ impl<'a> Turn<'a> {
         let was = known.is_some_and(|found| found.status == TRUE);
         if self.is_suspended() && !was {
             self.set_condition(SUSPENDED, TRUE, JOB_SUSPENDED, "Job suspended");
-            self.plan.tell(Event::normal(
-                self.owner.clone(),
-                COMPONENT,
-                "Suspended",
-                "Job suspended",
-            ));
+            self.tell("Suspended", "Job suspended");
         } else if !self.is_suspended() && was {
             self.set_condition(SUSPENDED, FALSE, JOB_RESUMED, "Job resumed");
-            self.plan.tell(Event::normal(
-                self.owner.clone(),
-                COMPONENT,
-                "Resumed",
-                "Job resumed",
-            ));
+            self.tell("Resumed", "Job resumed");
             // The deadline counts from here.
             self.status.start_time = Some(Time(self.view.now));
         }
@@ -537,17 +302,12 @@ impl<'a> Turn<'a> {
         self.status.active = nonzero(number(self.active.len()));
         self.status.ready = Some(number(ready));
         self.status.terminating = Some(number(self.terminating()));
-        if let Some(completed) = &self.completed {
-            let text = completed.to_string();
+        if let Some(progress) = &self.progress {
+            let text = progress.completed.to_string();
             self.status.completed_indexes = (!text.is_empty()).then_some(text);
-            self.status.succeeded = nonzero(number(completed.len()));
+            self.status.failed_indexes = progress.failed.as_ref().map(ToString::to_string);
+            self.status.succeeded = nonzero(number(progress.completed.len()));
         }
-        let noted: BTreeSet<String> = [&self.uncounted.succeeded, &self.uncounted.failed]
-            .into_iter()
-            .flatten()
-            .flatten()
-            .cloned()
-            .collect();
         self.status.uncounted_terminated_pods = Some(std::mem::take(&mut self.uncounted));
         // What has ended is written down before it is let go.
         let mut before = Plan::default();
@@ -556,7 +316,7 @@ impl<'a> Turn<'a> {
             .view
             .pods
             .iter()
-            .filter(|pod| noted.contains(uid_of(pod.as_ref())))
+            .filter(|pod| self.released.contains(uid_of(pod.as_ref())))
         {
             remove_finalizer(pod, &mut before);
         }

@@ -10,8 +10,8 @@ use k8s_openapi::api::apps::v1::{
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{
-    Endpoints, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service,
-    ServiceAccount,
+    Endpoints, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
+    ReplicationController, Service, ServiceAccount,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -25,6 +25,7 @@ use serde::de::DeserializeOwned;
 pub(crate) enum Kind {
     Deployment,
     ReplicaSet,
+    ReplicationController,
     StatefulSet,
     DaemonSet,
     ControllerRevision,
@@ -54,9 +55,10 @@ pub(crate) struct Names {
     pub(crate) plural: &'static str,
 }
 
-const ALL: [Kind; 19] = [
+const ALL: [Kind; 20] = [
     Kind::Deployment,
     Kind::ReplicaSet,
+    Kind::ReplicationController,
     Kind::StatefulSet,
     Kind::DaemonSet,
     Kind::ControllerRevision,
@@ -99,6 +101,9 @@ impl Kind {
         let (group, version, kind, plural) = match self {
             Self::Deployment => ("apps", "v1", "Deployment", "deployments"),
             Self::ReplicaSet => ("apps", "v1", "ReplicaSet", "replicasets"),
+            Self::ReplicationController => {
+                ("", "v1", "ReplicationController", "replicationcontrollers")
+            }
             Self::StatefulSet => ("apps", "v1", "StatefulSet", "statefulsets"),
             Self::DaemonSet => ("apps", "v1", "DaemonSet", "daemonsets"),
             Self::ControllerRevision => ("apps", "v1", "ControllerRevision", "controllerrevisions"),
@@ -165,6 +170,7 @@ macro_rules! objects {
 objects! {
     Deployment => Deployment,
     ReplicaSet => ReplicaSet,
+    ReplicationController => ReplicationController,
     StatefulSet => StatefulSet,
     DaemonSet => DaemonSet,
     ControllerRevision => ControllerRevision,

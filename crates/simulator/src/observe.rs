@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use crate::behaviour::Behaviour;
 use crate::kind::{Kind, Reference, controller_of, is_deleting, label, uid_of};
@@ -26,6 +26,7 @@ pub(crate) fn decide(member: &Member, key: &Key, now: Timestamp) -> Plan {
     let plan = match key.kind {
         Kind::Deployment => of_deployment(&member.world().read(), name, now),
         Kind::ReplicaSet => of_replica_set(&member.world().read(), name, now),
+        Kind::ReplicationController => of_replication_controller(&member.world().read(), name, now),
         Kind::Pod => of_pod(member, name, now),
         Kind::StatefulSet => of_stateful_set(&member.world().read(), name, now),
         Kind::DaemonSet => of_daemon_set(&member.world().read(), name, now),
@@ -83,17 +84,37 @@ fn of_deployment(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan
 
 fn of_replica_set(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
     let set = world.replica_sets.get(name)?;
-    let uid = uid_of(set.as_ref());
-    let pods: Vec<_> = world.pods.owned_by(uid).cloned().collect();
-    let orphans: Vec<_> = world.pods.orphans(&name.namespace).cloned().collect();
-    let view = replica_set::View {
-        set,
-        pods: &pods,
-        orphans: &orphans,
+    let subject = replica_set::Subject::of_set(set)?;
+    Some(of_replicas(
+        world,
+        &subject,
+        uid_of(set.as_ref()),
+        name,
+        now,
+    ))
+}
+
+fn of_replication_controller(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
+    let controller = world.replication_controllers.get(name)?;
+    let subject = replica_set::Subject::of_controller(controller)?;
+    let uid = uid_of(controller.as_ref());
+    Some(of_replicas(world, &subject, uid, name, now))
+}
+
+fn of_replicas(
+    world: &World,
+    subject: &replica_set::Subject,
+    uid: &str,
+    name: &ObjectKey,
+    now: Timestamp,
+) -> Plan {
+    replica_set::decide(&replica_set::View {
+        subject,
+        pods: &collect(world.pods.owned_by(uid)),
+        orphans: &collect(world.pods.orphans(&name.namespace)),
         trouble: world.troubles.get(uid).map(String::as_str),
         now,
-    };
-    Some(replica_set::decide(&view))
+    })
 }
 
 fn of_stateful_set(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
@@ -227,44 +248,26 @@ fn of_autoscaler(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan
         wanted.api_version.as_deref().unwrap_or_default(),
         &wanted.kind,
     );
+    macro_rules! target {
+        ($objects:ident, $actual:expr) => {
+            world.$objects.get(&key).map(|found| autoscaler::Target {
+                reference: Reference::to(found.as_ref()),
+                wanted: found
+                    .spec
+                    .as_ref()
+                    .and_then(|spec| spec.replicas)
+                    .unwrap_or(1),
+                actual: found.status.as_ref().map_or(0, $actual),
+            })
+        };
+    }
     let target = match kind {
-        Some(Kind::Deployment) => world.deployments.get(&key).map(|found| autoscaler::Target {
-            reference: Reference::to(found.as_ref()),
-            wanted: found
-                .spec
-                .as_ref()
-                .and_then(|spec| spec.replicas)
-                .unwrap_or(1),
-            actual: found
-                .status
-                .as_ref()
-                .and_then(|status| status.replicas)
-                .unwrap_or(0),
-        }),
-        Some(Kind::ReplicaSet) => world
-            .replica_sets
-            .get(&key)
-            .map(|found| autoscaler::Target {
-                reference: Reference::to(found.as_ref()),
-                wanted: found
-                    .spec
-                    .as_ref()
-                    .and_then(|spec| spec.replicas)
-                    .unwrap_or(1),
-                actual: found.status.as_ref().map_or(0, |status| status.replicas),
-            }),
-        Some(Kind::StatefulSet) => world
-            .stateful_sets
-            .get(&key)
-            .map(|found| autoscaler::Target {
-                reference: Reference::to(found.as_ref()),
-                wanted: found
-                    .spec
-                    .as_ref()
-                    .and_then(|spec| spec.replicas)
-                    .unwrap_or(1),
-                actual: found.status.as_ref().map_or(0, |status| status.replicas),
-            }),
+        Some(Kind::Deployment) => target!(deployments, |status| status.replicas.unwrap_or(0)),
+        Some(Kind::ReplicaSet) => target!(replica_sets, |status| status.replicas),
+        Some(Kind::ReplicationController) => {
+            target!(replication_controllers, |status| status.replicas)
+        }
+        Some(Kind::StatefulSet) => target!(stateful_sets, |status| status.replicas),
         _ => None,
     };
     Some(autoscaler::decide(autoscaler, target.as_ref(), now))
@@ -279,13 +282,8 @@ fn of_budget(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
     let pods = collect(world.pods.in_namespace(&name.namespace).filter(selected));
     let owners = pods.iter().filter_map(|pod| controller_of(&pod.metadata));
     let scales = owners.filter_map(|owner| {
-        let key = ObjectKey::new(&name.namespace, &owner.name);
-        let size = match Kind::of_reference(&owner.api_version, &owner.kind)? {
-            Kind::ReplicaSet => world.replica_sets.get(&key)?.spec.as_ref()?.replicas,
-            Kind::StatefulSet => world.stateful_sets.get(&key)?.spec.as_ref()?.replicas,
-            _ => return None,
-        };
-        Some((owner.uid.clone(), size.unwrap_or(1)))
+        let scale = scale_of(world, &name.namespace, owner)?;
+        Some((owner.uid.clone(), scale))
     });
     let scales = scales.collect();
     let view = disruption::View {
@@ -295,6 +293,53 @@ fn of_budget(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
         now,
     };
     Some(disruption::decide(&view))
+}
+
+/// How many pods the controller of a pod wants, or why that cannot be said; nothing if it is not
+/// there.
+fn scale_of(
+    world: &World,
+    namespace: &str,
+    owner: &OwnerReference,
+) -> Option<Result<disruption::Scale, String>> {
+    let key = ObjectKey::new(namespace, &owner.name);
+    let scale = |metadata: &ObjectMeta, replicas: Option<i32>| disruption::Scale {
+        uid: metadata.uid.clone().unwrap_or_default(),
+        replicas: replicas.unwrap_or(1),
+    };
+    let kind = Kind::of_reference(&owner.api_version, &owner.kind)?;
+    let found = match kind {
+        Kind::ReplicaSet => {
+            let set = world.replica_sets.get(&key)?;
+            let deployment = controller_of(&set.metadata)
+                .filter(|owner| owner.kind == Kind::Deployment.names().kind)
+                .and_then(|owner| {
+                    let key = ObjectKey::new(namespace, &owner.name);
+                    world.deployments.get(&key)
+                });
+            match deployment {
+                Some(found) => scale(&found.metadata, found.spec.as_ref()?.replicas),
+                None => scale(&set.metadata, set.spec.as_ref()?.replicas),
+            }
+        }
+        Kind::StatefulSet => {
+            let found = world.stateful_sets.get(&key)?;
+            scale(&found.metadata, found.spec.as_ref()?.replicas)
+        }
+        Kind::ReplicationController => {
+            let found = world.replication_controllers.get(&key)?;
+            scale(&found.metadata, found.spec.as_ref()?.replicas)
+        }
+        other => {
+            let names = other.names();
+            let dot = if names.group.is_empty() { "" } else { "." };
+            let resource = format!("{}{dot}{}", names.plural, names.group);
+            return Some(Err(format!(
+                "{resource} does not implement the scale subresource"
+            )));
+        }
+    };
+    Some(Ok(found))
 }
 
 fn collect<'a, K: 'a>(objects: impl Iterator<Item = &'a Arc<K>>) -> Vec<Arc<K>> {
@@ -399,6 +444,10 @@ fn owners<'a>(world: &'a World, metadata: &'a ObjectMeta) -> Vec<&'a ObjectMeta>
         let kind = Kind::of_reference(&owner.api_version, &owner.kind);
         let found = match kind {
             Some(Kind::ReplicaSet) => world.replica_sets.get(&key).map(|found| &found.metadata),
+            Some(Kind::ReplicationController) => {
+                let found = world.replication_controllers.get(&key);
+                found.map(|found| &found.metadata)
+            }
             Some(Kind::Deployment) => world.deployments.get(&key).map(|found| &found.metadata),
             Some(Kind::StatefulSet) => world.stateful_sets.get(&key).map(|found| &found.metadata),
             Some(Kind::DaemonSet) => world.daemon_sets.get(&key).map(|found| &found.metadata),

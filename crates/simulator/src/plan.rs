@@ -159,10 +159,25 @@ impl Plan {
         self.status_with(object, old, new, json!({}));
     }
 
+    /// The same, for an object that is known only by its reference.
+    pub(crate) fn status_of<S: serde::Serialize>(&mut self, subject: Reference, old: &S, new: &S) {
+        self.write_status(subject, old, new, json!({}));
+    }
+
     /// The same, with a change of metadata in the same write.
     pub(crate) fn status_with<K: Object, S: serde::Serialize>(
         &mut self,
         object: &K,
+        old: &S,
+        new: &S,
+        metadata: Value,
+    ) {
+        self.write_status(Reference::to(object), old, new, metadata);
+    }
+
+    fn write_status<S: serde::Serialize>(
+        &mut self,
+        subject: Reference,
         old: &S,
         new: &S,
         metadata: Value,
@@ -180,7 +195,7 @@ impl Plan {
         }
         if !patch.is_empty() {
             self.actions.push(Action::Patch {
-                subject: Reference::to(object),
+                subject,
                 part: Part::Status,
                 patch: Value::Object(patch),
             });

@@ -349,7 +349,11 @@ fn started_at(view: &View<'_>) -> Timestamp {
 fn end_containers(view: &View<'_>, plan: &mut Plan, started: Timestamp) {
     let failed = matches!(view.behaviour.failure, Some(Failure::Crash | Failure::Job));
     let end = ContainerStateTerminated {
-        exit_code: i32::from(failed),
+        exit_code: if failed {
+            view.behaviour.exit_code.unwrap_or(1)
+        } else {
+            0
+        },
         reason: Some(if failed { ERROR } else { COMPLETED }.to_owned()),
         started_at: Some(Time(started)),
         finished_at: Some(Time(view.now)),

@@ -1,4 +1,7 @@
-//! Replica sets: as many pods as wanted, no more and no fewer.
+//! Replica sets and replication controllers: as many pods as wanted, no more and no fewer.
+//!
+//! A replication controller is a replica set of an older make: its selector is plain labels, and its
+//! status has fewer fields. [`Subject`] hides the difference.
 
 use std::sync::Arc;
 
@@ -7,23 +10,100 @@ use bellwether_api::workload::deployment::{
 };
 use bellwether_api::workload::status::TRUE;
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
-use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::api::apps::v1::{
+    ReplicaSet, ReplicaSetCondition, ReplicaSetSpec, ReplicaSetStatus,
+};
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec, ReplicationController};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, Time};
 
-use crate::kind::{Reference, is_deleting};
+use crate::kind::{Kind, Reference, is_deleting};
 use crate::plan::{Event, Plan};
 use crate::pods::{self, nonzero, number};
 use crate::select::{matches, selects};
 
-const COMPONENT: &str = "replicaset-controller";
 /// How many pods are created or deleted at a time.
 const BURST: usize = 500;
+
+/// What is to have so many pods.
+#[derive(Debug, Clone)]
+pub(crate) struct Subject {
+    reference: Reference,
+    metadata: ObjectMeta,
+    spec: ReplicaSetSpec,
+    status: ReplicaSetStatus,
+}
+
+impl Subject {
+    /// A replica set; nothing if it says nothing.
+    pub(crate) fn of_set(set: &ReplicaSet) -> Option<Self> {
+        Some(Self {
+            reference: Reference::to(set),
+            metadata: set.metadata.clone(),
+            spec: set.spec.clone()?,
+            status: set.status.clone().unwrap_or_default(),
+        })
+    }
+
+    /// A replication controller; nothing if it says nothing, or has no template.
+    pub(crate) fn of_controller(controller: &ReplicationController) -> Option<Self> {
+        let spec = controller.spec.as_ref()?;
+        let status = controller.status.clone().unwrap_or_default();
+        let conditions = status.conditions.map(|conditions| {
+            let conditions = conditions.into_iter();
+            let convert = conditions.map(|found| ReplicaSetCondition {
+                type_: found.type_,
+                status: found.status,
+                reason: found.reason,
+                message: found.message,
+                last_transition_time: found.last_transition_time,
+            });
+            convert.collect()
+        });
+        Some(Self {
+            reference: Reference::to(controller),
+            metadata: controller.metadata.clone(),
+            spec: ReplicaSetSpec {
+                replicas: spec.replicas,
+                min_ready_seconds: spec.min_ready_seconds,
+                selector: LabelSelector {
+                    match_labels: spec.selector.clone(),
+                    ..LabelSelector::default()
+                },
+                template: spec.template.clone(),
+            },
+            status: ReplicaSetStatus {
+                replicas: status.replicas,
+                fully_labeled_replicas: status.fully_labeled_replicas,
+                ready_replicas: status.ready_replicas,
+                available_replicas: status.available_replicas,
+                terminating_replicas: None,
+                observed_generation: status.observed_generation,
+                conditions,
+            },
+        })
+    }
+
+    /// The name that events about it go by.
+    fn component(&self) -> &'static str {
+        match self.reference.kind {
+            Kind::ReplicationController => "replication-controller",
+            _ => "replicaset-controller",
+        }
+    }
+
+    fn template(&self) -> Option<&PodTemplateSpec> {
+        self.spec.template.as_ref()
+    }
+
+    fn owner(&self) -> Reference {
+        self.reference.clone()
+    }
+}
 
 /// Everything that the decision may look at.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
-    pub(crate) set: &'a ReplicaSet,
+    pub(crate) subject: &'a Subject,
     /// Its pods.
     pub(crate) pods: &'a [Arc<Pod>],
     /// Pods in its namespace that nobody controls.
@@ -33,15 +113,12 @@ pub(crate) struct View<'a> {
     pub(crate) now: Timestamp,
 }
 
-/// What has to be done for a replica set.
+/// What has to be done for a replica set or replication controller.
 pub(crate) fn decide(view: &View<'_>) -> Plan {
     let mut plan = Plan::default();
-    let Some(spec) = &view.set.spec else {
-        return plan;
-    };
-    let owner = Reference::to(view.set);
-    let deleting = is_deleting(&view.set.metadata);
-    if !deleting && claim(view, &owner, &mut plan) {
+    let Subject { spec, status, .. } = view.subject;
+    let deleting = is_deleting(&view.subject.metadata);
+    if !deleting && claim(view, &mut plan) {
         // What follows is decided when the pods are ours, or no longer ours.
         return plan;
     }
@@ -53,9 +130,8 @@ pub(crate) fn decide(view: &View<'_>) -> Plan {
         .collect();
     if !deleting {
         let wanted = usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or(0);
-        adjust(view, &owner, &active, wanted, &mut plan);
+        adjust(view, &active, wanted, &mut plan);
     }
-    let old = view.set.status.clone().unwrap_or_default();
     let counts = pods::count(
         active.iter().copied(),
         spec.min_ready_seconds.unwrap_or(0),
@@ -64,17 +140,19 @@ pub(crate) fn decide(view: &View<'_>) -> Plan {
     if let Some(next) = counts.next {
         plan.wake_at(next);
     }
-    let status = status(view, &old, &active, counts);
-    plan.status(view.set, &old, &status);
+    plan.status_of(
+        view.subject.owner(),
+        status,
+        &new_status(view, &active, counts),
+    );
     plan
 }
 
 /// Takes pods that match and belong to nobody, and lets go of those that do not match any more.
-fn claim(view: &View<'_>, owner: &Reference, plan: &mut Plan) -> bool {
-    let Some(spec) = &view.set.spec else {
-        return false;
-    };
-    let fits = |pod: &Pod| matches(&spec.selector, pod.metadata.labels.as_ref());
+fn claim(view: &View<'_>, plan: &mut Plan) -> bool {
+    let owner = &view.subject.reference;
+    let selector = &view.subject.spec.selector;
+    let fits = |pod: &Pod| matches(selector, pod.metadata.labels.as_ref());
     for pod in view
         .orphans
         .iter()
@@ -93,31 +171,18 @@ fn claim(view: &View<'_>, owner: &Reference, plan: &mut Plan) -> bool {
 }
 
 /// Creates what is missing and deletes what is too much.
-fn adjust(view: &View<'_>, owner: &Reference, active: &[&Pod], wanted: usize, plan: &mut Plan) {
-    let Some(template) = view
-        .set
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.template.as_ref())
-    else {
+fn adjust(view: &View<'_>, active: &[&Pod], wanted: usize, plan: &mut Plan) {
+    let Some(template) = view.subject.template() else {
         return;
     };
+    let owner = || view.subject.owner();
+    let component = view.subject.component();
     let missing = wanted.saturating_sub(active.len()).min(BURST);
     for _ in 0..missing {
-        let told = Event::normal(
-            owner.clone(),
-            COMPONENT,
-            SUCCESSFUL_CREATE,
-            "Created pod: {}",
-        );
-        let failed = Event::warning(
-            owner.clone(),
-            COMPONENT,
-            FAILED_CREATE,
-            "Error creating: {}",
-        );
-        let pod = pods::from_template(template, owner);
-        plan.create(&pod, Some(owner.clone()), Some(told), Some(failed));
+        let told = Event::normal(owner(), component, SUCCESSFUL_CREATE, "Created pod: {}");
+        let failed = Event::warning(owner(), component, FAILED_CREATE, "Error creating: {}");
+        let pod = pods::from_template(template, &view.subject.reference);
+        plan.create(&pod, Some(owner()), Some(told), Some(failed));
     }
     let surplus = active.len().saturating_sub(wanted).min(BURST);
     let mut candidates = active.to_vec();
@@ -127,25 +192,16 @@ fn adjust(view: &View<'_>, owner: &Reference, active: &[&Pod], wanted: usize, pl
         let name = pod.metadata.name.as_deref().unwrap_or_default();
         let message = format!("Deleted pod: {name}");
         plan.tell(Event::normal(
-            owner.clone(),
-            COMPONENT,
+            owner(),
+            component,
             SUCCESSFUL_DELETE,
             message,
         ));
     }
 }
 
-fn status(
-    view: &View<'_>,
-    old: &ReplicaSetStatus,
-    active: &[&Pod],
-    counts: pods::Counts,
-) -> ReplicaSetStatus {
-    let template = view
-        .set
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.template.as_ref());
+fn new_status(view: &View<'_>, active: &[&Pod], counts: pods::Counts) -> ReplicaSetStatus {
+    let template = view.subject.template();
     let labels = template.and_then(|template| template.metadata.as_ref()?.labels.as_ref());
     let labelled = active
         .iter()
@@ -154,19 +210,21 @@ fn status(
         .pods
         .iter()
         .filter(|pod| is_deleting(&pod.metadata) && !pods::has_ended(pod));
+    // Replication controllers have no such field.
+    let tells_terminating = view.subject.reference.kind == Kind::ReplicaSet;
     ReplicaSetStatus {
         replicas: number(active.len()),
         fully_labeled_replicas: nonzero(number(labelled.count())),
         ready_replicas: nonzero(counts.ready),
         available_replicas: nonzero(counts.available),
-        terminating_replicas: Some(number(terminating.count())),
-        observed_generation: view.set.metadata.generation,
-        conditions: conditions(view, old),
+        terminating_replicas: tells_terminating.then(|| number(terminating.count())),
+        observed_generation: view.subject.metadata.generation,
+        conditions: conditions(view),
     }
 }
 
-fn conditions(view: &View<'_>, old: &ReplicaSetStatus) -> Option<Vec<ReplicaSetCondition>> {
-    let mut conditions = old.conditions.clone().unwrap_or_default();
+fn conditions(view: &View<'_>) -> Option<Vec<ReplicaSetCondition>> {
+    let mut conditions = view.subject.status.conditions.clone().unwrap_or_default();
     let known = conditions
         .iter()
         .any(|found| found.type_ == REPLICA_FAILURE);
@@ -222,7 +280,7 @@ mod tests {
         let pods: Vec<_> = pods.iter().map(|text| pod(text)).collect();
         let orphans: Vec<_> = orphans.iter().map(|text| pod(text)).collect();
         let view = View {
-            set: &set,
+            subject: &Subject::of_set(&set).unwrap(),
             pods: &pods,
             orphans: &orphans,
             trouble: None,
@@ -282,5 +340,36 @@ mod tests {
             &["b ready"],
             &["b owned by 1", "a owned by 0"],
         );
+    }
+
+    #[test]
+    fn a_replication_controller_is_a_replica_set_by_another_name() {
+        let controller: ReplicationController = serde_json::from_value(json!({
+            "metadata": {"name": "r", "namespace": "default", "uid": "r", "generation": 1},
+            "spec": {"replicas": 1, "selector": {"app": "web"},
+                     "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": []}}},
+        }))
+        .unwrap();
+        let plan = decide(&View {
+            subject: &Subject::of_controller(&controller).unwrap(),
+            pods: &[],
+            orphans: &[],
+            trouble: None,
+            now: "2026-01-01T00:01:00Z".parse().unwrap(),
+        });
+        let [Action::Create(create), Action::Patch { patch, subject, .. }] =
+            plan.actions.as_slice()
+        else {
+            panic!("{plan:#?}");
+        };
+        let owner = &create.object["metadata"]["ownerReferences"][0];
+        assert_eq!(
+            (&owner["apiVersion"], &owner["kind"]),
+            (&json!("v1"), &json!("ReplicationController"))
+        );
+        let told = create.told.as_ref().unwrap();
+        assert_eq!(told.source.component, "replication-controller");
+        assert_eq!(subject.kind, Kind::ReplicationController);
+        assert_eq!(patch["status"], json!({"observedGeneration": 1}));
     }
 }

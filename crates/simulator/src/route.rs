@@ -52,6 +52,9 @@ pub(crate) fn concerned(world: &World, kind: Kind, difference: &Difference) -> B
         _ => {}
     }
     if is_scalable(kind) {
+        // The size of a workload is what a budget's percentage is of.
+        let budgets = world.budgets.in_namespace(&difference.key.namespace);
+        targets.extend(budgets.map(|found| (Kind::DisruptionBudget, key_of(found.as_ref()))));
         targets.extend(autoscalers_of(world, kind, &difference.key));
     }
     if steering(states[0]) != steering(states[1]) {
@@ -71,7 +74,8 @@ pub(crate) fn everything(world: &World) -> Vec<Target> {
         };
     }
     add!(
-        Deployment from deployments, ReplicaSet from replica_sets, StatefulSet from stateful_sets,
+        Deployment from deployments, ReplicaSet from replica_sets,
+        ReplicationController from replication_controllers, StatefulSet from stateful_sets,
         Node from nodes, DaemonSet from daemon_sets, Job from jobs, CronJob from cron_jobs, Pod from pods,
         Service from services, Namespace from namespaces, Claim from claims, Volume from volumes,
         Autoscaler from autoscalers, DisruptionBudget from budgets,
@@ -99,6 +103,12 @@ fn adopters(world: &World, kind: Kind, metadata: &ObjectMeta) -> Vec<Target> {
                     .is_some_and(|spec| matches(&spec.selector, labels))
             });
             found.extend(sets.map(|set| (Kind::ReplicaSet, key_of(set.as_ref()))));
+            let controllers = world.replication_controllers.in_namespace(namespace);
+            let controllers = controllers.filter(|controller| {
+                let spec = controller.spec.as_ref();
+                selects(spec.and_then(|spec| spec.selector.as_ref()), labels)
+            });
+            found.extend(controllers.map(|found| (Kind::ReplicationController, key_of(&**found))));
             let sets = world.stateful_sets.in_namespace(namespace).filter(|set| {
                 set.spec
                     .as_ref()
@@ -220,7 +230,7 @@ fn unscheduled(world: &World) -> impl Iterator<Item = Target> {
 fn is_scalable(kind: Kind) -> bool {
     matches!(
         kind,
-        Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet
+        Kind::Deployment | Kind::ReplicaSet | Kind::ReplicationController | Kind::StatefulSet
     )
 }
 
@@ -238,11 +248,17 @@ fn autoscalers_of(world: &World, kind: Kind, key: &ObjectKey) -> Vec<Target> {
 }
 
 /// The annotations that steer the simulation.
-fn steering(known: Option<&Known>) -> Option<[Option<&str>; 3]> {
+fn steering(known: Option<&Known>) -> Option<[Option<&str>; 5]> {
     let metadata = known?.metadata();
     Some(
-        [simulator::READY_AFTER, simulator::RUN_FOR, simulator::FAIL]
-            .map(|name| annotation(metadata, name)),
+        [
+            simulator::READY_AFTER,
+            simulator::RUN_FOR,
+            simulator::FAIL,
+            simulator::EXIT_CODE,
+            simulator::FAIL_INDEXES,
+        ]
+        .map(|name| annotation(metadata, name)),
     )
 }
 

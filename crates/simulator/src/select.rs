@@ -41,6 +41,27 @@ pub(crate) fn is_empty(selector: &LabelSelector) -> bool {
             .is_none_or(Vec::is_empty)
 }
 
+/// A selector as Go prints it, which some messages of Kubernetes show to people.
+pub(crate) fn go_form(selector: &LabelSelector) -> String {
+    use std::fmt::Write as _;
+
+    let mut text = "&LabelSelector{MatchLabels:map[string]string{".to_owned();
+    for (key, value) in selector.match_labels.iter().flatten() {
+        let _ = write!(text, "{key}: {value},");
+    }
+    text.push_str("},MatchExpressions:[]LabelSelectorRequirement{");
+    for found in selector.match_expressions.iter().flatten() {
+        let values = found.values.as_deref().unwrap_or_default().join(" ");
+        let (key, operator) = (&found.key, &found.operator);
+        let _ = write!(
+            text,
+            "LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{values}],}},"
+        );
+    }
+    text.push_str("},}");
+    text
+}
+
 /// Whether a service's plain selector matches; an empty one matches nothing.
 pub(crate) fn selects(selector: Option<&Labels>, labels: Option<&Labels>) -> bool {
     selector.is_some_and(|selector| {

@@ -15,8 +15,8 @@ use k8s_openapi::api::apps::v1::{
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{
-    Endpoints, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service,
-    ServiceAccount,
+    Endpoints, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
+    ReplicationController, Service, ServiceAccount,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -147,6 +147,10 @@ macro_rules! of_kind {
                 let $objects = &mut $world.replica_sets;
                 $body
             }
+            Kind::ReplicationController => {
+                let $objects = &mut $world.replication_controllers;
+                $body
+            }
             Kind::StatefulSet => {
                 let $objects = &mut $world.stateful_sets;
                 $body
@@ -224,6 +228,7 @@ macro_rules! of_kind {
 pub(crate) struct World {
     pub(crate) deployments: Objects<Deployment>,
     pub(crate) replica_sets: Objects<ReplicaSet>,
+    pub(crate) replication_controllers: Objects<ReplicationController>,
     pub(crate) stateful_sets: Objects<StatefulSet>,
     pub(crate) daemon_sets: Objects<DaemonSet>,
     pub(crate) revisions: Objects<ControllerRevision>,

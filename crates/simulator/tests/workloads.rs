@@ -547,3 +547,178 @@ async fn bounds_and_budgets_are_kept() {
         })
         .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn evictions_are_refused_when_a_budget_is_used_up() {
+    let cluster = TestCluster::start().await;
+    cluster.create(deployment("web", 3)).await;
+    cluster
+        .create(json!({
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"},
+            "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "web"}}},
+        }))
+        .await;
+    let allows = |count: i64| {
+        move |budget: &Value| budget["status"]["disruptionsAllowed"].as_i64() == Some(count)
+    };
+    cluster.until("PodDisruptionBudget", "web", allows(1)).await;
+    let pods = cluster.list("Pod").await;
+    let name = |at: usize| pods[at]["metadata"]["name"].as_str().unwrap();
+    assert_eq!(cluster.evict(name(0)).await["status"], "Success");
+    let budget = cluster.get("PodDisruptionBudget", "web").await;
+    assert_eq!(budget["status"]["disruptionsAllowed"], 0, "{budget:#}");
+    let refused = cluster.evict(name(1)).await;
+    assert_eq!(
+        (&refused["code"], &refused["reason"], &refused["message"]),
+        (
+            &json!(429),
+            &json!("TooManyRequests"),
+            &json!("Cannot evict pod as it would violate the pod's disruption budget.")
+        )
+    );
+    assert_eq!(
+        refused["details"]["causes"],
+        json!([{"reason": "DisruptionBudget",
+                "message": "The disruption budget web needs 2 healthy pods and has 2 currently"}])
+    );
+    // The replacement is ready: one more can be spared.
+    cluster.until("PodDisruptionBudget", "web", allows(1)).await;
+    assert_eq!(cluster.evict(name(1)).await["status"], "Success");
+    // Nobody counts on a pod that does not work.
+    cluster
+        .create(json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": "stuck", "labels": {"app": "web"},
+                         "annotations": {"simulator.bellwether.dev/fail": "image"}},
+            "spec": {"containers": [{"name": "main", "image": "x"}]},
+        }))
+        .await;
+    cluster
+        .until("Pod", "stuck", |pod| pod["status"]["phase"] == "Pending")
+        .await;
+    assert_eq!(cluster.evict("stuck").await["status"], "Success");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replication_controller_keeps_its_pods() {
+    let cluster = TestCluster::start().await;
+    cluster
+        .create(json!({
+            "apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "old"},
+            "spec": {"replicas": 2, "selector": {"app": "old"}, "template": template("old", json!({}))},
+        }))
+        .await;
+    cluster
+        .until("ReplicationController", "old", |old| {
+            old["status"]["availableReplicas"] == 2
+        })
+        .await;
+    let pods = cluster.list("Pod").await;
+    let first = pods[0]["metadata"]["name"].as_str().unwrap();
+    cluster.delete("Pod", first).await;
+    cluster.until("Pod", first, Value::is_null).await;
+    cluster
+        .until("ReplicationController", "old", |old| {
+            old["status"]["availableReplicas"] == 2
+        })
+        .await;
+    cluster
+        .patch(
+            "ReplicationController",
+            "old",
+            json!({"spec": {"replicas": 0}}),
+        )
+        .await;
+    cluster
+        .until("ReplicationController", "old", |old| {
+            old["status"]["replicas"] == 0
+        })
+        .await;
+}
+
+/// An indexed job with three parts, some of which fail.
+fn parts(spec: Value, annotations: Value) -> Value {
+    let mut job = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "parts"},
+        "spec": {
+            "completions": 3, "parallelism": 3, "completionMode": "Indexed",
+            "template": {
+                "metadata": {"annotations": annotations},
+                "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "x"}]},
+            },
+        },
+    });
+    for (key, value) in spec.as_object().into_iter().flatten() {
+        job["spec"][key] = value.clone();
+    }
+    job
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_index_may_fail_while_others_go_on() {
+    let cluster = TestCluster::start().await;
+    cluster
+        .create(parts(
+            json!({"backoffLimitPerIndex": 1}),
+            json!({"simulator.bellwether.dev/fail": "job", "simulator.bellwether.dev/fail-indexes": "1"}),
+        ))
+        .await;
+    let job = cluster
+        .until("Job", "parts", |job| {
+            !reason(job, "Failed", "True").is_empty()
+        })
+        .await;
+    assert_eq!(reason(&job, "Failed", "True"), "FailedIndexes");
+    let status = &job["status"];
+    assert_eq!(
+        (
+            &status["completedIndexes"],
+            &status["failedIndexes"],
+            &status["failed"]
+        ),
+        (&json!("0,2"), &json!("1"), &json!(2))
+    );
+    let told = cluster.events("Job", "parts").await;
+    assert_eq!(
+        told.last().unwrap(),
+        "FailedIndexes: Job has failed indexes"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_exit_code_ends_a_job_at_once() {
+    let cluster = TestCluster::start().await;
+    let rule = json!({"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}});
+    cluster
+        .create(parts(
+            json!({"podFailurePolicy": {"rules": [rule]}}),
+            json!({"simulator.bellwether.dev/fail": "job", "simulator.bellwether.dev/exit-code": "42",
+                   "simulator.bellwether.dev/fail-indexes": "1", "simulator.bellwether.dev/run-for": "1s"}),
+        ))
+        .await;
+    let job = cluster
+        .until("Job", "parts", |job| {
+            !reason(job, "Failed", "True").is_empty()
+        })
+        .await;
+    assert_eq!(reason(&job, "Failed", "True"), "PodFailurePolicy");
+    assert!(cluster.elapsed() < Duration::from_secs(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_has_done_enough_by_its_success_policy() {
+    let cluster = TestCluster::start().await;
+    cluster
+        .create(parts(
+            json!({"successPolicy": {"rules": [{"succeededIndexes": "0"}]}, "parallelism": 1}),
+            json!({}),
+        ))
+        .await;
+    let job = cluster
+        .until("Job", "parts", |job| {
+            !reason(job, "Complete", "True").is_empty()
+        })
+        .await;
+    assert_eq!(reason(&job, "Complete", "True"), "SuccessPolicy");
+    assert_eq!(job["status"]["completedIndexes"], "0");
+}

@@ -3,16 +3,29 @@
 
 use std::collections::BTreeSet;
 
+use bellwether_api::work::ManifestWorkSpec;
 use bellwether_api::work::names::condition;
 use serde_json::Value;
 
 /// The largest size of all manifests of a work together, in bytes.
 pub const MANIFEST_LIMIT: usize = 512_000;
 
+/// What is said of a work without manifests.
+pub(crate) const NO_MANIFESTS: &str = "manifests should not be empty";
+
 /// What is wrong with the manifests of a work; the words are those of Open Cluster Management.
 pub fn check_manifests(manifests: &[Value], limit: usize) -> Result<(), String> {
+    check_size(manifests, limit)?;
+    let mut seen = Seen::default();
+    manifests
+        .iter()
+        .try_for_each(|manifest| seen.check(manifest))
+}
+
+/// Whether there are manifests, and not too many: what concerns all of them together.
+pub fn check_size(manifests: &[Value], limit: usize) -> Result<(), String> {
     if manifests.is_empty() {
-        return Err("manifests should not be empty".to_owned());
+        return Err(NO_MANIFESTS.to_owned());
     }
     let size: usize = manifests
         .iter()
@@ -23,8 +36,16 @@ pub fn check_manifests(manifests: &[Value], limit: usize) -> Result<(), String> 
             "the size of manifests is {size} bytes which exceeds the {limit} limit"
         ));
     }
-    let mut seen = BTreeSet::new();
-    for manifest in manifests {
+    Ok(())
+}
+
+/// Manifests of a work that have been looked at: none may come twice.
+#[derive(Debug, Default)]
+pub struct Seen<'a>(BTreeSet<[&'a str; 4]>);
+
+impl<'a> Seen<'a> {
+    /// What is wrong with one manifest, given those before it.
+    pub fn check(&mut self, manifest: &'a Value) -> Result<(), String> {
         let text = |pointer: &str| {
             let found = manifest.pointer(pointer).and_then(Value::as_str);
             found.unwrap_or_default()
@@ -38,13 +59,13 @@ pub fn check_manifests(manifests: &[Value], limit: usize) -> Result<(), String> 
         }
         let (api_version, kind) = (text("/apiVersion"), text("/kind"));
         let namespace = text("/metadata/namespace");
-        if !seen.insert((api_version, kind, namespace, name)) {
+        if !self.0.insert([api_version, kind, namespace, name]) {
             return Err(format!(
                 "duplicate manifest for resource {namespace}/{name} with resource type {api_version}.{kind}"
             ));
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// What is wrong with a whole ManifestWork as it was sent.
@@ -54,11 +75,6 @@ pub fn check_manifest_work(work: &Value) -> Result<(), String> {
         .pointer("/spec/workload/manifests")
         .and_then(Value::as_array);
     check_manifests(manifests.unwrap_or(&none), MANIFEST_LIMIT)?;
-    check_rules(work)
-}
-
-/// Rules that no schema of the peer refuses: conditions that the agent says itself.
-fn check_rules(work: &Value) -> Result<(), String> {
     let configs = work
         .pointer("/spec/manifestConfigs")
         .and_then(Value::as_array);
@@ -67,15 +83,32 @@ fn check_rules(work: &Value) -> Result<(), String> {
         .flatten()
         .filter_map(|config| config["conditionRules"].as_array())
         .flatten();
-    for rule in rules {
-        let name = rule["condition"].as_str().unwrap_or_default();
-        if condition::RESERVED.contains(&name) {
-            return Err(format!(
-                "the condition {name} is set by the agent itself and cannot be concluded by rules"
-            ));
-        }
+    check_conditions(rules.filter_map(|rule| rule["condition"].as_str()))
+}
+
+/// What is wrong with a work as an agent reads it, apart from single manifests: on hubs that refuse
+/// no works, agents do.
+pub fn check_spec(spec: &ManifestWorkSpec) -> Result<(), String> {
+    let manifests = spec.workload.as_ref().map(|it| it.manifests.as_slice());
+    check_size(manifests.unwrap_or_default(), MANIFEST_LIMIT)?;
+    let rules = spec
+        .manifest_configs
+        .iter()
+        .flat_map(|config| &config.condition_rules);
+    check_conditions(rules.filter_map(|rule| rule.condition.as_deref()))
+}
+
+/// Rules that no schema of the peer refuses: conditions that the agent says itself.
+fn check_conditions<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
+    match names
+        .into_iter()
+        .find(|name| condition::RESERVED.contains(name))
+    {
+        Some(name) => Err(format!(
+            "the condition {name} is set by the agent itself and cannot be concluded by rules"
+        )),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Who the requester has to be allowed to act as, for a work whose executor is set or changed:

@@ -18,12 +18,49 @@ pub struct Options<'a> {
     pub feedback: &'a [FeedbackRule],
 }
 
-impl<'a> Options<'a> {
+/// The configurations of a work, each with the group that its identifier means.
+#[derive(Debug, Clone)]
+pub struct Configs<'a>(Vec<(&'a ManifestConfig, &'a str)>);
+
+impl<'a> Configs<'a> {
+    /// Finds out which of the objects of a work each configuration means.
+    ///
+    /// An identifier without a group means the core group. Where the work has no such object of the
+    /// core group, but of exactly one other, it means that one: `resource: jobs` alone is enough to
+    /// name a Job.
+    pub fn new(
+        configs: &'a [ManifestConfig],
+        objects: impl IntoIterator<Item = &'a ObjectId>,
+    ) -> Self {
+        let objects: Vec<&ObjectId> = objects.into_iter().collect();
+        let group_of = |identifier: &'a ResourceIdentifier| {
+            let written = identifier.group.as_deref().unwrap_or_default();
+            if !written.is_empty() {
+                return written;
+            }
+            let named = objects.iter().filter(|object| names(identifier, object));
+            let mut groups: Vec<&str> = named.map(|object| object.group.as_str()).collect();
+            groups.sort_unstable();
+            groups.dedup();
+            // The core group is the empty one, which is the first.
+            match groups.as_slice() {
+                [one] => one,
+                _ => written,
+            }
+        };
+        let configs = configs.iter();
+        Self(
+            configs
+                .map(|config| (config, group_of(&config.resource_identifier)))
+                .collect(),
+        )
+    }
+
     /// What the configurations that match an object say: of each part, the first that has it.
-    pub fn of(configs: &'a [ManifestConfig], object: &ObjectId) -> Self {
-        let mut options = Self::default();
-        for config in configs {
-            if !matches(&config.resource_identifier, object) {
+    pub fn of(&self, object: &ObjectId) -> Options<'a> {
+        let mut options = Options::default();
+        for (config, group) in &self.0 {
+            if *group != object.group || !names(&config.resource_identifier, object) {
                 continue;
             }
             if options.rules.is_empty() {
@@ -38,10 +75,10 @@ impl<'a> Options<'a> {
     }
 }
 
-/// Whether an identifier means an object; names and namespaces may have asterisks.
-fn matches(identifier: &ResourceIdentifier, object: &ObjectId) -> bool {
-    identifier.group.as_deref().unwrap_or_default() == object.group
-        && identifier.resource == object.resource
+/// Whether an identifier names an object, whatever its group; names and namespaces may have
+/// asterisks.
+fn names(identifier: &ResourceIdentifier, object: &ObjectId) -> bool {
+    identifier.resource == object.resource
         && is_like(
             identifier.namespace.as_deref().unwrap_or_default(),
             &object.namespace,
@@ -138,13 +175,42 @@ mod tests {
              "conditionRules": [{"type": "CEL", "condition": "X"}]},
         ]))
         .unwrap();
-        let options = Options::of(&configs, &object("n", "web"));
+        let objects = [object("n", "web"), object("m", "none")];
+        let configs = Configs::new(&configs, &objects);
+        let options = configs.of(&objects[0]);
         assert_eq!(options.strategy.unwrap().kind.as_str(), "CreateOnly");
         assert_eq!(options.rules[0].condition.as_deref(), Some("Complete"));
-        assert_eq!(
-            Options::of(&configs, &object("m", "none")),
-            Options::default()
-        );
+        assert_eq!(configs.of(&objects[1]), Options::default());
+    }
+
+    #[test]
+    fn an_identifier_without_a_group_means_what_the_work_has() {
+        let of_group = |group: &str| ObjectId {
+            group: group.into(),
+            resource: "jobs".into(),
+            namespace: "n".into(),
+            name: "j".into(),
+        };
+        let check = |written: Value, groups: &[&str], expected: &[&str]| {
+            let configs: Vec<ManifestConfig> = serde_json::from_value(json!([
+                {"resourceIdentifier": {"group": written, "resource": "jobs", "name": "j", "namespace": "n"},
+                 "updateStrategy": {"type": "ReadOnly"}},
+            ]))
+            .unwrap();
+            let objects: Vec<ObjectId> = groups.iter().map(|group| of_group(group)).collect();
+            let configs = Configs::new(&configs, &objects);
+            let meant = objects
+                .iter()
+                .filter(|object| configs.of(object).strategy.is_some());
+            let meant: Vec<&str> = meant.map(|object| object.group.as_str()).collect();
+            assert_eq!(meant, expected, "{written} {groups:?}");
+        };
+        check(json!(null), &["batch"], &["batch"]);
+        check(json!(""), &["batch"], &["batch"]);
+        check(json!(""), &["", "batch"], &[""]);
+        check(json!(""), &["batch", "example.com"], &[]);
+        check(json!("batch"), &["batch", "example.com"], &["batch"]);
+        check(json!("example.com"), &["batch"], &[]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use bellwether_api::work::{
 };
 use jiff::Timestamp;
 
+use crate::admission::NO_MANIFESTS;
 use crate::conditions::{Conditions, Saying};
 use crate::feedback::{Answers, Scalar};
 use crate::lifecycle::{find, is_true};
@@ -366,7 +367,12 @@ fn of_work(manifests: &[ManifestCondition]) -> Vec<OfWork> {
         (
             FALSE,
             reason::APPLIED_MANIFEST_WORK_FAILED,
-            message::APPLY_MANIFEST_WORK_FAILED,
+            // Without manifests there is none that could say why.
+            if manifests.is_empty() {
+                NO_MANIFESTS
+            } else {
+                message::APPLY_MANIFEST_WORK_FAILED
+            },
         )
     };
     let applied = OfWork {

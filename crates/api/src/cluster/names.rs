@@ -212,3 +212,35 @@ pub mod reason {
     /// `PLACEMENT_MISCONFIGURED` is false. The word is the peer's.
     pub const SUCCEED_CONFIGURED: &str = "Succeedconfigured";
 }
+
+/// Reasons of events.
+pub mod event {
+    /// On a placement: decisions have been created.
+    pub const DECISION_CREATE: &str = "DecisionCreate";
+    /// On a placement: decisions have been changed.
+    pub const DECISION_UPDATE: &str = "DecisionUpdate";
+    /// On a placement: decisions have been deleted.
+    pub const DECISION_DELETE: &str = "DecisionDelete";
+    /// On a placement: it cannot be understood, and keeps the decisions it has.
+    pub const MISCONFIGURED: &str = "Misconfigured";
+    /// On a cluster: it is accepted.
+    pub const ACCEPTED: &str = "Accepted";
+    /// On a cluster: it is accepted no more.
+    pub const DENIED: &str = "Denied";
+    /// On a cluster: its agent has joined.
+    pub const JOINED: &str = "Joined";
+    /// On a cluster: it is available, or is again.
+    pub const AVAILABLE: &str = "Available";
+    /// On a cluster: its API server does not answer.
+    pub const UNAVAILABLE: &str = "Unavailable";
+    /// On a cluster: its agent is not heard of any more.
+    pub const AVAILABLE_UNKNOWN: &str = "AvailableUnknown";
+    /// On a cluster: its clock is off.
+    pub const CLOCK_OUT_OF_SYNC: &str = "ClockOutOfSync";
+    /// On a cluster: its certificate has been renewed.
+    pub const CERTIFICATE_ROTATED: &str = "CertificateRotated";
+    /// On a cluster: what it runs is being removed before it leaves.
+    pub const DETACHING: &str = "Detaching";
+    /// On a cluster: rights that somebody took away have been given back.
+    pub const RIGHTS_RESTORED: &str = "RightsRestored";
+}

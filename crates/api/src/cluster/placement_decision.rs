@@ -36,15 +36,12 @@ kind! {
     status: PlacementDecisionStatus;
 }
 
-/// The clusters of a decision.
+/// The clusters of a decision. Whoever writes it writes it whole, so that fields which this version
+/// does not know need not be kept; a fleet has many of these, and they are read often.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlacementDecisionStatus {
     /// The clusters that were selected.
     pub decisions: Vec<ClusterDecision>,
-    /// Fields that this version does not know.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    pub other: Unknown,
 }
 
 /// A cluster that was selected.
@@ -58,8 +55,4 @@ pub struct ClusterDecision {
     /// How it scored, if scores are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<i64>,
-    /// Fields that this version does not know.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    pub other: Unknown,
 }

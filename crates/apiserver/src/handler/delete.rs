@@ -125,7 +125,8 @@ async fn write(
     }
 }
 
-fn check_preconditions(
+/// Refuses a deletion that is meant for another object, or another state of it.
+pub(crate) fn check_preconditions(
     cx: &RequestContext,
     options: &DeleteOptions,
     live: &Value,

@@ -6,11 +6,10 @@ use serde_json::{Value, json};
 use crate::answer::{Answer, Reply};
 use crate::body::RequestBody;
 use crate::context::RequestContext;
-use crate::handler::delete::{Outcome, delete_object};
 use crate::handler::update::{Proposal, change, update};
-use crate::handler::{get, patch, token_request};
+use crate::handler::{eviction, get, patch, token_request};
 use crate::ownership::Ownership;
-use crate::params::{DeleteOptions, WriteOptions};
+use crate::params::WriteOptions;
 use crate::request::Verb;
 use crate::resource::{Part, Source};
 use crate::status::ApiError;
@@ -28,7 +27,7 @@ pub(crate) async fn handle(cx: RequestContext, body: &RequestBody) -> Result<Rep
     }
     match (&*cx.resource.plural, known.name) {
         ("pods", "binding") => bind(&cx, body).await,
-        ("pods", "eviction") => evict(&cx, body).await,
+        ("pods", "eviction") => eviction::evict(&cx, body).await,
         ("serviceaccounts", "token") => token_request::create(&cx, body),
         ("namespaces", "finalize") => object(&cx, Part::Other("finalize"), body).await,
         ("certificatesigningrequests", "approval") => {
@@ -103,17 +102,6 @@ fn set_scheduled(pod: &mut Value, cx: &RequestContext) {
         conditions.retain(|found| found["type"] != "PodScheduled");
         conditions.push(scheduled);
     }
-}
-
-/// A pod is deleted, in the words of those who drain nodes.
-async fn evict(cx: &RequestContext, body: &RequestBody) -> Result<Reply, ApiError> {
-    require(cx, Verb::Create)?;
-    let (eviction, _) = body.parse("Eviction")?;
-    let options = DeleteOptions::parse(&cx.query, &eviction["deleteOptions"])?;
-    match delete_object(cx, &options).await? {
-        Outcome::Gone(_) | Outcome::Marked(_) => {}
-    }
-    Ok(Answer::Value(StatusCode::CREATED, success()).into())
 }
 
 fn require(cx: &RequestContext, verb: Verb) -> Result<(), ApiError> {

@@ -108,6 +108,44 @@ fn the_example_of_workloads_comes_to_life() {
 }
 
 #[test]
+fn the_example_of_jobs_ends_in_many_ways() {
+    let fleet = Fleet::start();
+    let run = |command: &str| fleet.shell(command);
+    run("kubectl apply -f examples/workloads/jobs.yaml");
+    run("kubectl wait --for=condition=Complete job/first-answer --timeout=30s");
+    run("kubectl wait --for=condition=Failed job/chunks job/migration --timeout=60s");
+    let reason = |job: &str, kind: &str| {
+        let path = format!("{{.status.conditions[?(@.type==\"{kind}\")].reason}}");
+        run(&format!("kubectl get job/{job} -o jsonpath={path}"))
+    };
+    assert_eq!(reason("first-answer", "Complete"), "SuccessPolicy");
+    assert_eq!(reason("chunks", "Failed"), "FailedIndexes");
+    assert_eq!(reason("migration", "Failed"), "PodFailurePolicy");
+    let chunks = run("kubectl get job/chunks -o jsonpath={.status.failedIndexes}");
+    assert_eq!(chunks, "1");
+}
+
+#[test]
+fn a_node_is_drained_as_fast_as_budgets_allow() {
+    let fleet = Fleet::start();
+    let run = |command: &str| fleet.shell(command);
+    run("kubectl create deployment web --image=nginx:1 --replicas=2");
+    run("kubectl rollout status deployment/web --timeout=20s");
+    run("kubectl create poddisruptionbudget web --selector=app=web --min-available=2");
+    run("kubectl wait --for=jsonpath={.status.currentHealthy}=2 pdb/web --timeout=10s");
+    let refused = fleet.fails("kubectl drain hub-node --timeout=1s");
+    assert!(
+        refused.contains("Cannot evict pod as it would violate the pod's disruption budget."),
+        "{refused}"
+    );
+    run("kubectl delete pdb web");
+    run("kubectl drain hub-node --timeout=20s");
+    assert!(run("kubectl get nodes").contains("SchedulingDisabled"));
+    run("kubectl uncordon hub-node");
+    run("kubectl rollout status deployment/web --timeout=20s");
+}
+
+#[test]
 fn sizes_are_changed_and_waited_for() {
     let fleet = Fleet::start();
     let run = |command: &str| fleet.shell(command);

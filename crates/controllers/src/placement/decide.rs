@@ -29,6 +29,13 @@ pub(super) struct Plan {
     pub(super) wake_at: Option<Timestamp>,
 }
 
+impl Plan {
+    /// Whether there is nothing to write.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.status.is_none()
+    }
+}
+
 /// Decides about a placement; none if it is to be left alone.
 pub(super) fn decide(fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Option<Plan> {
     let known = fleet.known(key)?;

@@ -138,13 +138,9 @@ impl Writer<'_> {
         object: &DecisionObject,
         decisions: &[Decision],
     ) -> Result<(), kube::Error> {
-        let filled = DecisionObject {
-            decisions: decisions.to_vec(),
-            ..object.clone()
-        };
         let patch = json!({
             "metadata": {"resourceVersion": self.resource_version(&object.name)},
-            "status": filled.status(),
+            "status": DecisionObject::status_of(decisions),
         });
         let written = self
             .decisions
@@ -155,12 +151,8 @@ impl Writer<'_> {
     }
 
     async fn delete(&self, name: &str) -> Result<(), kube::Error> {
-        let known = self.fleet.read().written_as(self.key, name);
         let params = DeleteParams {
-            preconditions: known.map(|known| Preconditions {
-                uid: Some(known.uid),
-                resource_version: Some(known.resource_version),
-            }),
+            preconditions: self.known_as(name),
             ..DeleteParams::default()
         };
         match self.decisions.delete(name, &params).await {
@@ -177,7 +169,16 @@ impl Writer<'_> {
     }
 
     fn resource_version(&self, name: &str) -> Option<String> {
-        let known = self.fleet.read().written_as(self.key, name);
-        known.map(|known| known.resource_version)
+        self.known_as(name)?.resource_version
+    }
+
+    /// Which object it is, and which state of it, that was decided about.
+    fn known_as(&self, name: &str) -> Option<Preconditions> {
+        let fleet = self.fleet.read();
+        let known = fleet.written_as(self.key, name)?;
+        Some(Preconditions {
+            uid: Some(known.uid.clone()),
+            resource_version: Some(known.resource_version.clone()),
+        })
     }
 }

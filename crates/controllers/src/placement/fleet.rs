@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bellwether_api::cluster::{
-    AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement,
-    PlacementDecision, names,
+    AddOnPlacementScore, ClusterDecision, ManagedCluster, ManagedClusterSet,
+    ManagedClusterSetBinding, Placement, PlacementDecision, names,
 };
 use bellwether_placement::schedule::{
-    Cluster, ClusterSet, DecisionObject, Placement as Rules, ScoreBoard, View, concerns,
+    Cluster, ClusterSet, Decision, DecisionObject, Placement as Rules, ScoreBoard, View, concerns,
 };
 use bellwether_runtime::{Change, ObjectKey};
 use jiff::Timestamp;
@@ -66,10 +66,26 @@ pub(super) struct Written {
 impl Written {
     /// What a server says about a decision.
     pub(super) fn read(object: &PlacementDecision) -> Self {
-        let json = to_json(object);
         let metadata = &object.metadata;
+        let label = |name: &'static str| {
+            let value = metadata.labels.as_ref().and_then(|it| it.get(name));
+            (name, value.cloned().unwrap_or_default())
+        };
+        let decision = |it: &ClusterDecision| Decision {
+            cluster: it.cluster_name.as_str().into(),
+            score: it.score.unwrap_or(0),
+        };
+        let decisions = object.status.iter().flat_map(|status| &status.decisions);
         Self {
-            content: DecisionObject::from_json(&json),
+            content: DecisionObject {
+                name: metadata.name.clone().unwrap_or_default(),
+                labels: [
+                    label(names::label::PLACEMENT),
+                    label(names::label::DECISION_GROUP_INDEX),
+                    label(names::label::DECISION_GROUP_NAME),
+                ],
+                decisions: decisions.map(decision).collect(),
+            },
             uid: metadata.uid.clone().unwrap_or_default(),
             resource_version: metadata.resource_version.clone().unwrap_or_default(),
         }
@@ -115,8 +131,8 @@ impl Fleet {
     }
 
     /// What is written under one name.
-    pub(super) fn written_as(&self, key: &ObjectKey, name: &str) -> Option<Written> {
-        self.written.get(key)?.get(name).cloned()
+    pub(super) fn written_as(&self, key: &ObjectKey, name: &str) -> Option<&Written> {
+        self.written.get(key)?.get(name)
     }
 
     /// Has a question answered with everything that a decision about a placement may look at.
@@ -310,20 +326,21 @@ impl Fleet {
         let Some(placement) = placement_of(object) else {
             return Vec::new();
         };
-        let seen = Written::read(object);
+        let seen = object.metadata.resource_version.as_deref();
+        let seen = seen.unwrap_or_default();
         let known = self.written.get(&placement);
         let known = known.and_then(|objects| objects.get(&*change.key.name));
         let is_news = match (known, change.new) {
-            (Some(known), Some(_)) => !is_old(&seen.resource_version, &known.resource_version),
+            (Some(known), Some(_)) => !is_old(seen, &known.resource_version),
             // The last state of what is gone; what is known may be there anew.
-            (Some(known), None) => known.uid == seen.uid,
+            (Some(known), None) => Some(&known.uid) == object.metadata.uid.as_ref(),
             (None, new) => new.is_some(),
         };
         if !is_news {
             return Vec::new();
         }
         match change.new {
-            Some(_) => self.record(&placement, seen),
+            Some(_) => self.record(&placement, Written::read(object)),
             None => self.remove(&placement, &change.key.name),
         }
         if self.is_complete {

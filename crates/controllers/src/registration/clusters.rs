@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bellwether_api::cluster::ManagedCluster;
-use bellwether_api::cluster::names::{annotation, label, object};
+use bellwether_api::cluster::names::{annotation, event, label, object};
 use bellwether_api::meta::ObjectMeta;
 use bellwether_api::work::ManifestWork;
 use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile};
@@ -22,7 +22,10 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::decide::{self, Action, Observed, Plan, Remains};
+use super::guard::{self, Touched};
+use super::news;
 use super::rights::{self, Standing};
+use crate::events::{Happening, Recorder, Tone};
 use crate::hub::{Hub, created_by, written_by};
 use crate::objects::{delete_if_present, ensure};
 
@@ -44,13 +47,23 @@ pub async fn run(hub: Hub) {
         tracing::warn!(%error, "the roles of agents cannot be written");
         tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     }
-    let controller = Membership {
+    let events = Recorder::new(&hub.client, &hub.clock, "registration");
+    news::tell(&hub, events.clone());
+    let controller = Arc::new(Membership {
         hub,
         leases,
         heard,
         granted: Mutex::default(),
-    };
-    bellwether_runtime::run(queue, Arc::new(controller), WORKERS).await;
+        touched: Mutex::default(),
+        events,
+    });
+    let guard = guard::watch(&controller.hub.client, |touched| {
+        controller.look_again(&touched, &queue);
+    });
+    tokio::select! {
+        () = guard => {}
+        () = bellwether_runtime::run(queue.clone(), Arc::clone(&controller), WORKERS) => {}
+    }
 }
 
 /// Writes the roles that all agents share.
@@ -117,8 +130,11 @@ struct Membership {
     leases: Cache<Lease>,
     /// By how much clocks were off at the last heartbeat that the hub saw.
     heard: Arc<Mutex<HashMap<Arc<str>, SignedDuration>>>,
-    /// Clusters whose rights have been written since the start.
+    /// Clusters whose rights have been written since the start, and whom nobody touched since.
     granted: Mutex<HashSet<(Arc<str>, bool)>>,
+    /// Clusters whose rights somebody else may have touched.
+    touched: Mutex<HashSet<Arc<str>>>,
+    events: Recorder,
 }
 
 impl Reconcile for Membership {
@@ -163,7 +179,33 @@ impl Membership {
     /// A cluster is gone: if it comes again, it is a new one.
     fn forget(&self, name: &Arc<str>) {
         self.heard.lock().remove(name);
+        self.touched.lock().remove(name);
         self.granted.lock().retain(|(known, _)| known != name);
+    }
+
+    /// Somebody touched rights: they are looked at, and put right if they are not.
+    fn look_again(&self, touched: &Touched, queue: &Queue<Arc<str>>) {
+        let mut granted = self.granted.lock();
+        let is_meant = |name: &Arc<str>| match touched {
+            Touched::Cluster(cluster) => cluster == name,
+            Touched::Shared => false,
+            Touched::Anybody => true,
+        };
+        let names: Vec<Arc<str>> = granted.iter().map(|(name, _)| name.clone()).collect();
+        granted.retain(|(name, _)| !is_meant(name));
+        drop(granted);
+        for name in names.into_iter().filter(is_meant) {
+            self.touched.lock().insert(name.clone());
+            queue.add(name);
+        }
+        if !matches!(touched, Touched::Cluster(_)) {
+            let client = self.hub.client.clone();
+            tokio::spawn(async move {
+                if let Err(error) = ensure_shared(&client).await {
+                    tracing::warn!(%error, "the roles of agents cannot be written");
+                }
+            });
+        }
     }
 
     async fn works(&self, cluster: &str) -> Result<Vec<ManifestWork>, kube::Error> {
@@ -186,7 +228,7 @@ impl Membership {
         for action in &plan.actions {
             match action {
                 Action::DeleteWorks => self.delete_next(name, works.unwrap_or_default()).await?,
-                Action::Grant(standing) => self.grant(name, *standing).await?,
+                Action::Grant(standing) => self.grant(name, cluster, *standing).await?,
                 Action::Revoke => self.revoke(name).await?,
                 Action::CreateLease => self.create_lease(name).await?,
                 Action::Remove => self.remove(name).await?,
@@ -212,7 +254,12 @@ impl Membership {
         Ok(())
     }
 
-    async fn grant(&self, name: &Arc<str>, standing: Standing) -> Result<(), kube::Error> {
+    async fn grant(
+        &self,
+        name: &Arc<str>,
+        cluster: &ManagedCluster,
+        standing: Standing,
+    ) -> Result<(), kube::Error> {
         let entry = (name.clone(), standing == Standing::Accepted);
         if self.granted.lock().contains(&entry) {
             return Ok(());
@@ -220,11 +267,24 @@ impl Membership {
         if standing == Standing::Accepted {
             ensure(&self.hub.client, &rights::namespace(name)).await?;
         }
+        let was_touched = self.touched.lock().remove(name);
         let rights = rights::of_cluster(name, standing);
-        try_join_all(rights.iter().map(|right| ensure(&self.hub.client, right))).await?;
+        let written = try_join_all(rights.iter().map(|right| ensure(&self.hub.client, right)));
+        let is_restored = written.await?.contains(&true) && was_touched;
         let mut granted = self.granted.lock();
         granted.remove(&(name.clone(), !entry.1));
         granted.insert(entry);
+        drop(granted);
+        if is_restored {
+            let happening = Happening {
+                tone: Tone::Warning,
+                reason: event::RIGHTS_RESTORED,
+                message: format!(
+                    "Somebody changed the rights of the cluster {name}; they are back"
+                ),
+            };
+            self.events.tell(cluster, happening);
+        }
         Ok(())
     }
 

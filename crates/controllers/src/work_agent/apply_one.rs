@@ -223,10 +223,10 @@ async fn may_write(
         retry: false,
         ..Outcome::failed(Failure::Apply(message), known.clone())
     };
-    if let Some((until, message)) = &memory.denied
-        && *until > now
+    if let Some(known) = &memory.denied
+        && known.0 > now
     {
-        return Err(denied(*until, message.clone()));
+        return Err(denied(known.0, known.1.clone()));
     }
     let answer = executor::check(
         &member.objects,
@@ -244,7 +244,7 @@ async fn may_write(
         Err(Refusal::Denied(message)) => {
             let until = now.checked_add(SignedDuration::from_secs(RETRY_SECONDS));
             let until = until.unwrap_or(Timestamp::MAX);
-            memory.denied = Some((until, message.clone()));
+            memory.denied = Some(Box::new((until, message.clone())));
             Err(denied(until, message))
         }
     }

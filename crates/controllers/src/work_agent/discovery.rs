@@ -1,11 +1,11 @@
 //! What a cluster calls its kinds: asked once for each group and version, and again when a kind is
 //! not among them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bellwether_work::manifest::ResourceType;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 
 use super::objects::{Objects, RequestError};
@@ -13,15 +13,42 @@ use super::objects::{Objects, RequestError};
 /// The kinds of one group and version.
 type Kinds = Arc<Vec<Arc<ResourceType>>>;
 
-/// The kinds of a cluster, as far as somebody asked for them.
+/// Lists of kinds that several clusters have: most members of a fleet have the same.
 #[derive(Default)]
+pub(super) struct SharedKinds(Mutex<HashSet<Kinds>>);
+
+impl SharedKinds {
+    /// The list that is known already, if it is the same.
+    fn share(&self, kinds: Vec<Arc<ResourceType>>) -> Kinds {
+        let mut known = self.0.lock();
+        if let Some(known) = known.get(&kinds) {
+            return Arc::clone(known);
+        }
+        // Those that no cluster has any more go.
+        known.retain(|kinds| Arc::strong_count(kinds) > 1);
+        let kinds = Arc::new(kinds);
+        known.insert(Arc::clone(&kinds));
+        kinds
+    }
+}
+
+/// The kinds of a cluster, as far as somebody asked for them.
 pub(super) struct Discovery {
+    shared: Arc<SharedKinds>,
     known: RwLock<HashMap<(String, String), Kinds>>,
     /// Held while the cluster is asked: many that want to know the same ask once.
     asking: tokio::sync::Mutex<()>,
 }
 
 impl Discovery {
+    pub(super) fn new(shared: Arc<SharedKinds>) -> Self {
+        Self {
+            shared,
+            known: RwLock::default(),
+            asking: tokio::sync::Mutex::default(),
+        }
+    }
+
     /// What the cluster calls a kind; nothing if it does not know it.
     pub(super) async fn find(
         &self,
@@ -63,7 +90,7 @@ impl Discovery {
         if let Some(found) = known() {
             return Ok(Some(found));
         }
-        let kinds = Arc::new(read(objects, group, version).await?);
+        let kinds = self.shared.share(read(objects, group, version).await?);
         let found = among(&kinds);
         self.known.write().insert(key, kinds);
         Ok(found)

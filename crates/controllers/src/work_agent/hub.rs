@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::Front;
 use super::latest::Latest;
-use super::objects::{Objects, RequestError};
+use super::objects::{Objects, RequestError, within};
 
 /// How long to wait before an absent hub is asked again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -230,14 +230,14 @@ impl HubSide {
         let answer = match work.front() {
             Front::ManifestWork => {
                 let api: Api<ManifestWork> = Api::namespaced(self.client.clone(), namespace);
-                api.delete(name, &params).await.map(drop)
+                within(api.delete(name, &params)).await.map(drop)
             }
             Front::Work => {
                 let api: Api<Work> = Api::namespaced(self.client.clone(), namespace);
-                api.delete(name, &params).await.map(drop)
+                within(api.delete(name, &params)).await.map(drop)
             }
         };
-        match answer.map_err(RequestError::from) {
+        match answer {
             Err(error) if !error.is_not_found() => Err(error),
             _ => Ok(()),
         }
@@ -282,17 +282,17 @@ where
         field_manager: Some(FIELD_MANAGER.to_owned()),
         ..PatchParams::default()
     };
+    let patch = Patch::Merge(patch);
     let answer = if of_status {
-        api.patch_status(work.name(), &params, &Patch::Merge(patch))
-            .await
+        within(api.patch_status(work.name(), &params, &patch)).await
     } else {
-        api.patch(work.name(), &params, &Patch::Merge(patch)).await
+        within(api.patch(work.name(), &params, &patch)).await
     };
     match answer {
         Ok(object) => Ok(works.wrote(object)),
         Err(error) => {
             works.doubt(&ObjectKey::new(work.namespace(), work.name()));
-            Err(error.into())
+            Err(error)
         }
     }
 }

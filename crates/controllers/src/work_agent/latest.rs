@@ -68,7 +68,9 @@ where
     }
 
     /// Notes the answer to a write.
-    pub(super) fn wrote(&self, object: K) -> Arc<K> {
+    pub(super) fn wrote(&self, mut object: K) -> Arc<K> {
+        // Nobody asks, and they are larger than all else.
+        object.meta_mut().managed_fields = None;
         let object = Arc::new(object);
         let key = ObjectKey::of(&*object);
         let is_seen = self

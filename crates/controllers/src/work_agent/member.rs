@@ -16,12 +16,12 @@ use kube::Client;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-use super::discovery::Discovery;
+use super::discovery::{Discovery, SharedKinds};
 use super::metrics::Metrics;
 use super::objects::{Objects, RequestError};
 use super::records::Records;
 use super::watches::Watches;
-use super::{AgentError, WorkKey};
+use super::{AgentError, Front, WorkKey};
 
 /// What is remembered of one object of one work.
 #[derive(Debug, Default)]
@@ -32,9 +32,9 @@ pub(super) struct Memory {
     pub(super) repairs: u32,
     pub(super) repaired: Option<Timestamp>,
     /// When its values were looked at.
-    pub(super) pace: Option<Pace>,
+    pub(super) pace: Option<Box<Pace>>,
     /// Until when the executor is known not to be allowed.
-    pub(super) denied: Option<(Timestamp, String)>,
+    pub(super) denied: Option<Box<(Timestamp, String)>>,
 }
 
 /// What is remembered of the objects of one work.
@@ -47,7 +47,9 @@ pub(super) struct Member {
     pub(super) discovery: Discovery,
     pub(super) watches: Watches,
     queue: Queue<WorkKey>,
-    records: OnceCell<Records>,
+    records: Records,
+    /// Interfaces whose records are known.
+    begun: [OnceCell<()>; 2],
     memories: Mutex<HashMap<WorkKey, Memories>>,
 }
 
@@ -57,78 +59,79 @@ impl Member {
         client: Client,
         queue: Queue<WorkKey>,
         metrics: Arc<Metrics>,
+        kinds: Arc<SharedKinds>,
     ) -> Self {
         let objects = Objects::new(client);
         Self {
             cluster,
             watches: Watches::new(objects.clone(), queue.clone(), metrics),
+            records: Records::new(objects.clone()),
             objects,
-            discovery: Discovery::default(),
+            discovery: Discovery::new(kinds),
             queue,
-            records: OnceCell::new(),
+            begun: Default::default(),
             memories: Mutex::default(),
         }
     }
 
-    /// The records, if anybody has had a need for them.
-    pub(super) fn known_records(&self) -> Option<&Records> {
-        self.records.get()
+    /// The records of an interface, if anybody has had a need for them.
+    pub(super) fn known_records(&self, front: Front) -> Option<&Records> {
+        self.begun(front).get().map(|()| &self.records)
     }
 
-    /// Whether there are records of works, asked without watching them.
-    pub(super) async fn has_records(&self) -> Result<bool, AgentError> {
-        for names in [AppliedManifestWork::NAMES, AppliedWork::NAMES] {
-            let path = format!(
-                "/apis/{}/{}/{}?limit=1",
-                names.group, names.version, names.plural
-            );
-            match self.objects.read(&path).await {
-                Ok(list) => {
-                    if list["items"]
-                        .as_array()
-                        .is_some_and(|items| !items.is_empty())
-                    {
-                        return Ok(true);
-                    }
-                }
-                Err(error) if error.is_not_found() => {}
-                Err(error) => return Err(AgentError::at("looking for records")(error)),
-            }
+    fn begun(&self, front: Front) -> &OnceCell<()> {
+        match front {
+            Front::ManifestWork => &self.begun[0],
+            Front::Work => &self.begun[1],
         }
-        Ok(false)
     }
 
-    /// The records, which are watched from the first time on that somebody needs them.
-    pub(super) async fn records(&self) -> Result<&Records, AgentError> {
-        self.records.get_or_try_init(|| self.begin()).await
+    /// Whether there are records of an interface, asked without watching them.
+    pub(super) async fn has_records(&self, front: Front) -> Result<bool, AgentError> {
+        let names = names_of(front);
+        let path = format!(
+            "/apis/{}/{}/{}?limit=1",
+            names.group, names.version, names.plural
+        );
+        match self.objects.read(&path).await {
+            Ok(list) => {
+                let items = list["items"].as_array();
+                Ok(items.is_some_and(|items| !items.is_empty()))
+            }
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(AgentError::at("looking for records")(error)),
+        }
     }
 
-    async fn begin(&self) -> Result<Records, AgentError> {
-        self.define(
-            AppliedManifestWork::NAMES,
-            bellwether_api::definition::<AppliedManifestWork>,
-        )
-        .await?;
-        self.define(
-            AppliedWork::NAMES,
-            bellwether_api::definition::<AppliedWork>,
-        )
-        .await?;
+    /// The records of an interface, which are watched from the first time on that somebody needs
+    /// them.
+    pub(super) async fn records(&self, front: Front) -> Result<&Records, AgentError> {
+        let begun = self.begun(front);
+        begun.get_or_try_init(|| self.begin(front)).await?;
+        Ok(&self.records)
+    }
+
+    async fn begin(&self, front: Front) -> Result<(), AgentError> {
+        let definition = match front {
+            Front::ManifestWork => bellwether_api::definition::<AppliedManifestWork>,
+            Front::Work => bellwether_api::definition::<AppliedWork>,
+        };
+        self.define(names_of(front), definition).await?;
         let (cluster, queue) = (Arc::clone(&self.cluster), self.queue.clone());
-        let records = Records::start(self.objects.client().clone(), move |front, name| {
+        let tell = move |name: &str| {
             queue.add(WorkKey {
                 cluster: Arc::clone(&cluster),
                 front,
                 record: name.into(),
             });
-        });
-        records.ready().await;
+        };
+        self.records.watch(front, tell).await;
         // What was applied before is of interest before the first watch begins: it is then read with
         // one list a kind, not with one request an object.
-        for record in records.list() {
+        for record in self.records.list(front) {
             let key = WorkKey {
                 cluster: Arc::clone(&self.cluster),
-                front: record.front,
+                front,
                 record: record.name().into(),
             };
             for entry in record.everything() {
@@ -136,7 +139,7 @@ impl Member {
             }
             self.queue.add(key);
         }
-        Ok(records)
+        Ok(())
     }
 
     /// Makes sure that the cluster knows a kind of records.
@@ -179,5 +182,13 @@ impl Member {
         if !memories.is_empty() {
             self.memories.lock().insert(key.clone(), memories);
         }
+    }
+}
+
+/// The kind of records of an interface.
+fn names_of(front: Front) -> KindNames {
+    match front {
+        Front::ManifestWork => AppliedManifestWork::NAMES,
+        Front::Work => AppliedWork::NAMES,
     }
 }

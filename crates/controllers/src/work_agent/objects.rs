@@ -230,9 +230,10 @@ impl Objects {
     }
 }
 
-async fn within(
-    answer: impl Future<Output = Result<Value, kube::Error>>,
-) -> Result<Value, RequestError> {
+/// An answer, if it comes in time.
+pub(super) async fn within<T>(
+    answer: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, RequestError> {
     match tokio::time::timeout(PATIENCE, answer).await {
         Ok(answer) => Ok(answer?),
         Err(_) => Err(RequestError::Unreached(

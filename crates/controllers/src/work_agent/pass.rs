@@ -13,7 +13,7 @@ use bellwether_runtime::Next;
 use bellwether_work::executor::Account;
 use bellwether_work::lifecycle::{self, Afterlife, find, is_true};
 use bellwether_work::manifest::{Manifest, ObjectId, defined_kinds};
-use bellwether_work::options::{self, Options};
+use bellwether_work::options::{self, Configs};
 use bellwether_work::record;
 use bellwether_work::status::{Availability, Failure, Feedback, Report};
 use jiff::{SignedDuration, Timestamp};
@@ -35,8 +35,8 @@ pub(super) async fn look(
     key: &WorkKey,
 ) -> Result<Next, AgentError> {
     if key.record.is_empty() {
-        if member.known_records().is_none() && member.has_records().await? {
-            member.records().await?;
+        if member.known_records(key.front).is_none() && member.has_records(key.front).await? {
+            member.records(key.front).await?;
         }
         return Ok(None);
     }
@@ -48,10 +48,10 @@ pub(super) async fn look(
     {
         return Ok(next);
     }
-    if work.is_none() && member.known_records().is_none() {
+    if work.is_none() && member.known_records(key.front).is_none() {
         return Ok(None);
     }
-    let records = member.records().await?;
+    let records = member.records(key.front).await?;
     let record = records.get(key.front, &key.record);
     match (work, record) {
         (None, None) => {
@@ -131,6 +131,10 @@ impl Pass<'_> {
     ) -> Result<Next, AgentError> {
         let work = self.with_finalizer(work).await?;
         let slots = self.slots(&work).await?;
+        if slots.is_empty() {
+            // A work that should have been refused: what it had stays as it is.
+            return self.write_status(&work, &Applied::new(&slots), None).await;
+        }
         let was_recorded = record.is_some();
         let record = self.with_record(&work, record, &slots).await?;
         self.await_watches(&slots, was_recorded).await;
@@ -212,6 +216,8 @@ impl Pass<'_> {
             let mapped = slots[*index].mapped.as_ref();
             mapped.map_or(usize::MAX, |mapped| mapped.manifest.rank())
         });
+        let mapped = slots.iter().filter_map(|slot| slot.mapped.as_ref().ok());
+        let configs = Configs::new(&spec.manifest_configs, mapped.map(|mapped| &mapped.id));
         let mut applied = Applied::new(slots);
         for index in order {
             let slot = &slots[index];
@@ -226,7 +232,7 @@ impl Pass<'_> {
                     continue;
                 }
             };
-            let options = Options::of(&spec.manifest_configs, &mapped.id);
+            let options = configs.of(&mapped.id);
             let known = slot.known.as_ref();
             let job = Job {
                 manifest: &mapped.manifest,

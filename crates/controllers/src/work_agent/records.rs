@@ -1,6 +1,7 @@
 //! The records of works on a member: AppliedManifestWork, and AppliedWork of the work API.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use bellwether_api::Kind as _;
 use bellwether_api::meta::{ObjectMeta, Time};
@@ -161,52 +162,71 @@ pub(super) struct NewRecord<'a> {
     pub(super) intent: &'a [AppliedResource],
 }
 
-/// The records of a member.
-#[derive(Clone)]
+/// The records of a member, in those interfaces that somebody had a need for.
 pub(super) struct Records {
     objects: Objects,
-    large: Latest<AppliedManifestWork>,
-    small: Latest<AppliedWork>,
+    large: OnceLock<Latest<AppliedManifestWork>>,
+    small: OnceLock<Latest<AppliedWork>>,
 }
 
 impl Records {
-    /// Begins to watch; what others change is told by interface and name.
-    pub(super) fn start(
-        client: Client,
-        on_news: impl Fn(Front, &str) + Clone + Send + 'static,
-    ) -> Self {
-        let large: Latest<AppliedManifestWork> = Latest::new(watch(&client));
-        let small: Latest<AppliedWork> = Latest::new(watch(&client));
-        let tell = on_news.clone();
-        large.listen(move |change| tell(Front::ManifestWork, &change.key.name));
-        small.listen(move |change| on_news(Front::Work, &change.key.name));
+    pub(super) fn new(objects: Objects) -> Self {
         Self {
-            objects: Objects::new(client),
-            large,
-            small,
+            objects,
+            large: OnceLock::new(),
+            small: OnceLock::new(),
         }
     }
 
-    pub(super) async fn ready(&self) {
-        self.large.ready().await;
-        self.small.ready().await;
+    /// Begins to watch the records of an interface, and waits until they are known. What others
+    /// change is told by name.
+    pub(super) async fn watch(&self, front: Front, on_news: impl Fn(&str) + Send + 'static) {
+        let client = self.objects.client();
+        match front {
+            Front::ManifestWork => follow(&self.large, client, on_news).await,
+            Front::Work => follow(&self.small, client, on_news).await,
+        }
     }
 
     pub(super) fn get(&self, front: Front, name: &str) -> Option<Record> {
         let key = ObjectKey::cluster_scoped(name);
         match front {
-            Front::ManifestWork => self.large.get(&key).map(|it| Record::of_manifest_work(&it)),
-            Front::Work => self.small.get(&key).map(|it| Record::of_work(&it)),
+            Front::ManifestWork => {
+                let found = self.large.get()?.get(&key);
+                found.map(|it| Record::of_manifest_work(&it))
+            }
+            Front::Work => {
+                let found = self.small.get()?.get(&key);
+                found.map(|it| Record::of_work(&it))
+            }
         }
     }
 
-    pub(super) fn list(&self) -> Vec<Record> {
-        let large = self.large.list();
-        let small = self.small.list();
-        let large = large.iter().map(|it| Record::of_manifest_work(it));
-        large
-            .chain(small.iter().map(|it| Record::of_work(it)))
-            .collect()
+    /// Reads a record from the cluster, whatever is known of it.
+    pub(super) async fn read(
+        &self,
+        front: Front,
+        name: &str,
+    ) -> Result<Option<Record>, RequestError> {
+        let id = record_id(front, name);
+        match self.objects.get(&kind_of(front), &id).await? {
+            Some(object) => self.wrote(front, object).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// All records of an interface.
+    pub(super) fn list(&self, front: Front) -> Vec<Record> {
+        match front {
+            Front::ManifestWork => {
+                let all = self.large.get().map(Latest::list).unwrap_or_default();
+                all.iter().map(|it| Record::of_manifest_work(it)).collect()
+            }
+            Front::Work => {
+                let all = self.small.get().map(Latest::list).unwrap_or_default();
+                all.iter().map(|it| Record::of_work(it)).collect()
+            }
+        }
     }
 
     /// Makes a record, or takes the one that is there.
@@ -236,11 +256,7 @@ impl Records {
         });
         let answer = match self.objects.create(&kind, "", &object).await {
             Err(error) if error.is_already_there() => {
-                let id = record_id(new.front, new.name);
-                match self.objects.get(&kind, &id).await? {
-                    Some(found) => found,
-                    None => return Err(error),
-                }
+                return self.read(new.front, new.name).await?.ok_or(error);
             }
             other => other?,
         };
@@ -363,9 +379,9 @@ impl Records {
 
     fn doubt(&self, front: Front, key: &ObjectKey) {
         match front {
-            Front::ManifestWork => self.large.doubt(key),
-            Front::Work => self.small.doubt(key),
-        }
+            Front::ManifestWork => self.large.get().map(|all| all.doubt(key)),
+            Front::Work => self.small.get().map(|all| all.doubt(key)),
+        };
     }
 
     fn wrote(&self, front: Front, object: Value) -> Result<Record, RequestError> {
@@ -373,18 +389,22 @@ impl Records {
         Ok(match front {
             Front::ManifestWork => {
                 let object = serde_json::from_value(object).map_err(unreadable)?;
-                Record::of_manifest_work(&self.large.wrote(object))
+                Record::of_manifest_work(&noted(&self.large, object))
             }
             Front::Work => {
                 let object = serde_json::from_value(object).map_err(unreadable)?;
-                Record::of_work(&self.small.wrote(object))
+                Record::of_work(&noted(&self.small, object))
             }
         })
     }
 }
 
-fn watch<K>(client: &Client) -> Cache<K>
-where
+/// Follows the records of one kind, told by name.
+async fn follow<K>(
+    records: &OnceLock<Latest<K>>,
+    client: &Client,
+    on_news: impl Fn(&str) + Send + 'static,
+) where
     K: kube::Resource<DynamicType = ()>
         + Clone
         + serde::de::DeserializeOwned
@@ -393,7 +413,30 @@ where
         + Sync
         + 'static,
 {
-    Cache::start(Api::all(client.clone()), watcher::Config::default(), |_| {})
+    let records = records.get_or_init(|| {
+        let api = Api::all(client.clone());
+        let latest = Latest::new(Cache::start(api, watcher::Config::default(), |_| {}));
+        latest.listen(move |change| on_news(&change.key.name));
+        latest
+    });
+    records.ready().await;
+}
+
+/// Notes the answer to a write, if anybody follows.
+fn noted<K>(records: &OnceLock<Latest<K>>, object: K) -> Arc<K>
+where
+    K: kube::Resource
+        + Clone
+        + serde::de::DeserializeOwned
+        + std::fmt::Debug
+        + Send
+        + Sync
+        + 'static,
+{
+    match records.get() {
+        Some(records) => records.wrote(object),
+        None => Arc::new(object),
+    }
 }
 
 /// Finalizers and labels that a record has to have, where it does not have them.

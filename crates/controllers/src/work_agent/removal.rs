@@ -39,8 +39,17 @@ pub(super) async fn remove_work(
         }
         return Ok(None);
     }
+    let records = member.records(key.front).await?;
+    // One that was made just now may not have been heard of yet, and nobody would look for it again
+    // once the work is gone.
+    let record = match record {
+        Some(record) => Some(record),
+        None => records
+            .read(key.front, &key.record)
+            .await
+            .map_err(AgentError::at("looking for the record"))?,
+    };
     if let Some(record) = record {
-        let records = member.records().await?;
         let pending = empty(member, records, key, record).await?;
         if !pending.is_empty() {
             return wait(shared, work, &pending).await;
@@ -91,7 +100,7 @@ pub(super) async fn remove_record(
     key: &WorkKey,
     record: Record,
 ) -> Result<Next, AgentError> {
-    let records = member.records().await?;
+    let records = member.records(key.front).await?;
     let pending = empty(member, records, key, record).await?;
     let again = shared
         .clock
@@ -195,7 +204,7 @@ async fn remove(
         Removal::Forget => Ok(None),
         Removal::Release(patch) => match member.objects.merge(&resource, &id, &patch).await {
             Ok(object) => {
-                member.watches.note(&id, &object.into());
+                member.watches.note(&id, &object);
                 Ok(None)
             }
             Err(error) if error.is_not_found() => Ok(None),
@@ -220,7 +229,7 @@ async fn remove(
                     .flatten()
                     .filter_map(|name| name.as_str().map(str::to_owned))
                     .collect();
-                member.watches.note(&id, &object.into());
+                member.watches.note(&id, &object);
                 Ok(Some(waiting_text(&id, &names)))
             }
         },
@@ -244,7 +253,7 @@ pub(super) async fn evict(
     has_work: bool,
 ) -> Result<Next, AgentError> {
     let now = shared.clock.now();
-    let records = member.records().await?;
+    let records = member.records(key.front).await?;
     let failed = || AgentError::at("marking a record");
     let grace = shared.options.eviction_grace;
     match lifecycle::eviction(has_work, record.eviction_start, grace, now) {

@@ -149,24 +149,19 @@ fn of_config(
         Some(pace) => Feedback::Answers(pace.answers().clone()),
         None => Feedback::Answers(Answers::default()),
     };
-    match Pace::turn(memory.pace.as_ref(), small, config, now) {
-        Turn::Stopped => (told(memory.pace.as_ref()), None),
+    match Pace::turn(memory.pace.as_deref(), small, config, now) {
+        Turn::Stopped => (told(memory.pace.as_deref()), None),
         Turn::At(time) => {
             let is_news = memory
                 .pace
-                .as_ref()
+                .as_deref()
                 .is_none_or(|pace| *pace.answers() != answer());
-            (told(memory.pace.as_ref()), is_news.then_some(time))
+            (told(memory.pace.as_deref()), is_news.then_some(time))
         }
         Turn::Now => {
             let answers = answer();
-            memory.pace = Some(Pace::after(
-                memory.pace.as_ref(),
-                small,
-                config,
-                &answers,
-                now,
-            ));
+            let pace = Pace::after(memory.pace.as_deref(), small, config, &answers, now);
+            memory.pace = Some(Box::new(pace));
             (Feedback::Answers(answers), None)
         }
     }

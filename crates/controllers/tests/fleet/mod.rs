@@ -1,4 +1,8 @@
-//! A hub and members in this process with agents between them, and a clock that leaps.
+//! A hub and members with agents between them, on which every case of works runs.
+//!
+//! There are two beds. Embedded clusters live in this process, under a runtime whose time is paused
+//! and leaps. Real ones are two kube-apiservers, the hub and `cluster1`; their time cannot be
+//! paused, so the clock of the agents is set forward instead. Further members are always embedded.
 
 #![allow(
     dead_code,
@@ -9,6 +13,9 @@
     reason = "shared by tests, each of which uses what it needs"
 )]
 
+pub mod objects;
+pub mod real;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
@@ -16,7 +23,7 @@ use std::time::Duration;
 
 use bellwether_apiserver::{ApiServer, HUB, Identity};
 use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
-use bellwether_runtime::Clock;
+use bellwether_runtime::{Clock, Forward};
 use bellwether_store::{Options, Store};
 use http::Request;
 use kube::Client;
@@ -24,12 +31,37 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-/// When every test begins.
+pub use objects::*;
+use real::RealPair;
+
+/// When every test on embedded clusters begins.
 pub const START: &str = "2026-01-01T00:00:00Z";
 /// The address of the hub, as agents know it.
 pub const ADDRESS: &str = "https://hub.example:6443";
 /// The member of most tests.
 pub const MEMBER: &str = "cluster1";
+
+/// A case: it runs on any bed.
+pub type Case = for<'a> fn(&'a mut Fleet) -> std::pin::Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// Makes a test on embedded clusters of each case, and a list of all of them for other beds.
+#[macro_export]
+macro_rules! cases {
+    ($($name:ident),* $(,)?) => {
+        mod embedded {
+            $(
+                #[tokio::test(start_paused = true)]
+                async fn $name() {
+                    super::$name(&mut $crate::fleet::Fleet::embedded().await).await;
+                }
+            )*
+        }
+
+        pub(crate) const ALL: &[(&str, $crate::fleet::Case)] = &[
+            $((stringify!($name), |fleet| Box::pin($name(fleet))),)*
+        ];
+    };
+}
 
 /// Requests to a cluster, counted.
 #[derive(Debug, Default)]
@@ -88,19 +120,36 @@ impl<S: tower::Service<Request<Body>>> tower::Service<Request<Body>> for Countin
 
 /// A hub, members, and agents.
 pub struct Fleet {
+    /// The embedded clusters: all of them, or those that are not real.
     pub server: ApiServer,
     pub clock: Clock,
     pub agents: Option<WorkAgents>,
-    task: Option<JoinHandle<()>>,
     pub hub_counts: Arc<Counts>,
     pub member_counts: Arc<Counts>,
     pub options: AgentOptions,
+    real: Option<(Arc<RealPair>, Forward)>,
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl Fleet {
-    /// A hub and one member with an agent. The runtime's time is to be paused.
-    pub async fn start() -> Self {
+    /// Embedded clusters, with an agent for one member. The runtime's time is to be paused.
+    pub async fn embedded() -> Self {
         Self::with(AgentOptions::default(), &[MEMBER]).await
+    }
+
+    /// The same on two real API servers, in which nothing of other cases is left.
+    pub async fn on_real_servers(pair: &Arc<RealPair>) -> Self {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "servers go by the time of the machine"
+        )]
+        let now = jiff::Timestamp::now;
+        let (clock, forward) = Clock::new(now).adjustable();
+        let real = Some((Arc::clone(pair), forward));
+        let mut fleet = Self::bare(AgentOptions::default(), clock, real);
+        fleet.add_member(MEMBER).await;
+        fleet.start_agents(&[MEMBER]).await;
+        fleet
     }
 
     pub async fn with(options: AgentOptions, members: &[&str]) -> Self {
@@ -109,65 +158,118 @@ impl Fleet {
         fleet
     }
 
+    /// Embedded clusters, of whose works nobody takes care yet.
     pub async fn without_agents(options: AgentOptions, members: &[&str]) -> Self {
         let clock = Clock::of_runtime(START.parse().unwrap());
-        let now = clock.clone();
-        let store = Options::new(Arc::new(move || now.now()));
-        let server = ApiServer::new(Store::in_memory(store), clock.clone());
-        server.add_cluster(HUB).await.unwrap();
+        let fleet = Self::bare(options, clock, None);
+        fleet.server.add_cluster(HUB).await.unwrap();
         for definition in bellwether_api::definitions() {
-            server.ensure(HUB, definition).await.unwrap();
+            fleet.server.ensure(HUB, definition).await.unwrap();
         }
-        let fleet = Self {
-            server,
-            clock,
-            agents: None,
-            task: None,
-            hub_counts: Arc::default(),
-            member_counts: Arc::default(),
-            options,
-        };
         for member in members {
-            fleet.server.add_cluster(member).await.unwrap();
-            fleet
-                .create(
-                    HUB,
-                    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": member}}),
-                )
-                .await;
+            fleet.add_member(member).await;
         }
         fleet
     }
 
+    fn bare(options: AgentOptions, clock: Clock, real: Option<(Arc<RealPair>, Forward)>) -> Self {
+        let now = clock.clone();
+        let store = Options::new(Arc::new(move || now.now()));
+        Self {
+            server: ApiServer::new(Store::in_memory(store), clock.clone()),
+            clock,
+            agents: None,
+            hub_counts: Arc::default(),
+            member_counts: Arc::default(),
+            options,
+            real,
+            tasks: Vec::new(),
+        }
+    }
+
+    /// Whether hub and first member are real.
+    pub fn is_real(&self) -> bool {
+        self.real.is_some()
+    }
+
+    async fn add_member(&self, member: &str) {
+        if self.real_client(member).is_none() {
+            self.server.add_cluster(member).await.unwrap();
+        }
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": member}});
+        match self.try_create(HUB, namespace).await {
+            Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+            other => drop(other.unwrap()),
+        }
+    }
+
+    /// Adds members, whose agents begin at once.
+    pub async fn add_members(&mut self, members: &[&str]) {
+        for member in members {
+            self.add_member(member).await;
+            let client = self.counting(member, &self.member_counts);
+            self.agents.as_ref().unwrap().add_member(member, client);
+        }
+    }
+
     pub async fn start_agents(&mut self, members: &[&str]) {
+        let agents = self.agents_of(ADDRESS, members).await;
+        self.agents = Some(agents);
+    }
+
+    /// Agents of a hub of that address, which is this one.
+    pub async fn agents_of(&mut self, address: &str, members: &[&str]) -> WorkAgents {
         let hub = self.counting(HUB, &self.hub_counts);
-        let agents =
-            WorkAgents::start(hub, ADDRESS, None, self.clock.clone(), self.options.clone()).await;
+        let (clock, options) = (self.clock.clone(), self.options.clone());
+        let agents = WorkAgents::start(hub, address, None, clock, options).await;
         for member in members {
             agents.add_member(member, self.counting(member, &self.member_counts));
         }
-        self.task = Some(tokio::spawn(agents.clone().run()));
-        self.agents = Some(agents);
+        self.run(agents.clone().run());
+        agents
+    }
+
+    /// Runs something until the agents are killed.
+    pub fn run(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.push(tokio::spawn(task));
     }
 
     /// Ends the agents at once, whatever they are doing.
     pub fn kill_agents(&mut self) {
-        if let Some(task) = self.task.take() {
+        for task in self.tasks.drain(..) {
             task.abort();
         }
         self.agents = None;
     }
 
+    fn real_client(&self, cluster: &str) -> Option<Client> {
+        let (pair, _) = self.real.as_ref()?;
+        match cluster {
+            HUB => Some(pair.hub.clone()),
+            MEMBER => Some(pair.member.clone()),
+            _ => None,
+        }
+    }
+
     fn counting(&self, cluster: &str, counts: &Arc<Counts>) -> Client {
+        let counts = Arc::clone(counts);
+        if let Some(client) = self.real_client(cluster) {
+            let inner = tower::service_fn(move |request: Request<Body>| {
+                let client = client.clone();
+                async move { client.send(request).await }
+            });
+            return Client::new(Counting { inner, counts }, "default");
+        }
         let inner = self
             .server
             .service(cluster, Identity::administrator("agent"));
-        let counts = Arc::clone(counts);
         Client::new(Counting { inner, counts }, "default")
     }
 
     pub fn client(&self, cluster: &str) -> Client {
-        self.server.client(cluster, Identity::administrator("test"))
+        self.real_client(cluster)
+            .unwrap_or_else(|| self.server.client(cluster, Identity::administrator("test")))
     }
 
     /// Sends an object of any kind; its status follows.
@@ -210,7 +312,10 @@ impl Fleet {
     }
 
     pub async fn delete(&self, cluster: &str, object: &Value) {
-        self.send(cluster, "DELETE", &path(object), None, "application/json")
+        // Nobody runs pods here whose end could be waited for, and nobody collects garbage.
+        let options = json!({"gracePeriodSeconds": 0, "propagationPolicy": "Background"});
+        let kind = "application/json";
+        self.send(cluster, "DELETE", &path(object), Some(&options), kind)
             .await
             .unwrap();
     }
@@ -251,13 +356,15 @@ impl Fleet {
         what: &str,
         holds: impl Fn(Option<&Value>) -> bool,
     ) -> Option<Value> {
+        // Servers of their own take their time; where time leaps, patience costs nothing.
+        let (rounds, pause) = if self.is_real() { (1200, 25) } else { (800, 5) };
         let mut last = None;
-        for _ in 0..800 {
+        for _ in 0..rounds {
             last = self.get(cluster, object).await;
             if holds(last.as_ref()) {
                 return last;
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(pause)).await;
         }
         panic!(
             "in vain until {what}; at last: {}",
@@ -277,19 +384,21 @@ impl Fleet {
 
     /// Waits until a condition speaks of the present generation.
     pub async fn until_current(&self, work: &Value, name: &str, status: &str) -> Value {
+        let what = format!("{name} is {status} and current");
+        let is_current = |work: Option<&Value>| {
+            work.is_some_and(|work| {
+                let found = condition(&work["status"], name);
+                found["status"] == status
+                    && found["observedGeneration"] == work["metadata"]["generation"]
+            })
+        };
+        self.until(HUB, work, &what, is_current).await.unwrap()
+    }
+
+    /// Waits until an object is there, and returns it.
+    pub async fn until_there(&self, cluster: &str, object: &Value) -> Value {
         let found = self
-            .until(
-                HUB,
-                work,
-                &format!("{name} is {status} and current"),
-                |work| {
-                    work.is_some_and(|work| {
-                        let found = condition(&work["status"], name);
-                        found["status"] == status
-                            && found["observedGeneration"] == work["metadata"]["generation"]
-                    })
-                },
-            )
+            .until(cluster, object, "it is there", |it| it.is_some())
             .await;
         found.unwrap()
     }
@@ -300,9 +409,16 @@ impl Fleet {
             .await;
     }
 
-    /// Lets time pass.
+    /// Lets time pass, and everybody do what they want to do by then.
     pub async fn pass(&self, milliseconds: u64) {
-        tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+        let span = Duration::from_millis(milliseconds);
+        match &self.real {
+            None => tokio::time::sleep(span).await,
+            Some((_, forward)) => {
+                forward.by(span);
+                real::settle(self.agents.as_ref()).await;
+            }
+        }
     }
 }
 
@@ -310,103 +426,4 @@ impl Drop for Fleet {
     fn drop(&mut self) {
         self.kill_agents();
     }
-}
-
-/// The condition of that type; null if there is none.
-pub fn condition<'a>(status: &'a Value, name: &str) -> &'a Value {
-    let list = status["conditions"].as_array();
-    list.into_iter()
-        .flatten()
-        .find(|it| it["type"] == name)
-        .unwrap_or(&Value::Null)
-}
-
-/// The condition of a manifest of a work.
-pub fn manifest_condition<'a>(work: &'a Value, index: usize, name: &str) -> &'a Value {
-    condition(&work["status"]["resourceStatus"]["manifests"][index], name)
-}
-
-fn collection(object: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let api_version = text(&object["apiVersion"]);
-    let root = if api_version.contains('/') {
-        "/apis"
-    } else {
-        "/api"
-    };
-    let kind = text(&object["kind"]).to_lowercase();
-    let plural = if kind.ends_with('y') {
-        format!("{}ies", &kind[..kind.len() - 1])
-    } else if kind.ends_with('s') {
-        format!("{kind}es")
-    } else {
-        format!("{kind}s")
-    };
-    match object["metadata"]["namespace"].as_str() {
-        Some(namespace) => format!("{root}/{api_version}/namespaces/{namespace}/{plural}"),
-        None => format!("{root}/{api_version}/{plural}"),
-    }
-}
-
-fn path(object: &Value) -> String {
-    format!(
-        "{}/{}",
-        collection(object),
-        object["metadata"]["name"].as_str().unwrap()
-    )
-}
-
-/// A ManifestWork for the member.
-pub fn work(name: &str, manifests: Value) -> Value {
-    json!({
-        "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
-        "metadata": {"name": name, "namespace": MEMBER},
-        "spec": {"workload": {"manifests": manifests}},
-    })
-}
-
-/// A ManifestWork with more in its spec.
-pub fn work_with(name: &str, manifests: Value, more: Value) -> Value {
-    let mut object = work(name, manifests);
-    for (key, value) in more.as_object().unwrap() {
-        object["spec"][key] = value.clone();
-    }
-    object
-}
-
-pub fn config_map(name: &str, value: &str) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": "default"},
-        "data": {"key": value},
-    })
-}
-
-/// The record of a work on the member.
-pub fn record(work: &str) -> Value {
-    let name =
-        bellwether_work::record::record_name(&bellwether_work::record::hub_hash(ADDRESS), work);
-    json!({
-        "apiVersion": "work.open-cluster-management.io/v1", "kind": "AppliedManifestWork",
-        "metadata": {"name": name},
-    })
-}
-
-pub fn job(name: &str) -> Value {
-    json!({
-        "apiVersion": "batch/v1", "kind": "Job",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"template": {"spec": {"restartPolicy": "Never",
-            "containers": [{"name": "main", "image": "busybox"}]}}},
-    })
-}
-
-pub fn deployment(name: &str, replicas: i64) -> Value {
-    json!({
-        "apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": {"app": name}},
-                "spec": {"containers": [{"name": "main", "image": "nginx"}]}}},
-    })
 }

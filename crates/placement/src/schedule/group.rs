@@ -72,6 +72,11 @@ impl DecisionObject {
 
     /// Its `status`.
     pub fn status(&self) -> Value {
+        Self::status_of(&self.decisions)
+    }
+
+    /// The `status` of an object with such decisions.
+    pub fn status_of(decisions: &[Decision]) -> Value {
         let decision = |decision: &Decision| {
             let mut fields = Map::new();
             fields.insert("clusterName".to_owned(), json!(&*decision.cluster));
@@ -81,7 +86,7 @@ impl DecisionObject {
             }
             Value::Object(fields)
         };
-        json!({ "decisions": self.decisions.iter().map(decision).collect::<Vec<_>>() })
+        json!({ "decisions": decisions.iter().map(decision).collect::<Vec<_>>() })
     }
 }
 

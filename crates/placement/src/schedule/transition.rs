@@ -24,6 +24,11 @@ pub enum Write {
     Delete(String),
 }
 
+/// How many steps may follow each other for want of room. Beyond, the clusters that move are put
+/// into an object of their own for the time being, and everything else is written at once: a cluster
+/// that leaves ten thousand takes three steps, not a hundred.
+const MOST_STEPS: usize = 5;
+
 /// What to write to get from the objects there are to those there should be: one step after the
 /// other, and everything in a step at once.
 ///
@@ -31,7 +36,13 @@ pub enum Write {
 /// group, and no object holds more than [`MAX_DECISIONS_PER_OBJECT`], unless one did before.
 pub fn transition(current: &[DecisionObject], desired: &[DecisionObject]) -> Vec<Vec<Write>> {
     let moves = Moves::new(current, desired);
-    let (mut steps, parked) = moves.order();
+    let (mut steps, mut parked) = moves.order(BTreeSet::new());
+    if steps.len() > MOST_STEPS {
+        let moving = moves.moving();
+        if moving.len() <= steps.len() * MAX_DECISIONS_PER_OBJECT {
+            (steps, parked) = moves.order(moving);
+        }
+    }
     if !parked.is_empty() {
         let parking = parking(current, desired, &moves.homes, &parked);
         steps.push(
@@ -106,10 +117,16 @@ impl<'a> Moves<'a> {
         }
     }
 
-    /// The steps, and the clusters that have to be put elsewhere before the first of them.
-    fn order(&self) -> (Vec<Vec<Write>>, BTreeSet<&'a str>) {
+    /// The clusters that leave one object for another that has to be written too.
+    fn moving(&self) -> BTreeSet<&'a str> {
+        let leaving = self.leaving.values().flat_map(BTreeMap::values);
+        leaving.flatten().copied().collect()
+    }
+
+    /// The steps, and the clusters that have to be put elsewhere before the first of them: those
+    /// that are parked anyway, and those without whom nothing could be written.
+    fn order(&self, mut parked: BTreeSet<&'a str>) -> (Vec<Vec<Write>>, BTreeSet<&'a str>) {
         let mut waiting: BTreeSet<&str> = self.writes.keys().copied().collect();
-        let mut parked = BTreeSet::new();
         let mut steps = Vec::new();
         while !waiting.is_empty() {
             // Whoever leaves an object has to have arrived, or to be parked.

@@ -3,21 +3,18 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// The longest set that is read: no job has more completions.
-const MOST: u32 = 100_000;
-
-/// Indexes that have succeeded.
+/// Indexes that have something in common.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Indexes(BTreeSet<u32>);
 
 impl Indexes {
-    /// Reads a set; what makes no sense is left out, since only controllers write it.
-    pub(super) fn parse(text: &str) -> Self {
+    /// Reads a set of indexes below that number; what makes no sense is left out.
+    pub(super) fn parse(text: &str, total: u32) -> Self {
         let mut indexes = BTreeSet::new();
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             if let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) {
-                indexes.extend(first..=last.min(MOST));
+                indexes.extend(first..total.min(last.saturating_add(1)));
             }
         }
         Self(indexes)
@@ -33,6 +30,15 @@ impl Indexes {
 
     pub(super) fn len(&self) -> usize {
         self.0.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many are in both sets.
+    pub(super) fn overlap(&self, other: &Self) -> usize {
+        self.0.intersection(&other.0).count()
     }
 }
 
@@ -66,16 +72,17 @@ mod tests {
 
     #[test]
     fn runs_are_written_as_ranges() {
-        assert_eq!(Indexes::parse("1,3,4,5,7,8").to_string(), "1,3-5,7,8");
-        assert_eq!(Indexes::parse("").to_string(), "");
-        assert_eq!(Indexes::parse("x,-,2").to_string(), "2");
+        assert_eq!(Indexes::parse("1,3,4,5,7,8", 9).to_string(), "1,3-5,7,8");
+        assert_eq!(Indexes::parse("", 9).to_string(), "");
+        assert_eq!(Indexes::parse("x,-,2", 9).to_string(), "2");
+        assert_eq!(Indexes::parse("1-4000000000,12", 3).to_string(), "1,2");
     }
 
     proptest! {
         #[test]
         fn what_was_written_is_read_back(set in prop::collection::btree_set(0_u32..200, 0..50)) {
             let indexes = Indexes(set);
-            prop_assert_eq!(Indexes::parse(&indexes.to_string()), indexes);
+            prop_assert_eq!(Indexes::parse(&indexes.to_string(), 200), indexes);
         }
     }
 }

@@ -1,24 +1,72 @@
 //! The pods of a job.
 
-use bellwether_api::workload::job::{COMPLETION_INDEX, TRACKING};
+use bellwether_api::workload::job::{
+    COMPLETION_INDEX, INDEX_FAILURE_COUNT, INDEX_IGNORED_FAILURE_COUNT, TRACKING,
+};
+use bellwether_api::workload::pod::READY;
+use bellwether_api::workload::status::FALSE;
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::JobSpec;
 use k8s_openapi::api::core::v1::{EnvVar, EnvVarSource, ObjectFieldSelector, Pod, PodSpec};
 
 use crate::kind::{Reference, annotation};
 use crate::pods;
+use crate::time::seconds_after;
 
-/// A pod of a job, with that index if it is an indexed one.
-pub(super) fn pod(owner: &Reference, spec: &JobSpec, index: Option<u32>) -> Pod {
+/// What a pod of an indexed job is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) index: u32,
+    /// How often the index has failed; only if each index has a limit of its own.
+    pub(super) failures: Option<Failures>,
+}
+
+impl Place {
+    /// A place in a job whose failures are counted together.
+    pub(super) fn plain(index: u32) -> Self {
+        Self {
+            index,
+            failures: None,
+        }
+    }
+}
+
+/// How often an index has failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Failures {
+    pub(super) counted: i32,
+    /// Those that the pod failure policy ignores.
+    pub(super) ignored: i32,
+}
+
+impl Failures {
+    pub(super) fn total(self) -> i32 {
+        self.counted.saturating_add(self.ignored)
+    }
+}
+
+/// A pod of a job, at its place if it is an indexed one.
+pub(super) fn pod(owner: &Reference, spec: &JobSpec, place: Option<Place>) -> Pod {
     let mut pod = pods::from_template(&spec.template, owner);
     let finalizers = pod.metadata.finalizers.get_or_insert_default();
     finalizers.push(TRACKING.to_owned());
-    let Some(index) = index else { return pod };
+    let Some(Place { index, failures }) = place else {
+        return pod;
+    };
     let name = &owner.key.name;
     let (key, value) = (COMPLETION_INDEX.to_owned(), index.to_string());
     pod.metadata.generate_name = Some(format!("{name}-{index}-"));
     let annotations = pod.metadata.annotations.get_or_insert_default();
     annotations.insert(key.clone(), value.clone());
+    if let Some(failures) = failures {
+        let mut note = |name: &str, count: i32| {
+            annotations.insert(name.to_owned(), count.to_string());
+        };
+        note(INDEX_FAILURE_COUNT, failures.counted);
+        if failures.ignored > 0 {
+            note(INDEX_IGNORED_FAILURE_COUNT, failures.ignored);
+        }
+    }
     pod.metadata
         .labels
         .get_or_insert_default()
@@ -56,12 +104,26 @@ pub(super) fn index_of(pod: &Pod) -> Option<u32> {
     annotation(&pod.metadata, COMPLETION_INDEX)?.parse().ok()
 }
 
-/// When the last container of a pod ended.
+/// When a pod ended: when its last container did, or when it was no longer ready, or when it was asked
+/// to end.
 pub(super) fn ended_at(pod: &Pod) -> Option<Timestamp> {
-    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
-    let ends = statuses
-        .iter()
-        .filter_map(|status| status.state.as_ref()?.terminated.as_ref());
-    ends.filter_map(|end| Some(end.finished_at.as_ref()?.0))
-        .max()
+    let containers = || {
+        let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
+        let ends = statuses.iter().map(|status| {
+            let end = status.state.as_ref()?.terminated.as_ref()?;
+            Some(end.finished_at.as_ref()?.0)
+        });
+        // One that still runs has no end, and neither has the pod.
+        ends.collect::<Option<Vec<_>>>()?.into_iter().max()
+    };
+    let unready = || {
+        let condition = pods::condition(pod, READY).filter(|found| found.status == FALSE)?;
+        Some(condition.last_transition_time.as_ref()?.0)
+    };
+    let deletion = || {
+        let end = pod.metadata.deletion_timestamp.as_ref()?.0;
+        let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
+        Some(seconds_after(end, -grace))
+    };
+    containers().or_else(unready).or_else(deletion)
 }

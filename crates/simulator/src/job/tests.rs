@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::plan::{Action, Part};
-use bellwether_api::workload::job::COMPLETION_INDEX;
+use bellwether_api::workload::job::{COMPLETION_INDEX, INDEX_FAILURE_COUNT};
 
 const NOW: &str = "2026-01-01T00:10:00Z";
 
@@ -234,18 +234,145 @@ fn jobs_of_other_controllers_are_theirs() {
     );
 }
 
+fn failed(index: u32, code: i32, failures: i32) -> Arc<Pod> {
+    let mut pod = Pod::clone(&pod(index as usize, "Failed", Some("2026-01-01T00:09:55Z")));
+    let annotations = pod.metadata.annotations.get_or_insert_default();
+    annotations.insert(INDEX_FAILURE_COUNT.to_owned(), failures.to_string());
+    pod.metadata.namespace = Some("default".to_owned());
+    let status = pod.status.as_mut().unwrap();
+    let state = status.container_statuses.as_mut().unwrap()[0]
+        .state
+        .as_mut();
+    state.unwrap().terminated.as_mut().unwrap().exit_code = code;
+    Arc::new(pod)
+}
+
+/// The status that is written.
+fn written(plan: &Plan) -> Value {
+    let status = plan.actions.iter().find_map(|action| match action {
+        Action::Patch {
+            part: Part::Status,
+            patch,
+            ..
+        } => Some(patch["status"].clone()),
+        _ => None,
+    });
+    status.unwrap_or_default()
+}
+
 #[test]
-fn what_is_not_heeded_is_said_once() {
-    let spec = json!({"completions": 1, "podFailurePolicy": {"rules": []}});
-    let told = |plan: &Plan| {
-        plan.actions
-            .iter()
-            .filter(|action| matches!(action, Action::Tell(event) if event.reason == NOT_SIMULATED))
-            .count()
-    };
-    assert_eq!(told(&decided(spec.clone(), Value::Null, &[])), 1);
+fn a_failure_policy_ends_a_job_or_overlooks_a_failure() {
+    let policy = json!({"rules": [
+        {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}},
+        {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [7]}},
+    ]});
+    let spec = json!({"completions": 1, "backoffLimit": 0, "podFailurePolicy": policy});
+    let fatal = decided(spec.clone(), json!({"startTime": NOW}), &[failed(0, 42, 0)]);
     assert_eq!(
-        told(&decided(spec, json!({"uncountedTerminatedPods": {}}), &[])),
-        0
+        outcome(&fatal),
+        (0, 0, "FailureTarget/PodFailurePolicy".to_owned())
     );
+    assert_eq!(
+        written(&fatal)["conditions"][0]["message"],
+        "Container c for pod default/p0 failed with exit code 42 matching FailJob rule at index 0"
+    );
+    let ignored = decided(spec.clone(), json!({"startTime": NOW}), &[failed(0, 7, 0)]);
+    assert_eq!(
+        outcome(&ignored),
+        (0, 0, String::new()),
+        "it waits to try again"
+    );
+    assert_eq!(written(&ignored)["failed"], Value::Null);
+    let counted = decided(spec, json!({"startTime": NOW}), &[failed(0, 1, 0)]);
+    assert_eq!(outcome(&counted).2, "FailureTarget/BackoffLimitExceeded");
+}
+
+#[test]
+fn each_index_may_fail_so_often() {
+    let spec = json!({"completions": 2, "parallelism": 2, "completionMode": "Indexed",
+                      "backoffLimit": i32::MAX, "backoffLimitPerIndex": 1});
+    // It may fail once more: it is kept until its successor has learnt from it.
+    let first = decided(spec.clone(), json!({"startTime": NOW}), &[failed(0, 1, 0)]);
+    assert_eq!(outcome(&first).0, 1, "the other index need not wait");
+    assert_eq!(first.wake, Some("2026-01-01T00:10:05Z".parse().unwrap()));
+    assert_eq!(written(&first)["failedIndexes"], "");
+    assert_eq!(written(&first)["uncountedTerminatedPods"], json!({}));
+    // It has failed once too often.
+    let second = decided(spec.clone(), json!({"startTime": NOW}), &[failed(0, 1, 1)]);
+    assert_eq!(written(&second)["failedIndexes"], "0");
+    let status = json!({"startTime": NOW, "failedIndexes": "0", "completedIndexes": "1"});
+    check(spec.clone(), status, &[], (0, 0, "Failed/FailedIndexes"));
+    let mut bounded = spec;
+    bounded["maxFailedIndexes"] = json!(0);
+    let status = json!({"startTime": NOW, "failedIndexes": "0"});
+    check(
+        bounded,
+        status,
+        &["Running"],
+        (0, 1, "FailureTarget/MaxFailedIndexesExceeded"),
+    );
+}
+
+#[test]
+fn the_successor_of_a_failed_pod_knows_how_often_its_index_failed() {
+    let spec = json!({"completions": 1, "completionMode": "Indexed", "backoffLimitPerIndex": 3});
+    let mut before = Pod::clone(&failed(0, 1, 1));
+    let status = before.status.as_mut().unwrap();
+    let state = status.container_statuses.as_mut().unwrap()[0]
+        .state
+        .as_mut();
+    let end = state.unwrap().terminated.as_mut().unwrap();
+    end.finished_at = Some(Time("2026-01-01T00:09:00Z".parse().unwrap()));
+    let plan = decided(spec, json!({"startTime": NOW}), &[Arc::new(before)]);
+    let created = plan.actions.iter().find_map(|action| match action {
+        Action::Create(create) => Some(create.object["metadata"]["annotations"].clone()),
+        _ => None,
+    });
+    assert_eq!(
+        created,
+        Some(json!({COMPLETION_INDEX: "0", INDEX_FAILURE_COUNT: "2"}))
+    );
+}
+
+#[test]
+fn a_success_policy_ends_a_job_early() {
+    let spec = json!({"completions": 3, "parallelism": 3, "completionMode": "Indexed",
+                      "successPolicy": {"rules": [{"succeededCount": 1}]}});
+    check(
+        spec.clone(),
+        json!({"startTime": NOW}),
+        &["Succeeded", "Running"],
+        (0, 1, "SuccessCriteriaMet/SuccessPolicy"),
+    );
+    let condition = json!([{"type": "SuccessCriteriaMet", "status": "True",
+                            "reason": "SuccessPolicy", "message": "Matched rules at index 0"}]);
+    check(
+        spec,
+        json!({"startTime": NOW, "completedIndexes": "0", "conditions": condition}),
+        &[],
+        (0, 0, "Complete/SuccessPolicy"),
+    );
+}
+
+#[test]
+fn pods_of_a_suspended_job_have_not_failed() {
+    let plan = decided(
+        json!({"completions": 1, "suspend": true}),
+        json!({"startTime": NOW}),
+        &[pod(0, "Running", None)],
+    );
+    let released = plan.actions.iter().any(|action| {
+        matches!(action, Action::Patch { part: Part::Main, patch, .. }
+            if patch["metadata"]["finalizers"].is_null())
+    });
+    assert!(released, "nobody counts it: {plan:#?}");
+    assert_eq!(written(&plan)["terminating"], 1);
+}
+
+#[test]
+fn an_index_has_one_pod() {
+    let twins = [pod(0, "Running", None), pod(0, "Running", None)];
+    let spec = json!({"completions": 2, "parallelism": 2, "completionMode": "Indexed"});
+    let plan = decided(spec, json!({"startTime": NOW}), &twins);
+    assert_eq!(outcome(&plan), (0, 1, String::new()));
 }

@@ -78,6 +78,7 @@ impl TestCluster {
             "PersistentVolumeClaim" => ("", "v1", "persistentvolumeclaims"),
             "PersistentVolume" => ("", "v1", "persistentvolumes"),
             "Deployment" => ("apps", "v1", "deployments"),
+            "ReplicationController" => ("", "v1", "replicationcontrollers"),
             "ReplicaSet" => ("apps", "v1", "replicasets"),
             "StatefulSet" => ("apps", "v1", "statefulsets"),
             "DaemonSet" => ("apps", "v1", "daemonsets"),
@@ -132,6 +133,21 @@ impl TestCluster {
             .delete(name, &kube::api::DeleteParams::default())
             .await
             .unwrap();
+    }
+
+    /// Evicts a pod; the status of the answer.
+    pub async fn evict(&self, name: &str) -> Value {
+        let body =
+            json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}});
+        let request =
+            http::Request::post(format!("/api/v1/namespaces/default/pods/{name}/eviction"))
+                .header("content-type", "application/json")
+                .body(body.to_string().into_bytes());
+        match self.client.request_text(request.unwrap()).await {
+            Ok(text) => serde_json::from_str(&text).unwrap(),
+            Err(kube::Error::Api(status)) => serde_json::to_value(status).unwrap(),
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// An object, or null.

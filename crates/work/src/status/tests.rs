@@ -230,7 +230,7 @@ fn every_word_about_a_work() {
         (
             "False",
             "AppliedManifestWorkFailed",
-            "Failed to apply manifest work",
+            "manifests should not be empty",
             Some(3),
         ),
     );

@@ -34,14 +34,14 @@ impl Pass<'_> {
         let none = Vec::new();
         let workload = work.work.spec.workload.as_ref();
         let values: &[Value] = workload.map_or(&none, |workload| &workload.manifests);
-        let too_large = match admission::check_manifests(values, admission::MANIFEST_LIMIT) {
-            Err(error) if error.starts_with("the size of manifests") => Some(error),
-            _ => None,
-        };
+        // Where the hub refuses nothing, what it should have refused is not applied.
+        let refused = admission::check_spec(&work.work.spec).err();
+        let mut checked = admission::Seen::default();
         let manifests: Vec<Result<Manifest, String>> = values
             .iter()
             .enumerate()
             .map(|(ordinal, value)| {
+                checked.check(value)?;
                 Manifest::read(ordinal, value).map_err(|error| error.to_string())
             })
             .collect();
@@ -50,8 +50,8 @@ impl Pass<'_> {
         let mut seen = BTreeSet::new();
         let mut slots = Vec::new();
         for (ordinal, manifest) in manifests.into_iter().enumerate() {
-            let mut meta = meta_of(ordinal, manifest.as_ref().ok());
-            let mut mapped = match (manifest, &too_large) {
+            let mut meta = meta_of(ordinal, &values[ordinal]);
+            let mut mapped = match (manifest, &refused) {
                 (Err(error), _) => Err(error),
                 (Ok(_), Some(error)) => Err(error.clone()),
                 (Ok(manifest), None) => self.map(manifest, &defined).await,
@@ -122,19 +122,23 @@ fn known_manifests(work: &HubWork) -> &[ManifestCondition] {
     manifests.map_or(&[], |status| &status.manifests)
 }
 
-fn meta_of(ordinal: usize, manifest: Option<&Manifest>) -> ManifestResourceMeta {
-    let mut meta = ManifestResourceMeta {
-        ordinal: i32::try_from(ordinal).unwrap_or(i32::MAX),
-        ..ManifestResourceMeta::default()
+/// What a manifest says that it is, even if it cannot be applied.
+fn meta_of(ordinal: usize, value: &Value) -> ManifestResourceMeta {
+    let text = |pointer: &str| {
+        let found = value.pointer(pointer).and_then(Value::as_str);
+        found.unwrap_or_default().to_owned()
     };
-    if let Some(manifest) = manifest {
-        meta.group.clone_from(&manifest.group);
-        meta.version.clone_from(&manifest.version);
-        meta.kind.clone_from(&manifest.kind);
-        meta.name.clone_from(&manifest.name);
-        meta.namespace.clone_from(&manifest.namespace);
+    let api_version = text("/apiVersion");
+    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    ManifestResourceMeta {
+        ordinal: i32::try_from(ordinal).unwrap_or(i32::MAX),
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind: text("/kind"),
+        name: text("/metadata/name"),
+        namespace: text("/metadata/namespace"),
+        ..ManifestResourceMeta::default()
     }
-    meta
 }
 
 /// A manifest as a record names it.

@@ -156,10 +156,24 @@ fn check_transition(before: &[DecisionObject], after: &[DecisionObject], backwar
 
 #[test]
 fn a_cluster_that_leaves_a_full_fleet_costs_one_write_an_object() {
-    let all: Vec<u16> = (0..1000).collect();
+    let all: Vec<u16> = (0..500).collect();
     let check = |before: &[u16], after: &[u16]| {
         let (before, after) = (objects(&[before.to_vec()]), objects(&[after.to_vec()]));
-        assert_eq!(check_transition(&before, &after, false), 10);
+        assert_eq!(check_transition(&before, &after, false), 5);
+    };
+    check(&all, &all[1..]);
+    check(&all[1..], &all);
+}
+
+#[test]
+fn a_cluster_that_leaves_ten_thousand_takes_three_steps() {
+    let all: Vec<u16> = (0..10_000).collect();
+    let check = |before: &[u16], after: &[u16]| {
+        let (before, after) = (objects(&[before.to_vec()]), objects(&[after.to_vec()]));
+        assert_eq!(transition(&before, &after).len(), 3);
+        // An object for those that move, which comes and goes.
+        assert_eq!(check_transition(&before, &after, false), 102);
+        assert_eq!(check_transition(&before, &after, true), 102);
     };
     check(&all, &all[1..]);
     check(&all[1..], &all);
@@ -180,6 +194,18 @@ proptest! {
         before in groups(), after in groups(), count in 0_usize..4, backwards in any::<bool>(),
     ) {
         check_transition(&objects(&before), &objects(&after[..=count]), backwards);
+    }
+
+    #[test]
+    fn no_cluster_vanishes_from_a_large_group_that_shifts(
+        came in prop::collection::btree_set(0_u16..800, 0..20),
+        went in prop::collection::btree_set(0_u16..800, 0..20),
+        backwards in any::<bool>(),
+    ) {
+        let all = |without: &BTreeSet<u16>| -> Vec<u16> {
+            (0..800).filter(|it| !without.contains(it)).collect()
+        };
+        check_transition(&objects(&[all(&came)]), &objects(&[all(&went)]), backwards);
     }
 
     #[test]

@@ -1,16 +1,10 @@
 //! Works are applied, kept, pruned and removed.
 
-#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "tests")]
-
-mod fleet;
-
+use crate::fleet::*;
 use bellwether_apiserver::HUB;
-use fleet::*;
 use serde_json::json;
 
-#[tokio::test(start_paused = true)]
-async fn a_config_map_reaches_the_member_and_the_hub_knows() {
-    let fleet = Fleet::start().await;
+async fn a_config_map_reaches_the_member_and_the_hub_knows(fleet: &mut Fleet) {
     let work = work("w", json!([config_map("a", "1")]));
     fleet.create(HUB, work.clone()).await;
     let seen = fleet.until_condition(&work, "Applied", "True").await;
@@ -39,9 +33,7 @@ async fn a_config_map_reaches_the_member_and_the_hub_knows() {
     assert_eq!(available.get("observedGeneration"), None);
 }
 
-#[tokio::test(start_paused = true)]
-async fn people_can_read_what_happened_to_a_work() {
-    let fleet = Fleet::start().await;
+async fn people_can_read_what_happened_to_a_work(fleet: &mut Fleet) {
     let work = work("w", json!([config_map("a", "1")]));
     fleet.create(HUB, work.clone()).await;
     fleet.until_condition(&work, "Applied", "True").await;
@@ -54,9 +46,7 @@ async fn people_can_read_what_happened_to_a_work() {
     assert_eq!(events[0]["message"], "applied 1 objects of generation 1");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_work_takes_two_writes_on_the_hub_and_three_requests_on_the_member() {
-    let fleet = Fleet::start().await;
+async fn a_work_takes_two_writes_on_the_hub_and_three_requests_on_the_member(fleet: &mut Fleet) {
     let first = work("first", json!([config_map("a", "1")]));
     fleet.create(HUB, first.clone()).await;
     fleet.until_condition(&first, "Applied", "True").await;
@@ -73,9 +63,7 @@ async fn a_work_takes_two_writes_on_the_hub_and_three_requests_on_the_member() {
     assert_eq!(fleet.member_counts.all() - member, 3);
 }
 
-#[tokio::test(start_paused = true)]
-async fn changes_of_others_are_undone_within_a_second() {
-    let fleet = Fleet::start().await;
+async fn changes_of_others_are_undone_within_a_second(fleet: &mut Fleet) {
     let work = work("w", json!([config_map("a", "1"), deployment("web", 2)]));
     fleet.create(HUB, work.clone()).await;
     fleet.until_condition(&work, "Applied", "True").await;
@@ -105,9 +93,7 @@ async fn changes_of_others_are_undone_within_a_second() {
     assert_eq!(fleet.agents.as_ref().unwrap().metrics().repairs.get(), 3);
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_a_work_no_longer_has_is_removed() {
-    let fleet = Fleet::start().await;
+async fn what_a_work_no_longer_has_is_removed(fleet: &mut Fleet) {
     let work = work("w", json!([config_map("a", "1"), config_map("b", "1")]));
     fleet.create(HUB, work.clone()).await;
     fleet.until_condition(&work, "Applied", "True").await;
@@ -130,9 +116,7 @@ async fn what_a_work_no_longer_has_is_removed() {
     assert_eq!(names, ["b", "c"]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_work_that_is_removed_takes_its_objects_along() {
-    let fleet = Fleet::start().await;
+async fn a_work_that_is_removed_takes_its_objects_along(fleet: &mut Fleet) {
     let work = work("w", json!([config_map("a", "1")]));
     fleet.create(HUB, work.clone()).await;
     fleet.until_condition(&work, "Applied", "True").await;
@@ -142,9 +126,7 @@ async fn a_work_that_is_removed_takes_its_objects_along() {
     assert!(fleet.get(MEMBER, &record("w")).await.is_none());
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_removal_that_hangs_says_what_it_waits_for() {
-    let fleet = Fleet::start().await;
+async fn a_removal_that_hangs_says_what_it_waits_for(fleet: &mut Fleet) {
     let mut map = config_map("a", "1");
     map["metadata"]["finalizers"] = json!(["example.com/hold"]);
     let work = work("w", json!([map, config_map("b", "1")]));
@@ -169,9 +151,7 @@ async fn a_removal_that_hangs_says_what_it_waits_for() {
     fleet.until_gone(HUB, &work).await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn one_bad_manifest_blocks_nothing_but_itself() {
-    let fleet = Fleet::start().await;
+async fn one_bad_manifest_blocks_nothing_but_itself(fleet: &mut Fleet) {
     let unknown =
         json!({"apiVersion": "zoo.example/v1", "kind": "Bird", "metadata": {"name": "x"}});
     let mut lost = config_map("lost", "1");
@@ -200,9 +180,7 @@ async fn one_bad_manifest_blocks_nothing_but_itself() {
     assert_eq!(manifest_condition(&seen, 1, "Applied")["status"], "True");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_custom_resource_comes_with_its_definition_in_one_pass() {
-    let fleet = Fleet::start().await;
+async fn a_custom_resource_comes_with_its_definition_in_one_pass(fleet: &mut Fleet) {
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "birds.zoo.example"},
@@ -229,9 +207,7 @@ async fn a_custom_resource_comes_with_its_definition_in_one_pass() {
     assert!(fleet.get(MEMBER, &bird).await.is_some());
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_agent_that_starts_again_reads_one_list_a_kind_and_writes_nothing() {
-    let mut fleet = Fleet::start().await;
+async fn an_agent_that_starts_again_reads_one_list_a_kind_and_writes_nothing(fleet: &mut Fleet) {
     for number in 0..5 {
         let work = work(
             &format!("w{number}"),
@@ -266,9 +242,7 @@ async fn an_agent_that_starts_again_reads_one_list_a_kind_and_writes_nothing() {
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn nothing_is_asked_while_nothing_changes() {
-    let fleet = Fleet::start().await;
+async fn nothing_is_asked_while_nothing_changes(fleet: &mut Fleet) {
     let work = work("w", json!([config_map("a", "1"), deployment("web", 2)]));
     fleet.create(HUB, work.clone()).await;
     fleet.until_condition(&work, "Applied", "True").await;
@@ -278,3 +252,17 @@ async fn nothing_is_asked_while_nothing_changes() {
     assert_eq!(fleet.hub_counts.all() - hub, 0);
     assert_eq!(fleet.member_counts.all() - member, 0);
 }
+
+crate::cases![
+    a_config_map_reaches_the_member_and_the_hub_knows,
+    people_can_read_what_happened_to_a_work,
+    a_work_takes_two_writes_on_the_hub_and_three_requests_on_the_member,
+    changes_of_others_are_undone_within_a_second,
+    what_a_work_no_longer_has_is_removed,
+    a_work_that_is_removed_takes_its_objects_along,
+    a_removal_that_hangs_says_what_it_waits_for,
+    one_bad_manifest_blocks_nothing_but_itself,
+    a_custom_resource_comes_with_its_definition_in_one_pass,
+    an_agent_that_starts_again_reads_one_list_a_kind_and_writes_nothing,
+    nothing_is_asked_while_nothing_changes,
+];

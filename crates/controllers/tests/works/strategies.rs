@@ -1,11 +1,7 @@
 //! The ways in which objects are brought to a member, and who owns them there.
 
-#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "tests")]
-
-mod fleet;
-
+use crate::fleet::*;
 use bellwether_apiserver::HUB;
-use fleet::*;
 use serde_json::{Value, json};
 
 fn strategy(resource: (&str, &str), name: &str, strategy: Value) -> Value {
@@ -14,9 +10,7 @@ fn strategy(resource: (&str, &str), name: &str, strategy: Value) -> Value {
         "updateStrategy": strategy}]})
 }
 
-#[tokio::test(start_paused = true)]
-async fn create_only_leaves_changes_and_makes_again_what_is_gone() {
-    let fleet = Fleet::start().await;
+async fn create_only_leaves_changes_and_makes_again_what_is_gone(fleet: &mut Fleet) {
     let spec = strategy(("", "configmaps"), "a", json!({"type": "CreateOnly"}));
     let work = work_with("w", json!([config_map("a", "1")]), spec);
     fleet.create(HUB, work.clone()).await;
@@ -37,9 +31,7 @@ async fn create_only_leaves_changes_and_makes_again_what_is_gone() {
         .await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn read_only_only_looks() {
-    let fleet = Fleet::start().await;
+async fn read_only_only_looks(fleet: &mut Fleet) {
     let mut spec = strategy(("", "configmaps"), "a", json!({"type": "ReadOnly"}));
     spec["manifestConfigs"][0]["feedbackRules"] =
         json!([{"type": "JSONPaths", "jsonPaths": [{"name": "key", "path": ".data.key"}]}]);
@@ -57,9 +49,7 @@ async fn read_only_only_looks() {
     assert!(fleet.get(MEMBER, &config_map("a", "")).await.is_some());
 }
 
-#[tokio::test(start_paused = true)]
-async fn server_side_apply_shares_objects_and_tells_conflicts() {
-    let fleet = Fleet::start().await;
+async fn server_side_apply_shares_objects_and_tells_conflicts(fleet: &mut Fleet) {
     let spec = strategy(
         ("apps", "deployments"),
         "web",
@@ -105,9 +95,7 @@ async fn server_side_apply_shares_objects_and_tells_conflicts() {
     assert_eq!(object["spec"]["replicas"], 5);
 }
 
-#[tokio::test(start_paused = true)]
-async fn ignored_fields_are_left_to_the_member_and_keep_their_value() {
-    let fleet = Fleet::start().await;
+async fn ignored_fields_are_left_to_the_member_and_keep_their_value(fleet: &mut Fleet) {
     let ignore = json!({"type": "ServerSideApply", "serverSideApply": {"force": true, "ignoreFields": [
         {"condition": "OnSpokePresent", "jsonPaths": [".spec.replicas"]}]}});
     let spec = strategy(("apps", "deployments"), "web", ignore);
@@ -151,9 +139,7 @@ async fn ignored_fields_are_left_to_the_member_and_keep_their_value() {
     ));
 }
 
-#[tokio::test(start_paused = true)]
-async fn objects_of_two_works_stay_until_both_are_gone() {
-    let fleet = Fleet::start().await;
+async fn objects_of_two_works_stay_until_both_are_gone(fleet: &mut Fleet) {
     let (one, two) = (
         work("one", json!([config_map("a", "1")])),
         work("two", json!([config_map("a", "1")])),
@@ -185,9 +171,7 @@ async fn objects_of_two_works_stay_until_both_are_gone() {
     assert!(fleet.get(MEMBER, &config_map("a", "")).await.is_none());
 }
 
-#[tokio::test(start_paused = true)]
-async fn orphans_stay() {
-    let fleet = Fleet::start().await;
+async fn orphans_stay(fleet: &mut Fleet) {
     let keep = json!({"deleteOption": {"propagationPolicy": "SelectivelyOrphan", "selectivelyOrphans": {"orphaningRules": [
         {"group": "", "resource": "configmaps", "namespace": "default", "name": "a"}]}}});
     let work = work_with(
@@ -203,9 +187,7 @@ async fn orphans_stay() {
     assert!(fleet.get(MEMBER, &config_map("b", "")).await.is_none());
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_executor_needs_rights_of_its_own() {
-    let fleet = Fleet::start().await;
+async fn an_executor_needs_rights_of_its_own(fleet: &mut Fleet) {
     let executor = json!({"executor": {"subject": {"type": "ServiceAccount",
         "serviceAccount": {"namespace": "default", "name": "deployer"}}}});
     let work = work_with("w", json!([config_map("a", "1")]), executor);
@@ -232,9 +214,7 @@ async fn an_executor_needs_rights_of_its_own() {
     fleet.until_condition(&work, "Applied", "True").await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_a_lost_work_applied_is_evicted_after_a_while() {
-    let mut fleet = Fleet::start().await;
+async fn what_a_lost_work_applied_is_evicted_after_a_while(fleet: &mut Fleet) {
     let work = work("w", json!([config_map("a", "1")]));
     fleet.create(HUB, work.clone()).await;
     fleet.until_condition(&work, "Applied", "True").await;
@@ -256,23 +236,65 @@ async fn what_a_lost_work_applied_is_evicted_after_a_while() {
     assert!(fleet.get(MEMBER, &config_map("a", "")).await.is_none());
 }
 
-#[tokio::test(start_paused = true)]
-async fn wrong_works_are_refused_by_the_hub() {
-    let fleet = Fleet::start().await;
-    let refused = async |work: Value| match fleet.try_create(HUB, work).await {
-        Err(kube::Error::Api(status)) => (status.code, status.message.clone()),
-        other => panic!("{other:?}"),
-    };
-    let (code, message) = refused(work("w", json!([]))).await;
-    assert_eq!(
-        (code, message.as_str()),
-        (400, "manifests should not be empty")
-    );
-    let (code, message) =
-        refused(work("w", json!([config_map("a", ""), config_map("a", "")]))).await;
-    assert_eq!(code, 400);
-    assert_eq!(
-        message,
-        "duplicate manifest for resource default/a with resource type v1.ConfigMap"
-    );
+/// An embedded hub refuses them; on a real one the agent does, in the same words.
+async fn wrong_works_are_refused(fleet: &mut Fleet) {
+    let mut nameless = config_map("", "");
+    nameless["metadata"] = json!({"name": "", "generateName": "x", "namespace": "default"});
+    let large = "x".repeat(520_000);
+    let rule = json!({"manifestConfigs": [{
+        "resourceIdentifier": {"resource": "configmaps", "name": "a", "namespace": "default"},
+        "conditionRules": [{"condition": "Available", "type": "CEL", "celExpressions": ["false"]}]}]});
+    let twice = json!([config_map("a", ""), config_map("a", "")]);
+    let all = [
+        (work("none", json!([])), "manifests should not be empty"),
+        (
+            work("twice", twice),
+            "duplicate manifest for resource default/a with resource type v1.ConfigMap",
+        ),
+        (
+            work("nameless", json!([nameless])),
+            "generateName must not be set in manifest",
+        ),
+        (
+            work("large", json!([config_map("a", &large)])),
+            "the size of manifests is 520102 bytes which exceeds the 512000 limit",
+        ),
+        (
+            work_with("rule", json!([config_map("a", "")]), rule),
+            "the condition Available is set by the agent itself and cannot be concluded by rules",
+        ),
+    ];
+    for (work, words) in all {
+        let answer = fleet.try_create(HUB, work.clone()).await;
+        if !fleet.is_real() {
+            match answer {
+                Err(kube::Error::Api(status)) => {
+                    assert_eq!((status.code, status.message.as_str()), (400, words));
+                }
+                other => panic!("{other:?}"),
+            }
+            continue;
+        }
+        answer.unwrap();
+        let seen = fleet.until_condition(&work, "Applied", "False").await;
+        let manifests = seen["status"]["resourceStatus"]["manifests"].as_array();
+        let last = manifests.and_then(|all| all.last());
+        let said = match last {
+            Some(last) => condition(last, "Applied")["message"].clone(),
+            None => condition(&seen["status"], "Applied")["message"].clone(),
+        };
+        assert!(said.as_str().unwrap().ends_with(words), "{said}");
+    }
 }
+
+crate::cases![
+    create_only_leaves_changes_and_makes_again_what_is_gone,
+    read_only_only_looks,
+    server_side_apply_shares_objects_and_tells_conflicts,
+    ignored_fields_are_left_to_the_member_and_keep_their_value,
+    objects_of_two_works_stay_until_both_are_gone,
+    orphans_stay,
+    an_executor_needs_rights_of_its_own,
+    what_a_lost_work_applied_is_evicted_after_a_while,
+    wrong_works_are_refused,
+];

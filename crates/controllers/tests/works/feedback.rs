@@ -1,20 +1,14 @@
 //! Values of applied objects come back to the hub, in both interfaces.
 
-#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "tests")]
-
-mod fleet;
-
+use crate::fleet::*;
 use bellwether_apiserver::HUB;
-use fleet::*;
 use serde_json::{Value, json};
 
 fn values(work: &Value) -> &Value {
     &work["status"]["resourceStatus"]["manifests"][0]["statusFeedback"]["values"]
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_status_of_a_deployment_is_on_the_hub_as_soon_as_it_changes() {
-    let fleet = Fleet::start().await;
+async fn the_status_of_a_deployment_is_on_the_hub_as_soon_as_it_changes(fleet: &mut Fleet) {
     let spec = json!({"manifestConfigs": [{
         "resourceIdentifier": {"group": "apps", "resource": "deployments", "name": "web", "namespace": "default"},
         "feedbackRules": [{"type": "WellKnownStatus"}, {"type": "JSONPaths", "jsonPaths": [
@@ -45,9 +39,7 @@ async fn the_status_of_a_deployment_is_on_the_hub_as_soon_as_it_changes() {
     assert_eq!(synced["message"], "");
 }
 
-#[tokio::test(start_paused = true)]
-async fn wrong_rules_are_told_and_the_others_answered() {
-    let fleet = Fleet::start().await;
+async fn wrong_rules_are_told_and_the_others_answered(fleet: &mut Fleet) {
     let spec = json!({"manifestConfigs": [{
         "resourceIdentifier": {"resource": "configmaps", "name": "a", "namespace": "default"},
         "feedbackRules": [{"type": "WellKnownStatus"}, {"type": "JSONPaths", "jsonPaths": [
@@ -112,9 +104,7 @@ spec:
     .unwrap()
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_example_of_the_work_api_gives_the_status_that_it_shows() {
-    let fleet = Fleet::start().await;
+async fn the_example_of_the_work_api_gives_the_status_that_it_shows(fleet: &mut Fleet) {
     fleet.create(HUB, config()).await;
     let work = small_work(json!([deployment("test-nginx", 1)]));
     fleet.create(HUB, work.clone()).await;
@@ -175,9 +165,7 @@ fn synced(work: &Value) -> &Value {
 }
 
 /// "Add, update or remove an sync field", "Status field updates"
-#[tokio::test(start_paused = true)]
-async fn a_changed_configuration_takes_effect_at_once_and_values_at_their_pace() {
-    let fleet = Fleet::start().await;
+async fn a_changed_configuration_takes_effect_at_once_and_values_at_their_pace(fleet: &mut Fleet) {
     let mut config = config();
     config["metadata"]["name"] = json!("v1-configmap");
     config["spec"] = json!({"manifestGVK": {"group": "", "version": "v1", "kind": "ConfigMap"},
@@ -235,9 +223,7 @@ async fn a_changed_configuration_takes_effect_at_once_and_values_at_their_pace()
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn values_are_told_at_most_once_in_a_period_and_until_they_rest() {
-    let fleet = Fleet::start().await;
+async fn values_are_told_at_most_once_in_a_period_and_until_they_rest(fleet: &mut Fleet) {
     let mut config = config();
     config["spec"]["resourceStatusSync"] = json!({"frequencySeconds": 10, "stopThreshold": 3, "rules": [
         {"type": "JSONPaths", "jsonPaths": [{"name": "ready", "path": ".status.readyReplicas"}]}]});
@@ -281,3 +267,11 @@ async fn values_are_told_at_most_once_in_a_period_and_until_they_rest() {
     fleet.pass(100).await;
     assert_eq!(told().await, Some(3));
 }
+
+crate::cases![
+    the_status_of_a_deployment_is_on_the_hub_as_soon_as_it_changes,
+    wrong_rules_are_told_and_the_others_answered,
+    the_example_of_the_work_api_gives_the_status_that_it_shows,
+    a_changed_configuration_takes_effect_at_once_and_values_at_their_pace,
+    values_are_told_at_most_once_in_a_period_and_until_they_rest,
+];

@@ -1,21 +1,16 @@
 //! Replica sets of works over placements, with rollouts.
 
-#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "tests")]
-
-mod fleet;
-
-use bellwether_apiserver::{HUB, Identity};
-use bellwether_controllers::work_agent::AgentOptions;
+use crate::fleet::*;
+use bellwether_apiserver::HUB;
 use bellwether_controllers::{Hub, replica_set};
-use fleet::*;
 use serde_json::{Value, json};
 
 const MEMBERS: [&str; 3] = ["cluster1", "cluster2", "cluster3"];
 
-async fn start(decided: &[&str]) -> Fleet {
-    let fleet = Fleet::with(AgentOptions::default(), &MEMBERS).await;
-    let client = fleet.server.client(HUB, Identity::administrator("hub"));
-    tokio::spawn(replica_set::run(Hub::start(client, fleet.clock.clone())));
+async fn start(fleet: &mut Fleet, decided: &[&str]) {
+    fleet.add_members(&MEMBERS[1..]).await;
+    let hub = Hub::start(fleet.client(HUB), fleet.clock.clone());
+    fleet.run(replica_set::run(hub));
     for member in MEMBERS {
         fleet.create(HUB, json!({"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
             "metadata": {"name": member, "labels": {"region": format!("of-{member}")}}, "spec": {"hubAcceptsClient": true}})).await;
@@ -42,7 +37,6 @@ async fn start(decided: &[&str]) -> Fleet {
     fleet
         .merge_status(HUB, &decision, json!({"decisions": decisions}))
         .await;
-    fleet
 }
 
 fn set(strategy: Value, manifests: Value) -> Value {
@@ -65,9 +59,8 @@ async fn works(fleet: &Fleet) -> Vec<String> {
         .collect()
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_set_reaches_all_clusters_and_says_so() {
-    let fleet = start(&MEMBERS).await;
+async fn a_set_reaches_all_clusters_and_says_so(fleet: &mut Fleet) {
+    start(fleet, &MEMBERS).await;
     let set = set(json!({"type": "All"}), json!([config_map("a", "1")]));
     fleet.create(HUB, set.clone()).await;
     let seen = fleet
@@ -87,9 +80,8 @@ async fn a_set_reaches_all_clusters_and_says_so() {
     fleet.until_gone("cluster3", &config_map("a", "")).await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_progressive_rollout_waits_for_each_member_and_stops_where_one_fails() {
-    let fleet = start(&MEMBERS).await;
+async fn a_progressive_rollout_waits_for_each_member_and_stops_where_one_fails(fleet: &mut Fleet) {
+    start(fleet, &MEMBERS).await;
     let strategy = json!({"type": "Progressive", "progressive": {"maxConcurrency": 1}});
     let set = set(strategy, json!([deployment("web", 1)]));
     fleet.create(HUB, set.clone()).await;
@@ -102,7 +94,7 @@ async fn a_progressive_rollout_waits_for_each_member_and_stops_where_one_fails()
         )
         .await;
     fleet.pass(10_000).await;
-    assert_eq!(works(&fleet).await, ["cluster1"], "it is on its way");
+    assert_eq!(works(fleet).await, ["cluster1"], "it is on its way");
     let ready = json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1});
     fleet
         .merge_status("cluster1", &deployment("web", 1), ready)
@@ -122,7 +114,7 @@ async fn a_progressive_rollout_waits_for_each_member_and_stops_where_one_fails()
         .merge_status("cluster2", &deployment("web", 1), stuck)
         .await;
     fleet.pass(60_000).await;
-    assert_eq!(works(&fleet).await, ["cluster1", "cluster2"]);
+    assert_eq!(works(fleet).await, ["cluster1", "cluster2"]);
     let seen = fleet.get(HUB, &set).await.unwrap();
     let rolled_out = condition(&seen["status"], "PlacementRolledOut");
     assert_eq!(rolled_out["status"], "False");
@@ -133,9 +125,8 @@ async fn a_progressive_rollout_waits_for_each_member_and_stops_where_one_fails()
     assert_eq!(seen["status"]["summary"]["degraded"], 1);
 }
 
-#[tokio::test(start_paused = true)]
-async fn values_of_clusters_reach_their_members() {
-    let fleet = start(&["cluster2"]).await;
+async fn values_of_clusters_reach_their_members(fleet: &mut Fleet) {
+    start(fleet, &["cluster2"]).await;
     let mut set = set(
         json!({"type": "All"}),
         json!([config_map("a", "${cluster.labels.region}")]),
@@ -150,9 +141,8 @@ async fn values_of_clusters_reach_their_members() {
     assert_eq!(seen.unwrap()["data"]["key"], "of-cluster2");
 }
 
-#[tokio::test(start_paused = true)]
-async fn works_that_are_done_stay_and_are_not_made_again() {
-    let fleet = start(&["cluster1"]).await;
+async fn works_that_are_done_stay_and_are_not_made_again(fleet: &mut Fleet) {
+    start(fleet, &["cluster1"]).await;
     let mut set = set(json!({"type": "All"}), json!([job("once")]));
     set["spec"]["manifestWorkTemplate"]["deleteOption"] = json!({"ttlSecondsAfterFinished": 5});
     set["spec"]["manifestWorkTemplate"]["manifestConfigs"] = json!([{
@@ -163,17 +153,20 @@ async fn works_that_are_done_stay_and_are_not_made_again() {
         .until("cluster1", &job("once"), "it is there", |it| it.is_some())
         .await;
     fleet
-        .merge_status(
-            "cluster1",
-            &job("once"),
-            json!({"conditions": [{"type": "Complete", "status": "True"}]}),
-        )
+        .merge_status("cluster1", &job("once"), job_done())
         .await;
     fleet
         .until_condition(&set, "PlacementRolledOut", "True")
         .await;
     fleet.delete("cluster1", &job("once")).await;
     fleet.pass(600_000).await;
-    assert_eq!(works(&fleet).await, ["cluster1"]);
+    assert_eq!(works(fleet).await, ["cluster1"]);
     assert!(fleet.get("cluster1", &job("once")).await.is_none());
 }
+
+crate::cases![
+    a_set_reaches_all_clusters_and_says_so,
+    a_progressive_rollout_waits_for_each_member_and_stops_where_one_fails,
+    values_of_clusters_reach_their_members,
+    works_that_are_done_stay_and_are_not_made_again,
+];

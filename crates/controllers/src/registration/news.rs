@@ -1,0 +1,169 @@
+//! What is told about a cluster when it joins, is heard of no more, comes back, or leaves.
+
+use bellwether_api::cluster::ManagedCluster;
+use bellwether_api::cluster::names::{condition, event};
+use bellwether_api::meta::{Condition, FALSE, TRUE, UNKNOWN, condition as find};
+
+use crate::events::{Happening, Recorder, Tone};
+use crate::hub::Hub;
+
+/// Tells of every change of a cluster that a person would want to know of.
+pub(super) fn tell(hub: &Hub, events: Recorder) {
+    hub.clusters.subscribe(move |change| {
+        let (Some(old), Some(new)) = (change.old, change.new) else {
+            return;
+        };
+        for happening in between(old, new) {
+            events.tell(&**new, happening);
+        }
+    });
+}
+
+/// What happened between two states of a cluster.
+fn between(old: &ManagedCluster, new: &ManagedCluster) -> Vec<Happening> {
+    let name = new.metadata.name.as_deref().unwrap_or_default();
+    let mut happenings = Vec::new();
+    let conditions = [
+        condition::HUB_ACCEPTED,
+        condition::JOINED,
+        condition::AVAILABLE,
+        condition::CLOCK_SYNCED,
+        condition::CERTIFICATE_ROTATED,
+    ];
+    for kind in conditions {
+        let before = said(old, kind);
+        let Some(now) = said(new, kind) else { continue };
+        // Certificates are rotated again and again, and only the message tells.
+        let is_same = before.is_some_and(|before| {
+            before.status == now.status
+                && (kind != condition::CERTIFICATE_ROTATED || before.message == now.message)
+        });
+        if !is_same {
+            happenings.extend(words(name, kind, before.is_none(), now));
+        }
+    }
+    let is_leaving = |cluster: &ManagedCluster| cluster.metadata.deletion_timestamp.is_some();
+    if is_leaving(new) && !is_leaving(old) {
+        happenings.push(Happening {
+            tone: Tone::Normal,
+            reason: event::DETACHING,
+            message: format!("The cluster {name} leaves: what it runs is removed first"),
+        });
+    }
+    happenings
+}
+
+fn said<'a>(cluster: &'a ManagedCluster, kind: &str) -> Option<&'a Condition> {
+    find(&cluster.status.as_ref()?.conditions, kind)
+}
+
+fn words(name: &str, kind: &str, is_first: bool, now: &Condition) -> Option<Happening> {
+    let (tone, reason, message) = match (kind, now.status.as_str()) {
+        (condition::HUB_ACCEPTED, TRUE) => (
+            Tone::Normal,
+            event::ACCEPTED,
+            format!("The cluster {name} is accepted, and has its rights"),
+        ),
+        (condition::HUB_ACCEPTED, FALSE) => (
+            Tone::Warning,
+            event::DENIED,
+            format!("The cluster {name} is denied: {}", now.message),
+        ),
+        (condition::JOINED, TRUE) => {
+            let message = format!("The agent of the cluster {name} has joined");
+            (Tone::Normal, event::JOINED, message)
+        }
+        (condition::AVAILABLE, TRUE) => {
+            let again = if is_first { "" } else { " again" };
+            let message = format!("The cluster {name} is available{again}");
+            (Tone::Normal, event::AVAILABLE, message)
+        }
+        (condition::AVAILABLE, FALSE) => (
+            Tone::Warning,
+            event::UNAVAILABLE,
+            format!("The cluster {name} is not available: {}", now.message),
+        ),
+        (condition::AVAILABLE, UNKNOWN) => (
+            Tone::Warning,
+            event::AVAILABLE_UNKNOWN,
+            format!("The cluster {name} is unreachable: {}", now.message),
+        ),
+        (condition::CLOCK_SYNCED, FALSE) => {
+            (Tone::Warning, event::CLOCK_OUT_OF_SYNC, now.message.clone())
+        }
+        (condition::CERTIFICATE_ROTATED, TRUE) if !is_first => (
+            Tone::Normal,
+            event::CERTIFICATE_ROTATED,
+            now.message.clone(),
+        ),
+        _ => return None,
+    };
+    Some(Happening {
+        tone,
+        reason,
+        message,
+    })
+}
+
+#[cfg(test)]
+mod unit {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn cluster(conditions: &[(&str, &str, &str)]) -> ManagedCluster {
+        let condition = |(kind, status, message): &(&str, &str, &str)| {
+            json!({"type": kind, "status": status, "reason": "R", "message": message,
+                "lastTransitionTime": "2026-01-01T00:00:00Z"})
+        };
+        let conditions: Vec<Value> = conditions.iter().map(condition).collect();
+        serde_json::from_value(json!({
+            "metadata": {"name": "c1"}, "spec": {}, "status": {"conditions": conditions},
+        }))
+        .unwrap()
+    }
+
+    #[track_caller]
+    fn check(old: &[(&str, &str, &str)], new: &[(&str, &str, &str)], expected: &[(&str, &str)]) {
+        let happenings = between(&cluster(old), &cluster(new));
+        let told: Vec<(&str, &str)> = happenings
+            .iter()
+            .map(|it| (it.reason, it.message.as_str()))
+            .collect();
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_changes_is_told_once() {
+        let available = ("ManagedClusterConditionAvailable", "True", "it is");
+        let unknown = (
+            "ManagedClusterConditionAvailable",
+            "Unknown",
+            "it is silent",
+        );
+        let is_here = ("Available", "The cluster c1 is available");
+        check(&[], &[available], &[is_here]);
+        check(&[available], &[available], &[]);
+        let silent = (
+            "AvailableUnknown",
+            "The cluster c1 is unreachable: it is silent",
+        );
+        check(&[available], &[unknown], &[silent]);
+        check(
+            &[unknown],
+            &[available],
+            &[("Available", "The cluster c1 is available again")],
+        );
+        let accepted = ("HubAcceptedManagedCluster", "True", "");
+        let rights = ("Accepted", "The cluster c1 is accepted, and has its rights");
+        check(&[], &[accepted], &[rights]);
+        let first = ("ClusterCertificateRotated", "True", "from 1 to 2");
+        let second = ("ClusterCertificateRotated", "True", "from 2 to 3");
+        check(&[], &[first], &[]);
+        check(
+            &[first],
+            &[second],
+            &[("CertificateRotated", "from 2 to 3")],
+        );
+    }
+}
