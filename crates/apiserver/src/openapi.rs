@@ -21,6 +21,9 @@ use crate::endpoint::{KUBERNETES_VERSION, PathRequest};
 use crate::resource::{Resource, Source};
 use crate::status::ApiError;
 
+/// What the protobuf form of version 2 is called.
+const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
 /// Documents of built-in groups by `apis/GROUP/VERSION`.
 static BUILT_IN: LazyLock<Mutex<HashMap<String, Bytes>>> = LazyLock::new(Mutex::default);
 
@@ -149,6 +152,12 @@ fn custom_name(resource: &Resource) -> String {
 /// Everything in one document, for older clients.
 fn version_2(request: &PathRequest<'_>) -> Result<Response<Body>, ApiError> {
     let accept = request.accept.unwrap_or("*/*");
+    if accept.contains("com.github.proto-openapi.spec.v2") {
+        let mut response = json_response(StatusCode::OK, header_in_protobuf());
+        let kind = HeaderValue::from_static(PROTOBUF);
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        return Ok(response);
+    }
     if !["*/*", "application/json", "application/*"]
         .iter()
         .any(|known| accept.contains(known))
@@ -168,4 +177,34 @@ fn version_2(request: &PathRequest<'_>) -> Result<Response<Body>, ApiError> {
         "definitions": definitions,
     });
     Ok(json_response(StatusCode::OK, to_bytes(&document)))
+}
+
+/// A document of version 2 without any schemas, in protobuf: `swagger`, `info` and empty `paths`
+/// (gnostic: openapiv2/OpenAPIv2.proto). kubectl asks for this form only about kinds that it has not
+/// found in version 3, and takes what is not in it for a kind that nobody serves, which is the truth.
+fn header_in_protobuf() -> Bytes {
+    let field = |number: u8, content: &[u8]| -> Vec<u8> {
+        // All contents are short: their length is one byte.
+        let length = u8::try_from(content.len()).unwrap_or(0) & 0x7f;
+        let mut bytes = vec![number << 3 | 2, length];
+        bytes.extend_from_slice(&content[..usize::from(length)]);
+        bytes
+    };
+    let title = field(1, b"Kubernetes");
+    let version = field(2, KUBERNETES_VERSION.2.as_bytes());
+    let info = field(2, &[title, version].concat());
+    [field(1, b"2.0"), info, field(8, b"")].concat().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_of_a_document_is_readable_protobuf() {
+        let bytes = header_in_protobuf();
+        let info = b"\x0a\x0aKubernetes\x12\x07v1.35.0";
+        let expected = [b"\x0a\x032.0\x12\x15".as_slice(), info, b"\x42\x00"].concat();
+        assert_eq!(bytes, expected);
+    }
 }

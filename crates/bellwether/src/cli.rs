@@ -120,6 +120,25 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
+/// Whether a command is one of kubectl's, and says things as kubectl does.
+pub(crate) fn speaks_kubectl(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Apply(_)
+            | Command::Get(_)
+            | Command::Delete(_)
+            | Command::Wait(_)
+            | Command::Describe(_)
+    )
+}
+
+/// Prints why a command of kubectl's failed, unless that has been said already.
+pub(crate) fn print_report(error: &bellwether_ctl::Error) {
+    if let Some(text) = error.report() {
+        let _ = writeln!(std::io::stderr(), "{text}");
+    }
+}
+
 /// Prints why a command failed.
 pub(crate) fn print_error(message: &str) {
     let _ = writeln!(std::io::stderr(), "bellwether: {message}");

@@ -37,9 +37,14 @@ fn main() -> std::process::ExitCode {
         }
     };
     logging::start(arguments.verbose);
+    let speaks_kubectl = cli::speaks_kubectl(&arguments.command);
     match cli::run(arguments.command) {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
+            if let (true, Some(error)) = (speaks_kubectl, error.downcast_ref()) {
+                cli::print_report(error);
+                return std::process::ExitCode::FAILURE;
+            }
             // The whole chain in one line: what was attempted, and why it failed.
             cli::print_error(&format!("{error:#}"));
             std::process::ExitCode::FAILURE

@@ -14,7 +14,7 @@ use bellwether_apiserver::Clock;
 use bellwether_ctl::delete::Cascade;
 use bellwether_ctl::wait::Goal;
 use bellwether_ctl::{
-    Connection, Output, Scope, apply, delete, describe, get, read_manifests, wait,
+    Connection, DryRun, Output, Scope, apply, delete, describe, get, read_manifests, wait,
 };
 use bellwether_json::duration::GoDuration;
 use clap::{Args, ValueEnum};
@@ -79,9 +79,22 @@ pub(crate) struct ApplyArgs {
     /// Take fields over from other managers.
     #[arg(long, requires = "server_side")]
     force_conflicts: bool,
-    /// Ask the server what would happen, and change nothing.
-    #[arg(long)]
-    dry_run: bool,
+    /// Change nothing: none, client (only say what would be sent) or server (let it check).
+    #[arg(
+        long,
+        value_name = "HOW",
+        default_value = "none",
+        default_missing_value = "server",
+        num_args = 0..=1,
+        require_equals = true
+    )]
+    dry_run: DryRun,
+    /// Who owns what is written.
+    #[arg(long, value_name = "NAME")]
+    field_manager: Option<String>,
+    /// Print the objects instead: name, yaml, json, jsonpath=TEMPLATE or custom-columns=HEADER:PATH,…
+    #[arg(short, long, value_name = "FORM")]
+    output: Option<Output>,
 }
 
 /// Show objects.
@@ -101,6 +114,9 @@ pub(crate) struct GetArgs {
     /// Show labels in a column.
     #[arg(long)]
     show_labels: bool,
+    /// Show these labels in columns.
+    #[arg(short = 'L', long, value_name = "LABELS", value_delimiter = ',')]
+    label_columns: Vec<String>,
     /// Leave the headers out.
     #[arg(long)]
     no_headers: bool,
@@ -152,9 +168,25 @@ pub(crate) struct DeleteArgs {
     /// An object that is not there is no error.
     #[arg(long)]
     ignore_not_found: bool,
-    /// Ask the server what would happen, and change nothing.
+    /// Do not wait for what runs to end; with --grace-period=0.
     #[arg(long)]
-    dry_run: bool,
+    force: bool,
+    /// Give objects one second to end.
+    #[arg(long, conflicts_with = "grace_period")]
+    now: bool,
+    /// Change nothing: none, client (only say what would be sent) or server (let it check).
+    #[arg(
+        long,
+        value_name = "HOW",
+        default_value = "none",
+        default_missing_value = "server",
+        num_args = 0..=1,
+        require_equals = true
+    )]
+    dry_run: DryRun,
+    /// Print only names.
+    #[arg(short, long, value_name = "FORM", value_parser = ["name"])]
+    output: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -203,7 +235,7 @@ pub(crate) struct DescribeArgs {
 }
 
 pub(crate) async fn apply(arguments: ApplyArgs) -> anyhow::Result<()> {
-    let objects = read_manifests(&arguments.filename, arguments.recursive)?;
+    let objects = read_manifests(&arguments.filename, arguments.recursive, "apply")?;
     let connection = arguments
         .connect
         .open(arguments.namespace.as_deref())
@@ -213,6 +245,8 @@ pub(crate) async fn apply(arguments: ApplyArgs) -> anyhow::Result<()> {
         server_side: arguments.server_side,
         force_conflicts: arguments.force_conflicts,
         dry_run: arguments.dry_run,
+        field_manager: arguments.field_manager,
+        output: arguments.output,
     };
     Ok(apply::run(&connection, &how, objects, &mut stdout(), &mut stderr()).await?)
 }
@@ -224,6 +258,7 @@ pub(crate) async fn get(arguments: GetArgs) -> anyhow::Result<()> {
         scope,
         output: arguments.output,
         show_labels: arguments.show_labels,
+        label_columns: arguments.label_columns,
         no_headers: arguments.no_headers,
         sort_by: arguments.sort_by,
         watch: arguments.watch,
@@ -239,7 +274,7 @@ pub(crate) async fn delete(arguments: DeleteArgs) -> anyhow::Result<()> {
     }
     let objects = match &*arguments.filename {
         [] => Vec::new(),
-        paths => read_manifests(paths, arguments.recursive)?,
+        paths => read_manifests(paths, arguments.recursive, "delete")?,
     };
     let (connection, scope) = arguments.scope.open().await?;
     let forever = arguments.timeout.is_zero();
@@ -253,14 +288,20 @@ pub(crate) async fn delete(arguments: DeleteArgs) -> anyhow::Result<()> {
             CascadeArg::Foreground => Cascade::Foreground,
             CascadeArg::Orphan => Cascade::Orphan,
         },
-        grace_period: arguments.grace_period,
+        grace_period: if arguments.now {
+            Some(1)
+        } else {
+            arguments.grace_period
+        },
         wait: arguments
             .wait
             .then_some(if forever { A_WEEK } else { arguments.timeout }),
         ignore_not_found: arguments.ignore_not_found,
+        force: arguments.force,
         dry_run: arguments.dry_run,
+        names: arguments.output.is_some(),
     };
-    Ok(delete::run(&connection, &what, &mut stdout()).await?)
+    Ok(delete::run(&connection, &what, &mut stdout(), &mut stderr()).await?)
 }
 
 pub(crate) async fn wait(arguments: WaitArgs) -> anyhow::Result<()> {
@@ -278,7 +319,16 @@ pub(crate) async fn wait(arguments: WaitArgs) -> anyhow::Result<()> {
 pub(crate) async fn describe(arguments: DescribeArgs) -> anyhow::Result<()> {
     let (connection, scope) = arguments.scope.open().await?;
     let now = Clock::system().now();
-    Ok(describe::run(&connection, &arguments.objects, &scope, now, &mut stdout()).await?)
+    let words = &arguments.objects;
+    Ok(describe::run(
+        &connection,
+        words,
+        &scope,
+        now,
+        &mut stdout(),
+        &mut stderr(),
+    )
+    .await?)
 }
 
 /// A time as kubectl takes it: `30s`, `1m30s`; a plain number is seconds, a negative one a week.

@@ -69,7 +69,8 @@ struct Subject {
 
 pub(crate) async fn run(arguments: PlanArgs) -> anyhow::Result<()> {
     let assumptions = assumptions(&arguments)?;
-    let mut objects = bellwether_ctl::read_manifests(&arguments.filename, false)?;
+    let manifests = bellwether_ctl::read_manifests(&arguments.filename, false, "plan")?;
+    let mut objects: Vec<Value> = manifests.into_iter().map(|found| found.object).collect();
     let mut known = Known::default();
     let mut namespace = arguments
         .namespace

@@ -12,8 +12,10 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::connection::Connection;
+use crate::dry_run::DryRun;
 use crate::error::Error;
-use crate::output::{compact, name};
+use crate::manifests::Manifest;
+use crate::output::{self, Found, Output, compact, name};
 use crate::request::{self, JSON, MANAGER, escape, with_query};
 use crate::types::{Type, Types};
 
@@ -22,6 +24,20 @@ pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-config
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
+
+/// What to do about fields that others own.
+const CONFLICT_ADVICE: &str = "\
+Please review the fields above--they currently have other managers. Here
+are the ways you can resolve this warning:
+* If you intend to manage all of these fields, please re-run the apply
+  command with the `--force-conflicts` flag.
+* If you do not intend to manage all of the fields, please edit your
+  manifest to remove references to the fields that should keep their
+  current managers.
+* You may co-own fields by updating your manifest to match the existing
+  value; in this case, you'll become the manager if the other manager(s)
+  stop managing the field (remove it from their configuration).
+See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts";
 
 /// How long a definition of this very apply is waited for until its kind is served.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -37,54 +53,64 @@ pub struct Apply {
     /// Take fields over from other managers; only with `server_side`.
     pub force_conflicts: bool,
     /// Change nothing.
-    pub dry_run: bool,
+    pub dry_run: DryRun,
+    /// Who owns what is written.
+    pub field_manager: Option<String>,
+    /// Print the objects in this form instead of what was done.
+    pub output: Option<Output>,
 }
 
 /// Applies objects one after the other. One that fails is told and does not stop the others.
 pub async fn run(
     connection: &Connection,
     apply: &Apply,
-    objects: Vec<Value>,
+    manifests: Vec<Manifest>,
     out: &mut dyn Write,
     notes: &mut dyn Write,
 ) -> Result<(), Error> {
     let mut types = Types::discover(&connection.client).await?;
-    let definitions: Vec<Value> = objects
+    let definitions: Vec<Value> = manifests
         .iter()
+        .map(|manifest| &manifest.object)
         .filter(|object| defines(object))
         .cloned()
         .collect();
-    let total = objects.len();
+    let total = manifests.len();
     let mut failures = Vec::new();
-    for object in objects {
-        if types.of(&object).is_err() {
-            types = discover_again(connection, &definitions, &object).await?;
+    let mut applied = Vec::new();
+    for manifest in manifests {
+        let object = &manifest.object;
+        if types.of(object).is_err() {
+            types = discover_again(connection, &definitions, object).await?;
         }
-        match apply_one(connection, apply, &types, object).await {
-            Ok(line) => writeln!(
-                out,
-                "{line}{}",
-                if apply.dry_run {
-                    " (server dry run)"
-                } else {
-                    ""
-                }
-            )?,
+        match apply_one(connection, apply, &types, &manifest).await {
+            Ok(done) if apply.output.is_some() => applied.push((done.kind, done.object)),
+            Ok(done) => {
+                let name = done.kind.named(name(&done.object));
+                writeln!(out, "{name} {}{}", done.what, apply.dry_run.note())?;
+            }
             Err(error) => failures.push(error),
         }
     }
-    if total == 1
-        && let Some(error) = failures.pop()
-    {
-        return Err(error);
+    if let Some(output) = apply.output.as_ref().filter(|_| !applied.is_empty()) {
+        let single = applied.len() == 1;
+        for (_, object) in &mut applied {
+            output::hide_managed_fields(object);
+        }
+        let found = Found {
+            objects: applied,
+            single,
+        };
+        output::print(out, output, &found)?;
     }
-    for error in &failures {
-        writeln!(notes, "{error}")?;
-    }
-    match failures.len() {
-        0 => Ok(()),
-        failed => Err(Error::Several { failed, total }),
-    }
+    Error::sum_up(failures, total, notes)
+}
+
+/// What was done with an object.
+struct Done {
+    kind: Type,
+    object: Value,
+    what: &'static str,
 }
 
 fn defines(object: &Value) -> bool {
@@ -119,9 +145,10 @@ async fn apply_one(
     connection: &Connection,
     apply: &Apply,
     types: &Types,
-    mut object: Value,
-) -> Result<String, Error> {
-    let kind = types.of(&object)?;
+    manifest: &Manifest,
+) -> Result<Done, Error> {
+    let mut object = manifest.object.clone();
+    let kind = types.of_manifest(manifest)?;
     let namespace = place(
         &mut object,
         kind,
@@ -130,22 +157,28 @@ async fn apply_one(
     )?;
     if name(&object).is_empty() {
         return Err(Error::Usage(format!(
-            "error when applying a {}: resource name may not be empty",
-            kind.kind
+            "error when retrieving current configuration of:\n{}\nfrom server for: \"{}\": resource name may not be empty",
+            kind.identified("", namespace.as_deref()),
+            manifest.place
         )));
     }
     let request = ApplyRequest {
         connection,
         kind,
         namespace,
-        dry_run: if apply.dry_run { "All" } else { "" },
+        apply,
+        place: &manifest.place,
     };
-    let what = if apply.server_side {
-        request.server_side(&object, apply.force_conflicts).await?
+    let (what, object) = if apply.server_side {
+        request.server_side(&object).await?
     } else {
-        request.client_side(object.clone()).await?
+        request.client_side(object).await?
     };
-    Ok(format!("{} {what}", kind.named(name(&object))))
+    Ok(Done {
+        kind: kind.clone(),
+        object,
+        what,
+    })
 }
 
 /// Puts an object of a namespace into the one that is meant.
@@ -176,64 +209,91 @@ struct ApplyRequest<'a> {
     connection: &'a Connection,
     kind: &'a Type,
     namespace: Option<String>,
-    dry_run: &'a str,
+    apply: &'a Apply,
+    /// The file that the object is in.
+    place: &'a str,
 }
 
 impl ApplyRequest<'_> {
     fn path(&self, name: Option<&str>, force: &str) -> String {
         let name = name.map(escape);
         let path = self.kind.path(self.namespace.as_deref(), name.as_deref());
+        let manager = self.apply.field_manager.as_deref();
         let parameters = [
-            ("fieldManager", MANAGER),
+            ("fieldManager", manager.unwrap_or(MANAGER)),
             ("fieldValidation", "Strict"),
-            ("dryRun", self.dry_run),
+            ("dryRun", self.apply.dry_run.parameter()),
             ("force", force),
         ];
         with_query(&path, &parameters)
     }
 
-    async fn server_side(&self, object: &Value, force: bool) -> Result<&'static str, Error> {
+    async fn server_side(&self, object: &Value) -> Result<(&'static str, Value), Error> {
         let client = &self.connection.client;
         let send = async |force: bool| {
             let force = if force { "true" } else { "false" };
             let path = self.path(Some(name(object)), force);
             request::write(client, Method::PATCH, &path, APPLY, object).await
         };
-        match send(force).await {
+        let applied = match send(self.apply.force_conflicts).await {
             // Fields that a client-side apply of ours has set are ours to take over.
-            Err(error) if is_conflict_with_ourselves(&error) => send(true).await?,
+            Err(error)
+                if self.apply.field_manager.is_none() && is_conflict_with_ourselves(&error) =>
+            {
+                send(true).await?
+            }
+            Err(Error::Server {
+                code: 409, message, ..
+            }) if message.starts_with("Apply failed") => {
+                return Err(Error::Usage(format!("{message}\n{CONFLICT_ADVICE}")));
+            }
             answer => answer?,
         };
-        Ok("serverside-applied")
+        Ok(("serverside-applied", applied))
     }
 
-    async fn client_side(&self, object: Value) -> Result<&'static str, Error> {
+    async fn client_side(&self, object: Value) -> Result<(&'static str, Value), Error> {
         let client = &self.connection.client;
         let modified = remember(object);
+        let dry = self.apply.dry_run == DryRun::Client;
         let name = name(&modified).to_owned();
         let path = self
             .kind
             .path(self.namespace.as_deref(), Some(&escape(&name)));
         let current = match request::get(client, &path, JSON).await {
+            Err(error) if error.is_not_found() && dry => return Ok(("created", modified)),
             Err(error) if error.is_not_found() => {
                 let path = self.path(None, "");
-                request::write(client, Method::POST, &path, JSON, &modified).await?;
-                return Ok("created");
+                let created = request::write(client, Method::POST, &path, JSON, &modified).await;
+                let created = created.map_err(|error| error.when("creating", self.place))?;
+                return Ok(("created", created));
             }
             answer => answer?,
         };
+        if dry {
+            return Ok(("configured", modified));
+        }
         let (content_type, changes) = patch(self.kind, &modified, &current)?;
         if changes == json!({}) {
-            return Ok("unchanged");
+            return Ok(("unchanged", current));
         }
         let path = self.path(Some(&name), "");
-        let patched = request::write(client, Method::PATCH, &path, content_type, &changes).await?;
+        let patched = request::write(client, Method::PATCH, &path, content_type, &changes).await;
+        let patched = patched.map_err(|error| {
+            let object = self.kind.identified(&name, self.namespace.as_deref());
+            let changes = compact(&changes);
+            error.when(
+                &format!("applying patch:\n{changes}\nto:\n{object}\nfor:"),
+                self.place,
+            )
+        })?;
         let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
-        Ok(if version(&patched) == version(&current) {
+        let what = if version(&patched) == version(&current) {
             "unchanged"
         } else {
             "configured"
-        })
+        };
+        Ok((what, patched))
     }
 }
 

@@ -8,12 +8,17 @@ use serde_json::{Value, json};
 
 use crate::apply::place;
 use crate::connection::Connection;
+use crate::dry_run::DryRun;
 use crate::error::Error;
+use crate::manifests::Manifest;
 use crate::output::name;
 use crate::request::{self, JSON, escape, with_query};
 use crate::selection::{Scope, Target, targets};
 use crate::types::{Type, Types};
 use crate::wait::{self, Goal};
+
+/// What is said before something is deleted by force.
+const FORCED: &str = "Warning: Immediate deletion does not wait for confirmation that the running resource has been terminated. The resource may continue to run on the cluster indefinitely.";
 
 /// What becomes of dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +33,15 @@ pub enum Cascade {
 
 /// What to delete, and how.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are the flags of a command"
+)]
 pub struct Delete {
     /// `TYPE NAME…` or `TYPE/NAME…`; or `TYPE` with a selector or `all`.
     pub words: Vec<String>,
     /// Objects of manifests.
-    pub objects: Vec<Value>,
+    pub objects: Vec<Manifest>,
     /// Where to look.
     pub scope: Scope,
     /// All objects of the type.
@@ -45,22 +54,30 @@ pub struct Delete {
     pub wait: Option<Duration>,
     /// An object that is not there is no error.
     pub ignore_not_found: bool,
+    /// Do not wait for what runs to end.
+    pub force: bool,
     /// Change nothing.
-    pub dry_run: bool,
+    pub dry_run: DryRun,
+    /// Print only names.
+    pub names: bool,
 }
 
 /// An object to delete.
 struct Victim {
+    /// The manifest that names it.
+    place: Option<String>,
     kind: Type,
     namespace: Option<String>,
     name: String,
 }
 
-/// Deletes objects, and waits until they are gone.
+/// Deletes objects, and waits until they are gone. One that cannot be deleted does not stop the
+/// others.
 pub async fn run(
     connection: &Connection,
     delete: &Delete,
     out: &mut dyn Write,
+    notes: &mut dyn Write,
 ) -> Result<(), Error> {
     let types = Types::discover(&connection.client).await?;
     let victims = victims(connection, delete, &types).await?;
@@ -68,38 +85,54 @@ pub async fn run(
         writeln!(out, "No resources found")?;
         return Ok(());
     }
-    let mut deleted = Vec::new();
+    if delete.force && delete.grace_period == Some(0) {
+        writeln!(notes, "{FORCED}")?;
+    }
+    let total = victims.len();
+    let (mut deleted, mut failures) = (Vec::new(), Vec::new());
     for victim in victims {
         match remove(connection, delete, &victim).await {
-            Err(error) if error.is_not_found() && delete.ignore_not_found => continue,
-            answer => answer?,
+            Err(error) if error.is_not_found() && delete.ignore_not_found => {}
+            Err(error) => failures.push(match &victim.place {
+                Some(place) => error.when("deleting", place),
+                None => error,
+            }),
+            Ok(()) => {
+                tell(out, delete, &victim)?;
+                deleted.push(victim);
+            }
         }
-        let kind = victim.kind.qualified(&victim.kind.singular);
-        let dry = if delete.dry_run {
-            " (server dry run)"
-        } else {
-            ""
-        };
-        writeln!(out, "{kind} \"{}\" deleted{dry}", victim.name)?;
-        deleted.push(victim);
     }
     out.flush()?;
-    let Some(timeout) = delete.wait.filter(|_| !delete.dry_run) else {
-        return Ok(());
-    };
-    for victim in deleted {
-        let namespace = victim.namespace.as_deref();
-        wait::until(
-            connection,
-            &victim.kind,
-            namespace,
-            &victim.name,
-            &Goal::Gone,
-            timeout,
-        )
-        .await?;
+    if let Some(timeout) = delete.wait.filter(|_| delete.dry_run == DryRun::None) {
+        for victim in deleted {
+            let namespace = victim.namespace.as_deref();
+            wait::until(
+                connection,
+                &victim.kind,
+                namespace,
+                &victim.name,
+                &Goal::Gone,
+                timeout,
+            )
+            .await?;
+        }
     }
-    Ok(())
+    Error::sum_up(failures, total, notes)
+}
+
+fn tell(out: &mut dyn Write, delete: &Delete, victim: &Victim) -> std::io::Result<()> {
+    if delete.names {
+        return writeln!(out, "{}", victim.kind.named(&victim.name));
+    }
+    let kind = victim.kind.qualified(&victim.kind.singular);
+    let how = if delete.force { "force " } else { "" };
+    let name = &victim.name;
+    writeln!(
+        out,
+        "{kind} \"{name}\" {how}deleted{}",
+        delete.dry_run.note()
+    )
 }
 
 async fn victims(
@@ -108,11 +141,12 @@ async fn victims(
     types: &Types,
 ) -> Result<Vec<Victim>, Error> {
     let mut victims = Vec::new();
-    for object in &delete.objects {
-        let mut object = object.clone();
-        let kind = types.of(&object)?;
+    for manifest in &delete.objects {
+        let mut object = manifest.object.clone();
+        let kind = types.of_manifest(manifest)?;
         let namespace = place(&mut object, kind, None, &delete.scope.namespace)?;
         victims.push(Victim {
+            place: Some(manifest.place.clone()),
             kind: kind.clone(),
             namespace,
             name: name(&object).to_owned(),
@@ -127,7 +161,7 @@ async fn victims(
         let Some(name) = name else {
             if !chosen {
                 return Err(Error::Usage(
-                    "resource(s) were provided, but no name was specified: name them, or say -l or --all".to_owned(),
+                    "resource(s) were provided, but no name was specified".to_owned(),
                 ));
             }
             victims.extend(matching(connection, scope, &kind).await?);
@@ -135,6 +169,7 @@ async fn victims(
         };
         let namespace = kind.namespaced.then(|| scope.namespace.clone());
         victims.push(Victim {
+            place: None,
             kind,
             namespace,
             name,
@@ -157,6 +192,7 @@ async fn matching(
     let list = request::get(&connection.client, &path, JSON).await?;
     let items = list["items"].as_array().map_or(&[][..], Vec::as_slice);
     let victim = |object: &Value| Victim {
+        place: None,
         kind: kind.clone(),
         namespace: object["metadata"]["namespace"].as_str().map(str::to_owned),
         name: name(object).to_owned(),
@@ -167,6 +203,11 @@ async fn matching(
 async fn remove(connection: &Connection, delete: &Delete, victim: &Victim) -> Result<(), Error> {
     let name = escape(&victim.name);
     let path = victim.kind.path(victim.namespace.as_deref(), Some(&name));
+    if delete.dry_run == DryRun::Client {
+        return request::get(&connection.client, &path, JSON)
+            .await
+            .map(drop);
+    }
     let mut options = json!({
         "apiVersion": "v1", "kind": "DeleteOptions",
         "propagationPolicy": match delete.cascade {
@@ -178,7 +219,7 @@ async fn remove(connection: &Connection, delete: &Delete, victim: &Victim) -> Re
     if let Some(seconds) = delete.grace_period {
         options["gracePeriodSeconds"] = seconds.into();
     }
-    if delete.dry_run {
+    if delete.dry_run == DryRun::Server {
         options["dryRun"] = json!(["All"]);
     }
     request::write(&connection.client, Method::DELETE, &path, JSON, &options).await?;

@@ -1,71 +1,217 @@
-//! `describe`: an object at length, with its events.
+//! `describe`: an object at length, with its events and what belongs to it, as kubectl shows it.
 //!
-//! All kinds are shown in one way: the one in which kubectl shows kinds that it does not know.
+//! Reading is here; what is written about a kind is a function of its own over what was read
+//! (`pod`, `workload`, `network`, …). Kinds without one are shown field by field (`generic`).
+
+mod access;
+mod config;
+mod containers;
+mod events;
+mod generic;
+mod network;
+mod node;
+mod page;
+mod pod;
+mod read;
+mod scaling;
+mod storage;
+mod subject;
+mod volumes;
+mod workload;
 
 use std::io::Write;
 
-use bellwether_kinds::human as human_duration;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use crate::apply::LAST_APPLIED;
 use crate::connection::Connection;
 use crate::error::Error;
-use crate::output::name;
 use crate::request::{self, JSON, escape, with_query};
 use crate::selection::{Scope, targets};
 use crate::types::{Type, Types};
+use page::Page;
+use read::{selector, text};
+use subject::{Moment, Related, Subject};
 
-/// Between the columns of a block.
-const PADDING: usize = 2;
-/// How deep objects are shown.
-const DEEPEST: usize = 64;
+/// Writes what is to be said about an object.
+type Describer = fn(&Subject<'_>, &mut Page);
 
-/// Words that are written in capitals.
-const ACRONYMS: [&str; 7] = ["api", "guid", "id", "ip", "osb", "uid", "url"];
+/// The kinds that have a description of their own, and whether their events are shown.
+const DESCRIBERS: &[(&str, &str, Describer, bool)] = &[
+    ("", "Pod", pod::describe, true),
+    ("", "Node", node::describe, true),
+    ("", "Namespace", config::namespace, false),
+    ("", "ResourceQuota", config::quota, false),
+    ("", "LimitRange", config::limit_range, false),
+    ("", "ConfigMap", config::config_map, true),
+    ("", "Secret", config::secret, false),
+    ("", "Service", network::service, true),
+    ("", "Endpoints", network::endpoints_object, true),
+    ("", "ServiceAccount", access::service_account, true),
+    ("", "PersistentVolume", storage::volume, true),
+    ("", "PersistentVolumeClaim", storage::claim, true),
+    ("", "ReplicationController", workload::replica_set, true),
+    ("apps", "Deployment", workload::deployment, true),
+    ("apps", "ReplicaSet", workload::replica_set, true),
+    ("apps", "StatefulSet", workload::stateful_set, true),
+    ("apps", "DaemonSet", workload::daemon_set, true),
+    ("batch", "Job", workload::job, true),
+    ("batch", "CronJob", workload::cron_job, true),
+    (
+        "autoscaling",
+        "HorizontalPodAutoscaler",
+        scaling::autoscaler,
+        true,
+    ),
+    ("policy", "PodDisruptionBudget", scaling::budget, true),
+    ("networking.k8s.io", "Ingress", network::ingress, true),
+    (
+        "networking.k8s.io",
+        "IngressClass",
+        network::ingress_class,
+        true,
+    ),
+    ("discovery.k8s.io", "EndpointSlice", network::slice, true),
+    (
+        "storage.k8s.io",
+        "StorageClass",
+        storage::storage_class,
+        true,
+    ),
+    (
+        "scheduling.k8s.io",
+        "PriorityClass",
+        node::priority_class,
+        true,
+    ),
+    ("rbac.authorization.k8s.io", "Role", access::role, false),
+    (
+        "rbac.authorization.k8s.io",
+        "ClusterRole",
+        access::role,
+        false,
+    ),
+    (
+        "rbac.authorization.k8s.io",
+        "RoleBinding",
+        access::binding,
+        false,
+    ),
+    (
+        "rbac.authorization.k8s.io",
+        "ClusterRoleBinding",
+        access::binding,
+        false,
+    ),
+];
 
-/// Shows objects at length, as of `now`.
+/// How an object of a kind is described, and whether with its events.
+fn describer(kind: &Type) -> (Describer, bool) {
+    let mut known = DESCRIBERS.iter();
+    let found = known.find(|(group, name, _, _)| kind.group == *group && kind.kind == *name);
+    found.map_or((generic::describe, true), |(_, _, describe, events)| {
+        (*describe, *events)
+    })
+}
+
+/// Shows objects at length, as of `now`. What is no object goes to `notes`.
 pub async fn run(
     connection: &Connection,
     words: &[String],
     scope: &Scope,
     now: Timestamp,
     out: &mut dyn Write,
+    notes: &mut dyn Write,
 ) -> Result<(), Error> {
     let types = Types::discover(&connection.client).await?;
+    let moment = Moment {
+        now,
+        zone: TimeZone::system(),
+    };
     let mut first = true;
-    for target in targets(&types, words)? {
-        for object in read(connection, scope, &target.kind, target.name.as_deref()).await? {
-            let events = events(connection, &object).await?;
-            if !std::mem::take(&mut first) {
+    let targets = targets(&types, words)?;
+    for target in &targets {
+        let (objects, by_prefix) =
+            read(connection, scope, &target.kind, target.name.as_deref()).await?;
+        for object in objects {
+            let (describe, with_events) = describer(&target.kind);
+            let events = if with_events {
+                Some(events(connection, &object).await?)
+            } else {
+                None
+            };
+            let subject = Subject {
+                kind: &target.kind,
+                object: &object,
+                related: &related(connection, &target.kind, &object).await?,
+                moment: &moment,
+            };
+            if !std::mem::take(&mut first) && !by_prefix {
                 write!(out, "\n\n")?;
             }
-            out.write_all(describe(&target.kind, &object, &events, now).as_bytes())?;
+            out.write_all(written(&subject, describe, events.as_deref()).as_bytes())?;
+            if by_prefix {
+                writeln!(out)?;
+            }
+        }
+    }
+    if first {
+        match scope.namespace() {
+            Some(namespace) => writeln!(notes, "No resources found in {namespace} namespace.")?,
+            None => writeln!(notes, "No resources found")?,
         }
     }
     Ok(())
 }
 
+/// A description as text.
+fn written(subject: &Subject<'_>, describe: Describer, events: Option<&[Value]>) -> String {
+    let mut page = Page::default();
+    describe(subject, &mut page);
+    if let Some(found) = events {
+        events::write(&mut page, found, subject.moment);
+    }
+    page.finish()
+}
+
+/// The objects that are meant: one by its name, those whose names begin so, or all of a kind; and
+/// whether it is the second.
 async fn read(
     connection: &Connection,
     scope: &Scope,
     kind: &Type,
     name: Option<&str>,
+) -> Result<(Vec<Value>, bool), Error> {
+    let Some(name) = name else {
+        return Ok((list_all(connection, scope, kind).await?, false));
+    };
+    let path = kind.path(scope.namespace(), Some(&escape(name)));
+    match request::get(&connection.client, &path, JSON).await {
+        Ok(object) => Ok((vec![object], false)),
+        Err(error) if error.is_not_found() => {
+            let mut found = list_all(connection, scope, kind).await?;
+            found.retain(|object| text(&object["metadata"]["name"]).starts_with(name));
+            if found.is_empty() {
+                return Err(error);
+            }
+            Ok((found, true))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn list_all(
+    connection: &Connection,
+    scope: &Scope,
+    kind: &Type,
 ) -> Result<Vec<Value>, Error> {
-    let name = name.map(escape);
     let query = [
         ("labelSelector", scope.labels.as_str()),
         ("fieldSelector", &scope.fields),
     ];
-    let path = kind.path(scope.namespace(), name.as_deref());
-    if name.is_some() {
-        return Ok(vec![request::get(&connection.client, &path, JSON).await?]);
-    }
-    let path = with_query(&path, &query);
-    let mut list = request::get(&connection.client, &path, JSON).await?;
-    let Value::Array(mut items) = list["items"].take() else {
-        return Ok(Vec::new());
-    };
+    let path = with_query(&kind.path(scope.namespace(), None), &query);
+    let mut items = list(connection, &path).await?;
     for item in &mut items {
         item["apiVersion"] = kind.api_version().into();
         item["kind"] = kind.kind.as_str().into();
@@ -73,265 +219,93 @@ async fn read(
     Ok(items)
 }
 
+async fn list(connection: &Connection, path: &str) -> Result<Vec<Value>, Error> {
+    let mut list = request::get(&connection.client, path, JSON).await?;
+    match list["items"].take() {
+        Value::Array(items) => Ok(items),
+        _ => Ok(Vec::new()),
+    }
+}
+
 /// The events about an object; events of the whole cluster are in the default namespace.
 async fn events(connection: &Connection, object: &Value) -> Result<Vec<Value>, Error> {
-    let namespace = object["metadata"]["namespace"]
-        .as_str()
-        .unwrap_or("default");
-    let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+    let metadata = &object["metadata"];
+    let namespace = metadata["namespace"].as_str().unwrap_or("default");
     let path = format!("/api/v1/namespaces/{namespace}/events");
-    let selector = format!("involvedObject.uid={uid}");
-    let path = with_query(&path, &[("fieldSelector", &selector)]);
-    let mut list = request::get(&connection.client, &path, JSON).await?;
-    let Value::Array(mut events) = list["items"].take() else {
-        return Ok(Vec::new());
-    };
-    events.sort_by_key(last_seen);
+    let mut selectors = vec![format!("involvedObject.uid={}", text(&metadata["uid"]))];
+    if object["kind"] == "Node" {
+        // Kubelets call their node by its name.
+        selectors.push(format!("involvedObject.uid={}", text(&metadata["name"])));
+    }
+    let mut events = Vec::new();
+    for selector in selectors {
+        let path = with_query(&path, &[("fieldSelector", &selector)]);
+        events.extend(list(connection, &path).await?);
+    }
     Ok(events)
 }
 
-fn last_seen(event: &Value) -> Option<Timestamp> {
-    let times = [
-        &event["series"]["lastObservedTime"],
-        &event["lastTimestamp"],
-        &event["eventTime"],
-        &event["metadata"]["creationTimestamp"],
-    ];
-    let mut known = times.iter().filter_map(|time| time.as_str());
-    known.find_map(|time| time.parse().ok())
-}
-
-/// An object and its events as text.
-fn describe(kind: &Type, object: &Value, events: &[Value], now: Timestamp) -> String {
+/// Reads what belongs to an object.
+async fn related(connection: &Connection, kind: &Type, object: &Value) -> Result<Related, Error> {
     let metadata = &object["metadata"];
-    let mut page = Page::default();
-    page.pair(0, "Name", name(object));
-    page.pair(
-        0,
-        "Namespace",
-        metadata["namespace"].as_str().unwrap_or_default(),
-    );
-    page.map(0, "Labels", &metadata["labels"], "=");
-    page.map(0, "Annotations", &metadata["annotations"], ": ");
-    page.pair(0, "API Version", &kind.api_version());
-    page.pair(0, "Kind", &kind.kind);
-    let mut rest = object.clone();
-    if let Some(members) = rest.as_object_mut() {
-        members.remove("apiVersion");
-        members.remove("kind");
-    }
-    if let Some(members) = rest["metadata"].as_object_mut() {
-        for shown in [
-            "name",
-            "namespace",
-            "labels",
-            "annotations",
-            "managedFields",
-        ] {
-            members.remove(shown);
-        }
-    }
-    page.members(0, &rest);
-    page.events(events, now);
-    page.text
-}
-
-/// Text whose lines are put under each other as long as they have the same form.
-#[derive(Debug, Default)]
-struct Page {
-    text: String,
-    block: Vec<Vec<String>>,
-}
-
-impl Page {
-    /// A line of several cells.
-    fn cells(&mut self, cells: Vec<String>) {
-        self.block.push(cells);
-    }
-
-    fn pair(&mut self, level: usize, label: &str, value: &str) {
-        let label = format!("{}{label}:", "  ".repeat(level));
-        self.cells(vec![label, value.to_owned()]);
-    }
-
-    /// A line of one cell, which ends a block.
-    fn line(&mut self, level: usize, text: &str) {
-        self.end_block();
-        self.text.push_str(&"  ".repeat(level));
-        self.text.push_str(text);
-        self.text.push('\n');
-    }
-
-    /// Writes the block that has been collected, its columns aligned.
-    fn end_block(&mut self) {
-        let block = std::mem::take(&mut self.block);
-        let columns = block.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            let cells = block.iter().filter(|line| line.len() > column + 1);
-            cells
-                .map(|line| line[column].chars().count())
-                .max()
-                .unwrap_or(0)
-                + PADDING
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        for line in &block {
-            for (index, cell) in line.iter().enumerate() {
-                self.text += cell;
-                if index + 1 < line.len() {
-                    let padding = widths[index] - cell.chars().count();
-                    self.text.extend(std::iter::repeat_n(' ', padding));
-                }
-            }
-            self.text.push('\n');
-        }
-    }
-
-    /// Labels or annotations: the first beside the label, the others under it.
-    fn map(&mut self, level: usize, label: &str, map: &Value, sign: &str) {
-        let mut entries: Vec<String> = map
-            .as_object()
-            .into_iter()
-            .flatten()
-            .filter(|(key, _)| *key != LAST_APPLIED)
-            .map(|(key, value)| format!("{key}{sign}{}", value.as_str().unwrap_or_default()))
-            .collect();
-        entries.sort();
-        if entries.is_empty() {
-            entries.push("<none>".to_owned());
-        }
-        for (index, entry) in entries.iter().enumerate() {
-            let label = if index == 0 {
-                format!("{label}:")
-            } else {
-                String::new()
-            };
-            self.cells(vec![
-                format!("{}{label}", "  ".repeat(level)),
-                entry.clone(),
-            ]);
-        }
-    }
-
-    /// The members of an object, in order of their keys.
-    fn members(&mut self, level: usize, object: &Value) {
-        let mut members: Vec<_> = object.as_object().into_iter().flatten().collect();
-        members.sort_by_key(|(key, _)| *key);
-        for (key, value) in members {
-            let label = label(key);
-            match value {
-                Value::Object(_) | Value::Array(_) if level < DEEPEST => {
-                    self.line(level, &format!("{label}:"));
-                    self.nested(level + 1, value);
-                }
-                scalar => self.pair(level, &label, &plain(scalar)),
-            }
-        }
-    }
-
-    fn nested(&mut self, level: usize, value: &Value) {
-        let Value::Array(items) = value else {
-            self.members(level, value);
-            return;
-        };
-        for item in items {
-            match item {
-                Value::Object(_) => self.members(level, item),
-                Value::Array(_) if level < DEEPEST => self.nested(level + 1, item),
-                scalar => self.line(level, &plain(scalar)),
-            }
-        }
-    }
-
-    fn events(&mut self, events: &[Value], now: Timestamp) {
-        if events.is_empty() {
-            self.pair(0, "Events", "<none>");
-            self.end_block();
-            return;
-        }
-        self.line(0, "Events:");
-        for row in [
-            ["  Type", "Reason", "Age", "From", "Message"],
-            ["  ----", "------", "----", "----", "-------"],
-        ] {
-            self.cells(row.map(str::to_owned).to_vec());
-        }
-        for event in events {
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let source = match text(&event["source"]["component"]) {
-                empty if empty.is_empty() => text(&event["reportingComponent"]),
-                component => component,
-            };
-            self.cells(vec![
-                format!("  {}", text(&event["type"])),
-                text(&event["reason"]),
-                event_age(event, now),
-                source,
-                text(&event["message"]).trim().to_owned(),
-            ]);
-        }
-        self.end_block();
-    }
-}
-
-/// How long ago an event was, and how often it happened.
-fn event_age(event: &Value, now: Timestamp) -> String {
-    let since = |time: Option<Timestamp>| {
-        time.map_or_else(
-            || "<unknown>".to_owned(),
-            |time| human_duration((now.as_second() - time.as_second()).max(0)),
-        )
+    let (name, namespace) = (text(&metadata["name"]), text(&metadata["namespace"]));
+    let core = |plural: &str| format!("/api/v1/namespaces/{namespace}/{plural}");
+    let slices = format!("/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices");
+    let chosen = || match kind.kind.as_str() {
+        "ReplicationController" => read::flat_labels(&object["spec"]["selector"]),
+        _ => selector(&object["spec"]["selector"]),
     };
-    let last = since(last_seen(event));
-    let count = event["series"]["count"]
-        .as_i64()
-        .or_else(|| event["count"].as_i64())
-        .unwrap_or(1);
-    if count <= 1 {
-        return last;
+    let mut related = Related::default();
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("apps", "Deployment") => {
+            let path = format!("/apis/apps/v1/namespaces/{namespace}/replicasets");
+            let path = with_query(&path, &[("labelSelector", &chosen())]);
+            related.replica_sets = list(connection, &path).await?;
+        }
+        ("apps", _) | ("", "ReplicationController") if object["spec"]["selector"].is_object() => {
+            let path = with_query(&core("pods"), &[("labelSelector", &chosen())]);
+            related.pods = list(connection, &path).await?;
+        }
+        ("", "PersistentVolumeClaim") => related.pods = list(connection, &core("pods")).await?,
+        ("", "ServiceAccount") => related.secrets = list(connection, &core("secrets")).await?,
+        ("", "Service") => {
+            let label = format!("kubernetes.io/service-name={name}");
+            let path = with_query(&slices, &[("labelSelector", &label)]);
+            related.slices = list(connection, &path).await?;
+        }
+        ("networking.k8s.io", "Ingress") => {
+            related.services = list(connection, &core("services")).await?;
+            related.slices = list(connection, &slices).await?;
+        }
+        ("", "Namespace") => {
+            let path = |plural: &str| format!("/api/v1/namespaces/{name}/{plural}");
+            related.quotas = list(connection, &path("resourcequotas")).await?;
+            related.limits = list(connection, &path("limitranges")).await?;
+        }
+        ("", "Node") => on_node(connection, name, &mut related).await?,
+        _ => {}
     }
-    let first = event["firstTimestamp"]
-        .as_str()
-        .or_else(|| event["eventTime"].as_str());
-    let first = since(first.and_then(|time| time.parse().ok()));
-    format!("{last} (x{count} over {first})")
+    Ok(related)
 }
 
-fn plain(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+/// The pods of a node that have not ended, and its lease.
+async fn on_node(connection: &Connection, name: &str, related: &mut Related) -> Result<(), Error> {
+    let running = format!("spec.nodeName={name},status.phase!=Succeeded,status.phase!=Failed");
+    let path = with_query("/api/v1/pods", &[("fieldSelector", &running)]);
+    match list(connection, &path).await {
+        Ok(pods) => related.pods = pods,
+        Err(error) if error.is_forbidden() => related.no_pods = true,
+        Err(error) => return Err(error),
     }
-}
-
-/// A key as people write it: `creationTimestamp` is `Creation Timestamp`.
-fn label(key: &str) -> String {
-    // What is no name in our spelling, such as the key of a label, is left as it is.
-    if !key.chars().all(char::is_alphanumeric) {
-        return key.to_owned();
-    }
-    let mut words: Vec<String> = Vec::new();
-    let mut previous_lower = false;
-    for character in key.chars() {
-        if words.is_empty() || (character.is_uppercase() && previous_lower) {
-            words.push(String::new());
-        }
-        if let Some(word) = words.last_mut() {
-            word.push(character);
-        }
-        previous_lower = character.is_lowercase();
-    }
-    let in_capitals = |word: &String| {
-        if ACRONYMS.contains(&word.to_lowercase().as_str()) {
-            return word.to_uppercase();
-        }
-        let mut characters = word.chars();
-        characters.next().map_or_else(String::new, |first| {
-            first.to_uppercase().chain(characters).collect()
-        })
-    };
-    words.iter().map(in_capitals).collect::<Vec<_>>().join(" ")
+    let path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+    let lease = request::get(
+        &connection.client,
+        &format!("{path}/{}", escape(name)),
+        JSON,
+    )
+    .await;
+    related.lease = Some(lease.map_err(|error| error.message()));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -341,20 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_written_as_labels() {
-        for (key, expected) in [
-            ("creationTimestamp", "Creation Timestamp"),
-            ("apiVersion", "API Version"),
-            ("uid", "UID"),
-            ("podIP", "Pod IP"),
-            ("app.kubernetes.io/name", "app.kubernetes.io/name"),
-        ] {
-            assert_eq!(label(key), expected);
-        }
-    }
-
-    #[test]
-    fn an_object_is_shown_at_length() {
+    fn an_object_of_an_unknown_kind_is_shown_field_by_field() {
         let kind = Type {
             group: "example.com".to_owned(),
             version: "v1".to_owned(),
@@ -376,7 +337,6 @@ mod tests {
             "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-01T00:01:00Z",
             "source": {"component": "maker"},
         });
-        let now: Timestamp = "2026-01-01T00:01:30Z".parse().unwrap();
         let expected = "\
 Name:         w
 Namespace:    default
@@ -399,8 +359,19 @@ Events:
   ----    ------  ----               ----   -------
   Normal  Made    30s (x3 over 90s)  maker  made it
 ";
-        assert_eq!(describe(&kind, &object, &[event], now), expected);
-        let text = describe(&kind, &object, &[], now);
+        let moment = Moment {
+            now: "2026-01-01T00:01:30Z".parse().unwrap(),
+            zone: TimeZone::UTC,
+        };
+        let subject = Subject {
+            kind: &kind,
+            object: &object,
+            related: &Related::default(),
+            moment: &moment,
+        };
+        let (describe, _) = describer(&kind);
+        assert_eq!(written(&subject, describe, Some(&[event])), expected);
+        let text = written(&subject, describe, Some(&[]));
         assert!(text.ends_with("    one\nEvents:  <none>\n"), "{text}");
     }
 }

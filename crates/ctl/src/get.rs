@@ -36,6 +36,8 @@ pub struct Get {
     pub output: Output,
     /// A column for labels.
     pub show_labels: bool,
+    /// A column for each of these labels.
+    pub label_columns: Vec<String>,
     /// No line of headers.
     pub no_headers: bool,
     /// The order of rows.
@@ -110,8 +112,8 @@ async fn read_all(
             ("fieldSelector", &scope.fields),
             ("includeObject", include),
         ];
-        let mut page =
-            request::get(&connection.client, &with_query(&path, &parameters), accept).await?;
+        let page = request::get(&connection.client, &with_query(&path, &parameters), accept).await;
+        let mut page = page.map_err(|error| explained(error, scope, target))?;
         token = text(&page["metadata"]["continue"]);
         whole = Some(match whole {
             None => page,
@@ -132,6 +134,28 @@ async fn read_all(
     }
 }
 
+/// Says what was looked for when the server cannot look for it.
+fn explained(error: Error, scope: &Scope, target: &Target) -> Error {
+    match error {
+        Error::Server {
+            code: code @ (400 | 404),
+            reason,
+            message,
+        } => {
+            let resource = target.kind.resource();
+            let (labels, fields) = (&scope.labels, &scope.fields);
+            Error::Server {
+                code,
+                reason,
+                message: format!(
+                    "Unable to find {resource:?} that match label selector {labels:?}, field selector {fields:?}: {message}"
+                ),
+            }
+        }
+        other => other,
+    }
+}
+
 /// Shows the server's tables, one a type.
 async fn tables(
     connection: &Connection,
@@ -149,6 +173,7 @@ async fn tables(
             wide,
             namespaces: get.scope.all_namespaces && kind.namespaced,
             labels: get.show_labels,
+            label_columns: get.label_columns.clone(),
             prefix: if several {
                 kind.named("")
             } else {
@@ -252,6 +277,7 @@ async fn watch(
             wide,
             namespaces: get.scope.all_namespaces,
             labels: get.show_labels,
+            label_columns: get.label_columns.clone(),
             prefix: String::new(),
         }),
         _ => None,

@@ -9,6 +9,7 @@ pub mod apply;
 mod connection;
 pub mod delete;
 pub mod describe;
+mod dry_run;
 mod error;
 pub mod get;
 mod manifests;
@@ -20,8 +21,9 @@ mod types;
 pub mod wait;
 
 pub use connection::{Connection, Locator};
+pub use dry_run::DryRun;
 pub use error::Error;
-pub use manifests::read_manifests;
+pub use manifests::{Manifest, read_manifests};
 pub use output::Output;
 pub use selection::{Scope, Target};
 pub use table::write as write_table;

@@ -10,17 +10,38 @@ use crate::error::Error;
 /// Files that a directory is searched for.
 const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];
 
+/// What kubectl calls standard input.
+const STANDARD_INPUT: &str = "STDIN";
+
+/// An object of a manifest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest {
+    /// The file that it is in.
+    pub place: String,
+    /// The object.
+    pub object: Value,
+}
+
 /// All objects in files, directories, or standard input (`-`), in order; lists are taken apart.
-pub fn read_manifests(paths: &[PathBuf], recursive: bool) -> Result<Vec<Value>, Error> {
+/// `verb` is what is to be done with them.
+pub fn read_manifests(
+    paths: &[PathBuf],
+    recursive: bool,
+    verb: &str,
+) -> Result<Vec<Manifest>, Error> {
     let mut objects = Vec::new();
     for path in paths {
         if path.as_os_str() == "-" {
             let mut text = String::new();
             std::io::stdin()
                 .read_to_string(&mut text)
-                .map_err(|error| unreadable("standard input", &error))?;
-            parse(&text, "standard input", &mut objects)?;
+                .map_err(|error| unreadable(STANDARD_INPUT, &error))?;
+            parse(&text, STANDARD_INPUT, &mut objects)?;
             continue;
+        }
+        if !path.exists() {
+            let path = path.display();
+            return Err(Error::Usage(format!("the path \"{path}\" does not exist")));
         }
         for file in files(path, recursive)? {
             let place = file.display().to_string();
@@ -30,7 +51,7 @@ pub fn read_manifests(paths: &[PathBuf], recursive: bool) -> Result<Vec<Value>, 
         }
     }
     if objects.is_empty() {
-        return Err(Error::Usage("no objects passed".to_owned()));
+        return Err(Error::Usage(format!("no objects passed to {verb}")));
     }
     Ok(objects)
 }
@@ -69,13 +90,17 @@ fn files(path: &Path, recursive: bool) -> Result<Vec<PathBuf>, Error> {
     Ok(found)
 }
 
-fn parse(text: &str, place: &str, objects: &mut Vec<Value>) -> Result<(), Error> {
+fn parse(text: &str, place: &str, objects: &mut Vec<Manifest>) -> Result<(), Error> {
     let wrong = |why: String| Error::Manifest {
         place: place.to_owned(),
         why,
     };
     let documents =
         bellwether_json::yaml::from_yaml(text).map_err(|error| wrong(error.to_string()))?;
+    let found = |object: Value| Manifest {
+        place: place.to_owned(),
+        object,
+    };
     for (index, document) in documents.into_iter().enumerate() {
         let is_list = document["kind"]
             .as_str()
@@ -84,11 +109,11 @@ fn parse(text: &str, place: &str, objects: &mut Vec<Value>) -> Result<(), Error>
             Value::Null => {}
             mut document if is_list && document["items"].is_array() => {
                 if let Value::Array(items) = document["items"].take() {
-                    objects.extend(items);
+                    objects.extend(items.into_iter().map(found));
                 }
             }
             document if document["kind"].is_string() && document["apiVersion"].is_string() => {
-                objects.push(document);
+                objects.push(found(document));
             }
             _ => {
                 return Err(wrong(format!(
@@ -120,10 +145,10 @@ mod tests {
             r#"{"apiVersion":"v1","kind":"List","items":[{"kind":"A"}]}"#,
         );
         write("notes.txt", "not a manifest");
-        let objects = read_manifests(&[directory.path().to_owned()], false).unwrap();
+        let objects = read_manifests(&[directory.path().to_owned()], false, "apply").unwrap();
         let kinds: Vec<_> = objects
             .iter()
-            .map(|object| object["kind"].clone())
+            .map(|found| found.object["kind"].clone())
             .collect();
         assert_eq!(kinds, ["A", "B", "C"]);
     }
@@ -133,7 +158,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("x.yaml");
         std::fs::write(&file, "apiVersion: v1\nkind: A\n---\nhello: world\n").unwrap();
-        let error = read_manifests(&[file], false).unwrap_err().to_string();
+        let error = read_manifests(&[file], false, "apply")
+            .unwrap_err()
+            .to_string();
         assert!(
             error.ends_with("x.yaml: document 2 is not an object: apiVersion and kind are needed")
         );

@@ -114,9 +114,13 @@ pub(crate) fn print(out: &mut dyn Write, output: &Output, found: &Found) -> Resu
         Output::Columns(columns) => {
             let headers = columns.iter().map(|(header, _)| header.clone()).collect();
             let rows = found.objects.iter().map(|(_, object)| {
-                let cell = |path: &JsonPath| match path.render(object) {
-                    Ok(text) if !text.is_empty() => text,
-                    _ => "<none>".to_owned(),
+                let cell = |path: &JsonPath| {
+                    let found = path.find(object).unwrap_or_default();
+                    let texts: Vec<String> = found.into_iter().flatten().map(go_form).collect();
+                    match texts.join(",") {
+                        empty if empty.is_empty() => "<none>".to_owned(),
+                        text => text,
+                    }
                 };
                 columns.iter().map(|(_, path)| cell(path)).collect()
             });
@@ -125,6 +129,27 @@ pub(crate) fn print(out: &mut dyn Write, output: &Output, found: &Found) -> Resu
         }
     }
     Ok(())
+}
+
+/// A value as Go prints it.
+fn go_form(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_form).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(members) => {
+            let sorted: BTreeMap<&String, &Value> = members.iter().collect();
+            let members: Vec<String> = sorted
+                .into_iter()
+                .map(|(key, value)| format!("{key}:{}", go_form(value)))
+                .collect();
+            format!("map[{}]", members.join(" "))
+        }
+        other => other.to_string(),
+    }
 }
 
 /// The name of an object.

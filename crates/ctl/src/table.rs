@@ -50,6 +50,8 @@ pub(crate) struct View {
     pub(crate) wide: bool,
     pub(crate) namespaces: bool,
     pub(crate) labels: bool,
+    /// Labels that have a column of their own.
+    pub(crate) label_columns: Vec<String>,
     /// What is put before names where several types are shown.
     pub(crate) prefix: String,
 }
@@ -68,6 +70,10 @@ impl View {
                 .filter(|column| self.shows(column))
                 .map(|column| column["name"].as_str().unwrap_or_default().to_uppercase()),
         );
+        headers.extend(self.label_columns.iter().map(|label| {
+            let name = label.rsplit('/').next().unwrap_or(label);
+            name.to_uppercase()
+        }));
         if self.labels {
             headers.push("LABELS".to_owned());
         }
@@ -88,6 +94,8 @@ impl View {
                 line.push(format!("{prefix}{}", cell(value)));
             }
         }
+        let columns = self.label_columns.iter();
+        line.extend(columns.map(|label| cell(&metadata["labels"][label])));
         if self.labels {
             line.push(labels(&metadata["labels"]));
         }

@@ -5,6 +5,7 @@ use kube::core::ApiResource;
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::manifests::Manifest;
 use crate::request;
 
 /// Discovery of everything in two answers.
@@ -68,6 +69,22 @@ impl Type {
         segments.push(&self.plural);
         segments.extend(name);
         segments.join("/")
+    }
+
+    /// An object of the type, as messages identify it.
+    pub(crate) fn identified(&self, name: &str, namespace: Option<&str>) -> String {
+        let namespace = namespace.unwrap_or_default();
+        let (group, version) = (&self.group, &self.version);
+        format!(
+            "Resource: {:?}, GroupVersionKind: \"{group}/{version}, Kind={}\"\nName: \"{name}\", Namespace: \"{namespace}\"",
+            self.resource(),
+            self.kind
+        )
+    }
+
+    /// The type, as messages identify it.
+    pub(crate) fn resource(&self) -> String {
+        format!("{}/{}, Resource={}", self.group, self.version, self.plural)
     }
 
     /// The same for kube's dynamic clients.
@@ -154,16 +171,22 @@ impl Types {
     }
 
     /// The type of an object, by its `apiVersion` and `kind`.
-    pub fn of(&self, object: &Value) -> Result<&Type, Error> {
+    pub(crate) fn of(&self, object: &Value) -> Result<&Type, Error> {
         let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
-        let found = self
-            .0
-            .iter()
-            .find(|known| known.kind == kind && known.api_version() == api_version);
-        found.ok_or_else(|| {
-            Error::Usage(format!(
-                "no matches for kind \"{kind}\" in version \"{api_version}\": ensure CRDs are installed first"
-            ))
+        let mut known = self.0.iter();
+        let found = known.find(|known| known.kind == kind && known.api_version() == api_version);
+        found.ok_or(Error::NoType(kind))
+    }
+
+    /// The type of an object of a manifest.
+    pub(crate) fn of_manifest(&self, manifest: &Manifest) -> Result<&Type, Error> {
+        let object = &manifest.object;
+        self.of(object).map_err(|_| Error::NoKind {
+            name: text(&object["metadata"]["name"]),
+            namespace: text(&object["metadata"]["namespace"]),
+            place: manifest.place.clone(),
+            kind: text(&object["kind"]),
+            version: text(&object["apiVersion"]),
         })
     }
 }

@@ -154,9 +154,13 @@ pub async fn run(connection: &Connection, wait: &Wait, out: &mut dyn Write) -> R
     }
     for (kind, namespace, name) in found {
         let namespace = namespace.as_deref();
-        if !matches!(wait.goal, Goal::There | Goal::Gone) {
+        if !matches!(wait.goal, Goal::There) {
             let path = kind.path(namespace, Some(&request::escape(&name)));
-            request::get(&connection.client, &path, JSON).await?;
+            match request::get(&connection.client, &path, JSON).await {
+                // What was never there needs no word.
+                Err(error) if error.is_not_found() && matches!(wait.goal, Goal::Gone) => continue,
+                answer => drop(answer?),
+            }
         }
         let rest = end.saturating_duration_since(tokio::time::Instant::now());
         until(connection, &kind, namespace, &name, &wait.goal, rest).await?;
@@ -174,8 +178,7 @@ async fn matching(
     let scope = &wait.scope;
     if !wait.all && scope.labels.is_empty() && scope.fields.is_empty() {
         return Err(Error::Usage(
-            "resource(s) were provided, but no name was specified: name them, or say -l or --all"
-                .to_owned(),
+            "resource(s) were provided, but no name was specified".to_owned(),
         ));
     }
     let query = [
@@ -220,9 +223,11 @@ pub(crate) async fn until(
             }
         }
     };
-    tokio::time::timeout(timeout, met)
-        .await
-        .map_err(|_| Error::TimedOut(format!("{}/{name}", kind.qualified(&kind.plural))))
+    tokio::time::timeout(timeout, met).await.map_err(|_| {
+        // There is no object that it could be about.
+        let there = !matches!(goal, Goal::There);
+        Error::TimedOut(there.then(|| format!("{}/{name}", kind.plural)))
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ use bellwether_ctl::apply::Apply;
 use bellwether_ctl::delete::{Cascade, Delete};
 use bellwether_ctl::get::Get;
 use bellwether_ctl::wait::Wait;
-use bellwether_ctl::{Connection, Error, Scope, apply, delete, describe, get, wait};
+use bellwether_ctl::{
+    Connection, DryRun, Error, Manifest, Scope, apply, delete, describe, get, wait,
+};
 use bellwether_runtime::Clock;
 use bellwether_store::{Options, Store};
 use serde_json::{Value, json};
@@ -39,7 +41,11 @@ async fn applied(connection: &Connection, how: &Apply, objects: Value) -> Result
         panic!("a list of objects")
     };
     let (mut out, mut notes) = (Vec::new(), Vec::new());
-    let result = apply::run(connection, how, objects, &mut out, &mut notes).await;
+    let manifests = objects.into_iter().map(|object| Manifest {
+        place: "m.yaml".to_owned(),
+        object,
+    });
+    let result = apply::run(connection, how, manifests.collect(), &mut out, &mut notes).await;
     let printed = String::from_utf8([out, notes].concat()).unwrap();
     result
         .map(|()| printed.clone())
@@ -55,6 +61,7 @@ async fn shown(connection: &Connection, objects: &str, output: &str) -> Result<S
         scope: scope(),
         output: output.parse().unwrap(),
         show_labels: false,
+        label_columns: Vec::new(),
         no_headers: false,
         sort_by: None,
         watch: false,
@@ -76,10 +83,12 @@ async fn deleted(connection: &Connection, objects: &str) -> Result<String, Error
         grace_period: None,
         wait: Some(Duration::from_secs(10)),
         ignore_not_found: false,
-        dry_run: false,
+        force: false,
+        dry_run: DryRun::None,
+        names: false,
     };
     let mut out = Vec::new();
-    delete::run(connection, &what, &mut out).await?;
+    delete::run(connection, &what, &mut out, &mut Vec::new()).await?;
     Ok(String::from_utf8(out).unwrap())
 }
 
@@ -187,7 +196,7 @@ async fn objects_are_shown_in_the_forms_that_people_know() {
     let missing = shown(&connection, "cm three", "table").await.unwrap_err();
     assert_eq!(
         missing.to_string(),
-        "error from server (NotFound): configmaps \"three\" not found"
+        "Error from server (NotFound): configmaps \"three\" not found"
     );
     let mixed = shown(&connection, "cm/one two", "table").await.unwrap_err();
     assert_eq!(
@@ -196,16 +205,23 @@ async fn objects_are_shown_in_the_forms_that_people_know() {
     );
     let mut page = Vec::new();
     let now = Clock::system().now();
-    describe::run(&connection, &words("cm one"), &scope(), now, &mut page)
-        .await
-        .unwrap();
+    describe::run(
+        &connection,
+        &words("cm one"),
+        &scope(),
+        now,
+        &mut page,
+        &mut Vec::new(),
+    )
+    .await
+    .unwrap();
     let page = String::from_utf8(page).unwrap();
     assert!(
         page.starts_with("Name:         one\nNamespace:    default\n"),
         "{page}"
     );
-    assert!(page.contains("\nData:\n  A:  1\n"), "{page}");
-    assert!(page.ends_with("Events:                <none>\n"), "{page}");
+    assert!(page.contains("\nData\n====\na:\n----\n1\n"), "{page}");
+    assert!(page.ends_with("\nEvents:  <none>\n"), "{page}");
 }
 
 #[tokio::test]

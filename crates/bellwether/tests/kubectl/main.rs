@@ -12,6 +12,7 @@ mod changing;
 #[path = "../fleet/mod.rs"]
 mod fleet;
 mod reading;
+mod twins;
 mod workloads;
 
 use fleet::Fleet;
