@@ -121,7 +121,12 @@ async fn as_member(
     let _end_with_us = AbortOnDrop(registration.abort_handle());
     loop {
         let client = clients.wait_for(Option::is_some).await;
-        let client = client.context("the agent has ended")?.clone();
+        let Ok(client) = client.map(|client| client.clone()) else {
+            say(&format!(
+                "{cluster} was detached from its hub, and its credentials are removed; to come back:\n  bellwether cluster join --cluster-name {cluster} …"
+            ));
+            return Ok(());
+        };
         let Some(hub) = client else { continue };
         clients.mark_unchanged();
         let clock = Clock::system();

@@ -134,6 +134,52 @@ fn examples(fleet: &Fleet) {
     assert_eq!(stopped["waves"].as_array().unwrap().len(), 1, "{stopped}");
 }
 
+#[test]
+fn a_failing_member_stops_a_progressive_rollout_until_it_recovers() {
+    let fleet = Fleet::start_with(&["--clusters", "3"]);
+    let cordon = |is_cordoned: bool| {
+        let patch = format!(r#"{{"spec":{{"unschedulable":{is_cordoned}}}}}"#);
+        fleet.shell(&format!(
+            "kubectl --context cluster2 patch node cluster2-node --type=merge -p {patch}"
+        ));
+    };
+    cordon(true);
+    bellwether(&fleet, "apply -f examples/rollout/fleet.yaml");
+    bellwether(
+        &fleet,
+        "wait --for=jsonpath={.status.summary.degraded}=1 --timeout=60s manifestworkreplicaset/shop",
+    );
+    let works = || -> Vec<String> {
+        let works = json(&fleet, "get manifestworks -A");
+        let works = works["items"].as_array().unwrap().iter();
+        works
+            .map(|it| it["metadata"]["namespace"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(
+        works(),
+        ["cluster1", "cluster2"],
+        "the third does not start"
+    );
+    let why = |cluster: &str| {
+        let why = json(&fleet, &format!("why {cluster} mwrs/shop"));
+        why["placements"][0]["reason"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(why("cluster1"), "cluster1 is done");
+    let failed = "cluster2 failed: the rollout has 1 failure, 0 tolerated";
+    assert_eq!(why("cluster2"), failed);
+    let held = "cluster3 does not start: the rollout has 1 failure, 0 tolerated";
+    assert_eq!(why("cluster3"), held);
+    let status = bellwether(&fleet, "status mwrs/shop");
+    assert!(status.contains(held), "{status}");
+    cordon(false);
+    bellwether(
+        &fleet,
+        "wait --for=condition=PlacementRolledOut --timeout=60s manifestworkreplicaset/shop",
+    );
+    assert_eq!(works(), ["cluster1", "cluster2", "cluster3"]);
+}
+
 /// A process that ends with the test.
 struct Process(Child);
 

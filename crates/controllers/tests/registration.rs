@@ -129,6 +129,39 @@ async fn without_a_promise_a_person_decides_in_either_order() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_agent_that_starts_anew_waits_for_the_answer_to_its_first_request() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let token = world.token(None).await;
+    let member = world.member("c1", &token).await;
+    let requests: Api<CertificateSigningRequest> = Api::all(world.client.clone());
+    let asked = async || requests.list(&ListParams::default()).await.unwrap().items;
+    for _ in 0..3 {
+        let running = member.start();
+        world.pass(60).await;
+        running.stop().await;
+    }
+    let all = asked().await;
+    assert_eq!(all.len(), 1, "it has asked once");
+    let clusters: Api<ManagedCluster> = Api::all(world.client.clone());
+    let accept = Patch::Merge(json!({"spec": {"hubAcceptsClient": true}}));
+    clusters
+        .patch("c1", &PatchParams::default(), &accept)
+        .await
+        .unwrap();
+    let now = world.now();
+    bellwether_controllers::registration::requests::approve(&world.client, &all[0], "by hand", now)
+        .await
+        .unwrap();
+    let _running = member.start();
+    world.until_condition("c1", AVAILABLE, "True").await;
+    assert_eq!(asked().await.len(), 1);
+    let secrets: Api<Secret> =
+        Api::namespaced(member.agent.member.clone(), "open-cluster-management-agent");
+    assert!(secrets.get_opt("hub-join-request").await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_silent_cluster_becomes_unreachable_and_comes_back() {
     let world = World::start().await;
     let _controllers = world.control(&[]);
@@ -329,7 +362,11 @@ async fn a_member_gets_no_certificate_for_another() {
 async fn a_cluster_that_leaves_takes_its_rights_with_it() {
     let world = World::start().await;
     let _controllers = world.control(&[]);
-    let running = joined(&world, "c1").await;
+    let token = world.token(Some("c1")).await;
+    let joining = world.member("c1", &token).await;
+    let member = joining.agent.member.clone();
+    let running = joining.start();
+    world.until_condition("c1", AVAILABLE, "True").await;
     let client = running.hub_client().await;
     let work = json!({
         "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
@@ -363,7 +400,38 @@ async fn a_cluster_that_leaves_takes_its_rights_with_it() {
             }
         })
         .await;
+    // On the member nothing is left of what it joined with, and the agent has ended.
+    let secrets: Api<Secret> = Api::namespaced(member, "open-cluster-management-agent");
+    world
+        .until("credentials are gone".into(), async || {
+            world.pass(1).await;
+            let secrets = secrets.list(&ListParams::default()).await.unwrap().items;
+            let names: Vec<_> = secrets
+                .into_iter()
+                .filter_map(|it| it.metadata.name)
+                .collect();
+            names.is_empty().then_some(()).ok_or(format!("{names:?}"))
+        })
+        .await;
+    world.pass(600).await;
+    assert!(
+        clusters.get_opt("c1").await.unwrap().is_none(),
+        "it does not come back by itself"
+    );
     running.stop().await;
+    let requests: Api<CertificateSigningRequest> = Api::all(world.client.clone());
+    assert_eq!(
+        requests
+            .list(&ListParams::default())
+            .await
+            .unwrap()
+            .items
+            .len(),
+        0
+    );
+    let tokens: Api<Secret> = Api::namespaced(world.client.clone(), "kube-system");
+    let promised = ListParams::default().labels("open-cluster-management.io/cluster-name=c1");
+    assert_eq!(tokens.list(&promised).await.unwrap().items.len(), 0);
     let roles: Api<ClusterRole> = Api::all(world.client.clone());
     let own = "open-cluster-management:managedcluster:c1";
     assert!(roles.get_opt(own).await.unwrap().is_none());

@@ -54,7 +54,7 @@ use jiff::{SignedDuration, Timestamp};
 use fleet::Fleet;
 use limits::Limits;
 pub use limits::RolloutError;
-pub use reason::{Blocker, Reason, Scope, Wait};
+pub use reason::{Blocker, Reason, Scope, Spent, Wait};
 pub use status::{ClusterStatus, Group, GroupKey, Status};
 pub use strategy::{Kind, MandatoryGroup, Strategy, Threshold};
 

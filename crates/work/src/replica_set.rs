@@ -103,7 +103,13 @@ pub fn plan(observed: &Observed<'_>, programs: &Programs) -> Plan {
         let status = summary::invalid_name(set, &owner, &problem, observed.now);
         return changed(set, status, Plan::default());
     }
-    rollout(observed, programs, &owner)
+    rollout(observed, programs, &owner).0
+}
+
+/// What each placement of a replica set has come to: who goes next, and why others wait. Placements
+/// that do not exist, and what cannot be decided, are missing.
+pub fn decisions(observed: &Observed<'_>, programs: &Programs) -> Vec<(String, Decision)> {
+    rollout(observed, programs, &owner_label(observed.set)).1
 }
 
 /// Namespace and name of a replica set, as its works have them.
@@ -161,9 +167,14 @@ struct Placed<'a> {
     succeeded: usize,
     /// Why nothing more starts, if it does not.
     held: Option<String>,
+    decision: Decision,
 }
 
-fn rollout(observed: &Observed<'_>, programs: &Programs, owner: &str) -> Plan {
+fn rollout(
+    observed: &Observed<'_>,
+    programs: &Programs,
+    owner: &str,
+) -> (Plan, Vec<(String, Decision)>) {
     let set = observed.set;
     let mut works: Works<'_> = BTreeMap::new();
     let references = &set.spec.placement_refs;
@@ -188,7 +199,7 @@ fn rollout(observed: &Observed<'_>, programs: &Programs, owner: &str) -> Plan {
     for reference in references {
         let Some(chosen) = observed.placements.get(&reference.name) else {
             let status = summary::placement_missing(set, &reference.name, observed.now);
-            return changed(set, status, result);
+            return (changed(set, status, result), Vec::new());
         };
         let one = Rollout {
             observed,
@@ -203,7 +214,11 @@ fn rollout(observed: &Observed<'_>, programs: &Programs, owner: &str) -> Plan {
         }
     }
     let status = summary::of(set, &placed, problem.as_deref(), observed.now);
-    changed(set, status, result)
+    let decisions = placed
+        .into_iter()
+        .map(|one| (one.name.to_owned(), one.decision));
+    let decisions = decisions.collect();
+    (changed(set, status, result), decisions)
 }
 
 /// One placement of a replica set.
@@ -259,6 +274,7 @@ impl<'a> Rollout<'a> {
             succeeded: statuses.iter().filter(|it| progress::is_done(it)).count(),
             current,
             held: held(&decision),
+            decision,
         })
     }
 

@@ -109,6 +109,8 @@ pub mod registration {
     pub const AGENT_NAMESPACE: &str = "open-cluster-management-agent";
     /// The Secret with an agent's certificate, on a member.
     pub const HUB_KUBECONFIG_SECRET: &str = "hub-kubeconfig-secret";
+    /// The Secret on a member with a request to join that has not been answered.
+    pub const JOIN_REQUEST_SECRET: &str = "hub-join-request";
     /// The Secret with which an agent asks to join, on a member.
     pub const BOOTSTRAP_SECRET: &str = "bootstrap-hub-kubeconfig";
 }

@@ -33,11 +33,13 @@ use super::names;
 use crate::hub::created_by;
 use certificate::{Certificate, KeyRequest};
 pub use door::{Door, DoorError, KubeconfigDoor};
-use keyring::Keyring;
 pub use keyring::{Credentials, keep_bootstrap, kept_bootstrap};
+use keyring::{Keyring, Pending};
 
 /// With so many requests of a cluster on the hub, an agent does not add to them.
 const MOST_REQUESTS: usize = 10;
+/// A request that is answered within this time need not be remembered.
+const PROMPT: Duration = Duration::from_secs(1);
 /// After the first failure; doubled with each further one.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// However often it fails.
@@ -89,6 +91,9 @@ pub enum AgentError {
     /// Something is wrong with a certificate or a request for one.
     #[error("{0}")]
     Certificate(String),
+    /// The hub has let the cluster go.
+    #[error("the hub has let the cluster go")]
+    Detached,
 }
 
 impl AgentError {
@@ -106,8 +111,10 @@ impl AgentError {
     }
 }
 
-/// Is a member of the fleet, for ever. `hub` gets a client of the hub whenever there is a new one:
-/// after joining, and after each renewal.
+/// Is a member of the fleet until the hub lets it go. `hub` gets a client of the hub whenever there
+/// is a new one: after joining, and after each renewal.
+///
+/// In the end nothing is left on the member of what it joined with: it does not ask again by itself.
 pub async fn run(agent: Agent, hub: watch::Sender<Option<Client>>) {
     let mut wait = FIRST_RETRY;
     loop {
@@ -119,6 +126,14 @@ pub async fn run(agent: Agent, hub: watch::Sender<Option<Client>>) {
             }
             Err(error) => error,
         };
+        if matches!(error, AgentError::Detached) {
+            hub.send_replace(None);
+            tracing::info!(cluster = agent.cluster, "the hub has let the cluster go");
+            if let Err(error) = keyring(&agent).forget_hub().await {
+                tracing::warn!(cluster = agent.cluster, %error, "credentials cannot be removed");
+            }
+            return;
+        }
         tracing::debug!(cluster = agent.cluster, %error, "will be tried again");
         if error.is_unauthorized()
             && let Err(error) = keyring(&agent).discard().await
@@ -189,6 +204,9 @@ async fn ask_to_join(agent: &Agent) -> Result<Credentials, AgentError> {
     let client = agent.door.knock()?;
     create_cluster(agent, &client).await?;
     let requests: Api<CertificateSigningRequest> = Api::all(client);
+    if let Some(credentials) = carry_on(agent, &requests).await? {
+        return Ok(credentials);
+    }
     let own = ListParams::default().labels(&format!("{CLUSTER_NAME}={}", agent.cluster));
     let known = requests.list_metadata(&own).await;
     let known = known.map_err(AgentError::kube("look for earlier requests"))?;
@@ -205,8 +223,53 @@ async fn ask_to_join(agent: &Agent) -> Result<Credentials, AgentError> {
     request.metadata.generate_name = Some(format!("{}-", agent.cluster));
     let request = requests.create(&created_by(), &request).await;
     let request = request.map_err(AgentError::kube("ask for a certificate"))?;
-    let certificate = await_certificate(&requests, &request.name_any()).await?;
+    let name = request.name_any();
+    let answer = await_certificate(&requests, &name);
+    tokio::pin!(answer);
+    let certificate = match tokio::time::timeout(PROMPT, &mut answer).await {
+        Ok(certificate) => certificate?,
+        // A person decides, and may take longer than this process lives.
+        Err(_) => {
+            let uid = request.metadata.uid.unwrap_or_default();
+            let pending = Pending {
+                request: name.clone(),
+                uid,
+                key: key.private_key(),
+            };
+            keyring(agent).keep_pending(&pending).await?;
+            answer.await?
+        }
+    };
     Ok(key.with_certificate(certificate))
+}
+
+/// Waits for the answer to a request that an earlier process of this agent made, if there is one
+/// that may still be answered.
+async fn carry_on(
+    agent: &Agent,
+    requests: &Api<CertificateSigningRequest>,
+) -> Result<Option<Credentials>, AgentError> {
+    let keyring = keyring(agent);
+    let Some(pending) = keyring.pending().await? else {
+        return Ok(None);
+    };
+    let known = requests.get_opt(&pending.request).await;
+    let known = known.map_err(AgentError::kube("look for an earlier request"))?;
+    let is_open = known.is_some_and(|request| {
+        request.metadata.uid.as_deref() == Some(&pending.uid) && refusal(&request).is_none()
+    });
+    if !is_open {
+        keyring.forget_pending().await?;
+        return Ok(None);
+    }
+    let answer = await_certificate(requests, &pending.request).await;
+    if answer.is_err() {
+        keyring.forget_pending().await?;
+    }
+    Ok(Some(Credentials {
+        certificate: answer?,
+        key: pending.key,
+    }))
 }
 
 /// Makes the cluster known to the hub. It may be known already, and whether it is is not always

@@ -13,7 +13,9 @@ use bellwether_api::work::ManifestWork;
 use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile};
 use futures::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{DeleteParams, ListParams, Patch};
 use kube::runtime::watcher;
@@ -305,7 +307,26 @@ impl Membership {
         let rights = rights::of_cluster(name, Standing::Accepted);
         let all = rights.iter().chain([&lease]);
         try_join_all(all.map(|it| delete_if_present(&self.hub.client, it))).await?;
+        self.remove_requests(name).await?;
         self.forget(name);
+        Ok(())
+    }
+
+    /// Removes what the cluster joined with: whoever has its token or waits for an answer to its
+    /// request does not get in any more, and another of that name begins anew.
+    async fn remove_requests(&self, name: &str) -> Result<(), kube::Error> {
+        let own = ListParams::default().labels(&format!("{}={name}", label::CLUSTER_NAME));
+        let requests: Api<CertificateSigningRequest> = Api::all(self.hub.client.clone());
+        let secrets: Api<Secret> = Api::namespaced(self.hub.client.clone(), "kube-system");
+        for request in requests.list_metadata(&own).await?.items {
+            remove_one(&requests, &request.name_any()).await?;
+        }
+        for secret in secrets.list_metadata(&own).await?.items {
+            let name = secret.name_any();
+            if name.starts_with("bootstrap-token-") {
+                remove_one(&secrets, &name).await?;
+            }
+        }
         Ok(())
     }
 
@@ -341,13 +362,20 @@ impl Membership {
             .iter()
             .filter(|work| priority(work) == lowest && work.metadata.deletion_timestamp.is_none());
         for work in next {
-            match api.delete(&work.name_any(), &DeleteParams::default()).await {
-                Ok(_) => {}
-                Err(kube::Error::Api(status)) if status.is_not_found() => {}
-                Err(error) => return Err(error),
-            }
+            remove_one(&api, &work.name_any()).await?;
         }
         Ok(())
+    }
+}
+
+async fn remove_one<K>(api: &Api<K>, name: &str) -> Result<(), kube::Error>
+where
+    K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+{
+    match api.delete(name, &DeleteParams::default()).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

@@ -4,7 +4,7 @@ use bellwether_json::duration::{DurationError, GoDuration};
 use jiff::{SignedDuration, Timestamp};
 
 use super::status::{ClusterStatus, Status};
-use super::strategy::{Kind, Strategy, Threshold};
+use super::strategy::{Kind, MandatoryGroup, Strategy, Threshold};
 use super::{Compat, Input, UnsetConcurrency};
 
 /// Why a strategy gives no answer. The caller can only report it: the user must change the
@@ -76,6 +76,16 @@ impl<'a> Limits<'a> {
             limits.failures(0)?;
         }
         Ok(limits)
+    }
+
+    /// Which strategy it is.
+    pub(super) fn kind(&self) -> Kind {
+        self.strategy.kind
+    }
+
+    /// The groups that go first.
+    pub(super) fn mandatory(&self) -> &[MandatoryGroup] {
+        &self.strategy.mandatory_decision_groups
     }
 
     /// How many of `total` clusters may fail.

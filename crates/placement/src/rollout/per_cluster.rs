@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Walk;
 use super::fleet::Fleet;
 use super::limits::{Limits, Step};
-use super::reason::{Blocker, Scope, Wait};
+use super::reason::{Blocker, Scope, Spent, Wait};
 use super::status::{ClusterStatus, Status};
 
 /// How many may be in flight, and how many may fail.
@@ -28,11 +28,11 @@ impl Room {
 pub(super) fn breach(fleet: &Fleet<'_>, limits: &Limits<'_>, tolerated: usize) -> Option<Wait> {
     let is_failure = |known: &&&ClusterStatus| limits.settled_status(known).is_failure();
     let failures = fleet.current.iter().filter(is_failure).count();
-    (failures > tolerated).then_some(Wait::Budget {
+    (failures > tolerated).then_some(Wait::Budget(Spent {
         scope: Scope::Rollout,
         failures,
         tolerated,
-    })
+    }))
 }
 
 /// Everything in flight stays; what is free goes first to known and then to new clusters.

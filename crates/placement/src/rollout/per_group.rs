@@ -6,7 +6,7 @@ use super::Walk;
 use super::fleet::Fleet;
 use super::limits::{Limits, RolloutError, Step};
 use super::per_cluster::to_apply;
-use super::reason::{Blocker, Scope, Wait};
+use super::reason::{Blocker, Scope, Spent, Wait};
 use super::status::{ClusterStatus, Group, Status};
 
 /// The first group with more failures than tolerated.
@@ -36,10 +36,12 @@ fn group_breach(
         .filter_map(|cluster| fleet.known(cluster))
         .filter(|known| limits.settled_status(known).is_failure())
         .count();
-    (failures > tolerated).then(|| Wait::Budget {
-        scope: Scope::Group(group.key.clone()),
-        failures,
-        tolerated,
+    (failures > tolerated).then(|| {
+        Wait::Budget(Spent {
+            scope: Scope::Group(group.key.clone()),
+            failures,
+            tolerated,
+        })
     })
 }
 

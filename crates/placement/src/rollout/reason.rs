@@ -1,6 +1,6 @@
 //! Why each cluster is where it is, in words.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use super::Walk;
 use super::fleet::Fleet;
 use super::limits::{Limits, Step};
 use super::status::{ClusterStatus, GroupKey, Status};
+use super::strategy::Kind;
 
 /// Why a cluster is where it is. Prints as a phrase to follow the cluster's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,9 +34,14 @@ pub enum Reason {
     Failed {
         /// Until when it may recover.
         deadline: Option<Timestamp>,
+        /// What that took of what is tolerated; none if nothing is counted.
+        spent: Option<Arc<Spent>>,
     },
     /// It took too long.
-    TimedOut,
+    TimedOut {
+        /// What that took of what is tolerated; none if nothing is counted.
+        spent: Option<Arc<Spent>>,
+    },
     /// It is passed over.
     Skipped,
     /// It has not started, because of something else.
@@ -48,14 +54,7 @@ pub enum Reason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wait {
     /// Nothing starts any more: more clusters failed than tolerated.
-    Budget {
-        /// Whose budget.
-        scope: Scope,
-        /// How many failed.
-        failures: usize,
-        /// How many might have.
-        tolerated: usize,
-    },
+    Budget(Spent),
     /// As many as allowed are in flight.
     Slots {
         /// How many are.
@@ -72,6 +71,17 @@ pub enum Wait {
         /// A cluster that keeps it from being done.
         blocker: Blocker,
     },
+}
+
+/// How many clusters failed, and how many might have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spent {
+    /// Whose budget.
+    pub scope: Scope,
+    /// How many failed.
+    pub failures: usize,
+    /// How many might have.
+    pub tolerated: usize,
 }
 
 /// Whose failures are counted together.
@@ -115,6 +125,18 @@ impl Blocker {
     }
 }
 
+impl Blocker {
+    /// What others wait for if it is well, but not for long enough.
+    fn soak(&self) -> Option<String> {
+        let until = self.until.filter(|_| self.status == Status::Succeeded)?;
+        Some(format!(
+            "soak of {} until {}",
+            self.cluster,
+            format_time(until)
+        ))
+    }
+}
+
 /// The reasons of all clusters, sorted by name.
 pub(super) fn reasons(
     fleet: &Fleet<'_>,
@@ -132,8 +154,9 @@ pub(super) fn reasons(
         .filter(is_new)
         .map(|entry| &*entry.cluster)
         .collect();
+    let budgets = Budgets::of(fleet, limits);
     let reason = |cluster: &Arc<str>| match fleet.known(cluster) {
-        Some(known) if known.status != Status::ToApply => settled(limits, known),
+        Some(known) if known.status != Status::ToApply => settled(fleet, limits, &budgets, known),
         _ if starting.contains(&**cluster) => Reason::Starts,
         _ => wait.clone(),
     };
@@ -144,7 +167,70 @@ pub(super) fn reasons(
         .collect()
 }
 
-fn settled(limits: &Limits<'_>, known: &ClusterStatus) -> Reason {
+/// What is spent of every budget that anything is spent of.
+struct Budgets<'a> {
+    rollout: Option<Arc<Spent>>,
+    groups: HashMap<&'a GroupKey, Arc<Spent>>,
+}
+
+impl<'a> Budgets<'a> {
+    fn of(fleet: &Fleet<'a>, limits: &Limits<'_>) -> Self {
+        let mut budgets = Self {
+            rollout: None,
+            groups: HashMap::new(),
+        };
+        let is_failure = |known: &&&ClusterStatus| limits.settled_status(known).is_failure();
+        let failed: Vec<_> = fleet.current.iter().filter(is_failure).collect();
+        if failed.is_empty() || limits.kind() == Kind::All {
+            return budgets;
+        }
+        let mut counts: HashMap<&GroupKey, usize> = HashMap::new();
+        for group in failed.iter().filter_map(|it| fleet.group_of(&it.cluster)) {
+            *counts.entry(group).or_default() += 1;
+        }
+        let (mandatory, rest) = fleet.split(limits.mandatory());
+        let by_group = limits.kind() == Kind::ProgressivePerGroup;
+        for (group, is_mandatory) in rest
+            .iter()
+            .map(|group| (group, false))
+            .chain(mandatory.iter().map(|group| (group, true)))
+            .filter(|(_, is_mandatory)| by_group || *is_mandatory)
+        {
+            // The numbers have been read before: none is wrong.
+            let tolerated = limits.failures(group.clusters.len()).unwrap_or(0);
+            let Some(failures) = counts.get(&group.key).copied() else {
+                continue;
+            };
+            let spent = Spent {
+                scope: Scope::Group(group.key.clone()),
+                failures,
+                tolerated: if is_mandatory { 0 } else { tolerated },
+            };
+            budgets.groups.insert(&group.key, Arc::new(spent));
+        }
+        if !by_group {
+            budgets.rollout = Some(Arc::new(Spent {
+                scope: Scope::Rollout,
+                failures: failed.len(),
+                tolerated: limits.failures(fleet.clusters().len()).unwrap_or(0),
+            }));
+        }
+        budgets
+    }
+
+    fn spent_by(&self, group: Option<&GroupKey>) -> Option<Arc<Spent>> {
+        let of_group = group.and_then(|group| self.groups.get(group));
+        of_group.or(self.rollout.as_ref()).cloned()
+    }
+}
+
+fn settled(
+    fleet: &Fleet<'_>,
+    limits: &Limits<'_>,
+    budgets: &Budgets<'_>,
+    known: &ClusterStatus,
+) -> Reason {
+    let spent = || budgets.spent_by(fleet.group_of(&known.cluster));
     let (status, recheck) = match limits.step(known) {
         Step::Rollout(entry) => (entry.status, entry.recheck),
         Step::TimedOut(_) => (Status::TimeOut, None),
@@ -154,8 +240,11 @@ fn settled(limits: &Limits<'_>, known: &ClusterStatus) -> Reason {
         (Status::Succeeded, Some(until)) => Reason::Soaks { until },
         (Status::Succeeded, None) => Reason::Done,
         (Status::Progressing, deadline) => Reason::Progresses { deadline },
-        (Status::Failed, deadline) => Reason::Failed { deadline },
-        (Status::TimeOut, _) => Reason::TimedOut,
+        (Status::Failed, deadline) => Reason::Failed {
+            deadline,
+            spent: spent(),
+        },
+        (Status::TimeOut, _) => Reason::TimedOut { spent: spent() },
         (Status::Skip, _) => Reason::Skipped,
         (Status::ToApply, _) => Reason::Queued,
     }
@@ -181,15 +270,21 @@ impl fmt::Display for Reason {
                 )
             }
             Self::Done => formatter.write_str("is done"),
-            Self::Failed { deadline: None } => formatter.write_str("failed"),
-            Self::Failed {
-                deadline: Some(deadline),
-            } => write!(
-                formatter,
-                "failed, and may recover until {}",
-                format_time(*deadline)
-            ),
-            Self::TimedOut => formatter.write_str("timed out"),
+            Self::Failed { deadline, spent } => {
+                formatter.write_str("failed")?;
+                if let Some(deadline) = deadline {
+                    write!(
+                        formatter,
+                        ", and may recover until {}",
+                        format_time(*deadline)
+                    )?;
+                }
+                write_spent(formatter, spent.as_deref())
+            }
+            Self::TimedOut { spent } => {
+                formatter.write_str("timed out")?;
+                write_spent(formatter, spent.as_deref())
+            }
             Self::Skipped => formatter.write_str("is skipped"),
             Self::Waits(wait) => wait.fmt(formatter),
             Self::Queued => formatter.write_str("is next"),
@@ -197,31 +292,58 @@ impl fmt::Display for Reason {
     }
 }
 
+/// What a failure took of what is tolerated, behind the failure.
+fn write_spent(formatter: &mut fmt::Formatter<'_>, spent: Option<&Spent>) -> fmt::Result {
+    match spent {
+        Some(spent) => write!(formatter, ": {spent}"),
+        None => Ok(()),
+    }
+}
+
+impl fmt::Display for Spent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            scope,
+            failures,
+            tolerated,
+        } = self;
+        if failures <= tolerated {
+            return write!(
+                formatter,
+                "{scope} has {failures} of {tolerated} tolerated failures"
+            );
+        }
+        let noun = if *failures == 1 {
+            "failure"
+        } else {
+            "failures"
+        };
+        write!(
+            formatter,
+            "{scope} has {failures} {noun}, {tolerated} tolerated"
+        )
+    }
+}
+
 impl fmt::Display for Wait {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Budget {
-                scope,
-                failures,
-                tolerated,
-            } => write!(
-                formatter,
-                "does not start: {scope} has {failures} {}, {tolerated} tolerated",
-                if *failures == 1 {
-                    "failure"
-                } else {
-                    "failures"
-                }
-            ),
+            Self::Budget(spent) => write!(formatter, "does not start: {spent}"),
             Self::Slots {
                 taken,
                 size,
                 blocker,
-            } => write!(
-                formatter,
-                "waits for a slot: {taken} of {size} taken, {blocker}"
-            ),
-            Self::Group { group, blocker } => write!(formatter, "waits for {group}: {blocker}"),
+            } => match blocker.soak() {
+                Some(soak) => write!(formatter, "waits for {soak}: {taken} of {size} slots taken"),
+                None => write!(
+                    formatter,
+                    "waits for a slot: {taken} of {size} taken, {blocker}"
+                ),
+            },
+            Self::Group { group, blocker } => match blocker.soak() {
+                Some(soak) => write!(formatter, "waits for {soak}: {group} goes first"),
+                None => write!(formatter, "waits for {group}: {blocker}"),
+            },
         }
     }
 }

@@ -8,7 +8,7 @@ use super::Walk;
 use super::fleet::{Fleet, names};
 use super::limits::{Limits, RolloutError, Step};
 use super::per_cluster::{Room, to_apply};
-use super::reason::{Blocker, Scope, Wait};
+use super::reason::{Blocker, Scope, Spent, Wait};
 use super::status::{ClusterStatus, Group, Status};
 use super::strategy::{Kind, Strategy};
 
@@ -86,11 +86,11 @@ fn per_cluster(fleet: &Fleet<'_>, limits: &Limits<'_>, clusters: &[&Arc<str>], r
 
 fn explained(mut walk: Walk, failures: usize, room: Room) -> Walk {
     walk.wait = if walk.breached {
-        Some(Wait::Budget {
+        Some(Wait::Budget(Spent {
             scope: Scope::Rollout,
             failures,
             tolerated: room.tolerated,
-        })
+        }))
     } else {
         Blocker::soonest(&walk.rollout).map(|blocker| Wait::Slots {
             taken: walk.rollout.len(),
@@ -140,11 +140,11 @@ fn per_group(
         }
         all_failures += failures;
         if walk.breached {
-            walk.wait = Some(Wait::Budget {
+            walk.wait = Some(Wait::Budget(Spent {
                 scope: Scope::Group(group.key.clone()),
                 failures,
                 tolerated,
-            });
+            }));
             return Ok(walk);
         }
         if walk.rollout.len() > all_failures {

@@ -79,11 +79,16 @@ impl KeyRequest {
         Ok(Self { key, request })
     }
 
+    /// The private key in PEM.
+    pub(super) fn private_key(&self) -> String {
+        self.key.serialize_pem()
+    }
+
     /// What the certificate that came back is good for.
     pub(super) fn with_certificate(&self, certificate: String) -> Credentials {
         Credentials {
             certificate,
-            key: self.key.serialize_pem(),
+            key: self.private_key(),
         }
     }
 }

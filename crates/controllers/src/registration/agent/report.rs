@@ -71,17 +71,22 @@ pub(super) async fn report(
     let mut heartbeat = Heartbeat::new(hub, &agent.cluster);
     let mut health = Health::default();
     let mut beat_at = agent.clock.now();
+    let mut is_known = false;
     loop {
         let now = agent.clock.now();
         let Some(cluster) = reporter
             .cluster
             .get(&ObjectKey::cluster_scoped(&agent.cluster))
         else {
-            // Not seen yet, or gone: there is nobody to report about.
+            if is_known {
+                return Err(AgentError::Detached);
+            }
+            // Not seen yet: there is nobody to report about.
             reporter.cluster.ready().await;
             changed.notified().await;
             continue;
         };
+        is_known = true;
         let accepted = cluster
             .status
             .as_ref()

@@ -43,11 +43,11 @@ fn who_waits_is_told_for_whom_and_until_when() {
             ("c2", "is in progress until 2026-01-01T12:09:00Z at most"),
             (
                 "c3",
-                "waits for group dev-emea: c1 soaks until 2026-01-01T12:04:00Z",
+                "waits for soak of c1 until 2026-01-01T12:04:00Z: group dev-emea goes first",
             ),
             (
                 "c4",
-                "waits for group dev-emea: c1 soaks until 2026-01-01T12:04:00Z",
+                "waits for soak of c1 until 2026-01-01T12:04:00Z: group dev-emea goes first",
             ),
         ],
     );
@@ -83,8 +83,14 @@ fn a_spent_budget_is_told_with_its_numbers() {
         &json!({"type": "ProgressivePerGroup", "maxFailures": 1, "progressDeadline": "2m"}),
         &[("c1", Status::TimeOut), ("c2", Status::Failed)],
         &[
-            ("c1", "timed out"),
-            ("c2", "failed, and may recover until 2026-01-01T12:01:00Z"),
+            (
+                "c1",
+                "timed out: group dev-emea has 2 failures, 1 tolerated",
+            ),
+            (
+                "c2",
+                "failed, and may recover until 2026-01-01T12:01:00Z: group dev-emea has 2 failures, 1 tolerated",
+            ),
             (
                 "c3",
                 "does not start: group dev-emea has 2 failures, 1 tolerated",
@@ -99,7 +105,7 @@ fn a_spent_budget_is_told_with_its_numbers() {
         &json!({"type": "Progressive", "progressDeadline": "1m"}),
         &[("c1", Status::Progressing)],
         &[
-            ("c1", "timed out"),
+            ("c1", "timed out: the rollout has 1 failure, 0 tolerated"),
             (
                 "c2",
                 "does not start: the rollout has 1 failure, 0 tolerated",
@@ -112,6 +118,47 @@ fn a_spent_budget_is_told_with_its_numbers() {
                 "c4",
                 "does not start: the rollout has 1 failure, 0 tolerated",
             ),
+        ],
+    );
+}
+
+#[test]
+fn what_is_tolerated_is_told_where_it_was_spent() {
+    check(
+        &json!({"type": "ProgressivePerGroup", "maxFailures": 1}),
+        &[("c1", Status::Failed), ("c2", Status::Succeeded)],
+        &[
+            ("c1", "failed: group dev-emea has 1 of 1 tolerated failures"),
+            ("c2", "is done"),
+            ("c3", "starts now"),
+            ("c4", "starts now"),
+        ],
+    );
+    check(
+        &json!({"type": "Progressive", "maxFailures": 2, "maxConcurrency": 2,
+            "minSuccessTime": "5m"}),
+        &[("c1", Status::Failed), ("c2", Status::Succeeded)],
+        &[
+            ("c1", "failed: the rollout has 1 of 2 tolerated failures"),
+            ("c2", "succeeded and soaks until 2026-01-01T12:04:00Z"),
+            (
+                "c3",
+                "waits for soak of c2 until 2026-01-01T12:04:00Z: 2 of 2 slots taken",
+            ),
+            (
+                "c4",
+                "waits for soak of c2 until 2026-01-01T12:04:00Z: 2 of 2 slots taken",
+            ),
+        ],
+    );
+    check(
+        &json!({"type": "All"}),
+        &[("c1", Status::Failed)],
+        &[
+            ("c1", "failed"),
+            ("c2", "starts now"),
+            ("c3", "starts now"),
+            ("c4", "starts now"),
         ],
     );
 }
