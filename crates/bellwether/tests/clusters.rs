@@ -138,10 +138,13 @@ fn examples(fleet: &Fleet) {
 fn a_failing_member_stops_a_progressive_rollout_until_it_recovers() {
     let fleet = Fleet::start_with(&["--clusters", "3"]);
     let cordon = |is_cordoned: bool| {
-        let patch = format!(r#"{{"spec":{{"unschedulable":{is_cordoned}}}}}"#);
-        fleet.shell(&format!(
-            "kubectl --context cluster2 patch node cluster2-node --type=merge -p {patch}"
-        ));
+        let path = fleet.directory().join("node.yaml");
+        let node = format!(
+            "{{apiVersion: v1, kind: Node, metadata: {{name: cluster2-node}}, spec: {{unschedulable: {is_cordoned}}}}}"
+        );
+        std::fs::write(&path, node).unwrap();
+        let apply = format!("apply --context cluster2 -f {}", path.display());
+        bellwether(&fleet, &apply);
     };
     cordon(true);
     bellwether(&fleet, "apply -f examples/rollout/fleet.yaml");
@@ -244,7 +247,19 @@ fn a_cluster_of_another_process_joins_by_command() {
     let gone = fleet.fails(&format!("{BELLWETHER} get managedcluster edge"));
     assert!(gone.contains("not found"), "{gone}");
     drop(agent);
+    let join_again = format!(
+        "{BELLWETHER} cluster join --cluster-name edge --hub-kubeconfig {bootstrap} --kubeconfig {member}"
+    );
+    let refused = fleet.fails(&join_again);
+    assert!(
+        refused.contains("the hub does not know the token"),
+        "{refused}"
+    );
     // Without a promise it takes a person, and a token for one name opens no other door.
+    bellwether(
+        &fleet,
+        &format!("token create --cluster-name another --write {bootstrap}"),
+    );
     let refused = fleet.fails(&format!(
         "{BELLWETHER} cluster join --cluster-name other --hub-kubeconfig {bootstrap} --kubeconfig {member} --timeout 1"
     ));

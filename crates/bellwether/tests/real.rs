@@ -186,13 +186,17 @@ fn roll_out(hub: &Path, member: &Path) {
         hub,
         "apply -f crates/bellwether/testdata/real-fleet-broken.yaml",
     );
-    bellwether(
-        hub,
-        "wait --for=condition=Applied=False --timeout=60s manifestwork/settings -n edge",
-    );
+    let works = json(hub, "get manifestworks -n edge");
+    let work = works["items"][0]["metadata"]["name"].as_str().unwrap();
+    let refused =
+        format!("wait --for=condition=Applied=False --timeout=60s manifestwork/{work} -n edge");
+    bellwether(hub, &refused);
     let map = json(hub, "get configmap fleet-settings");
     assert_eq!(map["data"]["colour"], "green");
     let held = json(hub, "why self mwrs/settings");
     let held = held["placements"][0]["reason"].as_str().unwrap();
-    assert!(held.starts_with("self waits for"), "{held}");
+    assert_eq!(
+        held,
+        "self does not start: the rollout has 1 failure, 0 tolerated"
+    );
 }

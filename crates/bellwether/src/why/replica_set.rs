@@ -55,12 +55,11 @@ pub(super) async fn explain(
     };
     let mut reasons = Vec::new();
     for (placement, decision) in decisions(&observed, &Programs::default()) {
-        let reason = match decision.reason(cluster) {
-            Some(reason) => format!("{cluster} {reason}"),
-            None => {
-                let verdict = super::verdict(connection, cluster, &placement).await?;
-                format!("{cluster} is not chosen. {verdict}")
-            }
+        let reason = if let Some(reason) = decision.reason(cluster) {
+            format!("{cluster} {reason}")
+        } else {
+            let verdict = super::verdict(connection, cluster, &placement).await?;
+            format!("{cluster} is not chosen. {verdict}")
         };
         reasons.push((placement, reason));
     }

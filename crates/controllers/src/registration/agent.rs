@@ -78,13 +78,18 @@ impl std::fmt::Debug for Agent {
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// A server refused something, or did not answer.
-    #[error("cannot {attempt}: {source}")]
+    #[error("cannot {attempt}: {}", in_words(.problem))]
     Kube {
         /// What was attempted.
         attempt: &'static str,
         /// What the server says.
-        source: Box<kube::Error>,
+        problem: Box<kube::Error>,
     },
+    /// The hub does not know what the agent asks to join with.
+    #[error(
+        "the hub does not know the token: it has expired, or was removed; make another one there, with bellwether token create"
+    )]
+    Token,
     /// The hub cannot be reached that way.
     #[error(transparent)]
     Door(#[from] DoorError),
@@ -98,16 +103,32 @@ pub enum AgentError {
 
 impl AgentError {
     fn kube(attempt: &'static str) -> impl FnOnce(kube::Error) -> Self {
-        move |source| Self::Kube {
+        move |problem| Self::Kube {
             attempt,
-            source: Box::new(source),
+            problem: Box::new(problem),
+        }
+    }
+
+    /// Of a request with a token instead of a certificate.
+    fn knocking(attempt: &'static str) -> impl FnOnce(kube::Error) -> Self {
+        move |problem| match problem {
+            kube::Error::Api(status) if status.code == 401 => Self::Token,
+            problem => Self::kube(attempt)(problem),
         }
     }
 
     /// Whether the hub does not believe the certificate.
     fn is_unauthorized(&self) -> bool {
-        matches!(self, Self::Kube { source, .. }
-            if matches!(&**source, kube::Error::Api(status) if status.code == 401))
+        matches!(self, Self::Kube { problem, .. }
+            if matches!(&**problem, kube::Error::Api(status) if status.code == 401))
+    }
+}
+
+/// What a server says, without the form that it says it in.
+fn in_words(problem: &kube::Error) -> String {
+    match problem {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        other => other.to_string(),
     }
 }
 
@@ -209,7 +230,7 @@ async fn ask_to_join(agent: &Agent) -> Result<Credentials, AgentError> {
     }
     let own = ListParams::default().labels(&format!("{CLUSTER_NAME}={}", agent.cluster));
     let known = requests.list_metadata(&own).await;
-    let known = known.map_err(AgentError::kube("look for earlier requests"))?;
+    let known = known.map_err(AgentError::knocking("look for earlier requests"))?;
     if known.items.len() >= MOST_REQUESTS {
         let count = known.items.len();
         return Err(AgentError::Certificate(format!(
@@ -222,23 +243,22 @@ async fn ask_to_join(agent: &Agent) -> Result<Credentials, AgentError> {
     let mut request = signing_request(agent, &key);
     request.metadata.generate_name = Some(format!("{}-", agent.cluster));
     let request = requests.create(&created_by(), &request).await;
-    let request = request.map_err(AgentError::kube("ask for a certificate"))?;
+    let request = request.map_err(AgentError::knocking("ask for a certificate"))?;
     let name = request.name_any();
     let answer = await_certificate(&requests, &name);
     tokio::pin!(answer);
-    let certificate = match tokio::time::timeout(PROMPT, &mut answer).await {
-        Ok(certificate) => certificate?,
+    let prompt = tokio::time::timeout(PROMPT, &mut answer).await;
+    let certificate = if let Ok(certificate) = prompt {
+        certificate?
+    } else {
         // A person decides, and may take longer than this process lives.
-        Err(_) => {
-            let uid = request.metadata.uid.unwrap_or_default();
-            let pending = Pending {
-                request: name.clone(),
-                uid,
-                key: key.private_key(),
-            };
-            keyring(agent).keep_pending(&pending).await?;
-            answer.await?
-        }
+        let pending = Pending {
+            request: name.clone(),
+            uid: request.metadata.uid.unwrap_or_default(),
+            key: key.private_key(),
+        };
+        keyring(agent).keep_pending(&pending).await?;
+        answer.await?
     };
     Ok(key.with_certificate(certificate))
 }
@@ -254,7 +274,7 @@ async fn carry_on(
         return Ok(None);
     };
     let known = requests.get_opt(&pending.request).await;
-    let known = known.map_err(AgentError::kube("look for an earlier request"))?;
+    let known = known.map_err(AgentError::knocking("look for an earlier request"))?;
     let is_open = known.is_some_and(|request| {
         request.metadata.uid.as_deref() == Some(&pending.uid) && refusal(&request).is_none()
     });
@@ -285,7 +305,7 @@ async fn create_cluster(agent: &Agent, client: &Client) -> Result<(), AgentError
     match clusters.create(&created_by(), &cluster).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.is_already_exists() || status.code == 403 => Ok(()),
-        Err(error) => Err(AgentError::kube("make the cluster known")(error)),
+        Err(error) => Err(AgentError::knocking("make the cluster known")(error)),
     }
 }
 

@@ -34,6 +34,10 @@ const CHECK_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 const RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 /// For how long it may not before that is news.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(20);
+/// How soon to look again for rights that are not there yet; doubled with each look.
+const FIRST_LOOK: SignedDuration = SignedDuration::from_millis(20);
+/// However often they are not.
+const LAST_LOOK: SignedDuration = SignedDuration::from_secs(10);
 /// How soon to look for a lease that is not there yet.
 const LEASE_RETRY: SignedDuration = SignedDuration::from_secs(1);
 /// How many claims besides the reserved ones are reported.
@@ -52,6 +56,7 @@ pub(super) async fn report(
     };
     let own = watcher::Config::default().fields(&format!("metadata.name={}", agent.cluster));
     let clusters: Api<ManagedCluster> = Api::all(hub.clone());
+    await_rights(agent, &clusters).await?;
     let reporter = Reporter {
         agent,
         clusters: clusters.clone(),
@@ -113,6 +118,26 @@ pub(super) async fn report(
             () = changed.notified() => {}
             () = agent.clock.until(wake_at), if accepted => {}
         }
+    }
+}
+
+/// Waits until the hub has given the agent its rights, which takes a moment, or a person who accepts
+/// the cluster.
+async fn await_rights(agent: &Agent, clusters: &Api<ManagedCluster>) -> Result<(), AgentError> {
+    let mut wait = FIRST_LOOK;
+    loop {
+        match clusters.get_metadata(&agent.cluster).await {
+            Ok(_) => return Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 403 => {}
+            Err(error) => return Err(AgentError::kube("read the cluster on the hub")(error)),
+        }
+        let until = agent
+            .clock
+            .now()
+            .checked_add(wait)
+            .unwrap_or(Timestamp::MAX);
+        agent.clock.until(until).await;
+        wait = (wait * 2).min(LAST_LOOK);
     }
 }
 
