@@ -15,7 +15,7 @@ const BENCHES: &[(&str, &str, &str)] = &[
     ("schema", "bellwether-schema", "request"),
     ("soak", "bellwether", "soak"),
     ("store", "bellwether-store", "throughput"),
-    ("work", "bellwether-controllers", "work"),
+    ("work", "bellwether", "work"),
 ];
 
 /// Runs only by its name: it takes its time.

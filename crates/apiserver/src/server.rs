@@ -131,6 +131,12 @@ impl ApiServer {
         Ok(cluster)
     }
 
+    /// Serves the metrics of somebody else in this process along with its own, in Prometheus' text
+    /// format.
+    pub fn add_metrics(&self, source: impl Fn() -> String + Send + 'static) {
+        self.inner.metrics.add(source);
+    }
+
     /// Makes sure that a cluster has an object; one of that name stays as it is.
     pub async fn ensure(&self, cluster: &str, object: Value) -> Result<(), ApiError> {
         let cluster = self.cluster(cluster).ok_or_else(ApiError::no_such_path)?;

@@ -1,6 +1,7 @@
 //! `bellwether agent`: what works on a hub say is made so on one member.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use anyhow::Context as _;
 use bellwether_apiserver::Clock;
 use bellwether_controllers::registration;
 use bellwether_controllers::registration::agent::{Agent, KubeconfigDoor};
-use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
+use bellwether_controllers::work_agent::{AgentOptions, Metrics, WorkAgents};
 use bellwether_json::duration::GoDuration;
 use clap::Args;
 use jiff::SignedDuration;
@@ -19,6 +20,7 @@ use tokio::sync::watch;
 
 use crate::apiserver::stop_signal;
 use crate::cli::say;
+use crate::metrics;
 
 /// Apply the works of a hub on one member, keep them so, and report.
 ///
@@ -64,13 +66,22 @@ pub(crate) struct AgentArgs {
     /// How many works are looked at at a time.
     #[arg(long, value_name = "N", default_value_t = 32)]
     workload_agent_workers: usize,
+    /// Serve metrics at this address, under /metrics, such as 127.0.0.1:9090.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
     /// Features to switch on or off: RawFeedbackJsonString=true lets lists and maps come back.
     #[arg(long, value_name = "NAME=BOOL,…", value_delimiter = ',')]
     feature_gates: Vec<String>,
 }
 
 pub(crate) async fn run(arguments: AgentArgs) -> anyhow::Result<()> {
-    let options = options(&arguments)?;
+    let mut options = options(&arguments)?;
+    let numbers: Arc<Metrics> = Arc::default();
+    options.metrics = Arc::clone(&numbers);
+    if let Some(address) = arguments.metrics {
+        let bound = metrics::serve(address, Arc::new(move || numbers.render())).await?;
+        say(&format!("metrics are at http://{bound}/metrics"));
+    }
     let (member, _) = connect(&arguments.kubeconfig, arguments.context.as_deref())
         .await
         .context("the member")?;

@@ -159,6 +159,8 @@ impl Running {
         let hub = self.client(HUB, crate::up::AGENT);
         let options = AgentOptions::default();
         let agents = WorkAgents::start(hub, &self.address, None, self.clock.clone(), options).await;
+        let metrics = Arc::clone(agents.metrics());
+        self.server.add_metrics(move || metrics.render());
         tokio::spawn(agents.clone().run());
         agents
     }

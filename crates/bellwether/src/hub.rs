@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bellwether_apiserver::Clock;
-use bellwether_controllers::{Hub, cluster_set, placement, registration, replica_set};
+use bellwether_controllers::{Hub, cluster_set, placement, registration, replica_set, work_config};
 use clap::Args;
 use kube::Client;
 use kube::api::{DynamicObject, PostParams};
@@ -30,8 +30,8 @@ use crate::connect::ConnectArgs;
 pub(crate) struct HubArgs {
     #[command(flatten)]
     connect: ConnectArgs,
-    /// Controllers to run, or with a minus not to run: placement, replica-set, cluster-set,
-    /// registration, certificate-approval.
+    /// Controllers to run, or with a minus not to run: placement, replica-set, work-config,
+    /// cluster-set, registration, certificate-approval.
     #[arg(
         long,
         value_name = "NAME,…",
@@ -48,9 +48,10 @@ pub(crate) struct HubArgs {
 }
 
 /// The controllers by name.
-const CONTROLLERS: [&str; 5] = [
+const CONTROLLERS: [&str; 6] = [
     "placement",
     "replica-set",
+    "work-config",
     "cluster-set",
     "registration",
     "certificate-approval",
@@ -129,6 +130,7 @@ pub(crate) fn start(
         match *name {
             "placement" => controllers.spawn(placement::run(hub)),
             "replica-set" => controllers.spawn(replica_set::run(hub)),
+            "work-config" => controllers.spawn(work_config::run(hub)),
             "cluster-set" => controllers.spawn(cluster_set::run(hub)),
             "registration" => controllers.spawn(registration::clusters::run(hub)),
             "certificate-approval" => {
@@ -199,8 +201,9 @@ mod tests {
             "placement",
             "registration",
             "replica-set",
+            "work-config",
         ];
-        let others = [all[0], all[1], all[3], all[4]];
+        let others = [all[0], all[1], all[3], all[4], all[5]];
         check(&[], Ok(&all));
         check(&["placement"], Ok(&["placement"]));
         check(&["-placement"], Ok(&others));

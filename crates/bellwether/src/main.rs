@@ -12,6 +12,7 @@ mod hub;
 mod kubeconfig;
 mod logging;
 mod members;
+mod metrics;
 mod objects;
 mod plan;
 mod print;

@@ -8,6 +8,7 @@
 //! | [`registration`] | membership: joining, heartbeats, rights, leaving |
 //! | [`replica_set`] | a work for every cluster that placements of a replica set choose |
 //! | [`work_agent`] | on members, what works on the hub say |
+//! | [`work_config`] | which of several configurations for a kind counts |
 //!
 //! A controller is a future that never ends; dropping it ends the controller. It knows its clusters
 //! as `kube::Client`s, and cannot tell an embedded one from a real one. What is decided is in the
@@ -21,5 +22,6 @@ pub mod placement;
 pub mod registration;
 pub mod replica_set;
 pub mod work_agent;
+pub mod work_config;
 
 pub use hub::Hub;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bellwether_api::cluster::names::label as cluster_label;
 use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
-use bellwether_api::work::names::label;
+use bellwether_api::work::names::{annotation, label};
 use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
 use bellwether_placement::rollout::Group;
 use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile};
@@ -95,7 +95,8 @@ fn listen_sets(sets: &Cache<ManifestWorkReplicaSet>, queue: &Queue<ObjectKey>) {
     sets.subscribe(move |change| queue.add(change.key.clone()));
 }
 
-/// A placement concerns the replica sets of its namespace that name it.
+/// A placement concerns the replica sets of its namespace that name it; a cluster, those whose
+/// template takes values from clusters.
 fn listen_placements(hub: &Hub, sets: &Cache<ManifestWorkReplicaSet>, queue: &Queue<ObjectKey>) {
     let concern = {
         let (sets, queue) = (sets.clone(), queue.clone());
@@ -112,6 +113,23 @@ fn listen_placements(hub: &Hub, sets: &Cache<ManifestWorkReplicaSet>, queue: &Qu
         })
     };
     let tell = Arc::clone(&concern);
+    let (with_values, queue) = (sets.clone(), queue.clone());
+    hub.clusters.subscribe(move |change| {
+        // Values of clusters that templates are filled with.
+        let is_same = match (change.old, change.new) {
+            (Some(old), Some(new)) => has_same_values(old, new),
+            _ => false,
+        };
+        if is_same {
+            return;
+        }
+        for set in with_values.list() {
+            let annotations = set.metadata.annotations.as_ref();
+            if annotations.is_some_and(|map| map.contains_key(annotation::TEMPLATE_VALUES)) {
+                queue.add(ObjectKey::of(&*set));
+            }
+        }
+    });
     hub.placements
         .subscribe(move |change| tell(&change.key.namespace, &change.key.name));
     hub.decisions.subscribe(move |change| {
@@ -121,6 +139,17 @@ fn listen_placements(hub: &Hub, sets: &Cache<ManifestWorkReplicaSet>, queue: &Qu
             }
         }
     });
+}
+
+/// Whether a cluster has the values that it had, as far as templates see them.
+fn has_same_values(old: &ManagedCluster, new: &ManagedCluster) -> bool {
+    let claims = |cluster: &ManagedCluster| {
+        let status = cluster.status.as_ref();
+        status.map(|status| status.cluster_claims.clone())
+    };
+    old.metadata.labels == new.metadata.labels
+        && old.metadata.annotations == new.metadata.annotations
+        && claims(old) == claims(new)
 }
 
 fn placement_of(decision: &PlacementDecision) -> Option<&str> {

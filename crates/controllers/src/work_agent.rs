@@ -38,9 +38,9 @@ use std::time::Duration;
 
 use bellwether_runtime::{Clock, Next, Queue, Reconcile};
 use bellwether_work::{Programs, feedback, record};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 pub use metrics::{Gauge, Histogram, Metrics};
 pub use objects::RequestError;
@@ -85,6 +85,8 @@ pub struct AgentOptions {
     pub max_json_raw: usize,
     /// How many works are looked at at a time.
     pub workers: usize,
+    /// Where what is done is counted; agents that follow each other may count in one place.
+    pub metrics: Arc<Metrics>,
 }
 
 impl Default for AgentOptions {
@@ -96,6 +98,7 @@ impl Default for AgentOptions {
             raw_feedback: false,
             max_json_raw: feedback::MAX_JSON_RAW,
             workers: 32,
+            metrics: Arc::default(),
         }
     }
 }
@@ -143,6 +146,8 @@ struct Shared {
     events: Events,
     /// Kinds that members have in common.
     kinds: Arc<SharedKinds>,
+    /// When works changed on the hub that have not been dealt with since.
+    news: Mutex<HashMap<WorkKey, Timestamp>>,
 }
 
 impl WorkAgents {
@@ -157,7 +162,8 @@ impl WorkAgents {
     ) -> Self {
         let queue = Queue::new(clock.clone());
         let hub_hash = record::hub_hash(address);
-        let hub_side = HubSide::start(hub.clone(), cluster).await;
+        let metrics = Arc::clone(&options.metrics);
+        let hub_side = HubSide::start(hub.clone(), cluster, Arc::clone(&metrics)).await;
         let shared = Arc::new(Shared {
             events: Events::new(hub, clock.clone()),
             hub: hub_side,
@@ -165,10 +171,11 @@ impl WorkAgents {
             members: RwLock::default(),
             queue,
             clock,
-            options,
             programs: Programs::default(),
-            metrics: Arc::default(),
+            metrics,
+            options,
             kinds: Arc::default(),
+            news: Mutex::default(),
         });
         let weak = Arc::downgrade(&shared);
         shared.hub.listen(move |cluster, front, work| {
@@ -210,6 +217,8 @@ impl WorkAgents {
     /// Takes no more care of a member.
     pub fn remove_member(&self, cluster: &str) {
         self.shared.members.write().remove(cluster);
+        let mut news = self.shared.news.lock();
+        news.retain(|key, _| *key.cluster != *cluster);
     }
 
     /// Does all there is to do, for ever.
@@ -219,7 +228,7 @@ impl WorkAgents {
     }
 
     /// What the agents did, in numbers.
-    pub fn metrics(&self) -> &Metrics {
+    pub fn metrics(&self) -> &Arc<Metrics> {
         &self.shared.metrics
     }
 
@@ -246,11 +255,14 @@ impl Shared {
         let Some((cluster, _)) = members.get_key_value(cluster) else {
             return;
         };
-        self.queue.add(WorkKey {
+        let key = WorkKey {
             cluster: Arc::clone(cluster),
             front,
             record: record::record_name(&self.hub_hash, work).into(),
-        });
+        };
+        let now = self.clock.now();
+        self.news.lock().entry(key.clone()).or_insert(now);
+        self.queue.add(key);
     }
 
     fn agent_id(&self) -> &str {
@@ -272,6 +284,10 @@ impl Reconcile for Worker {
         let Some(member) = self.0.member(&key.cluster) else {
             return Ok(None);
         };
-        pass::look(&self.0, &member, key).await
+        let result = pass::look(&self.0, &member, key).await;
+        if result.is_ok() {
+            self.0.news.lock().remove(key);
+        }
+        result
     }
 }

@@ -8,8 +8,10 @@ mod fleet;
 mod works {
     pub(crate) mod apply;
     pub(crate) mod completion;
+    pub(crate) mod documents;
     pub(crate) mod feedback;
     pub(crate) mod replica_sets;
+    pub(crate) mod sharing;
     pub(crate) mod strategies;
 }
 
@@ -25,11 +27,13 @@ use futures::FutureExt as _;
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// The cases by the ideas that they are about.
-const CASES: [&[(&str, Case)]; 5] = [
+const CASES: [&[(&str, Case)]; 7] = [
     works::apply::ALL,
     works::strategies::ALL,
     works::completion::ALL,
     works::feedback::ALL,
+    works::documents::ALL,
+    works::sharing::ALL,
     works::replica_sets::ALL,
 ];
 

@@ -42,6 +42,8 @@ pub enum Availability {
     Available,
     /// It is not.
     Missing,
+    /// It is, but it does not serve yet; only works of replica sets are judged by that.
+    NotReady,
     /// It cannot be read, for this reason.
     Unknown(String),
     /// It is not even known what it is.
@@ -100,7 +102,7 @@ pub(crate) fn availability_words(
             reason::RESOURCE_AVAILABLE,
             message::RESOURCE_AVAILABLE.to_owned(),
         ),
-        Availability::Missing => (
+        Availability::Missing | Availability::NotReady => (
             FALSE,
             reason::RESOURCE_NOT_AVAILABLE,
             message::RESOURCE_NOT_AVAILABLE.to_owned(),

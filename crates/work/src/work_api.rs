@@ -1,6 +1,8 @@
 //! The front of the work API: its works become ManifestWorks, its configurations become questions,
 //! and reports become its status.
 
+mod config;
+
 use bellwether_api::meta::{ByteString, FALSE, TRUE};
 use bellwether_api::multicluster::names::{condition, message, reason};
 use bellwether_api::multicluster::{
@@ -16,6 +18,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::conditions::{Conditions, Saying};
 use crate::feedback::{Answers, Scalar};
 use crate::status::{Feedback, Report, availability_words, failure_words, problem_text};
+
+pub use config::{config_for, standing};
 
 /// How often values are read if a configuration does not say, in seconds.
 const FREQUENCY: i32 = 60;
@@ -82,37 +86,6 @@ fn identifier_of(meta: &ManifestResourceMeta) -> WorkResourceIdentifier {
         name: text(&meta.name),
         ..WorkResourceIdentifier::default()
     }
-}
-
-/// The configuration for a kind: the one that is named after it, or else the oldest.
-pub fn config_for<'a>(
-    configs: impl IntoIterator<Item = &'a WorkManifestConfig>,
-    group: &str,
-    version: &str,
-    kind: &str,
-) -> Option<&'a WorkManifestConfig> {
-    let preferred = [group, version, kind]
-        .iter()
-        .filter(|part| !part.is_empty())
-        .map(|part| part.to_lowercase())
-        .collect::<Vec<_>>()
-        .join("-");
-    let mut found: Vec<&WorkManifestConfig> = configs
-        .into_iter()
-        .filter(|config| {
-            let gvk = &config.spec.manifest_gvk;
-            gvk.group == group && gvk.version == version && gvk.kind == kind
-        })
-        .collect();
-    found.sort_by_key(|config| {
-        let metadata = &config.metadata;
-        (
-            metadata.name.as_deref() != Some(&*preferred),
-            metadata.creation_timestamp.as_ref().map(|time| time.0),
-            metadata.name.clone(),
-        )
-    });
-    found.into_iter().next()
 }
 
 /// When the values of an object were last looked at, and since when they are the same.

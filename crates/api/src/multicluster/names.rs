@@ -34,6 +34,8 @@ pub mod condition {
     pub const AVAILABLE: &str = "Available";
     /// Manifest: its synced status is current.
     pub const STATUS_SYNCED: &str = "StatusSynced";
+    /// WorkManifestConfig: it is the one that counts for its kind.
+    pub const IN_USE: &str = "InUse";
 }
 
 /// Reasons of conditions.
@@ -52,6 +54,10 @@ pub mod reason {
     pub const STATUS_SYNCED: &str = "StatusSynced";
     /// Synced status is not current.
     pub const STATUS_SYNC_FAILED: &str = "StatusSyncFailed";
+    /// A configuration counts for its kind.
+    pub const IN_USE: &str = "InUse";
+    /// Another configuration counts for the kind.
+    pub const ANOTHER_IN_USE: &str = "AnotherInUse";
 }
 
 /// Messages that are always the same.

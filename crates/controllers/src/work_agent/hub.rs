@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::Front;
 use super::latest::Latest;
+use super::metrics::Metrics;
 use super::objects::{Objects, RequestError, within};
 
 /// How long to wait before an absent hub is asked again.
@@ -83,6 +84,7 @@ impl HubWork {
 /// What an agent sees of a hub.
 pub(super) struct HubSide {
     client: Client,
+    metrics: Arc<Metrics>,
     works: Latest<ManifestWork>,
     small: Option<Small>,
 }
@@ -101,7 +103,11 @@ pub(super) enum Status {
 
 impl HubSide {
     /// Begins to watch, and waits until everything is known.
-    pub(super) async fn start(client: Client, cluster: Option<&str>) -> Self {
+    pub(super) async fn start(
+        client: Client,
+        cluster: Option<&str>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         let works = Latest::new(watch(&client, cluster));
         let small = has_small(&client).await.then(|| Small {
             works: Latest::new(watch(&client, cluster)),
@@ -114,6 +120,7 @@ impl HubSide {
         }
         Self {
             client,
+            metrics,
             works,
             small,
         }
@@ -207,6 +214,7 @@ impl HubSide {
         patch: &Value,
         of_status: bool,
     ) -> Result<HubWork, RequestError> {
+        self.metrics.hub_requests.add(1);
         match (work.front(), &self.small) {
             (Front::Work, Some(small)) => write(&self.client, &small.works, work, patch, of_status)
                 .await
@@ -227,6 +235,7 @@ impl HubSide {
             ..DeleteParams::default()
         };
         let (name, namespace) = (work.name(), work.namespace());
+        self.metrics.hub_requests.add(1);
         let answer = match work.front() {
             Front::ManifestWork => {
                 let api: Api<ManifestWork> = Api::namespaced(self.client.clone(), namespace);
@@ -317,7 +326,7 @@ where
 /// Whether a hub has the interface of the work API, asked until it answers.
 async fn has_small(client: &Client) -> bool {
     let path = format!("/apis/{}/{}", multicluster::GROUP, Work::NAMES.version);
-    let objects = Objects::new(client.clone());
+    let objects = Objects::new(client.clone(), Arc::default());
     loop {
         match objects.read(&path).await {
             Ok(list) => {

@@ -73,13 +73,17 @@ where
         object.meta_mut().managed_fields = None;
         let object = Arc::new(object);
         let key = ObjectKey::of(&*object);
-        let is_seen = self
-            .cache
-            .get(&key)
-            .is_some_and(|seen| version(&*seen) >= version(&*object));
-        if !is_seen {
-            self.written.lock().insert(key, Arc::clone(&object));
+        // Held until it is put in, lest an end that is heard of meanwhile be taken for an old one.
+        let mut written = self.written.lock();
+        let is_known = match self.cache.get(&key) {
+            Some(seen) => version(&*seen) >= version(&*object),
+            // The end of an object may be heard of before the answer to the write that let it go.
+            None => is_over(&*object),
+        };
+        if !is_known {
+            written.insert(key, Arc::clone(&object));
         }
+        drop(written);
         object
     }
 
@@ -115,6 +119,13 @@ fn is_news<K: Resource>(
             true
         }
     }
+}
+
+/// Whether nothing holds an object any more that is to go.
+fn is_over<K: Resource>(object: &K) -> bool {
+    let metadata = object.meta();
+    let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
+    metadata.deletion_timestamp.is_some() && finalizers.is_empty()
 }
 
 fn version<K: Resource>(object: &K) -> u64 {

@@ -61,7 +61,7 @@ impl Member {
         metrics: Arc<Metrics>,
         kinds: Arc<SharedKinds>,
     ) -> Self {
-        let objects = Objects::new(client);
+        let objects = Objects::new(client, Arc::clone(&metrics));
         Self {
             cluster,
             watches: Watches::new(objects.clone(), queue.clone(), metrics),

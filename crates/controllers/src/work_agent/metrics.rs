@@ -19,8 +19,19 @@ impl Gauge {
     }
 }
 
-/// Upper bounds of latencies, in milliseconds.
-const BOUNDS: [u64; 10] = [5, 10, 25, 50, 100, 250, 500, 1000, 5000, 30_000];
+/// Upper bounds of latencies: in milliseconds, and in seconds as scrapers read them.
+const BOUNDS: [(u64, &str); 10] = [
+    (5, "0.005"),
+    (10, "0.01"),
+    (25, "0.025"),
+    (50, "0.05"),
+    (100, "0.1"),
+    (250, "0.25"),
+    (500, "0.5"),
+    (1000, "1"),
+    (5000, "5"),
+    (30_000, "30"),
+];
 
 /// How long something took, in classes.
 #[derive(Debug, Default)]
@@ -33,7 +44,7 @@ pub struct Histogram {
 impl Histogram {
     pub(super) fn observe(&self, duration: Duration) {
         let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        for (class, bound) in self.classes.iter().zip(BOUNDS) {
+        for (class, (bound, _)) in self.classes.iter().zip(BOUNDS) {
             if ms <= bound {
                 class.fetch_add(1, Ordering::Relaxed);
             }
@@ -54,7 +65,11 @@ pub struct Metrics {
     pub failures: Gauge,
     /// Watches that are open on members.
     pub watches: Gauge,
-    /// From the creation of a work on the hub until it was reported as applied.
+    /// Requests to the hub about works; watches and events are not counted.
+    pub hub_requests: Gauge,
+    /// Requests to members; watches are not counted.
+    pub member_requests: Gauge,
+    /// From a change of a work on the hub until it was reported as applied.
     pub latency: Histogram,
 }
 
@@ -94,21 +109,56 @@ impl Metrics {
                 "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}"
             );
         }
-        let name = "bellwether_work_applied_latency_milliseconds";
+        let name = "bellwether_work_requests_total";
+        let (hub, member) = (self.hub_requests.get(), self.member_requests.get());
         let _ = writeln!(
             text,
-            "# HELP {name} From the creation of a work on the hub until it was reported as applied.\n# TYPE {name} histogram"
+            "# HELP {name} Requests of agents, without watches and events.\n# TYPE {name} counter\n{name}{{to=\"hub\"}} {hub}\n{name}{{to=\"member\"}} {member}"
         );
-        for (class, bound) in self.latency.classes.iter().zip(BOUNDS) {
+        let name = "bellwether_work_applied_seconds";
+        let _ = writeln!(
+            text,
+            "# HELP {name} From a change of a work on the hub until it was reported as applied.\n# TYPE {name} histogram"
+        );
+        for (class, (_, bound)) in self.latency.classes.iter().zip(BOUNDS) {
             let count = class.load(Ordering::Relaxed);
             let _ = writeln!(text, "{name}_bucket{{le=\"{bound}\"}} {count}");
         }
         let count = self.latency.count.load(Ordering::Relaxed);
-        let sum = self.latency.sum_ms.load(Ordering::Relaxed);
+        let sum = Duration::from_millis(self.latency.sum_ms.load(Ordering::Relaxed));
         let _ = writeln!(
             text,
-            "{name}_bucket{{le=\"+Inf\"}} {count}\n{name}_sum {sum}\n{name}_count {count}"
+            "{name}_bucket{{le=\"+Inf\"}} {count}\n{name}_sum {}\n{name}_count {count}",
+            sum.as_secs_f64()
         );
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scrapers_find_every_number() {
+        let metrics = Metrics::default();
+        metrics.applies.add(2);
+        metrics.watches.add(1);
+        metrics.latency.observe(Duration::from_millis(30));
+        let text = metrics.render();
+        for line in [
+            "bellwether_work_applies_total 2",
+            "bellwether_work_drift_repairs_total 0",
+            "bellwether_work_failures_total 0",
+            "bellwether_work_watches 1",
+            "bellwether_work_requests_total{to=\"hub\"} 0",
+            "bellwether_work_applied_seconds_bucket{le=\"0.025\"} 0",
+            "bellwether_work_applied_seconds_bucket{le=\"0.05\"} 1",
+            "bellwether_work_applied_seconds_bucket{le=\"+Inf\"} 1",
+            "bellwether_work_applied_seconds_sum 0.03",
+            "bellwether_work_applied_seconds_count 1",
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line}\n{text}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Requests about objects of any kind, as JSON.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_api::work::names::FIELD_MANAGER;
@@ -10,6 +11,8 @@ use kube::api::{
 };
 use kube::core::request::Request;
 use serde_json::Value;
+
+use super::metrics::Metrics;
 
 /// How long an answer may take before a request counts as failed.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -85,11 +88,12 @@ pub(super) enum Deleted {
 #[derive(Clone)]
 pub(super) struct Objects {
     client: Client,
+    metrics: Arc<Metrics>,
 }
 
 impl Objects {
-    pub(super) fn new(client: Client) -> Self {
-        Self { client }
+    pub(super) fn new(client: Client, metrics: Arc<Metrics>) -> Self {
+        Self { client, metrics }
     }
 
     pub(super) fn client(&self) -> &Client {
@@ -132,7 +136,7 @@ impl Objects {
         let name = http::HeaderValue::from_str(user)
             .map_err(|error| RequestError::Unreached(error.to_string()))?;
         request.headers_mut().insert("impersonate-user", name);
-        within(self.client.request(request)).await
+        self.ask(request).await
     }
 
     pub(super) async fn replace(
@@ -219,14 +223,19 @@ impl Objects {
     pub(super) async fn read(&self, path: &str) -> Result<Value, RequestError> {
         let request = http::Request::get(path).body(Vec::new());
         let request = request.map_err(|error| RequestError::Unreached(error.to_string()))?;
-        within(self.client.request(request)).await
+        self.ask(request).await
     }
 
     async fn send(
         &self,
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
     ) -> Result<Value, RequestError> {
-        within(self.client.request(request.map_err(unsendable)?)).await
+        self.ask(request.map_err(unsendable)?).await
+    }
+
+    async fn ask(&self, request: http::Request<Vec<u8>>) -> Result<Value, RequestError> {
+        self.metrics.member_requests.add(1);
+        within(self.client.request(request)).await
     }
 }
 

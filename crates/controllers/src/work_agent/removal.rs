@@ -62,12 +62,14 @@ pub(super) async fn remove_work(
         .filter(|name| *name != ours)
         .cloned()
         .collect();
-    shared
-        .events
-        .normal(&work, reason::DELETED, "all objects of the work are gone");
     match shared.hub.set_finalizers(&work, &left).await {
-        Err(error) if !error.is_not_found() => Err(AgentError::at("letting the work go")(error)),
-        _ => Ok(None),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(AgentError::at("letting the work go")(error)),
+        Ok(_) => {
+            let text = "all objects of the work are gone";
+            shared.events.normal(&work, reason::DELETED, text);
+            Ok(None)
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is found out about a manifest after it was applied.
 
+use bellwether_api::meta::TRUE;
 use bellwether_api::work::names::{condition, label};
 use bellwether_api::work::{ManifestCondition, ManifestResourceMeta, ManifestWork};
 use bellwether_work::feedback::{self, Answers, Structures};
@@ -70,7 +71,7 @@ pub(super) fn of_outcome(
         }
     };
     report.object_generation = object["metadata"]["generation"].as_i64();
-    report.available = Some(Availability::Available);
+    report.available = Some(availability(&work.work, object));
     report.conclusions = Some(conclusions(shared, &work.work, options, object));
     let (feedback, again) = match work.front() {
         Front::ManifestWork => (of_rules(shared, options, object), None),
@@ -78,6 +79,15 @@ pub(super) fn of_outcome(
     };
     report.feedback = feedback;
     (report, again)
+}
+
+/// To rollouts, a workload is available when it serves; to all others, when it is there.
+fn availability(work: &ManifestWork, object: &Value) -> Availability {
+    let serves = well_known::conclude(condition::AVAILABLE, object);
+    match serves.filter(|_| is_rolled_out(work)) {
+        Some(serves) if serves.status != TRUE => Availability::NotReady,
+        _ => Availability::Available,
+    }
 }
 
 fn conclusions(

@@ -268,10 +268,112 @@ async fn values_are_told_at_most_once_in_a_period_and_until_they_rest(fleet: &mu
     assert_eq!(told().await, Some(3));
 }
 
+/// "Invalid status fields"
+async fn invalid_status_fields_are_told_and_the_others_synced(fleet: &mut Fleet) {
+    let mut config = config();
+    let paths = |name: &str, path: &str| json!({"name": name, "path": path});
+    config["spec"]["resourceStatusSync"]["rules"] = json!([
+        {"type": "JSONPaths", "jsonPaths": [
+            paths("unclosed", ".status.conditions["),
+            paths("nowhere", ".status.nothing.here"),
+            paths("replicas", ".status.replicas")]},
+        {"type": "Scripts", "scripts": [
+            {"name": "broken", "language": "CEL", "content": "1 +"},
+            {"name": "unknown", "language": "JavaScript", "content": "1"},
+            {"name": "double", "language": "CEL", "content": "replicas * 2"}]},
+    ]);
+    fleet.create(HUB, config).await;
+    let work = small_work(json!([deployment("web", 3)]));
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    let status = json!({"replicas": 3});
+    fleet
+        .merge_status(MEMBER, &deployment("web", 3), status)
+        .await;
+    let has_values =
+        |work: Option<&Value>| work.is_some_and(|work| synced(work)[0]["name"] == "replicas");
+    let seen = fleet
+        .until(HUB, &work, "values are there", has_values)
+        .await;
+    let seen = seen.unwrap();
+    let integer = |name: &str, value: i64| json!({"name": name, "fieldValue": {"type": "Integer", "integer": value}});
+    assert_eq!(
+        synced(&seen),
+        &json!([integer("replicas", 3), integer("double", 6)])
+    );
+    let found = condition(&seen["status"]["manifestConditions"][0], "StatusSynced");
+    assert_eq!(
+        (found["status"].as_str(), found["reason"].as_str()),
+        (Some("False"), Some("StatusSyncFailed"))
+    );
+    let message = found["message"].as_str().unwrap();
+    for part in ["of unclosed", "broken", "JavaScript"] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    assert!(!message.contains("nowhere"), "{message}");
+}
+
+/// "Status field updates"
+async fn synced_values_follow_the_status(fleet: &mut Fleet) {
+    let mut config = config();
+    config["spec"]["resourceStatusSync"]["frequencySeconds"] = json!(1);
+    fleet.create(HUB, config).await;
+    let work = small_work(json!([deployment("web", 2)]));
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    for ready in [1, 0, 2] {
+        let status = json!({"replicas": 2, "readyReplicas": ready});
+        fleet
+            .merge_status(MEMBER, &deployment("web", 2), status)
+            .await;
+        fleet.pass(1500).await;
+        let is_told = |work: Option<&Value>| {
+            // What a server leaves out is not there: of no replicas it says nothing.
+            let wanted = if ready > 0 { json!(true) } else { Value::Null };
+            work.is_some_and(|work| {
+                let value = &synced(work)[0]["fieldValue"]["boolean"];
+                *value == wanted || (ready == 0 && *value == json!(false))
+            })
+        };
+        fleet.until(HUB, &work, "it is told", is_told).await;
+    }
+}
+
+async fn of_two_configurations_for_a_kind_one_counts_and_the_other_says_so(fleet: &mut Fleet) {
+    let hub = bellwether_controllers::Hub::start(fleet.client(HUB), fleet.clock.clone());
+    fleet.run(bellwether_controllers::work_config::run(hub));
+    let mut other = config();
+    other["metadata"]["name"] = json!("mine");
+    other["spec"]["resourceStatusSync"]["rules"] = json!([{"type": "JSONPaths", "jsonPaths": [
+        {"name": "mine", "path": ".spec.replicas"}]}]);
+    fleet.create(HUB, other.clone()).await;
+    fleet.until_condition(&other, "InUse", "True").await;
+    fleet.create(HUB, config()).await;
+    let seen = fleet.until_condition(&other, "InUse", "False").await;
+    let said = condition(&seen["status"], "InUse");
+    assert_eq!(said["reason"], "AnotherInUse");
+    assert_eq!(
+        said["message"],
+        "apps-v1-deployment is used for objects of kind Deployment"
+    );
+    fleet.until_condition(&config(), "InUse", "True").await;
+    let work = small_work(json!([deployment("web", 2)]));
+    fleet.create(HUB, work.clone()).await;
+    let seen = fleet.until_condition(&work, "Applied", "True").await;
+    assert_eq!(synced(&seen), &Value::Null, "the other does not count");
+    fleet.delete(HUB, &config()).await;
+    fleet.until_condition(&other, "InUse", "True").await;
+    let is_told = |work: Option<&Value>| work.is_some_and(|work| synced(work)[0]["name"] == "mine");
+    fleet.until(HUB, &work, "now it does", is_told).await;
+}
+
 crate::cases![
     the_status_of_a_deployment_is_on_the_hub_as_soon_as_it_changes,
     wrong_rules_are_told_and_the_others_answered,
     the_example_of_the_work_api_gives_the_status_that_it_shows,
     a_changed_configuration_takes_effect_at_once_and_values_at_their_pace,
     values_are_told_at_most_once_in_a_period_and_until_they_rest,
+    invalid_status_fields_are_told_and_the_others_synced,
+    synced_values_follow_the_status,
+    of_two_configurations_for_a_kind_one_counts_and_the_other_says_so,
 ];

@@ -1,6 +1,8 @@
 //! Replica sets of works over placements, with rollouts.
 
 use crate::fleet::*;
+use std::time::Duration;
+
 use bellwether_apiserver::HUB;
 use bellwether_controllers::{Hub, replica_set};
 use serde_json::{Value, json};
@@ -26,17 +28,42 @@ async fn start(fleet: &mut Fleet, decided: &[&str]) {
             json!({"numberOfSelectedClusters": count, "conditions": []}),
         )
         .await;
+    decide(fleet, 0, "", decided).await;
+}
+
+/// Has the placement choose a group of clusters.
+async fn decide(fleet: &Fleet, index: usize, group: &str, clusters: &[&str]) {
+    let key = |name: &str| format!("cluster.open-cluster-management.io/{name}");
+    let labels = json!({(key("placement")): "p", (key("decision-group-index")): index.to_string(),
+        (key("decision-group-name")): group});
     let decision = json!({"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "PlacementDecision",
-        "metadata": {"name": "p-decision-1", "namespace": "default",
-            "labels": {"cluster.open-cluster-management.io/placement": "p"}}});
-    fleet.create(HUB, decision.clone()).await;
-    let decisions: Vec<Value> = decided
+        "metadata": {"name": format!("p-decision-{}", index + 1), "namespace": "default", "labels": labels}});
+    if fleet.get(HUB, &decision).await.is_none() {
+        fleet.create(HUB, decision.clone()).await;
+    }
+    let decisions: Vec<Value> = clusters
         .iter()
         .map(|name| json!({"clusterName": name, "reason": ""}))
         .collect();
     fleet
         .merge_status(HUB, &decision, json!({"decisions": decisions}))
         .await;
+}
+
+/// What a controller of deployments says of one that serves.
+fn ready() -> Value {
+    json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1})
+}
+
+/// Waits until exactly these clusters have works.
+async fn until_on(fleet: &Fleet, clusters: &[&str]) {
+    for _ in 0..400 {
+        if works(fleet).await == clusters {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("not {clusters:?} but {:?}", works(fleet).await);
 }
 
 fn set(strategy: Value, manifests: Value) -> Value {
@@ -95,9 +122,8 @@ async fn a_progressive_rollout_waits_for_each_member_and_stops_where_one_fails(f
         .await;
     fleet.pass(10_000).await;
     assert_eq!(works(fleet).await, ["cluster1"], "it is on its way");
-    let ready = json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1});
     fleet
-        .merge_status("cluster1", &deployment("web", 1), ready)
+        .merge_status("cluster1", &deployment("web", 1), ready())
         .await;
     fleet
         .until(
@@ -139,6 +165,14 @@ async fn values_of_clusters_reach_their_members(fleet: &mut Fleet) {
         })
         .await;
     assert_eq!(seen.unwrap()["data"]["key"], "of-cluster2");
+    let cluster = json!({"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
+        "metadata": {"name": "cluster2"}});
+    let change = json!({"metadata": {"labels": {"region": "elsewhere"}}});
+    fleet.merge(HUB, &cluster, change).await;
+    let has_it = |it: Option<&Value>| it.is_some_and(|it| it["data"]["key"] == "elsewhere");
+    fleet
+        .until("cluster2", &config_map("a", ""), "it follows", has_it)
+        .await;
 }
 
 async fn works_that_are_done_stay_and_are_not_made_again(fleet: &mut Fleet) {
@@ -164,9 +198,135 @@ async fn works_that_are_done_stay_and_are_not_made_again(fleet: &mut Fleet) {
     assert!(fleet.get("cluster1", &job("once")).await.is_none());
 }
 
+async fn groups_go_one_after_the_other_and_each_is_watched_for_a_while(fleet: &mut Fleet) {
+    start(fleet, &["cluster1"]).await;
+    decide(fleet, 0, "canary", &["cluster1"]).await;
+    decide(fleet, 1, "rest", &["cluster2", "cluster3"]).await;
+    let labels = json!({"metadata": {"labels": {"cluster.open-cluster-management.io/decision-group-name": "canary"}}});
+    let first = json!({"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "PlacementDecision",
+        "metadata": {"name": "p-decision-1", "namespace": "default"}});
+    fleet.merge(HUB, &first, labels).await;
+    let placement = json!({"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
+        "metadata": {"name": "p", "namespace": "default"}});
+    fleet
+        .merge_status(HUB, &placement, json!({"numberOfSelectedClusters": 3}))
+        .await;
+    let strategy = json!({"type": "ProgressivePerGroup", "progressivePerGroup": {
+        "minSuccessTime": "5m", "progressDeadline": "10m", "maxFailures": 0}});
+    let set = set(strategy, json!([deployment("web", 1)]));
+    fleet.create(HUB, set.clone()).await;
+    fleet.until_there("cluster1", &deployment("web", 1)).await;
+    fleet.pass(60_000).await;
+    assert_eq!(works(fleet).await, ["cluster1"], "it does not serve yet");
+    fleet
+        .merge_status("cluster1", &deployment("web", 1), ready())
+        .await;
+    fleet.pass(240_000).await;
+    assert_eq!(works(fleet).await, ["cluster1"], "it is being watched");
+    fleet.pass(90_000).await;
+    until_on(fleet, &MEMBERS).await;
+    for member in &MEMBERS[1..] {
+        fleet.until_there(member, &deployment("web", 1)).await;
+        fleet
+            .merge_status(member, &deployment("web", 1), ready())
+            .await;
+    }
+    let seen = fleet
+        .until_condition(&set, "PlacementRolledOut", "True")
+        .await;
+    assert_eq!(seen["status"]["summary"]["available"], 3);
+    let placed = &seen["status"]["placementSummary"][0];
+    assert_eq!(
+        placed["availableDecisionGroups"],
+        "2 (3 / 3 clusters applied)"
+    );
+}
+
+async fn a_group_that_takes_too_long_holds_the_others_up(fleet: &mut Fleet) {
+    start(fleet, &["cluster1"]).await;
+    decide(fleet, 1, "rest", &["cluster2", "cluster3"]).await;
+    let strategy =
+        json!({"type": "ProgressivePerGroup", "progressivePerGroup": {"progressDeadline": "10m"}});
+    let set = set(strategy, json!([deployment("web", 1)]));
+    fleet.create(HUB, set.clone()).await;
+    fleet.until_there("cluster1", &deployment("web", 1)).await;
+    fleet.pass(11 * 60_000).await;
+    let is_told = |set: Option<&Value>| {
+        set.is_some_and(|set| {
+            let said = &condition(&set["status"], "PlacementRolledOut")["message"];
+            said == "p: cluster2 does not start: group 0 has 1 failure, 0 tolerated"
+        })
+    };
+    fleet.until(HUB, &set, "it is told", is_told).await;
+    assert_eq!(works(fleet).await, ["cluster1"]);
+}
+
+async fn deletion_in_the_foreground_waits_for_the_works(fleet: &mut Fleet) {
+    start(fleet, &["cluster1"]).await;
+    let mut held = config_map("a", "1");
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    let mut set = set(json!({"type": "All"}), json!([held]));
+    set["spec"]["cascadeDeletionPolicy"] = json!("Foreground");
+    fleet.create(HUB, set.clone()).await;
+    fleet.until_there("cluster1", &held).await;
+    fleet
+        .until_condition(&set, "PlacementRolledOut", "True")
+        .await;
+    fleet.delete(HUB, &set).await;
+    fleet.pass(60_000).await;
+    assert!(
+        fleet.get(HUB, &set).await.is_some(),
+        "a work is still there"
+    );
+    let free = json!({"metadata": {"finalizers": null}});
+    fleet.merge("cluster1", &held, free).await;
+    fleet.until_gone(HUB, &set).await;
+    assert_eq!(works(fleet).await, [""; 0]);
+}
+
+async fn deletion_in_the_background_does_not_wait(fleet: &mut Fleet) {
+    start(fleet, &["cluster1"]).await;
+    let mut held = config_map("a", "1");
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    let set = set(json!({"type": "All"}), json!([held]));
+    fleet.create(HUB, set.clone()).await;
+    fleet.until_there("cluster1", &held).await;
+    fleet.delete(HUB, &set).await;
+    fleet.until_gone(HUB, &set).await;
+    assert_eq!(works(fleet).await, ["cluster1"], "its work goes by itself");
+    let free = json!({"metadata": {"finalizers": null}});
+    fleet.merge("cluster1", &held, free).await;
+    until_on(fleet, &[]).await;
+}
+
+async fn a_template_that_is_too_large_becomes_several_works(fleet: &mut Fleet) {
+    start(fleet, &["cluster1"]).await;
+    let text = "x".repeat(200_000);
+    let names = ["a", "b", "c", "d"];
+    let maps: Vec<Value> = names.iter().map(|name| config_map(name, &text)).collect();
+    let set = set(json!({"type": "All"}), json!(maps));
+    fleet.create(HUB, set.clone()).await;
+    for name in names {
+        fleet.until_there("cluster1", &config_map(name, "")).await;
+    }
+    assert_eq!(works(fleet).await, ["cluster1", "cluster1"]);
+    let seen = fleet
+        .until_condition(&set, "PlacementRolledOut", "True")
+        .await;
+    assert_eq!(seen["status"]["summary"]["total"], 1, "it is one cluster");
+    fleet.delete(HUB, &set).await;
+    until_on(fleet, &[]).await;
+    assert!(fleet.get("cluster1", &config_map("d", "")).await.is_none());
+}
+
 crate::cases![
     a_set_reaches_all_clusters_and_says_so,
     a_progressive_rollout_waits_for_each_member_and_stops_where_one_fails,
     values_of_clusters_reach_their_members,
     works_that_are_done_stay_and_are_not_made_again,
+    groups_go_one_after_the_other_and_each_is_watched_for_a_while,
+    a_group_that_takes_too_long_holds_the_others_up,
+    deletion_in_the_foreground_waits_for_the_works,
+    deletion_in_the_background_does_not_wait,
+    a_template_that_is_too_large_becomes_several_works,
 ];

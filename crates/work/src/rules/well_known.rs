@@ -79,6 +79,8 @@ fn progressing(api_version: &str, kind: &str, object: &Value) -> Fact {
                 count(status, "updatedNumberScheduled", 0).min(count(status, "numberAvailable", 0));
             behind("nodes are updated and available", have, want)
         }
+        // It is where it should be as soon as it is there: when it runs is another matter.
+        ("batch/v1", "CronJob") => Some((false, None)),
         // One that failed will not be done: to a rollout it is on its way, and degraded.
         ("batch/v1", "Job") => Some((!has(object, "Complete"), None)),
         ("v1", "Pod") => {
@@ -112,7 +114,8 @@ fn degraded(api_version: &str, kind: &str, object: &Value) -> Fact {
             let why = stuck.or(failing);
             Some((why.is_some(), why.and_then(message_of)))
         }
-        ("apps/v1", "StatefulSet" | "DaemonSet") => Some((false, None)),
+        // Nothing in them tells: their pods do, and jobs of a CronJob.
+        ("apps/v1", "StatefulSet" | "DaemonSet") | ("batch/v1", "CronJob") => Some((false, None)),
         ("batch/v1", "Job") => {
             let why = condition_in(object, "Failed").filter(|found| found["status"] == "True");
             Some((why.is_some(), why.and_then(message_of)))
@@ -147,7 +150,12 @@ fn degraded(api_version: &str, kind: &str, object: &Value) -> Fact {
 
 fn available(api_version: &str, kind: &str, object: &Value) -> Fact {
     match (api_version, kind) {
-        ("apps/v1", "Deployment") => Some((has(object, "Available"), None)),
+        ("apps/v1", "Deployment") => {
+            // A few may be missing while it is updated, and it says so itself.
+            let want = count(&object["spec"], "replicas", 1);
+            let have = count(&object["status"], "availableReplicas", 0);
+            Some((has(object, "Available") || have >= want, None))
+        }
         ("apps/v1", "StatefulSet") => {
             let want = count(&object["spec"], "replicas", 1);
             Some((count(&object["status"], "readyReplicas", 0) >= want, None))
@@ -160,6 +168,15 @@ fn available(api_version: &str, kind: &str, object: &Value) -> Fact {
                 None,
             ))
         }
+        ("v1", "Pod") => {
+            let is_done = object["status"]["phase"] == "Succeeded";
+            Some((is_done || has(object, "Ready"), None))
+        }
+        ("v1", "PersistentVolumeClaim") => Some((object["status"]["phase"] == "Bound", None)),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => {
+            Some((has(object, "Established"), None))
+        }
+        ("apiregistration.k8s.io/v1", "APIService") => Some((has(object, "Available"), None)),
         _ => None,
     }
 }
@@ -219,3 +236,6 @@ fn waiting_badly(object: &Value) -> Option<String> {
             .then(|| format!("container {name} is waiting: {reason}"))
     })
 }
+
+#[cfg(test)]
+mod tests;

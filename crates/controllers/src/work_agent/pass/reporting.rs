@@ -25,17 +25,13 @@ impl Pass<'_> {
             let previous = small.status.clone().unwrap_or_default();
             let new = work_api::assemble(&previous, work.generation(), &applied.reports, self.now);
             if small.status.as_ref() != Some(&new) {
-                self.tell(
-                    work,
-                    &previous.conditions,
-                    &new.conditions,
-                    &applied.reports,
-                );
+                let conditions = new.conditions.clone();
                 self.shared
                     .hub
                     .set_status(work, &Status::Work(new))
                     .await
                     .map_err(failed())?;
+                self.tell(work, &previous.conditions, &conditions, &applied.reports);
             }
             return Ok(next);
         }
@@ -51,18 +47,14 @@ impl Pass<'_> {
         if work.work.status.as_ref() == Some(&new) {
             return Ok(next);
         }
-        self.tell(
-            work,
-            &previous.conditions,
-            &new.conditions,
-            &applied.reports,
-        );
+        let conditions = new.conditions.clone();
         let written = self
             .shared
             .hub
             .set_status(work, &Status::ManifestWork(new))
             .await
             .map_err(failed())?;
+        self.tell(work, &previous.conditions, &conditions, &applied.reports);
         // A work that has just been done may have to go, at once or later.
         match lifecycle::afterlife(&written.work) {
             Afterlife::Open => Ok(next),
@@ -86,12 +78,10 @@ impl Pass<'_> {
         };
         if is_new(condition::APPLIED) {
             if is_true(after, condition::APPLIED) {
-                if let Some(created) = &work.metadata().creation_timestamp {
-                    let latency = self.shared.clock.now().duration_since(created.0);
-                    self.shared
-                        .metrics
-                        .latency
-                        .observe(latency.try_into().unwrap_or_default());
+                if let Some(heard) = self.shared.news.lock().remove(self.key) {
+                    let latency = self.shared.clock.now().duration_since(heard);
+                    let latency = latency.try_into().unwrap_or_default();
+                    self.shared.metrics.latency.observe(latency);
                 }
                 let text = format!(
                     "applied {} objects of generation {}",
@@ -107,7 +97,11 @@ impl Pass<'_> {
                     )),
                     Ok(()) => None,
                 });
-                let text = failures.collect::<Vec<_>>().join("; ");
+                let mut text = failures.collect::<Vec<_>>().join("; ");
+                if text.is_empty() {
+                    let said = find(after, condition::APPLIED);
+                    text = said.map(|said| said.message.clone()).unwrap_or_default();
+                }
                 events.warning(work, reason::FAILED, &text);
             }
         }

@@ -1,0 +1,221 @@
+//! What works run on: everything in this process, or real servers and an agent beside it.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_apiserver::{ApiServer, HUB, Identity};
+use bellwether_controllers::work_agent::{AgentOptions, Metrics, WorkAgents};
+use bellwether_runtime::Clock;
+use bellwether_store::{Options, Store};
+use bellwether_testkit::{Assets, RealCluster, Usage};
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+
+use crate::progress::Progress;
+
+/// Requests of agents, without watches and events.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Counted {
+    pub(crate) hub: u64,
+    pub(crate) member: u64,
+}
+
+/// A hub, members and agents.
+pub(crate) struct Bed {
+    pub(crate) name: &'static str,
+    pub(crate) hub: Client,
+    pub(crate) progress: Progress,
+    kind: Kind,
+}
+
+enum Kind {
+    Embedded {
+        server: ApiServer,
+        metrics: Arc<Metrics>,
+        agents: JoinHandle<()>,
+    },
+    Real {
+        servers: Box<[RealCluster; 2]>,
+        agent: Child,
+        /// Where the agent tells its numbers.
+        metrics: String,
+    },
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        match &mut self.kind {
+            Kind::Embedded { agents, .. } => agents.abort(),
+            Kind::Real { agent, .. } => {
+                let _ = agent.kill();
+                let _ = agent.wait();
+            }
+        }
+    }
+}
+
+impl Bed {
+    /// Everything in this process, in memory.
+    pub(crate) async fn embedded(members: usize) -> Self {
+        let clock = Clock::system();
+        let now = clock.clone();
+        let store = Store::in_memory(Options::new(Arc::new(move || now.now())));
+        let server = ApiServer::new(store, clock.clone());
+        server.add_cluster(HUB).await.unwrap();
+        for definition in bellwether_api::definitions() {
+            server.ensure(HUB, definition).await.unwrap();
+        }
+        let client = |cluster: &str| server.client(cluster, Identity::administrator("agent"));
+        let options = AgentOptions::default();
+        let agents = WorkAgents::start(client(HUB), "embedded", None, clock, options).await;
+        for number in 1..=members {
+            let name = format!("cluster{number}");
+            server.add_cluster(&name).await.unwrap();
+            let namespace =
+                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            server.ensure(HUB, namespace).await.unwrap();
+            agents.add_member(&name, client(&name));
+        }
+        let hub = server.client(HUB, Identity::administrator("bench"));
+        Self {
+            name: "embedded",
+            progress: Progress::follow(hub.clone()),
+            hub,
+            kind: Kind::Embedded {
+                metrics: Arc::clone(agents.metrics()),
+                agents: tokio::spawn(agents.run()),
+                server,
+            },
+        }
+    }
+
+    /// Two real API servers, and the agent as a process of its own.
+    pub(crate) async fn real(assets: &Assets) -> Self {
+        let (hub, member) =
+            tokio::try_join!(RealCluster::start(assets), RealCluster::start(assets)).unwrap();
+        let client = hub.client().await.unwrap();
+        for definition in bellwether_api::definitions() {
+            define(&client, &definition).await;
+        }
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cluster1"}});
+        post(&client, "/api/v1/namespaces", &namespace).await;
+        let mut agent = Command::new(env!("CARGO_BIN_EXE_bellwether"))
+            .args(["agent", "--cluster-name", "cluster1"])
+            .args(["--metrics", "127.0.0.1:0"])
+            .arg("--hub-kubeconfig")
+            .arg(hub.kubeconfig())
+            .arg("--kubeconfig")
+            .arg(member.kubeconfig())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(agent.stdout.take().unwrap()).lines();
+        let first = lines.next().unwrap().unwrap();
+        let address = first.split("http://").nth(1).unwrap();
+        let metrics = address.trim_end_matches("/metrics").to_owned();
+        lines.next().unwrap().unwrap();
+        Self {
+            name: "real",
+            progress: Progress::follow(client.clone()),
+            hub: client,
+            kind: Kind::Real {
+                servers: Box::new([hub, member]),
+                agent,
+                metrics,
+            },
+        }
+    }
+
+    pub(crate) fn is_real(&self) -> bool {
+        matches!(self.kind, Kind::Real { .. })
+    }
+
+    /// A client of a member.
+    pub(crate) async fn member(&self, name: &str) -> Client {
+        match &self.kind {
+            Kind::Embedded { server, .. } => server.client(name, Identity::administrator("bench")),
+            Kind::Real { servers, .. } => servers[1].client().await.unwrap(),
+        }
+    }
+
+    /// What the agent has used; if everything is one process, that.
+    pub(crate) fn agent_usage(&self) -> Usage {
+        let process = match &self.kind {
+            Kind::Embedded { .. } => std::process::id(),
+            Kind::Real { agent, .. } => agent.id(),
+        };
+        Usage::of(process).unwrap()
+    }
+
+    /// What servers of their own have used.
+    pub(crate) fn server_usage(&self) -> Usage {
+        match &self.kind {
+            Kind::Embedded { .. } => Usage::default(),
+            Kind::Real { servers, .. } => {
+                let processes: Vec<u32> = servers.iter().flat_map(RealCluster::processes).collect();
+                Usage::of_all(&processes)
+            }
+        }
+    }
+
+    /// Requests of agents so far.
+    pub(crate) async fn counted(&self) -> Counted {
+        match &self.kind {
+            Kind::Embedded { metrics, .. } => Counted::read(&metrics.render()),
+            Kind::Real { metrics, .. } => Counted::read(&scrape(metrics).await),
+        }
+    }
+}
+
+impl Counted {
+    fn read(text: &str) -> Self {
+        let number = |to: &str| {
+            let name = format!("bellwether_work_requests_total{{to=\"{to}\"}} ");
+            let value = text.lines().find_map(|line| line.strip_prefix(&name));
+            value.and_then(|value| value.parse().ok()).unwrap_or(0)
+        };
+        Self {
+            hub: number("hub"),
+            member: number("member"),
+        }
+    }
+}
+
+async fn scrape(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = b"GET /metrics HTTP/1.1\r\nhost: agent\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+async fn post(client: &Client, path: &str, object: &Value) {
+    let request = http::Request::post(path).header("content-type", "application/json");
+    let request = request.body(object.to_string().into_bytes()).unwrap();
+    client.request::<Value>(request).await.unwrap();
+}
+
+/// Defines a kind, and waits until it is served.
+async fn define(client: &Client, definition: &Value) {
+    let all = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    post(client, all, definition).await;
+    let name = definition["metadata"]["name"].as_str().unwrap();
+    loop {
+        let request = http::Request::get(format!("{all}/{name}")).body(Vec::new());
+        let seen: Value = client.request(request.unwrap()).await.unwrap();
+        let conditions = seen["status"]["conditions"].as_array();
+        let is_served = |it: &Value| it["type"] == "Established" && it["status"] == "True";
+        if conditions.is_some_and(|all| all.iter().any(is_served)) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

@@ -1,0 +1,75 @@
+//! Which WorkManifestConfigs count: of several for one kind, those that do not say so.
+//!
+//! What is said is decided by `bellwether_work::work_api`. Entry point: [`run`].
+
+use std::sync::Arc;
+
+use bellwether_api::multicluster::WorkManifestConfig;
+use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile};
+use bellwether_work::work_api;
+use kube::Api;
+use kube::api::Patch;
+use serde_json::json;
+
+use crate::hub::{Hub, follow, written_by};
+
+/// Keeps the status of all configurations true, for ever.
+pub async fn run(hub: Hub) {
+    let queue = Queue::new(hub.clock.clone());
+    let configs: Cache<WorkManifestConfig> = follow(&hub.client);
+    configs.ready().await;
+    let (changed, all) = (queue.clone(), configs.clone());
+    configs.subscribe(move |change| {
+        // One that comes or goes may be what decides about others of its kind.
+        let before = change.old.or(change.new);
+        let kinds = [before, change.new].into_iter().flatten();
+        let kinds: Vec<_> = kinds
+            .map(|config| config.spec.manifest_gvk.clone())
+            .collect();
+        for config in all.list() {
+            if kinds.contains(&config.spec.manifest_gvk) {
+                changed.add(ObjectKey::of(&*config));
+            }
+        }
+    });
+    let controller = Configs { hub, configs };
+    bellwether_runtime::run(queue, Arc::new(controller), 1).await;
+}
+
+struct Configs {
+    hub: Hub,
+    configs: Cache<WorkManifestConfig>,
+}
+
+impl Reconcile for Configs {
+    type Key = ObjectKey;
+    type Error = kube::Error;
+
+    async fn reconcile(&self, key: &ObjectKey) -> Result<Next, kube::Error> {
+        let Some(config) = self.configs.get(key) else {
+            return Ok(None);
+        };
+        let all = self.configs.list();
+        let all = all.iter().map(AsRef::as_ref);
+        let conditions = work_api::standing(&config, all, self.hub.clock.now());
+        let known = config.status.as_ref().map(|status| &status.conditions);
+        if known == Some(&conditions) {
+            return Ok(None);
+        }
+        let api: Api<WorkManifestConfig> = Api::all(self.hub.client.clone());
+        let patch = json!({
+            "metadata": {
+                "uid": config.metadata.uid,
+                "resourceVersion": config.metadata.resource_version,
+            },
+            "status": {"conditions": conditions},
+        });
+        match api
+            .patch_status(&key.name, &written_by(), &Patch::Merge(patch))
+            .await
+        {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            other => other.map(|_| None),
+        }
+    }
+}
