@@ -336,11 +336,13 @@ proptest! {
         bound in expression(),
         fills in prop::collection::vec(fill(), 1..4),
     ) {
-        let mut source: String = FIELDS.iter().map(|field| format!("{field}: _\n")).collect();
+        let tops: Vec<String> = FIELDS.iter().map(|field| format!("{field}: _")).collect();
         let bound = if bound == "L" { "1".to_owned() } else { bound };
-        source += "#D: {x: *1 | int, y?: _, z?: int}\n";
-        source += &format!("let L = {bound}\nuse: L\n");
-        source += &declarations.join("\n");
+        let source = format!(
+            "{}\n#D: {{x: *1 | int, y?: _, z?: int}}\nlet L = {bound}\nuse: L\n{}",
+            tops.join("\n"),
+            declarations.join("\n"),
+        );
         check(&source, &fills);
     }
 }
