@@ -56,6 +56,7 @@ mod node;
 mod operator;
 mod order;
 mod predeclared;
+mod quick_path;
 mod refill;
 mod resolve;
 mod scalar;
@@ -247,6 +248,8 @@ pub(crate) struct Evaluator {
     alternatives: Vec<Vec<NodeId>>,
     /// The members of [`Source::Composite`].
     composites: Vec<(Vec<Label>, Vec<NodeId>)>,
+    /// Orders of fields found so far, by what decides about them; see [`order`].
+    orders: QuickMap<Vec<u32>, Vec<usize>>,
     /// Nodes handed to builtins as opaque values.
     opaque: Vec<NodeId>,
     /// What was read by whom.
@@ -259,17 +262,21 @@ impl Evaluator {
     /// An evaluation whose root holds the files of the main package.
     pub(crate) fn new(program: Arc<Program>, budget: Budget) -> Self {
         let labels = Interner::over(program.labels.clone());
+        let size = program.exprs.len().clamp(16, 1024);
         let mut evaluator = Self {
             labels,
-            nodes: Vec::with_capacity(program.exprs.len().clamp(16, 1024)),
-            envs: vec![Env {
-                up: NO_ENV,
-                node: NodeId(0),
-                binding: Binding::Fields(0),
-            }],
+            nodes: Vec::with_capacity(size),
+            envs: with_first(
+                Env {
+                    up: NO_ENV,
+                    node: NodeId(0),
+                    binding: Binding::Fields(0),
+                },
+                size / 2,
+            ),
             errors: Vec::new(),
-            values: Vec::new(),
-            refs: vec![cycle::Reference::default()],
+            values: Vec::with_capacity(size / 4),
+            refs: with_first(cycle::Reference::default(), size / 4),
             root: NodeId(0),
             former_roots: Vec::new(),
             budget,
@@ -294,8 +301,9 @@ impl Evaluator {
             deadline: None,
             alternatives: Vec::new(),
             composites: Vec::new(),
+            orders: QuickMap::default(),
             opaque: Vec::new(),
-            reads: depend::Reads::default(),
+            reads: depend::Reads::with_capacity(size),
             refill: None,
             program,
         };
@@ -572,4 +580,11 @@ impl Evaluator {
         path.reverse();
         path
     }
+}
+
+/// A list with room for some more.
+fn with_first<T>(first: T, more: usize) -> Vec<T> {
+    let mut list = Vec::with_capacity(more + 1);
+    list.push(first);
+    list
 }

@@ -158,6 +158,16 @@ impl Interner {
         }
     }
 
+    /// The text of a label that is no index, borrowed: what many threads share is better not counted.
+    pub(crate) fn spelling(&self, label: Label) -> &str {
+        let slot = label.slot();
+        match (&self.base, slot.checked_sub(self.offset)) {
+            (_, Some(own)) => self.texts.get(own).map_or("", |text| text),
+            (Some(base), None) => base.spelling(label),
+            (None, None) => "",
+        }
+    }
+
     /// The label as it is printed in paths: quoted unless it is an identifier.
     pub fn show(&self, label: Label) -> String {
         let text = self.text(label);

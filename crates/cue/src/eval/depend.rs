@@ -60,8 +60,9 @@ pub(crate) struct Reads {
     pub(crate) reader: Reader,
 }
 
-impl Default for Reads {
-    fn default() -> Self {
+impl Reads {
+    /// No reads yet, and room for so many.
+    pub(super) fn with_capacity(size: usize) -> Self {
         let nothing = Read {
             reader: Reader::Nobody,
             epoch: 0,
@@ -70,9 +71,9 @@ impl Default for Reads {
         };
         Self {
             // Zero ends a list.
-            list: vec![nothing],
-            runs: Vec::new(),
-            yielded: Vec::new(),
+            list: super::with_first(nothing, size),
+            runs: Vec::with_capacity(size / 8),
+            yielded: Vec::with_capacity(size / 8),
             reader: Reader::Nobody,
         }
     }

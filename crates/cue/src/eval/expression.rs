@@ -121,6 +121,9 @@ impl Evaluator {
 
     /// An operand that must be concrete: an atom, or a struct or list as a node.
     pub(crate) fn concrete(&mut self, expr: ExprId, env: EnvId, op: &str) -> Result<Val, ErrId> {
+        if let Some(atom) = self.known_atom(expr, env) {
+            return Ok(Val::Atom(atom));
+        }
         let value = self.eval_default(expr, env)?;
         let Val::Node(node) = &value else {
             return Ok(value);
@@ -176,6 +179,9 @@ impl Evaluator {
 
     /// Answers `x != _|_`.
     pub(crate) fn exists(&mut self, expr: ExprId, env: EnvId) -> Result<bool, ErrId> {
+        if self.known_atom(expr, env).is_some() {
+            return Ok(true);
+        }
         let value = match self.eval(expr, env) {
             Ok(value) => value,
             Err(error) => return self.exists_error(expr, env, error),

@@ -95,8 +95,8 @@ impl Evaluator {
                 return self.node(node).find(label);
             }
         };
-        let text = self.labels.text(label);
-        let position = fields.iter().position(|(name, _)| *name == text)?;
+        let text = self.labels.spelling(label);
+        let position = fields.iter().position(|(name, _)| **name == *text)?;
         let (value, info) = (fields[position].1.clone(), lazy.info);
         // Not through `insert_arc`, which takes an additional field as a reason to expand.
         let lazy = self.node_mut(node).lazy.take();

@@ -15,7 +15,7 @@ use self::graph::Graph;
 use super::{Evaluator, NodeId, Source};
 use crate::ir::{Decl, Expr, ExprId, Program, StructId};
 use crate::label::Label;
-use crate::quick::QuickMap;
+use crate::quick::{QuickMap, QuickSet};
 use crate::token::Pos;
 
 /// A struct literal of a node, and where it counts as standing.
@@ -38,14 +38,48 @@ impl Evaluator {
         let node = self.deref(node);
         self.expand(node);
         let slot = self.node(node);
-        let mut arcs = slot.arcs.clone();
         if slot.list.is_some() {
+            let mut arcs = slot.arcs.clone();
             arcs.sort_by_key(|(label, _)| label.as_index().unwrap_or(usize::MAX));
-        } else if arcs.len() > 1 && slot.literals.len() > 1 {
-            let order = self.field_order(node);
-            arcs.sort_by_key(|(label, _)| order.get(label).copied().unwrap_or(usize::MAX));
+            return arcs;
         }
-        arcs
+        if slot.arcs.len() <= 1 || slot.literals.len() <= 1 {
+            return slot.arcs.clone();
+        }
+        let shape = self.shape(node);
+        if !self.orders.contains_key(&shape) {
+            let order = self.field_order(node);
+            let arcs = &self.node(node).arcs;
+            let mut places: Vec<usize> = (0..arcs.len()).collect();
+            places.sort_by_key(|place| order.get(&arcs[*place].0).copied().unwrap_or(usize::MAX));
+            self.orders.insert(shape.clone(), places);
+        }
+        let arcs = &self.node(node).arcs;
+        let places = self.orders.get(&shape).into_iter().flatten();
+        places.map(|place| arcs[*place]).collect()
+    }
+
+    /// Everything that decides about the order of the fields of a node. Elements of one list mostly
+    /// have it in common, and are sorted once.
+    fn shape(&self, node: NodeId) -> Vec<u32> {
+        let slot = self.node(node);
+        let mut shape: Vec<u32> = Vec::with_capacity(slot.literals.len() + 4 * slot.arcs.len());
+        shape.extend(slot.literals.iter().map(|literal| literal.0));
+        let of_source = |source: Source| match source {
+            Source::Expr(expr) => expr.0,
+            _ => u32::MAX,
+        };
+        shape.push(u32::MAX);
+        shape.extend(slot.conjuncts.iter().map(|own| of_source(own.source)));
+        for (label, arc) in &slot.arcs {
+            shape.extend([u32::MAX, label.raw()]);
+            for conjunct in &self.node(*arc).conjuncts {
+                shape.push(of_source(conjunct.source));
+                let reference = self.oldest_reference(conjunct.info.refs);
+                shape.push(reference.map_or(u32::MAX, |reference| reference.0));
+            }
+        }
+        shape
     }
 
     fn field_order(&self, node: NodeId) -> QuickMap<Label, usize> {
@@ -74,12 +108,15 @@ impl Evaluator {
         }
         let computed = self.locate_literals(node, &mut literals, &mut reached);
         self.mark_explicit(node, &mut literals, &reached);
-        let mut graph = Graph::default();
-        for (label, _) in &slot.arcs {
-            graph.node(*label);
-        }
-        add_edges(program, &mut graph, literals, computed);
-        let sorted = graph.sort(|left, right| self.compare_labels(left, right));
+        let batches = batches(program, literals, &computed);
+        let sorted = chain(program, &batches, &computed, &slot.arcs).unwrap_or_else(|| {
+            let mut graph = Graph::default();
+            for (label, _) in &slot.arcs {
+                graph.node(*label);
+            }
+            add_edges(program, &mut graph, batches, computed);
+            graph.sort(|left, right| self.compare_labels(left, right))
+        });
         sorted
             .into_iter()
             .enumerate()
@@ -89,7 +126,7 @@ impl Evaluator {
 
     fn compare_labels(&self, left: Label, right: Label) -> std::cmp::Ordering {
         match (left.as_index(), right.as_index()) {
-            (None, None) => self.labels.text(left).cmp(&self.labels.text(right)),
+            (None, None) => self.labels.spelling(left).cmp(self.labels.spelling(right)),
             (left, right) => left.is_none().cmp(&right.is_none()).then(left.cmp(&right)),
         }
     }
@@ -205,24 +242,47 @@ fn compare_positions(program: &Program, left: Pos, right: Pos) -> std::cmp::Orde
         .then(left.offset.cmp(&right.offset))
 }
 
+/// The order, where literals simply follow each other: nothing is left to decide then.
+fn chain(
+    program: &Program,
+    batches: &[Vec<Literal>],
+    computed: &Computed,
+    arcs: &[(Label, NodeId)],
+) -> Option<Vec<Label>> {
+    let file = batches.first()?.first()?.pos.file;
+    let mut chain: Vec<Label> = Vec::with_capacity(arcs.len());
+    let mut seen: QuickSet<Label> = QuickSet::default();
+    for batch in batches {
+        let [literal] = batch.as_slice() else {
+            return None;
+        };
+        if literal.explicit || !literal.pos.is_known() || literal.pos.file != file {
+            return None;
+        }
+        for decl in &program.structure(literal.id).decls {
+            match decl {
+                Decl::Field { label, .. } if seen.insert(*label) => chain.push(*label),
+                Decl::Dynamic { value, .. } if computed.contains_key(value) => return None,
+                _ => {}
+            }
+        }
+    }
+    let is_complete = arcs.iter().all(|(label, _)| seen.contains(label));
+    is_complete.then_some(chain)
+}
+
 /// Draws the edges between labels: along each literal, and from one batch of literals to the next.
 fn add_edges(
     program: &Program,
     graph: &mut Graph,
-    mut literals: Vec<Literal>,
+    batches: Vec<Vec<Literal>>,
     mut computed: Computed,
 ) {
-    literals.sort_by(|left, right| {
-        compare_positions(program, left.pos, right.pos).then_with(|| {
-            let late = |literal: &Literal| has_computed(program, literal, &computed);
-            late(left).cmp(&late(right))
-        })
-    });
     let mut frontier: Vec<Label> = Vec::new();
     let mut previous_file = None;
     let mut owners: QuickMap<Label, (usize, Pos)> = QuickMap::default();
     let mut next_index = 0;
-    for batch in batches(program, literals, &computed) {
+    for batch in batches {
         let file = batch[0].pos.file;
         if previous_file.is_some_and(|previous| previous != file) {
             frontier.clear();
@@ -266,9 +326,19 @@ fn is_explicit(batch: &[Literal]) -> bool {
     batch.len() > 1 || batch.iter().any(|literal| literal.explicit)
 }
 
-/// Literals at one position form a batch; batches of explicit unification that follow each other
+/// Sorts literals by position. Those at one position form a batch; batches of explicit unification that follow each other
 /// are one.
-fn batches(program: &Program, literals: Vec<Literal>, computed: &Computed) -> Vec<Vec<Literal>> {
+fn batches(
+    program: &Program,
+    mut literals: Vec<Literal>,
+    computed: &Computed,
+) -> Vec<Vec<Literal>> {
+    literals.sort_by(|left, right| {
+        compare_positions(program, left.pos, right.pos).then_with(|| {
+            let late = |literal: &Literal| has_computed(program, literal, computed);
+            late(left).cmp(&late(right))
+        })
+    });
     let mut result: Vec<Vec<Literal>> = Vec::new();
     let mut batch: Vec<Literal> = Vec::new();
     let mut close = |batch: Vec<Literal>| {
