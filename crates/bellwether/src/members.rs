@@ -10,6 +10,7 @@ use bellwether_api::meta::is_true;
 use bellwether_apiserver::{ApiServer, BootstrapToken, Clock, HUB, Identity};
 use bellwether_controllers::Hub;
 use bellwether_controllers::registration::agent::{self, Agent, Credentials, Door, DoorError};
+use bellwether_controllers::work_agent::WorkAgents;
 use bellwether_runtime::ObjectKey;
 use kube::{Api, Client};
 use parking_lot::Mutex;
@@ -32,11 +33,17 @@ pub(crate) struct Members {
     agents: Mutex<JoinSet<()>>,
     /// Who waits for a member to be available.
     waiting: Arc<Mutex<BTreeMap<String, oneshot::Sender<()>>>>,
+    /// Who applies works on all members.
+    works: WorkAgents,
 }
 
 impl Members {
     /// Starts the controllers of the hub.
-    pub(crate) async fn start(server: &ApiServer, clock: &Clock) -> anyhow::Result<Self> {
+    pub(crate) async fn start(
+        server: &ApiServer,
+        clock: &Clock,
+        works: WorkAgents,
+    ) -> anyhow::Result<Self> {
         let client = server.client(HUB, Identity::administrator("bellwether-hub"));
         let token = BootstrapToken::generate()?;
         let expires = clock.now().checked_add(TOKEN_LIFE).ok();
@@ -64,6 +71,7 @@ impl Members {
             controllers: Mutex::new(controllers),
             agents: Mutex::default(),
             waiting,
+            works,
         })
     }
 
@@ -78,6 +86,8 @@ impl Members {
         let door = EmbeddedDoor {
             server: self.server.clone(),
             token: self.token.clone(),
+            cluster: name.to_owned(),
+            works: self.works.clone(),
         };
         let agent = Agent {
             cluster: name.to_owned(),
@@ -132,6 +142,8 @@ fn is_available(cluster: &ManagedCluster) -> bool {
 struct EmbeddedDoor {
     server: ApiServer,
     token: BootstrapToken,
+    cluster: String,
+    works: WorkAgents,
 }
 
 impl Door for EmbeddedDoor {
@@ -145,7 +157,10 @@ impl Door for EmbeddedDoor {
             key: credentials.key.clone(),
         };
         let client = self.server.client_with_certificate(HUB, &credentials);
-        client.map_err(|error| DoorError(error.to_string()))
+        let client = client.map_err(|error| DoorError(error.to_string()))?;
+        // One watch serves the works of all members, but each writes with its own rights.
+        self.works.speak_for(&self.cluster, client.clone());
+        Ok(client)
     }
 
     fn kubeconfig(&self) -> Option<String> {

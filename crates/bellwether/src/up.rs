@@ -51,7 +51,8 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
             .map(|definition| server.ensure(HUB, definition)),
     )
     .await?;
-    let fleet = Members::start(server, &launched.clock).await?;
+    let agents = launched.start_agents().await;
+    let fleet = Members::start(server, &launched.clock, agents.clone()).await?;
     let joining = &fleet;
     let mut members = stream::iter(1..=arguments.clusters)
         .map(|number| async move {
@@ -61,7 +62,6 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
             anyhow::Ok(name)
         })
         .buffered(MEMBERS_AT_ONCE);
-    let agents = launched.start_agents().await;
     while let Some(name) = members.try_next().await? {
         agents.add_member(&name, launched.client(&name, AGENT));
         say(&format!("{name} ready"));

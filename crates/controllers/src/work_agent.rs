@@ -47,7 +47,7 @@ pub use objects::RequestError;
 
 use discovery::SharedKinds;
 use events::Events;
-use hub::HubSide;
+use hub::{HubSide, Speakers};
 use member::Member;
 
 /// In which interface a work is written.
@@ -135,6 +135,7 @@ pub struct WorkAgents {
 }
 
 struct Shared {
+    speakers: Arc<Speakers>,
     hub: HubSide,
     hub_hash: String,
     members: RwLock<HashMap<Arc<str>, Arc<Member>>>,
@@ -163,9 +164,11 @@ impl WorkAgents {
         let queue = Queue::new(clock.clone());
         let hub_hash = record::hub_hash(address);
         let metrics = Arc::clone(&options.metrics);
-        let hub_side = HubSide::start(hub.clone(), cluster, Arc::clone(&metrics)).await;
+        let speakers = Arc::new(Speakers::new(hub));
+        let hub_side = HubSide::start(Arc::clone(&speakers), cluster, Arc::clone(&metrics)).await;
         let shared = Arc::new(Shared {
-            events: Events::new(hub, clock.clone()),
+            events: Events::new(Arc::clone(&speakers), clock.clone()),
+            speakers,
             hub: hub_side,
             hub_hash,
             members: RwLock::default(),
@@ -184,6 +187,12 @@ impl WorkAgents {
             }
         });
         Self { shared }
+    }
+
+    /// Has everything that is written to the hub for a member written with this client from now on:
+    /// the one that the member's certificate vouches for.
+    pub fn speak_for(&self, cluster: &str, hub: Client) {
+        self.shared.speakers.insert(cluster, hub);
     }
 
     /// Takes care of a member from now on. A member of that name is replaced.
@@ -217,6 +226,7 @@ impl WorkAgents {
     /// Takes no more care of a member.
     pub fn remove_member(&self, cluster: &str) {
         self.shared.members.write().remove(cluster);
+        self.shared.speakers.remove(cluster);
         let mut news = self.shared.news.lock();
         news.retain(|key, _| *key.cluster != *cluster);
     }

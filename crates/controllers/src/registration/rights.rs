@@ -42,13 +42,14 @@ pub fn shared() -> Vec<Value> {
         {"apiGroups": ["", "events.k8s.io"], "resources": ["events"],
          "verbs": ["create", "patch", "update"]},
     ]);
+    // Works that are done and whose time has come are deleted by the agent.
     let of_works = json!([
         {"apiGroups": [work::GROUP], "resources": [works],
-         "verbs": ["get", "list", "watch", "update", "patch"]},
+         "verbs": ["get", "list", "watch", "update", "patch", "delete"]},
         {"apiGroups": [work::GROUP], "resources": [format!("{works}/status")],
          "verbs": ["patch", "update"]},
         {"apiGroups": [multicluster::GROUP], "resources": [Work::NAMES.plural],
-         "verbs": ["get", "list", "watch", "update", "patch"]},
+         "verbs": ["get", "list", "watch", "update", "patch", "delete"]},
         {"apiGroups": [multicluster::GROUP], "resources": [format!("{}/status", Work::NAMES.plural)],
          "verbs": ["patch", "update"]},
         {"apiGroups": ["", "events.k8s.io"], "resources": ["events"],

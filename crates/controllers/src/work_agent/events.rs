@@ -1,17 +1,18 @@
 //! Events on works: what happened, for people.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bellwether_runtime::Clock;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
-use kube::{Api, Client};
 use parking_lot::Mutex;
 
 use super::Front;
-use super::hub::HubWork;
+use super::hub::{HubWork, Speakers};
 
 /// How many events may be written at once; after that, one a second. Events are for people: a
 /// thousand works that are applied at once do not need a thousand of them.
@@ -30,16 +31,16 @@ pub(super) mod reason {
 
 /// Writes events to the hub.
 pub(super) struct Events {
-    client: Client,
+    speakers: Arc<Speakers>,
     clock: Clock,
     /// How many may be written, and when this was counted; for each cluster.
     tokens: Mutex<BTreeMap<String, (f64, Timestamp)>>,
 }
 
 impl Events {
-    pub(super) fn new(client: Client, clock: Clock) -> Self {
+    pub(super) fn new(speakers: Arc<Speakers>, clock: Clock) -> Self {
         Self {
-            client,
+            speakers,
             clock,
             tokens: Mutex::default(),
         }
@@ -61,7 +62,8 @@ impl Events {
             return;
         }
         let event = self.event(work, kind, reason, message);
-        let api: Api<Event> = Api::namespaced(self.client.clone(), work.namespace());
+        let client = self.speakers.of(work.namespace());
+        let api: Api<Event> = Api::namespaced(client, work.namespace());
         tokio::spawn(async move {
             if let Err(error) = api.create(&PostParams::default(), &event).await {
                 tracing::debug!(%error, "event lost");

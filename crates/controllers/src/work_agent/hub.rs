@@ -1,5 +1,6 @@
 //! Works as the hub has them, in both interfaces, and what is written about them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use bellwether_work::work_api;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
+use parking_lot::RwLock;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -81,9 +83,41 @@ impl HubWork {
     }
 }
 
+/// Who writes to a hub: each member with its own certificate, as far as that is known here, so that
+/// the rights of members hold even where many of them share one watch.
+pub(super) struct Speakers {
+    shared: Client,
+    own: RwLock<HashMap<Box<str>, Client>>,
+}
+
+impl Speakers {
+    pub(super) fn new(shared: Client) -> Self {
+        Self {
+            shared,
+            own: RwLock::default(),
+        }
+    }
+
+    /// From now on a member speaks for itself.
+    pub(super) fn insert(&self, cluster: &str, client: Client) {
+        self.own.write().insert(cluster.into(), client);
+    }
+
+    /// A member is gone.
+    pub(super) fn remove(&self, cluster: &str) {
+        self.own.write().remove(cluster);
+    }
+
+    /// Who writes what belongs to a member, which is in the namespace of its name.
+    pub(super) fn of(&self, cluster: &str) -> Client {
+        let own = self.own.read();
+        own.get(cluster).unwrap_or(&self.shared).clone()
+    }
+}
+
 /// What an agent sees of a hub.
 pub(super) struct HubSide {
-    client: Client,
+    speakers: Arc<Speakers>,
     metrics: Arc<Metrics>,
     works: Latest<ManifestWork>,
     small: Option<Small>,
@@ -104,10 +138,11 @@ pub(super) enum Status {
 impl HubSide {
     /// Begins to watch, and waits until everything is known.
     pub(super) async fn start(
-        client: Client,
+        speakers: Arc<Speakers>,
         cluster: Option<&str>,
         metrics: Arc<Metrics>,
     ) -> Self {
+        let client = speakers.shared.clone();
         let works = Latest::new(watch(&client, cluster));
         let small = has_small(&client).await.then(|| Small {
             works: Latest::new(watch(&client, cluster)),
@@ -119,7 +154,7 @@ impl HubSide {
             small.configs.ready().await;
         }
         Self {
-            client,
+            speakers,
             metrics,
             works,
             small,
@@ -215,11 +250,12 @@ impl HubSide {
         of_status: bool,
     ) -> Result<HubWork, RequestError> {
         self.metrics.hub_requests.add(1);
+        let client = self.speakers.of(work.namespace());
         match (work.front(), &self.small) {
-            (Front::Work, Some(small)) => write(&self.client, &small.works, work, patch, of_status)
+            (Front::Work, Some(small)) => write(&client, &small.works, work, patch, of_status)
                 .await
                 .map(self::small),
-            _ => write(&self.client, &self.works, work, patch, of_status)
+            _ => write(&client, &self.works, work, patch, of_status)
                 .await
                 .map(large),
         }
@@ -236,13 +272,14 @@ impl HubSide {
         };
         let (name, namespace) = (work.name(), work.namespace());
         self.metrics.hub_requests.add(1);
+        let client = self.speakers.of(namespace);
         let answer = match work.front() {
             Front::ManifestWork => {
-                let api: Api<ManifestWork> = Api::namespaced(self.client.clone(), namespace);
+                let api: Api<ManifestWork> = Api::namespaced(client, namespace);
                 within(api.delete(name, &params)).await.map(drop)
             }
             Front::Work => {
-                let api: Api<Work> = Api::namespaced(self.client.clone(), namespace);
+                let api: Api<Work> = Api::namespaced(client, namespace);
                 within(api.delete(name, &params)).await.map(drop)
             }
         };
