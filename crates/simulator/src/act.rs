@@ -204,6 +204,9 @@ impl Member {
     /// Writes an event. News that cannot be told are no reason to stop.
     pub(crate) async fn tell(&self, event: &Event) {
         let writing = self.recorder().lock().write(event, self.now());
+        let Some(writing) = writing else {
+            return;
+        };
         let base = format!("/api/v1/namespaces/{}/events", namespace(event));
         let manager = event.source.component;
         let written = match &writing {
