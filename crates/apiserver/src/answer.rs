@@ -167,7 +167,7 @@ impl Writer {
         let mut response = match reply.answer {
             Answer::Stored(code, object) => match resource {
                 Some(resource) => self.stored(code, resource, &object),
-                None => json_response(code, object.untyped_json().clone()),
+                None => json_response(code, object.untyped_json()),
             },
             Answer::Value(code, value) => self.value(code, resource, value),
             Answer::Json(code, bytes) => self.encoded(code, bytes),
@@ -198,7 +198,7 @@ impl Writer {
         object: &StoredObject,
     ) -> Response<Body> {
         if self.representation.shape == Shape::Object && !resource.converts() {
-            let mut json = Vec::with_capacity(object.untyped_json().len() + 64);
+            let mut json = Vec::with_capacity(object.length() + 64);
             object.write_typed(&resource.api_version, &resource.kind, &mut json);
             return self.encoded(code, json.into());
         }

@@ -75,10 +75,12 @@ impl Members {
         })
     }
 
-    /// Starts the agent of a member, and waits until the hub finds it available.
+    /// Starts the agent of a member, and waits until the hub finds it available. `member` is a
+    /// client of the member itself.
     pub(crate) async fn join(
         &self,
         name: &str,
+        member: Client,
         labels: BTreeMap<String, String>,
     ) -> anyhow::Result<()> {
         let claims = bellwether_api::definition::<ClusterClaim>();
@@ -92,9 +94,7 @@ impl Members {
         let agent = Agent {
             cluster: name.to_owned(),
             door: Arc::new(door),
-            member: self
-                .server
-                .client(name, Identity::administrator("bellwether-agent")),
+            member,
             clock: self.clock.clone(),
             labels,
             client_configs: Vec::new(),

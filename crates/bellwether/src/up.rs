@@ -58,12 +58,13 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
         .map(|number| async move {
             let name = format!("cluster{number}");
             launched.add_cluster(&name).await?;
-            joining.join(&name, labels(number)).await?;
-            anyhow::Ok(name)
+            let client = launched.client(&name, AGENT);
+            joining.join(&name, client.clone(), labels(number)).await?;
+            anyhow::Ok((name, client))
         })
         .buffered(MEMBERS_AT_ONCE);
-    while let Some(name) = members.try_next().await? {
-        agents.add_member(&name, launched.client(&name, AGENT));
+    while let Some((name, client)) = members.try_next().await? {
+        agents.add_member(&name, client);
         say(&format!("{name} ready"));
     }
     drop(members);

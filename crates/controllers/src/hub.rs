@@ -5,9 +5,8 @@ use std::fmt::Debug;
 use bellwether_api::cluster::{
     ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement, PlacementDecision,
 };
-use bellwether_runtime::{Cache, Clock};
+use bellwether_runtime::{Cache, Clock, Selection};
 use kube::api::{PatchParams, PostParams};
-use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 
@@ -88,17 +87,17 @@ pub(crate) fn follow<K>(client: &Client) -> Cache<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
-    Cache::start(Api::all(client.clone()), watcher::Config::default(), |_| {})
+    Cache::start(Api::all(client.clone()), Selection::default(), |_| {})
 }
 
 /// A cache of which somebody wants to know only that it has changed.
 pub(crate) fn follow_with<K>(
     api: Api<K>,
-    config: watcher::Config,
+    selection: Selection,
     on_change: impl Fn() + Send + 'static,
 ) -> Cache<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
-    Cache::start(api, config, move |_| on_change())
+    Cache::start(api, selection, move |_| on_change())
 }

@@ -10,13 +10,12 @@ use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
 use bellwether_api::work::names::{annotation, label};
 use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
 use bellwether_placement::rollout::Group;
-use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile};
+use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile, Selection};
 use bellwether_work::Programs;
 use bellwether_work::replica_set::{Chosen, Observed, Plan, plan};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::Api;
 use kube::api::{DeleteParams, Patch};
-use kube::runtime::watcher;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -68,7 +67,7 @@ fn owner_of(work: &ManifestWork) -> Option<&String> {
 /// Watches only works that replica sets made.
 fn watch_works(hub: &Hub, by_owner: &ByOwner, queue: &Queue<ObjectKey>) -> Cache<ManifestWork> {
     let (by_owner, queue) = (Arc::clone(by_owner), queue.clone());
-    let config = watcher::Config::default().labels(label::REPLICA_SET);
+    let config = Selection::labels(label::REPLICA_SET);
     Cache::start(Api::all(hub.client.clone()), config, move |change| {
         let mut all = by_owner.lock();
         for (work, is_new) in [(change.old, false), (change.new, true)] {

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
-use futures::{StreamExt as _, TryStreamExt as _};
-use kube::runtime::watcher::{self, Event};
-use kube::runtime::{WatchStreamExt as _, watcher as watch_events};
 use kube::{Api, Resource};
 use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
+use crate::feed::{News, Selection, follow};
 use crate::key::ObjectKey;
 
 /// The objects of one kind as last seen. Cheap to clone; the watch ends with the last clone.
@@ -58,7 +56,7 @@ where
     /// told then. Must be called within a tokio runtime.
     pub fn start(
         api: Api<K>,
-        config: watcher::Config,
+        selection: Selection,
         on_change: impl Fn(Change<'_, K>) + Send + 'static,
     ) -> Self {
         let objects = Arc::new(RwLock::new(BTreeMap::new()));
@@ -71,19 +69,10 @@ where
             completed,
             listeners: Arc::clone(&listeners),
         };
+        let path = api.resource_url().to_owned();
+        let client = api.into_client();
         let task = tokio::spawn(async move {
-            let what = api.resource_url().to_owned();
-            let mut events = watch_events(api, config)
-                .default_backoff()
-                // They are larger than all else of most objects, and no controller asks for them.
-                .modify(|object| object.meta_mut().managed_fields = None)
-                .inspect_err(|error| tracing::debug!(%error, what, "watch interrupted"))
-                .boxed();
-            while let Some(event) = events.next().await {
-                if let Ok(event) = event {
-                    follower.follow(event);
-                }
-            }
+            follow(client, &path, &selection, &mut |news| follower.hear(&news)).await;
         });
         Self {
             objects,
@@ -184,17 +173,28 @@ struct Follower<K> {
     completed: watch::Sender<bool>,
 }
 
-impl<K: Resource> Follower<K> {
-    fn follow(&mut self, event: Event<K>) {
-        match event {
-            Event::Init => self.listing.clear(),
-            Event::InitApply(object) => {
-                self.listing
-                    .insert(ObjectKey::of(&object), Arc::new(object));
+impl<K: Resource + DeserializeOwned> Follower<K> {
+    fn hear(&mut self, news: &News<'_>) {
+        match news {
+            News::Begin => self.listing.clear(),
+            News::Listed(text) => {
+                if let Some(object) = read::<K>(text) {
+                    self.listing
+                        .insert(ObjectKey::of(&object), Arc::new(object));
+                }
             }
-            Event::InitDone => self.replace_all(),
-            Event::Apply(object) => self.put(&ObjectKey::of(&object), &Arc::new(object)),
-            Event::Delete(object) => self.remove(&ObjectKey::of(&object)),
+            News::Complete(_) => self.replace_all(),
+            News::Put(text) => {
+                if let Some(object) = read::<K>(text) {
+                    self.put(&ObjectKey::of(&object), &Arc::new(object));
+                }
+            }
+            News::Gone(text) => {
+                if let Some(object) = read::<K>(text) {
+                    self.remove(&ObjectKey::of(&object));
+                }
+            }
+            News::Interrupted(_) => {}
         }
     }
 
@@ -230,6 +230,21 @@ impl<K: Resource> Follower<K> {
     }
 }
 
+/// The object that a text says. One that cannot be read is left out, and stops none of the others.
+fn read<K: Resource + DeserializeOwned>(text: &str) -> Option<K> {
+    match serde_json::from_str::<K>(text) {
+        Ok(mut object) => {
+            // They are larger than all else of most objects, and no controller asks for them.
+            object.meta_mut().managed_fields = None;
+            Some(object)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "an object is ignored, since it cannot be read");
+            None
+        }
+    }
+}
+
 fn tell<K>(listeners: &[Listener<K>], key: &ObjectKey, old: Option<&Arc<K>>, new: Option<&Arc<K>>) {
     for listener in listeners {
         listener(Change { key, old, new });
@@ -242,4 +257,24 @@ fn is_same<K: Resource>(one: &K, other: &K) -> bool {
     one.uid == other.uid
         && one.resource_version.is_some()
         && one.resource_version == other.resource_version
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    #[test]
+    fn an_object_that_cannot_be_read_is_left_out() {
+        assert!(read::<ConfigMap>(r#"{"metadata": {"name": "a"}}"#).is_some());
+        assert!(read::<ConfigMap>(r#"{"metadata": {"name": 1}}"#).is_none());
+    }
+
+    #[test]
+    fn managed_fields_are_left_out() {
+        let text = r#"{"metadata": {"name": "a", "managedFields": [{"manager": "b"}]}}"#;
+        let object: ConfigMap = read(text).unwrap();
+        assert_eq!(object.metadata.managed_fields, None);
+    }
 }

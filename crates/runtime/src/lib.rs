@@ -1,6 +1,6 @@
 //! What every controller needs: the time, a cache that a watch keeps true, a queue, a loop.
 //!
-//! A controller watches kinds ([`Cache`]); a change of an object puts the keys that it concerns
+//! A controller watches kinds ([`Cache`], or [`follow`] for those who keep nothing); a change of an object puts the keys that it concerns
 //! into a [`Queue`]; [`run`] takes them out one by one and has them looked at. Nothing is polled: a
 //! key that has to be looked at later says when, and one that failed comes back after a while that
 //! grows with every failure.
@@ -10,11 +10,13 @@
 mod cache;
 mod clock;
 mod controller;
+mod feed;
 mod key;
 mod queue;
 
 pub use cache::{Cache, Change};
 pub use clock::{Clock, Forward};
 pub use controller::{Next, Reconcile, run};
+pub use feed::{FeedError, News, Selection, follow};
 pub use key::ObjectKey;
 pub use queue::Queue;

@@ -6,11 +6,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use bellwether_apiserver::{ApiServer, HUB, Identity};
-use bellwether_runtime::{Cache, Clock, Next, ObjectKey, Queue, Reconcile, run};
+use bellwether_runtime::{Cache, Clock, Next, ObjectKey, Queue, Reconcile, Selection, run};
 use bellwether_store::{Options, Store};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, PostParams};
-use kube::runtime::watcher;
 use kube::{Api, Client};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -33,7 +32,7 @@ async fn a_cache_has_what_was_there_and_tells_what_comes_and_goes() {
     let create = PostParams::default();
     api.create(&create, &config_map("first")).await.unwrap();
     let (told, mut seen) = mpsc::unbounded_channel();
-    let cache = Cache::start(api.clone(), watcher::Config::default(), move |change| {
+    let cache = Cache::start(api.clone(), Selection::default(), move |change| {
         let states = (change.old.is_some(), change.new.is_some());
         told.send((change.key.to_string(), states)).unwrap();
     });
@@ -81,7 +80,7 @@ async fn a_change_has_its_key_looked_at() {
     let api: Api<ConfigMap> = Api::namespaced(client().await, "default");
     let queue = Queue::new(Clock::system());
     let adding = queue.clone();
-    let _cache = Cache::start(api.clone(), watcher::Config::default(), move |change| {
+    let _cache = Cache::start(api.clone(), Selection::default(), move |change| {
         adding.add(change.key.clone());
     });
     let (told, mut seen) = mpsc::unbounded_channel();

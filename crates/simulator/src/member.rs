@@ -121,7 +121,7 @@ impl Member {
                     let (group, resource, ..) = subject.parts();
                     let kind = Kind::of_resource(group, resource);
                     if let Some(kind) = kind {
-                        let json = object.untyped_json();
+                        let json = &object.untyped_json();
                         let difference = self.world.write().put(kind, subject.revision, json);
                         self.note(kind, difference);
                     }

@@ -308,7 +308,7 @@ fn write_objects(cx: &RequestContext, found: &Found, metadata: &Value) -> Vec<u8
     let bytes: usize = found
         .entries
         .iter()
-        .map(|entry| entry.value.untyped_json().len() + 80)
+        .map(|entry| entry.value.length() + 80)
         .sum();
     let mut out = Vec::with_capacity(bytes + 200);
     out.extend_from_slice(
@@ -341,7 +341,7 @@ fn write_item(cx: &RequestContext, object: &Arc<StoredObject>, out: &mut Vec<u8>
     } else if resource.is_custom() {
         object.write_typed(&resource.api_version, &resource.kind, out);
     } else {
-        out.extend_from_slice(object.untyped_json());
+        object.write_untyped(out);
     }
 }
 

@@ -41,9 +41,8 @@ impl Aggregation {
     }
 }
 
-/// Looks before parsing: most roles stand for themselves.
 fn is_aggregated(role: &StoredObject) -> bool {
-    std::str::from_utf8(role.untyped_json()).is_ok_and(|json| json.contains("\"aggregationRule\""))
+    role.mentions("\"aggregationRule\"")
 }
 
 /// Whether this is for [`finish`].

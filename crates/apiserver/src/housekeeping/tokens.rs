@@ -29,12 +29,7 @@ const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
 
 /// Whether a change of this object is of interest here.
 pub(super) fn concerns(key: &str, object: &StoredObject) -> bool {
-    key.starts_with(SECRETS) && mentions(object, TYPE)
-}
-
-/// Looks before parsing: few Secrets are of the type.
-fn mentions(object: &StoredObject, text: &str) -> bool {
-    std::str::from_utf8(object.untyped_json()).is_ok_and(|json| json.contains(text))
+    key.starts_with(SECRETS) && object.mentions(TYPE)
 }
 
 /// The Secrets to look at after an account is gone.

@@ -205,7 +205,8 @@ async fn live(agent: &Agent, hub: &watch::Sender<Option<Client>>) -> Result<(), 
     let credentials = if let Some(credentials) = kept {
         credentials
     } else {
-        let credentials = ask_to_join(agent).await?;
+        // In a box, because joining takes a moment and much room, and what follows neither.
+        let credentials = Box::pin(ask_to_join(agent)).await?;
         keyring.store(&credentials).await?;
         credentials
     };

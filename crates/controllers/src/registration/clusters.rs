@@ -10,7 +10,7 @@ use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::{annotation, event, label, object};
 use bellwether_api::meta::ObjectMeta;
 use bellwether_api::work::ManifestWork;
-use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile};
+use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile, Selection};
 use futures::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
@@ -18,7 +18,6 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{DeleteParams, ListParams, Patch};
-use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt as _};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -86,7 +85,7 @@ fn listen_to_leases(
     let clusters = hub.clusters.clone();
     Cache::start(
         Api::all(hub.client.clone()),
-        watcher::Config::default().fields(&fields),
+        Selection::fields(&fields),
         move |change| {
             let cluster = change.key.namespace.clone();
             let renewed = change.new.and_then(|lease| renewed(lease));

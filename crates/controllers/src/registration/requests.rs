@@ -10,14 +10,13 @@ use std::sync::Arc;
 use bellwether_api::Kind as _;
 use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::{annotation, label, registration};
-use bellwether_runtime::{Cache, Clock, Next, ObjectKey, Queue, Reconcile};
+use bellwether_runtime::{Cache, Clock, Next, ObjectKey, Queue, Reconcile, Selection};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Patch;
-use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 
@@ -41,7 +40,7 @@ pub async fn run(hub: Hub, promised: BTreeSet<String>) {
     let changed = queue.clone();
     let requests = Cache::start(
         Api::all(hub.client.clone()),
-        watcher::Config::default().labels(label::CLUSTER_NAME),
+        Selection::labels(label::CLUSTER_NAME),
         move |change| {
             if change.new.is_some_and(|request| is_pending(request)) {
                 changed.add(change.key.clone());

@@ -9,10 +9,9 @@ use bellwether_api::meta::ObjectMeta;
 use bellwether_api::multicluster::{self, Work, WorkManifestConfig, WorkStatus};
 use bellwether_api::work::names::FIELD_MANAGER;
 use bellwether_api::work::{ManifestWork, ManifestWorkStatus};
-use bellwether_runtime::{Cache, ObjectKey};
+use bellwether_runtime::{Cache, ObjectKey, Selection};
 use bellwether_work::work_api;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use parking_lot::RwLock;
 use serde::de::DeserializeOwned;
@@ -146,7 +145,7 @@ impl HubSide {
         let works = Latest::new(watch(&client, cluster));
         let small = has_small(&client).await.then(|| Small {
             works: Latest::new(watch(&client, cluster)),
-            configs: Cache::start(Api::all(client.clone()), watcher::Config::default(), |_| {}),
+            configs: Cache::start(Api::all(client.clone()), Selection::default(), |_| {}),
         });
         works.ready().await;
         if let Some(small) = &small {
@@ -357,7 +356,7 @@ where
         Some(cluster) => Api::namespaced(client.clone(), cluster),
         None => Api::all(client.clone()),
     };
-    Cache::start(api, watcher::Config::default(), |_| {})
+    Cache::start(api, Selection::default(), |_| {})
 }
 
 /// Whether a hub has the interface of the work API, asked until it answers.

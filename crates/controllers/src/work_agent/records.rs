@@ -8,12 +8,11 @@ use bellwether_api::meta::{ObjectMeta, Time};
 use bellwether_api::multicluster::{self, AppliedResourceMeta, AppliedWork};
 use bellwether_api::work::names::{annotation, finalizer};
 use bellwether_api::work::{AppliedManifestWork, AppliedResource};
-use bellwether_runtime::{Cache, ObjectKey};
+use bellwether_runtime::{Cache, ObjectKey, Selection};
 use bellwether_work::manifest::{ObjectId, ResourceType};
 use bellwether_work::ownership::Owner;
 use bellwether_work::record;
 use jiff::Timestamp;
-use kube::runtime::watcher;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
@@ -415,7 +414,7 @@ async fn follow<K>(
 {
     let records = records.get_or_init(|| {
         let api = Api::all(client.clone());
-        let latest = Latest::new(Cache::start(api, watcher::Config::default(), |_| {}));
+        let latest = Latest::new(Cache::start(api, Selection::default(), |_| {}));
         latest.listen(move |change| on_news(&change.key.name));
         latest
     });

@@ -11,11 +11,10 @@ use bellwether_api::cluster::{
 use bellwether_api::meta::{
     Condition, FALSE, TRUE, Time, condition as find, is_true, set_condition,
 };
-use bellwether_runtime::{Cache, ObjectKey};
+use bellwether_runtime::{Cache, ObjectKey, Selection};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::Patch;
-use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -54,7 +53,7 @@ pub(super) async fn report(
         let changed = Arc::clone(changed);
         move || changed.notify_one()
     };
-    let own = watcher::Config::default().fields(&format!("metadata.name={}", agent.cluster));
+    let own = Selection::fields(&format!("metadata.name={}", agent.cluster));
     let clusters: Api<ManagedCluster> = Api::all(hub.clone());
     await_rights(agent, &clusters).await?;
     let reporter = Reporter {
@@ -63,12 +62,12 @@ pub(super) async fn report(
         cluster: follow_with(clusters, own, wake(&changed)),
         nodes: follow_with(
             Api::all(agent.member.clone()),
-            watcher::Config::default(),
+            Selection::default(),
             wake(&changed),
         ),
         claims: follow_with(
             Api::all(agent.member.clone()),
-            watcher::Config::default(),
+            Selection::default(),
             wake(&changed),
         ),
         certificate,

@@ -1,0 +1,286 @@
+//! Following the objects of a kind: a list, and a watch from there on, for ever.
+//!
+//! Objects pass as the text that the server sent, so that each listener reads as much of them as it
+//! needs. Between two events a feed holds no buffer: a process has thousands of them, and most are
+//! quiet most of the time.
+
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::Duration;
+
+use futures::{AsyncBufReadExt as _, StreamExt as _};
+use http::header::{ACCEPT_ENCODING, HeaderValue};
+use kube::Client;
+use kube::api::{ListParams, WatchParams};
+use kube::core::Request;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// How many objects a page of a list has.
+const PAGE: u32 = 500;
+/// How long a list, or the beginning of a watch, is waited for.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// How long to wait after a failure, at first and at most.
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+const LAST_RETRY: Duration = Duration::from_secs(30);
+/// After how long a server is asked to end a watch, in seconds.
+const WATCH_SECONDS: u32 = 290;
+/// After how long a watch that says nothing is taken for dead: the server should have ended it.
+const DEAD_AFTER: Duration = Duration::from_secs(320);
+
+/// Which objects of a kind are followed; all of them by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Selection {
+    labels: Option<String>,
+    fields: Option<String>,
+}
+
+impl Selection {
+    /// Only those that a label selector matches.
+    #[must_use]
+    pub fn labels(selector: &str) -> Self {
+        Self {
+            labels: Some(selector.to_owned()),
+            fields: None,
+        }
+    }
+
+    /// Only those that a field selector matches.
+    #[must_use]
+    pub fn fields(selector: &str) -> Self {
+        Self {
+            labels: None,
+            fields: Some(selector.to_owned()),
+        }
+    }
+}
+
+/// Something that a feed tells.
+#[derive(Debug)]
+pub enum News<'a> {
+    /// A list begins. What is not in it when it is complete is gone.
+    Begin,
+    /// An object of the list.
+    Listed(&'a str),
+    /// The list is complete, as of that version.
+    Complete(&'a str),
+    /// An object is there, or has changed.
+    Put(&'a str),
+    /// An object is gone; this is its last state.
+    Gone(&'a str),
+    /// The server cannot be followed at present. After a while a new list begins.
+    Interrupted(&'a FeedError),
+}
+
+/// Why a feed is interrupted.
+#[derive(Debug, thiserror::Error)]
+pub enum FeedError {
+    /// The server refuses, or cannot be reached.
+    #[error(transparent)]
+    Kube(#[from] kube::Error),
+    /// It does not answer.
+    #[error("no answer within a minute")]
+    Silence,
+    /// It answers what nobody understands.
+    #[error("cannot read the answer: {0}")]
+    Unreadable(#[from] serde_json::Error),
+    /// The request cannot be sent.
+    #[error("cannot make the request: {0}")]
+    Request(#[from] kube::core::request::Error),
+}
+
+impl FeedError {
+    /// Whether the server has no such kind, or does not let us see it.
+    pub fn is_refusal(&self) -> bool {
+        [403, 404].contains(&self.code())
+    }
+
+    /// Whether the server no longer knows what happened since the version that we know.
+    fn is_outdated(&self) -> bool {
+        self.code() == 410
+    }
+
+    fn code(&self) -> u16 {
+        match self {
+            Self::Kube(kube::Error::Api(status)) => status.code,
+            _ => 0,
+        }
+    }
+}
+
+/// Follows the objects at a path such as `/api/v1/configmaps`, and tells what there is to know. It
+/// never ends; what breaks is taken up again.
+pub async fn follow(
+    client: Client,
+    path: &str,
+    selection: &Selection,
+    tell: &mut (dyn FnMut(News<'_>) + Send),
+) {
+    let mut feed = Feed {
+        client,
+        path,
+        selection,
+        tell,
+        wait: FIRST_RETRY,
+    };
+    loop {
+        let Err(error) = feed.list_and_watch().await;
+        // A server that has forgotten a version has not failed, unless it does so all the time.
+        if error.is_outdated() && feed.wait == FIRST_RETRY {
+            feed.wait = FIRST_RETRY * 2;
+            continue;
+        }
+        tracing::debug!(%error, path, "watch interrupted");
+        (feed.tell)(News::Interrupted(&error));
+        feed.pause().await;
+    }
+}
+
+struct Feed<'a> {
+    client: Client,
+    path: &'a str,
+    selection: &'a Selection,
+    tell: &'a mut (dyn FnMut(News<'_>) + Send),
+    /// How long to wait after the next failure.
+    wait: Duration,
+}
+
+impl Feed<'_> {
+    async fn list_and_watch(&mut self) -> Result<std::convert::Infallible, FeedError> {
+        let mut version = self.list().await?;
+        loop {
+            if self.watch(&mut version).await? {
+                self.wait = FIRST_RETRY;
+            } else {
+                // A server that ends watches at once is not asked again at once.
+                tokio::time::sleep(FIRST_RETRY).await;
+            }
+        }
+    }
+
+    /// Tells all objects, and returns the version of the list.
+    async fn list(&mut self) -> Result<String, FeedError> {
+        (self.tell)(News::Begin);
+        let mut params = ListParams {
+            label_selector: self.selection.labels.clone(),
+            field_selector: self.selection.fields.clone(),
+            limit: Some(PAGE),
+            ..ListParams::default()
+        };
+        loop {
+            let request = Request::new(self.path).list(&params)?;
+            let text = within(self.client.request_text(request)).await?;
+            let page: Page<'_> = serde_json::from_str(&text)?;
+            for item in page.items.into_iter().flatten() {
+                (self.tell)(News::Listed(item.get()));
+            }
+            let next = page.metadata.r#continue.filter(|next| !next.is_empty());
+            let Some(next) = next else {
+                let version = page.metadata.resource_version.unwrap_or_default();
+                (self.tell)(News::Complete(&version));
+                return Ok(version);
+            };
+            params.continue_token = Some(next);
+        }
+    }
+
+    /// One watch until it ends; whether anything was heard. A connection that breaks is an end: the
+    /// next watch begins where it broke.
+    async fn watch(&mut self, version: &mut String) -> Result<bool, FeedError> {
+        let params = WatchParams {
+            label_selector: self.selection.labels.clone(),
+            field_selector: self.selection.fields.clone(),
+            timeout: Some(WATCH_SECONDS),
+            ..WatchParams::default()
+        };
+        let mut request = Request::new(self.path).watch(&params, version)?;
+        // Servers that compress a watch line by line are not understood by all decoders.
+        let identity = HeaderValue::from_static("identity");
+        request.headers_mut().insert(ACCEPT_ENCODING, identity);
+        let stream = within(self.client.request_stream(request)).await?;
+        let stream = std::pin::pin!(stream);
+        let mut lines = stream.lines();
+        let mut heard = false;
+        while let Ok(Some(Ok(line))) = tokio::time::timeout(DEAD_AFTER, lines.next()).await {
+            self.hear(&line, version)?;
+            heard = true;
+        }
+        Ok(heard)
+    }
+
+    /// Tells what a line of a watch says.
+    fn hear(&mut self, line: &str, version: &mut String) -> Result<(), FeedError> {
+        let line: Line<'_> = serde_json::from_str(line)?;
+        let object = line.object.get();
+        if line.kind == "ERROR" {
+            return Err(kube::Error::Api(serde_json::from_str(object)?).into());
+        }
+        let head: Head<'_> = serde_json::from_str(object)?;
+        (*head.metadata.resource_version).clone_into(version);
+        match &*line.kind {
+            "ADDED" | "MODIFIED" => (self.tell)(News::Put(object)),
+            "DELETED" => (self.tell)(News::Gone(object)),
+            // A bookmark only says how far the watch has come.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Waits, longer with each failure. Who follows something else waits a little longer or
+    /// shorter, so that a fleet does not come back all at once.
+    async fn pause(&mut self) {
+        let mut hasher = DefaultHasher::new();
+        (self.path, self.selection, self.wait).hash(&mut hasher);
+        let part = u32::try_from(hasher.finish() >> 32).unwrap_or(0);
+        let jitter = f64::from(part) / f64::from(u32::MAX) / 2.0;
+        tokio::time::sleep(self.wait.mul_f64(1.0 + jitter)).await;
+        self.wait = (self.wait * 2).min(LAST_RETRY);
+    }
+}
+
+/// An answer, if it comes in time.
+async fn within<T>(answer: impl Future<Output = Result<T, kube::Error>>) -> Result<T, FeedError> {
+    match tokio::time::timeout(PATIENCE, answer).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(FeedError::Silence),
+    }
+}
+
+/// A page of a list; its objects are not parsed.
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(default)]
+    metadata: PageMetadata,
+    #[serde(borrow, default)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct PageMetadata {
+    resource_version: Option<String>,
+    r#continue: Option<String>,
+}
+
+/// A line of a watch; its object is not parsed.
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+/// What is read of an object to know how far a watch has come.
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    resource_version: Cow<'a, str>,
+}
