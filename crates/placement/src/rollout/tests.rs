@@ -1,5 +1,6 @@
 //! Vectors and promises.
 
+mod any_input;
 mod promises;
 mod reasons;
 mod strategies;
