@@ -163,6 +163,10 @@ impl Door for EmbeddedDoor {
         Ok(client)
     }
 
+    fn address(&self) -> String {
+        "hub".to_owned()
+    }
+
     fn kubeconfig(&self) -> Option<String> {
         None
     }

@@ -1,12 +1,15 @@
 //! Sets of clusters: the two that every hub has, and what can be said of sets and bindings.
 
+mod namespaces;
+
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_api::cluster::names::{annotation, condition, object, reason};
 use bellwether_api::cluster::{
-    ManagedCluster, ManagedClusterSelector, ManagedClusterSet, ManagedClusterSetBinding,
-    ManagedClusterSetSpec, SelectorType,
+    ClusterSetManagedNamespace, ManagedCluster, ManagedClusterSelector, ManagedClusterSet,
+    ManagedClusterSetBinding, ManagedClusterSetSpec, SelectorType,
 };
 use bellwether_api::meta::{Condition, FALSE, LabelSelector, TRUE, Time, set_condition};
 use bellwether_placement::schedule::{Cluster, ClusterSet};
@@ -27,6 +30,8 @@ const GATHER: Duration = Duration::from_millis(200);
 enum Key {
     Set(Arc<str>),
     Binding(ObjectKey),
+    /// The namespaces that sets want on a cluster.
+    Namespaces(Arc<str>),
 }
 
 /// Keeps sets and bindings up to date, for ever.
@@ -48,7 +53,9 @@ fn listen(hub: &Hub, queue: &Queue<Key>, members: &Arc<Mutex<Members>>) {
     let known = Arc::clone(members);
     hub.cluster_sets.subscribe(move |change| {
         let name = &change.key.name;
-        known.lock().set(name, change.new);
+        for cluster in known.lock().set(name, change.new) {
+            changed.add(Key::Namespaces(cluster));
+        }
         changed.add(Key::Set(name.clone()));
         if change.old.is_none() || change.new.is_none() {
             let of_set = bindings.list();
@@ -70,8 +77,14 @@ fn listen(hub: &Hub, queue: &Queue<Key>, members: &Arc<Mutex<Members>>) {
             .now()
             .checked_add(GATHER)
             .unwrap_or(jiff::Timestamp::MAX);
-        for set in known.lock().cluster(&change) {
+        let mut known = known.lock();
+        for set in known.cluster(&change) {
             changed.add_at(Key::Set(set), soon);
+        }
+        let name = &change.key.name;
+        let written = change.new.map_or(&[][..], |object| written(object));
+        if !namespaces::are_as_wanted(written, &known.namespaces_of(name)) {
+            changed.add(Key::Namespaces(name.clone()));
         }
     });
 }
@@ -80,15 +93,60 @@ fn listen(hub: &Hub, queue: &Queue<Key>, members: &Arc<Mutex<Members>>) {
 #[derive(Debug, Default)]
 struct Members {
     sets: Vec<ClusterSet>,
-    clusters: std::collections::HashMap<Arc<str>, Cluster>,
+    clusters: HashMap<Arc<str>, Cluster>,
+    /// The namespaces that sets want on their members, of sets that want any.
+    namespaces: HashMap<String, Vec<String>>,
 }
 
 impl Members {
-    fn set(&mut self, name: &str, object: Option<&Arc<ManagedClusterSet>>) {
+    /// Takes a set in, and returns the clusters on which other namespaces are wanted by that.
+    fn set(&mut self, name: &str, object: Option<&Arc<ManagedClusterSet>>) -> Vec<Arc<str>> {
+        let wanted = object.map(|object| object.spec.managed_namespaces.as_slice());
+        let wanted: Vec<String> = wanted
+            .unwrap_or_default()
+            .iter()
+            .map(|it| it.name.clone())
+            .collect();
+        let is_of_interest = !wanted.is_empty() || self.namespaces.contains_key(name);
+        let mut concerned = if is_of_interest {
+            self.members(name)
+        } else {
+            Vec::new()
+        };
         self.sets.retain(|set| set.name != name);
         let json = object.and_then(|object| serde_json::to_value(&**object).ok());
         self.sets
             .extend(json.and_then(|json| ClusterSet::from_json(&json).ok()));
+        self.namespaces.remove(name);
+        if !wanted.is_empty() {
+            self.namespaces.insert(name.to_owned(), wanted);
+            concerned.extend(self.members(name));
+        }
+        concerned
+    }
+
+    fn members(&self, name: &str) -> Vec<Arc<str>> {
+        let set = self.sets.iter().find(|set| set.name == name);
+        let is_in = |cluster: &&Cluster| set.is_some_and(|set| set.contains(cluster));
+        self.clusters
+            .values()
+            .filter(is_in)
+            .map(|cluster| cluster.name.clone())
+            .collect()
+    }
+
+    /// The namespaces that sets want on a cluster, with the set that does, in order.
+    fn namespaces_of(&self, cluster: &str) -> BTreeSet<(String, String)> {
+        let Some(cluster) = self.clusters.get(cluster) else {
+            return BTreeSet::new();
+        };
+        let sets = self.sets.iter();
+        sets.filter(|set| self.namespaces.contains_key(&set.name) && set.contains(cluster))
+            .flat_map(|set| {
+                let names = self.namespaces.get(&set.name).into_iter().flatten();
+                names.map(|name| (set.name.clone(), name.clone()))
+            })
+            .collect()
     }
 
     /// Takes a change in, and returns the sets that won or lost a member by it.
@@ -136,6 +194,7 @@ impl Reconcile for Sets {
         match key {
             Key::Set(name) => self.set(name).await?,
             Key::Binding(key) => self.binding(key).await?,
+            Key::Namespaces(cluster) => self.namespaces(cluster).await?,
         }
         Ok(None)
     }
@@ -243,6 +302,34 @@ impl Sets {
         }
         Ok(())
     }
+}
+
+impl Sets {
+    /// Writes down which namespaces the sets of a cluster want on it; its agent does the rest.
+    async fn namespaces(&self, name: &Arc<str>) -> Result<(), kube::Error> {
+        let Some(cluster) = self.hub.clusters.get(&ObjectKey::cluster_scoped(name)) else {
+            return Ok(());
+        };
+        let wanted = self.members.lock().namespaces_of(name);
+        let written = written(&cluster);
+        if namespaces::are_as_wanted(written, &wanted) {
+            return Ok(());
+        }
+        let patch = json!({
+            "metadata": {"resourceVersion": cluster.resource_version()},
+            "status": {"managedNamespaces": namespaces::of(written, &wanted)},
+        });
+        let api: Api<ManagedCluster> = Api::all(self.hub.client.clone());
+        api.patch_status(name, &written_by(), &Patch::Merge(patch))
+            .await?;
+        Ok(())
+    }
+}
+
+/// The namespaces that are written down for a cluster.
+fn written(cluster: &ManagedCluster) -> &[ClusterSetManagedNamespace] {
+    let status = cluster.status.as_ref();
+    status.map_or(&[], |status| status.managed_namespaces.as_slice())
 }
 
 /// How the members of a set are told that every hub has.

@@ -455,6 +455,68 @@ async fn what_happens_to_a_cluster_is_told_as_events() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn namespaces_that_a_set_wants_are_on_its_members() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let token = world.token(Some("c1")).await;
+    let member = world.member("c1", &token).await;
+    let namespaces: Api<Namespace> = Api::all(member.agent.member.clone());
+    let running = member.start();
+    world.until_condition("c1", AVAILABLE, "True").await;
+    let set = json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta2", "kind": "ManagedClusterSet",
+        "metadata": {"name": "default"},
+    });
+    let want = async |names: serde_json::Value| {
+        world
+            .merge(&set, json!({"spec": {"managedNamespaces": names}}))
+            .await;
+        world.pass(5).await;
+    };
+    want(json!([{"name": "team-b"}, {"name": "team-a"}])).await;
+    let said = async || -> Vec<(String, String, String)> {
+        let status = world.managed_cluster("c1").await.status.unwrap();
+        let read = |it: &bellwether_api::cluster::ClusterSetManagedNamespace| {
+            let reason = it.conditions.first().map(|it| it.reason.clone());
+            (
+                it.cluster_set.clone(),
+                it.name.clone(),
+                reason.unwrap_or_default(),
+            )
+        };
+        status.managed_namespaces.iter().map(read).collect()
+    };
+    let applied = |name: &str| ("default".into(), name.into(), "NamespaceApplied".into());
+    assert_eq!(said().await, [applied("team-a"), applied("team-b")]);
+    let marks = async |name: &str| -> Vec<String> {
+        let labels = namespaces.get(name).await.unwrap().metadata.labels.unwrap();
+        let is_mark = |(key, _): &(&String, &String)| {
+            key.starts_with("clusterset.open-cluster-management.io/")
+        };
+        labels
+            .iter()
+            .filter(is_mark)
+            .map(|(_, value)| value.clone())
+            .collect()
+    };
+    assert_eq!(marks("team-b").await, ["true"]);
+    // One that is not wanted any more stays, without the mark; one that is deleted comes back.
+    want(json!([{"name": "team-a"}])).await;
+    assert_eq!(said().await, [applied("team-a")]);
+    assert_eq!(marks("team-b").await, ["false"]);
+    namespaces
+        .delete("team-a", &DeleteParams::default())
+        .await
+        .unwrap();
+    world.pass(150).await;
+    assert_eq!(marks("team-a").await, ["true"]);
+    want(json!(null)).await;
+    assert_eq!(said().await, []);
+    assert_eq!(marks("team-a").await, ["false"]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cluster_that_is_denied_may_only_see_that_it_is() {
     let world = World::start().await;
     let _controllers = world.control(&[]);

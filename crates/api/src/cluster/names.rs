@@ -2,6 +2,8 @@
 
 /// Keys of labels.
 pub mod label {
+    /// On a namespace of a member, followed by the hash of a hub: whether sets of that hub manage it.
+    pub const MANAGED_NAMESPACE_PREFIX: &str = "clusterset.open-cluster-management.io/";
     /// On a ManagedCluster: the exclusive set that it is a member of.
     pub const CLUSTER_SET: &str = "cluster.open-cluster-management.io/clusterset";
     /// On what belongs to a cluster, such as its namespace: the name of the cluster.
@@ -153,6 +155,8 @@ pub mod condition {
     pub const CLUSTER_SET_EMPTY: &str = "ClusterSetEmpty";
     /// ManagedClusterSetBinding: its set exists.
     pub const BOUND: &str = "Bound";
+    /// A namespace that a set manages on a cluster: it is there.
+    pub const NAMESPACE_AVAILABLE: &str = "NamespaceAvailable";
     /// Placement: as many clusters are selected as were asked for.
     pub const PLACEMENT_SATISFIED: &str = "PlacementSatisfied";
     /// Placement: it cannot be understood.
@@ -197,6 +201,10 @@ pub mod reason {
     pub const CLUSTER_SET_BOUND: &str = "ClusterSetBound";
     /// `BOUND` is false.
     pub const CLUSTER_SET_NOT_FOUND: &str = "ClusterSetNotFound";
+    /// `NAMESPACE_AVAILABLE` is true.
+    pub const NAMESPACE_APPLIED: &str = "NamespaceApplied";
+    /// `NAMESPACE_AVAILABLE` is false.
+    pub const NAMESPACE_APPLY_FAILED: &str = "NamespaceApplyFailed";
     /// `PLACEMENT_SATISFIED` is false: the namespace is bound to no set.
     pub const NO_MANAGED_CLUSTER_SET_BINDINGS: &str = "NoManagedClusterSetBindings";
     /// `PLACEMENT_SATISFIED` is false: none of the sets wanted is bound.

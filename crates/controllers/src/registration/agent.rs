@@ -8,6 +8,7 @@ mod certificate;
 mod door;
 mod heartbeat;
 mod keyring;
+mod namespaces;
 mod report;
 
 use std::collections::BTreeMap;

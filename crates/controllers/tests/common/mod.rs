@@ -342,6 +342,10 @@ impl Door for EmbeddedDoor {
         client.map_err(|error| DoorError(error.to_string()))
     }
 
+    fn address(&self) -> String {
+        "hub".to_owned()
+    }
+
     fn kubeconfig(&self) -> Option<String> {
         None
     }

@@ -23,6 +23,9 @@ pub trait Door: Debug + Send + Sync + 'static {
     /// A client that a certificate vouches for.
     fn enter(&self, credentials: &Credentials) -> Result<Client, DoorError>;
 
+    /// Where the hub is, which tells it from other hubs.
+    fn address(&self) -> String;
+
     /// A kubeconfig that names the files `tls.crt` and `tls.key` beside it, for others than us.
     fn kubeconfig(&self) -> Option<String>;
 }
@@ -70,6 +73,10 @@ impl Door for KubeconfigDoor {
         config.auth_info =
             serde_json::from_value(user).map_err(|error| DoorError(error.to_string()))?;
         connect(config)
+    }
+
+    fn address(&self) -> String {
+        self.server.clone()
     }
 
     fn kubeconfig(&self) -> Option<String> {

@@ -21,6 +21,7 @@ use tokio::sync::Notify;
 
 use super::certificate::Certificate;
 use super::heartbeat::Heartbeat;
+use super::namespaces::Namespaces;
 use super::{Agent, AgentError, jitter};
 use crate::hub::{follow_with, written_by};
 use capacity::Resources;
@@ -74,6 +75,7 @@ pub(super) async fn report(
     };
     let mut heartbeat = Heartbeat::new(hub, &agent.cluster);
     let mut health = Health::default();
+    let mut namespaces = Namespaces::new(agent.member.clone(), &agent.door.address());
     let mut beat_at = agent.clock.now();
     let mut is_known = false;
     loop {
@@ -83,6 +85,7 @@ pub(super) async fn report(
             .get(&ObjectKey::cluster_scoped(&agent.cluster))
         else {
             if is_known {
+                namespaces.let_go().await;
                 return Err(AgentError::Detached);
             }
             // Not seen yet: there is nobody to report about.
@@ -106,7 +109,9 @@ pub(super) async fn report(
         }
         if accepted {
             health.check(&agent.member, now).await;
-            reporter.tell(&cluster, &health, now).await?;
+            reporter
+                .tell(&cluster, &health, &mut namespaces, now)
+                .await?;
         }
         let wake_at = if accepted {
             beat_at.min(health.check_at)
@@ -264,6 +269,7 @@ impl Reporter<'_> {
         &self,
         cluster: &ManagedCluster,
         health: &Health,
+        namespaces: &mut Namespaces,
         now: Timestamp,
     ) -> Result<(), AgentError> {
         let before = cluster.status.clone().unwrap_or_default();
@@ -282,6 +288,7 @@ impl Reporter<'_> {
         }
         if health.failing.is_none() {
             self.describe(&mut after, health);
+            namespaces.see_to(&mut after, now).await;
         }
         if after == before {
             return Ok(());
