@@ -86,8 +86,41 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
+/// A disjunction of plain terms with any marks.
+fn disjunction() -> impl Strategy<Value = String> {
+    let terms = prop::sample::select(vec![
+        "1", "2", "3", "int", "string", "\"s\"", "{x: 1}", "{x: int}", "{y: 2}", "[1]", ">1",
+    ]);
+    prop::collection::vec((any::<bool>(), terms), 2..5).prop_map(|terms| {
+        let terms: Vec<String> = terms
+            .iter()
+            .map(|(default, term)| format!("{}{term}", if *default { "*" } else { "" }))
+            .collect();
+        terms.join(" | ")
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn defaults_do_not_depend_on_the_order_of_two_disjunctions(
+        left in disjunction(),
+        right in disjunction(),
+    ) {
+        let one = meaning(&format!("a: {left}\na: {right}"));
+        let other = meaning(&format!("a: {right}\na: {left}"));
+        prop_assert_eq!(&one, &other);
+        let together = meaning(&format!("a: ({right}) & ({left})"));
+        prop_assert_eq!(one, together);
+    }
+
+    #[test]
+    fn a_disjunction_means_the_same_twice(disjunction in disjunction()) {
+        let once = meaning(&format!("a: {disjunction}"));
+        let twice = meaning(&format!("a: {disjunction}\na: {disjunction}"));
+        prop_assert_eq!(once, twice);
+    }
 
     #[test]
     fn unification_is_commutative(left in expression(), right in expression()) {

@@ -9,39 +9,12 @@ use std::sync::Arc;
 
 use super::depend::{Need, Reader};
 use super::error::Message;
+use super::leaf::{Leaf, Level, Passed};
+use super::marks::{Mode, mode};
 use super::node::{Disjunction, Pending};
 use super::{Base, ErrId, Error, Evaluator, NodeId, Source};
 use crate::diagnostic::Code;
 use crate::ir::Expr;
-
-/// Whether an alternative is a default. The order is that of combination: the later wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Mode {
-    Maybe,
-    Default,
-    Not,
-}
-
-pub(super) fn mode(marked: bool, default: bool) -> Mode {
-    match (marked, default) {
-        (false, _) => Mode::Maybe,
-        (true, true) => Mode::Default,
-        (true, false) => Mode::Not,
-    }
-}
-
-/// A disjunction passed on the way to an alternative, and the mark of the term chosen there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Passed {
-    key: u64,
-    mode: Mode,
-}
-
-/// An alternative that survived, with the mode of each disjunction it passed.
-struct Leaf {
-    node: NodeId,
-    modes: Vec<Passed>,
-}
 
 impl Evaluator {
     /// The source and the default mark of one alternative.
@@ -161,21 +134,24 @@ impl Evaluator {
         let mut leaves = Vec::new();
         let mut errors = Vec::new();
         let saved = self.node(node).disjunct;
-        let first = pending[0];
-        let choices = self.node(node).choices.clone();
-        self.branch(node, first, &choices, &[], &mut leaves, &mut errors);
+        let levels: Vec<Level> = pending.iter().map(|own| (own.info.key, 0)).collect();
+        let start = Attempt {
+            choices: self.node(node).choices.to_vec(),
+            passed: Vec::new(),
+            levels,
+        };
+        self.branch(node, pending[0], &start, &mut leaves, &mut errors);
         self.node_mut(node).disjunct = saved;
         if self.exhausted.is_some() {
             let error = self.exhaust("disjunction");
             self.add_error(node, error);
             return;
         }
-        if leaves.is_empty() {
+        if leaves.iter().all(|leaf| leaf.node.is_none()) {
             self.empty_disjunction(node, errors);
             return;
         }
-        let order: Vec<u64> = pending.iter().map(|pending| pending.info.key).collect();
-        let values = self.combine_leaves(leaves, &order);
+        let values = self.combine_leaves(leaves);
         if let [(only, _)] = values.as_slice() {
             let only = *only;
             let slot = self.node_mut(node);
@@ -191,11 +167,11 @@ impl Evaluator {
         &mut self,
         owner: NodeId,
         pending: Pending,
-        choices: &[(u64, u32)],
-        modes: &[Passed],
+        attempt: &Attempt,
         leaves: &mut Vec<Leaf>,
         errors: &mut Vec<ErrId>,
     ) {
+        let key = pending.info.key;
         let mut index = 0;
         while let Some((_, mode)) = self.term(pending, index) {
             let choice = index;
@@ -204,15 +180,15 @@ impl Evaluator {
                 self.exhaust("disjunction");
                 return;
             }
-            let mut chosen = choices.to_vec();
-            chosen.push((pending.info.key, choice));
-            let mut marks = modes.to_vec();
-            marks.push(Passed {
-                key: pending.info.key,
+            let mut next = attempt.clone();
+            next.choices.push((key, choice));
+            next.passed.push(Passed {
+                key,
+                choice,
                 mode,
+                level: next.level(key),
             });
-            let outcome =
-                self.deeper(|this| this.try_alternative(owner, &chosen, &marks, leaves, errors));
+            let outcome = self.deeper(|this| this.try_alternative(owner, next, leaves, errors));
             if let Err(error) = outcome {
                 errors.push(error);
                 return;
@@ -223,12 +199,58 @@ impl Evaluator {
     fn try_alternative(
         &mut self,
         owner: NodeId,
-        choices: &[(u64, u32)],
-        modes: &[Passed],
+        mut attempt: Attempt,
         leaves: &mut Vec<Leaf>,
         errors: &mut Vec<ErrId>,
     ) {
         self.counters.disjuncts += 1;
+        let node = self.alternative(owner, &attempt.choices);
+        let saved = std::mem::replace(&mut self.node_mut(owner).disjunct, node);
+        self.settle(node, true);
+        if let Some(error) = self.quick_conflict(node, 0) {
+            errors.push(error);
+            self.node_mut(owner).disjunct = saved;
+            return;
+        }
+        let failed = self
+            .node(node)
+            .error
+            .is_some_and(|e| !self.error(e).code.is_temporary());
+        match self.node(node).disjunctions.first().copied() {
+            Some(next) if !failed => {
+                let level = attempt.passed.last().map_or(0, |last| last.level);
+                for found in &self.node(node).disjunctions {
+                    if !attempt.levels.iter().any(|(key, _)| *key == found.info.key) {
+                        attempt.levels.push((found.info.key, level + 1));
+                    }
+                }
+                let count = leaves.len();
+                self.branch(owner, next, &attempt, leaves, errors);
+                // What fails for a disjunction inside the term never held.
+                if leaves.len() == count && attempt.level(next.info.key) <= level {
+                    leaves.push(Leaf {
+                        node: NodeId::NONE,
+                        passed: attempt.passed,
+                    });
+                }
+            }
+            _ => {
+                self.finalize(node);
+                let slot = self.node(node);
+                match slot.error.or(slot.child_error) {
+                    Some(error) => errors.push(error),
+                    None => leaves.push(Leaf {
+                        node,
+                        passed: attempt.passed,
+                    }),
+                }
+            }
+        }
+        self.node_mut(owner).disjunct = saved;
+    }
+
+    /// A node with the conjuncts of another, of whose disjunctions some terms are chosen.
+    fn alternative(&mut self, owner: NodeId, choices: &[(u64, u32)]) -> NodeId {
         let (parent, label) = (self.node(owner).parent, self.node(owner).label);
         let node = self.new_node(parent, label);
         let original = self.node(owner);
@@ -254,99 +276,22 @@ impl Evaluator {
         slot.drop_parent_requirements = drop_parent;
         slot.closed_once = closed_once;
         self.note_for(Reader::Node(owner), node, Need::Whole);
-        let saved = std::mem::replace(&mut self.node_mut(owner).disjunct, node);
-        self.settle(node, true);
-        if let Some(error) = self.quick_conflict(node, 0) {
-            errors.push(error);
-            self.node_mut(owner).disjunct = saved;
-            return;
-        }
-        let branching = self.node(node).disjunctions.first().copied();
-        let failed = self
-            .node(node)
-            .error
-            .is_some_and(|e| !self.error(e).code.is_temporary());
-        match branching {
-            Some(next) if !failed => {
-                self.branch(owner, next, choices, modes, leaves, errors);
-            }
-            _ => {
-                self.finalize(node);
-                let slot = self.node(node);
-                match slot.error.or(slot.child_error) {
-                    Some(error) => errors.push(error),
-                    None => leaves.push(Leaf {
-                        node,
-                        modes: modes.to_vec(),
-                    }),
-                }
-            }
-        }
-        self.node_mut(owner).disjunct = saved;
-    }
-
-    /// Works out which of the surviving alternatives are defaults, and merges equal ones.
-    fn combine_leaves(&mut self, leaves: Vec<Leaf>, order: &[u64]) -> Vec<(NodeId, Mode)> {
-        let mut modes: Vec<Mode> = vec![Mode::Maybe; leaves.len()];
-        let depth = leaves
-            .iter()
-            .map(|leaf| leaf.modes.len())
-            .max()
-            .unwrap_or(0);
-        for level in 0..depth {
-            let at = |leaf: &Leaf| mode_at(&leaves, leaf, level, order);
-            let left_drops = !modes.contains(&Mode::Default);
-            let right_drops = !leaves.iter().any(|leaf| at(leaf) == Mode::Default);
-            let is_nested = |leaf: &Leaf| {
-                leaf.modes
-                    .get(level)
-                    .is_some_and(|passed| !order.contains(&passed.key))
-                    && at(leaf) != Mode::Maybe
-            };
-            let nested = leaves.iter().any(is_nested);
-            for (mode, leaf) in modes.iter_mut().zip(&leaves) {
-                let left = if left_drops && !nested {
-                    Mode::Maybe
-                } else {
-                    *mode
-                };
-                let right = if right_drops && !nested {
-                    Mode::Maybe
-                } else {
-                    at(leaf)
-                };
-                *mode = left.max(right);
-                if nested && *mode == Mode::Maybe {
-                    *mode = Mode::Not;
-                }
-            }
-        }
-        let mut unique: Vec<(NodeId, Mode)> = Vec::new();
-        for (leaf, mode) in leaves.into_iter().zip(modes) {
-            let known = unique
-                .iter()
-                .position(|(other, _)| self.nodes_equal(*other, leaf.node));
-            match known {
-                Some(index) if mode == Mode::Default => unique[index].1 = Mode::Default,
-                Some(_) => {}
-                None => unique.push((leaf.node, mode)),
-            }
-        }
-        unique
+        node
     }
 }
 
-/// The mark of a leaf at one level of its path. A disjunction nested in an alternative counts for
-/// the one it stands in, and has no marks left once all its defaults are gone.
-fn mode_at(leaves: &[Leaf], leaf: &Leaf, level: usize, order: &[u64]) -> Mode {
-    let Some(passed) = leaf.modes.get(level) else {
-        return Mode::Maybe;
-    };
-    if order.contains(&passed.key) {
-        return passed.mode;
+/// The terms chosen on the way to an alternative.
+#[derive(Debug, Clone)]
+struct Attempt {
+    choices: Vec<(u64, u32)>,
+    passed: Vec<Passed>,
+    /// The disjunctions met so far.
+    levels: Vec<Level>,
+}
+
+impl Attempt {
+    fn level(&self, key: u64) -> u32 {
+        let known = self.levels.iter().find(|(known, _)| *known == key);
+        known.map_or(0, |(_, level)| *level)
     }
-    // The key tells where the disjunction stands, choices above it included.
-    let mut siblings = leaves.iter().flat_map(|other| &other.modes);
-    let default = siblings.any(|other| other.key == passed.key && other.mode == Mode::Default);
-    if default { passed.mode } else { Mode::Maybe }
 }

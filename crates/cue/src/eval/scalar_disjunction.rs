@@ -4,8 +4,8 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::depend::Reader;
-use super::disjunction::{Mode, mode};
 use super::equal::scalars_equal;
+use super::marks::{Branch, Mode, Stage, mode};
 use super::node::Pending;
 use super::scalar::{Bound, Check, Scalar};
 use super::{Base, EnvId, ErrId, Evaluator, NodeId, Source, Status, Val};
@@ -27,7 +27,14 @@ enum Constraint {
 type Constraints = SmallVec<[Constraint; 1]>;
 
 /// An alternative, and whether it is a default.
-type Term = (Constraints, Mode);
+type Term = (Body, Mode);
+
+/// What an alternative is.
+#[derive(Debug, Clone)]
+enum Body {
+    Plain(Constraints),
+    Nested(Box<Terms>),
+}
 
 /// The alternatives of a disjunction.
 type Terms = SmallVec<[Term; 2]>;
@@ -83,13 +90,14 @@ impl Evaluator {
                 continue;
             };
             let scalar = self.node(node).scalar.clone();
+            let start = Branch {
+                value: scalar,
+                mode: Mode::Maybe,
+                own: Mode::Maybe,
+            };
             let mut errors = Vec::new();
-            for (constraints, _) in &terms {
-                if let Err(error) = self.apply_constraints(node, &scalar, constraints) {
-                    errors.push(error);
-                }
-            }
-            if errors.len() == terms.len() {
+            let left = self.cross(node, &[start], &terms, &mut errors);
+            if left.is_empty() && self.exhausted.is_none() {
                 self.empty_disjunction(node, errors);
                 break;
             }
@@ -103,34 +111,21 @@ impl Evaluator {
             return None;
         };
         let mut all = Terms::with_capacity(terms.len());
-        let mut nested_marks = false;
         for index in 0..terms.len() {
             let term = self.program.terms(terms)[index];
-            let own = mode(marked, term.default);
-            let inner = self.scalar_term(term.value, env, depth)?;
-            for (constraints, nested) in inner {
-                let combined = own.max(nested);
-                nested_marks |= nested != Mode::Maybe;
-                all.push((constraints, combined));
-            }
-        }
-        if nested_marks {
-            for (_, mode) in &mut all {
-                if *mode == Mode::Maybe {
-                    *mode = Mode::Not;
-                }
-            }
+            let body = self.scalar_term(term.value, env, depth)?;
+            all.push((body, mode(marked, term.default)));
         }
         Some(all)
     }
 
-    fn scalar_term(&mut self, expr: ExprId, env: EnvId, depth: u32) -> Option<Terms> {
+    fn scalar_term(&mut self, expr: ExprId, env: EnvId, depth: u32) -> Option<Body> {
         let pos = self.program.pos(expr);
-        let one = |constraint| Some(smallvec![(smallvec![constraint], Mode::Maybe)]);
+        let one = |constraint| Some(Body::Plain(smallvec![constraint]));
         match self.program.expr(expr) {
             Expr::Value(value) => one(Constraint::Atom(self.program.constant(value).clone(), pos)),
             Expr::Type(kind) => one(Constraint::Kind(kind, pos)),
-            Expr::Top => Some(smallvec![(Constraints::new(), Mode::Maybe)]),
+            Expr::Top => Some(Body::Plain(Constraints::new())),
             Expr::Range(kind, bounds) => {
                 let mut all: Constraints = smallvec![Constraint::Kind(kind, pos)];
                 for (op, value) in self.program.bounds(bounds) {
@@ -140,7 +135,7 @@ impl Evaluator {
                         pos,
                     }));
                 }
-                Some(smallvec![(all, Mode::Maybe)])
+                Some(Body::Plain(all))
             }
             Expr::Bound(op, operand) => {
                 let value = self.bound_operand(expr, op, operand, env).ok()?;
@@ -151,21 +146,21 @@ impl Evaluator {
                 let error = self.error_at(Code::User, pos, message);
                 one(Constraint::Fails(error))
             }
-            Expr::Disjunction { .. } if depth < 32 => self.scalar_terms(expr, env, depth + 1),
+            Expr::Disjunction { .. } if depth < 32 => {
+                let terms = self.scalar_terms(expr, env, depth + 1)?;
+                Some(Body::Nested(Box::new(terms)))
+            }
             reference if reference.is_reference() => self.referenced_terms(expr, env),
             _ => None,
         }
     }
 
     /// A referenced alternative, if its value is scalar.
-    fn referenced_terms(&mut self, expr: ExprId, env: EnvId) -> Option<Terms> {
+    fn referenced_terms(&mut self, expr: ExprId, env: EnvId) -> Option<Body> {
         let node = match self.eval(expr, env).ok()? {
             Val::Atom(value) if !matches!(value, Value::List(_) | Value::Struct(_)) => {
                 let pos = self.program.pos(expr);
-                return Some(smallvec![(
-                    smallvec![Constraint::Atom(value, pos)],
-                    Mode::Maybe
-                )]);
+                return Some(Body::Plain(smallvec![Constraint::Atom(value, pos)]));
             }
             Val::Node(node) => self.deref(node),
             _ => return None,
@@ -174,7 +169,7 @@ impl Evaluator {
             return None;
         }
         match self.node(node).base.clone() {
-            Base::Scalar => Some(smallvec![(self.node_constraints(node)?, Mode::Maybe)]),
+            Base::Scalar => Some(Body::Plain(self.node_constraints(node)?)),
             Base::Disjunction(disjunction) => {
                 let mut all = Terms::new();
                 for (index, value) in disjunction.values.iter().enumerate() {
@@ -183,9 +178,9 @@ impl Evaluator {
                         return None;
                     }
                     let default = mode(disjunction.defaults > 0, index < disjunction.defaults);
-                    all.push((self.node_constraints(value)?, default));
+                    all.push((Body::Plain(self.node_constraints(value)?), default));
                 }
-                Some(all)
+                Some(Body::Nested(Box::new(all)))
             }
             _ => None,
         }
@@ -204,7 +199,7 @@ impl Evaluator {
             if !matches!(self.node(node).base, Base::Scalar) {
                 return None;
             }
-            all.push((self.node_constraints(node)?, Mode::Maybe));
+            all.push((Body::Plain(self.node_constraints(node)?), Mode::Maybe));
         }
         Some(all)
     }
@@ -232,33 +227,63 @@ impl Evaluator {
     }
 
     fn cross_scalars(&mut self, node: NodeId, disjunctions: &[Terms]) {
-        let start = self.node(node).scalar.clone();
-        let mut cross: Vec<(Scalar, Mode)> = vec![(start, Mode::Maybe)];
+        let mut cross = vec![Branch {
+            value: self.node(node).scalar.clone(),
+            mode: Mode::Maybe,
+            own: Mode::Maybe,
+        }];
         for terms in disjunctions {
-            let mut survivors: Vec<(Scalar, Mode, Mode)> = Vec::new();
             let mut errors = Vec::new();
-            for (scalar, left) in &cross {
-                for (constraints, right) in terms {
-                    self.counters.disjuncts += 1;
-                    if !self.step() || survivors.len() > self.budget.disjuncts {
-                        let error = self.exhaust("disjunction");
-                        self.add_error(node, error);
-                        return;
-                    }
-                    match self.apply_constraints(node, scalar, constraints) {
-                        Ok(result) => survivors.push((result, *left, *right)),
-                        Err(error) => errors.push(error),
-                    }
-                }
+            cross = self.cross(node, &cross, terms, &mut errors);
+            if self.exhausted.is_some() {
+                let error = self.exhaust("disjunction");
+                self.add_error(node, error);
+                return;
             }
-            if survivors.is_empty() {
+            if cross.is_empty() {
                 self.empty_disjunction(node, errors);
                 return;
             }
-            cross = combine_modes(survivors);
-            cross = Self::dedupe_scalars(cross);
         }
         self.store_scalars(node, cross);
+    }
+
+    /// Combines what is left so far with every alternative of a disjunction.
+    fn cross(
+        &mut self,
+        node: NodeId,
+        before: &[Branch<Scalar>],
+        terms: &Terms,
+        errors: &mut Vec<ErrId>,
+    ) -> Vec<Branch<Scalar>> {
+        let mut stage = Stage::new();
+        for branch in before {
+            for (body, mark) in terms {
+                self.counters.disjuncts += 1;
+                if !self.step() || stage.len() > self.budget.disjuncts {
+                    self.exhaust("disjunction");
+                    return Vec::new();
+                }
+                match body {
+                    Body::Plain(constraints) => {
+                        match self.apply_constraints(node, &branch.value, constraints) {
+                            Ok(result) => stage.plain(branch, result, *mark),
+                            Err(error) => errors.push(error),
+                        }
+                    }
+                    Body::Nested(inner) => {
+                        let start = Branch {
+                            own: *mark,
+                            ..branch.clone()
+                        };
+                        // The depth of terms is bounded where they are collected.
+                        let left = self.cross(node, &[start], inner, errors);
+                        stage.nested(branch, left, *mark);
+                    }
+                }
+            }
+        }
+        stage.finish(add_scalar)
     }
 
     fn apply_constraints(
@@ -297,58 +322,36 @@ impl Evaluator {
         Ok(scalar)
     }
 
-    fn dedupe_scalars(cross: Vec<(Scalar, Mode)>) -> Vec<(Scalar, Mode)> {
-        let mut unique: Vec<(Scalar, Mode)> = Vec::with_capacity(cross.len());
-        for (scalar, mode) in cross {
-            let known = unique
-                .iter_mut()
-                .find(|(other, _)| scalars_equal(other, &scalar));
-            match known {
-                Some((_, known)) => {
-                    if mode == Mode::Default {
-                        *known = Mode::Default;
-                    }
-                }
-                None => unique.push((scalar, mode)),
-            }
-        }
-        unique
-    }
-
-    fn store_scalars(&mut self, node: NodeId, mut cross: Vec<(Scalar, Mode)>) {
+    fn store_scalars(&mut self, node: NodeId, mut cross: Vec<Branch<Scalar>>) {
         if cross.len() == 1 {
-            if let Some((scalar, _)) = cross.pop() {
-                self.node_mut(node).scalar = scalar;
+            if let Some(only) = cross.pop() {
+                self.node_mut(node).scalar = only.value;
             }
             return;
         }
         let (parent, label) = (self.node(node).parent, self.node(node).label);
         let mut values = Vec::with_capacity(cross.len());
-        for (scalar, mode) in cross {
+        for branch in cross {
             let value = self.new_node(parent, label);
             let slot = self.node_mut(value);
-            slot.scalar = scalar;
+            slot.scalar = branch.value;
             slot.base = Base::Scalar;
             slot.status = Status::Final;
             slot.is_disjunct = true;
-            values.push((value, mode));
+            values.push((value, branch.mode));
         }
         self.store_values(node, values);
     }
 }
 
-/// Combines the marks of two disjunctions; a side that lost all its defaults has none.
-fn combine_modes(survivors: Vec<(Scalar, Mode, Mode)>) -> Vec<(Scalar, Mode)> {
-    let left_drops = !survivors.iter().any(|(_, left, _)| *left == Mode::Default);
-    let right_drops = !survivors
-        .iter()
-        .any(|(_, _, right)| *right == Mode::Default);
-    survivors
-        .into_iter()
-        .map(|(scalar, left, right)| {
-            let left = if left_drops { Mode::Maybe } else { left };
-            let right = if right_drops { Mode::Maybe } else { right };
-            (scalar, left.max(right))
-        })
-        .collect()
+/// Adds an alternative, or the mark of one that is there already.
+fn add_scalar(all: &mut Vec<Branch<Scalar>>, branch: Branch<Scalar>) {
+    let known = all
+        .iter_mut()
+        .find(|other| scalars_equal(&other.value, &branch.value));
+    match known {
+        Some(known) if branch.mode == Mode::Default => known.mode = Mode::Default,
+        Some(_) => {}
+        None => all.push(branch),
+    }
 }
