@@ -2,18 +2,15 @@
 //!
 //! Nothing is kept in memory: what is watched is only that something changed, not what it was.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use bellwether_api::cluster::names::label::CLUSTER_NAME;
 use bellwether_api::cluster::names::registration as names;
-use futures::StreamExt as _;
+use bellwether_api::meta::ObjectMeta;
+use bellwether_runtime::{News, Selection, follow};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding};
-use kube::core::PartialObjectMeta;
-use kube::runtime::watcher::{Config, Event};
-use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Api, Client, Resource, ResourceExt as _};
-use serde::de::DeserializeOwned;
+use kube::{Client, Resource};
+use serde::Deserialize;
 
 /// Whose rights somebody may have touched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,50 +25,58 @@ pub(super) enum Touched {
 
 /// Tells whose rights somebody may have touched, for ever.
 pub(super) async fn watch(client: &Client, tell: impl Fn(Touched) + Sync) {
-    let labelled = Config::default().labels(CLUSTER_NAME);
+    let (all, labelled) = (Selection::default(), Selection::labels(CLUSTER_NAME));
     futures::join!(
         // The roles that clusters share have no label.
-        follow::<ClusterRole>(client, Config::default(), &tell),
-        follow::<ClusterRoleBinding>(client, Config::default(), &tell),
-        follow::<RoleBinding>(client, labelled, &tell),
+        guard::<ClusterRole>(client, &all, &tell),
+        guard::<ClusterRoleBinding>(client, &all, &tell),
+        guard::<RoleBinding>(client, &labelled, &tell),
     );
 }
 
-async fn follow<K>(client: &Client, config: Config, tell: &(impl Fn(Touched) + Sync))
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
-{
-    let api: Api<PartialObjectMeta<K>> = Api::all(client.clone());
-    let mut events = watcher(api, config).default_backoff().boxed();
+async fn guard<K: Resource<DynamicType = ()>>(
+    client: &Client,
+    selection: &Selection,
+    tell: &(impl Fn(Touched) + Sync),
+) {
     let mut is_first = true;
-    while let Some(event) = events.next().await {
-        match event {
-            Ok(Event::Apply(object) | Event::Delete(object)) => {
-                if let Some(touched) = concerned(&object) {
+    follow(
+        client.clone(),
+        &K::url_path(&(), None),
+        selection,
+        &mut |news| match news {
+            News::Put(text) | News::Gone(text) => {
+                if let Some(touched) = concerned(text) {
                     tell(touched);
                 }
             }
-            Ok(Event::InitDone) => {
+            News::Complete(_) => {
                 if !std::mem::take(&mut is_first) {
                     tell(Touched::Anybody);
                 }
             }
-            Ok(Event::Init | Event::InitApply(_)) => {}
-            Err(error) => tracing::debug!(%error, "watch interrupted"),
-        }
-    }
+            News::Begin | News::Listed(_) | News::Interrupted(_) => {}
+        },
+    )
+    .await;
 }
 
-fn concerned<K: Resource<DynamicType = ()>>(object: &PartialObjectMeta<K>) -> Option<Touched> {
-    if let Some(cluster) = object.labels().get(CLUSTER_NAME) {
+/// What is read of a role or binding.
+#[derive(Deserialize)]
+struct Head {
+    metadata: ObjectMeta,
+}
+
+fn concerned(text: &str) -> Option<Touched> {
+    let Head { metadata } = serde_json::from_str(text).ok()?;
+    if let Some(cluster) = metadata.labels.unwrap_or_default().get(CLUSTER_NAME) {
         return Some(Touched::Cluster(cluster.as_str().into()));
     }
+    let name = metadata.name.unwrap_or_default();
     let shared = [
         names::BOOTSTRAP_ROLE,
         names::REGISTRATION_ROLE,
         names::WORK_ROLE,
     ];
-    shared
-        .contains(&object.name_any().as_str())
-        .then_some(Touched::Shared)
+    shared.contains(&name.as_str()).then_some(Touched::Shared)
 }

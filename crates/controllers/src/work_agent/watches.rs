@@ -22,7 +22,7 @@ use tokio::task::AbortHandle;
 use super::WorkKey;
 use super::metrics::Metrics;
 use super::objects::{Objects, version_of};
-use follow::Follower;
+use follow::{Follower, Listing};
 
 /// How long the first list of a kind is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -207,6 +207,7 @@ impl Watches {
             kinds: Arc::clone(&self.kinds),
             kind,
             resource: Arc::clone(resource),
+            listing: Listing::default(),
         };
         self.metrics.watches.add(1);
         state.watch = Some(Watch {
