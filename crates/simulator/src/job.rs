@@ -8,6 +8,7 @@
 //! job, `managing` creates and deletes pods if it is not.
 
 mod counting;
+mod endings;
 mod failure_policy;
 mod indexes;
 mod managing;
@@ -36,6 +37,7 @@ use crate::kind::{Reference, is_deleting, uid_of};
 use crate::plan::{Event, Plan};
 use crate::pods::{self, nonzero, number};
 use crate::time::seconds_after;
+pub(crate) use endings::Endings;
 use progress::Progress;
 use verdict::{Outcome, Verdict};
 
@@ -49,6 +51,8 @@ pub(crate) struct View<'a> {
     pub(crate) job: &'a Job,
     /// Its pods.
     pub(crate) pods: &'a [Arc<Pod>],
+    /// When they ended, and those before them.
+    pub(crate) endings: &'a Endings,
     pub(crate) now: Timestamp,
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn decide(member: &Member, key: &Key, now: Timestamp) -> Plan {
         Kind::Pod => of_pod(member, name, now),
         Kind::StatefulSet => of_stateful_set(&member.world().read(), name, now),
         Kind::DaemonSet => of_daemon_set(&member.world().read(), name, now),
-        Kind::Job => of_job(&member.world().read(), name, now),
+        Kind::Job => of_job(member, name, now),
         Kind::CronJob => of_cron_job(&member.world().read(), name, now),
         Kind::Service => of_service(&member.world().read(), name),
         Kind::Claim => of_claim(&member.world().read(), name),
@@ -145,11 +145,22 @@ fn of_daemon_set(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan
     Some(daemon_set::decide(&view))
 }
 
-fn of_job(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
-    let job = world.jobs.get(name)?;
+fn of_job(member: &Member, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
+    let world = member.world().read();
+    let job = Arc::clone(world.jobs.get(name)?);
+    let uid = uid_of(job.as_ref());
+    let pods = collect(world.pods.owned_by(uid));
+    let mut endings = world.endings.get(uid).cloned().unwrap_or_default();
+    drop(world);
+    if job::finished(&job).is_none() {
+        endings.learn(job.spec.as_ref()?, &pods);
+        let mut world = member.world().write();
+        world.endings.insert(uid.to_owned(), endings.clone());
+    }
     let view = job::View {
-        job,
-        pods: &collect(world.pods.owned_by(uid_of(job.as_ref()))),
+        job: &job,
+        pods: &pods,
+        endings: &endings,
         now,
     };
     Some(job::decide(&view))

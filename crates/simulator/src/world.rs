@@ -22,6 +22,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::StorageClass;
 
+use crate::job::Endings;
 use crate::kind::{Kind, Object, controller_of, key_of};
 
 /// The objects of one kind.
@@ -250,6 +251,8 @@ pub(crate) struct World {
     pub(crate) moments: HashMap<String, Timestamp>,
     /// When a pod's containers were asked to end. By uid.
     pub(crate) stopping: HashMap<String, Timestamp>,
+    /// When pods of a job ended. By the uid of the job.
+    pub(crate) endings: HashMap<String, Endings>,
     /// Why the last attempt to create something failed, by the uid of who wanted it.
     pub(crate) troubles: HashMap<String, String>,
     /// The feed has told everything up to this revision.
@@ -323,6 +326,7 @@ impl World {
         self.moments.remove(uid);
         self.stopping.remove(uid);
         self.troubles.remove(uid);
+        self.endings.remove(uid);
         Some(Difference {
             key: key.clone(),
             old: Some(old),
@@ -353,6 +357,7 @@ impl World {
             moments: std::mem::take(&mut self.moments),
             stopping: std::mem::take(&mut self.stopping),
             troubles: std::mem::take(&mut self.troubles),
+            endings: std::mem::take(&mut self.endings),
             seen: self.seen,
             next_address: self.next_address,
             ..Self::default()

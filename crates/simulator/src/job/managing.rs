@@ -4,11 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bellwether_api::workload::deployment::{FAILED_CREATE, SUCCESSFUL_CREATE, SUCCESSFUL_DELETE};
-use bellwether_api::workload::pod::SUCCEEDED;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
-use super::counting::has_failed;
 use super::progress::{failures_before, failures_with};
 use super::replica::{self, Place, ended_at, index_of};
 use super::{COMPONENT, Turn, remove_finalizer};
@@ -145,16 +143,8 @@ impl<'a> Turn<'a> {
 
     /// When pods may be created again after failures.
     fn back_off_until(&self) -> Option<Timestamp> {
-        let pods = || self.view.pods.iter().map(AsRef::as_ref);
-        let good = pods().filter(|pod| pods::phase(pod) == SUCCEEDED);
-        let last_success = good.filter_map(ended_at).max();
-        let bad = pods().filter(|pod| has_failed(self.spec, pod));
-        let failures: Vec<_> = bad
-            .filter_map(ended_at)
-            .filter(|time| Some(*time) > last_success)
-            .collect();
-        let last = failures.iter().max()?;
-        Some(after(*last, back_off(failures.len())))
+        let (count, last) = self.view.endings.failures()?;
+        Some(after(last, back_off(count)))
     }
 
     fn create(&mut self, place: Option<Place>) {

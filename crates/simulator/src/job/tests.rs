@@ -33,9 +33,12 @@ fn decided(spec: Value, status: Value, pods: &[Arc<Pod>]) -> Plan {
         job["spec"][key] = value.clone();
     }
     let job: Job = serde_json::from_value(job).unwrap();
+    let mut endings = Endings::default();
+    endings.learn(job.spec.as_ref().unwrap(), pods);
     decide(&View {
         job: &job,
         pods,
+        endings: &endings,
         now: NOW.parse().unwrap(),
     })
 }
@@ -375,4 +378,17 @@ fn an_index_has_one_pod() {
     let spec = json!({"completions": 2, "parallelism": 2, "completionMode": "Indexed"});
     let plan = decided(spec, json!({"startTime": NOW}), &twins);
     assert_eq!(outcome(&plan), (0, 1, String::new()));
+}
+
+#[test]
+fn failures_of_pods_that_are_gone_are_remembered_until_one_succeeds() {
+    let spec: JobSpec = serde_json::from_value(json!({"template": {}})).unwrap();
+    let mut endings = Endings::default();
+    endings.learn(&spec, &[pod(0, "Failed", Some("2026-01-01T00:09:00Z"))]);
+    endings.learn(&spec, &[pod(1, "Failed", Some("2026-01-01T00:09:30Z"))]);
+    endings.learn(&spec, &[]);
+    let last = "2026-01-01T00:09:30Z".parse().unwrap();
+    assert_eq!(endings.failures(), Some((2, last)));
+    endings.learn(&spec, &[pod(2, "Succeeded", Some("2026-01-01T00:09:40Z"))]);
+    assert_eq!(endings.failures(), None);
 }

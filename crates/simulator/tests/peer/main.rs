@@ -90,12 +90,16 @@ async fn deployments_roll_out_as_with_a_real_controller() {
     stage.agree("create", rolled_out("1", 3)).await;
     stage
         .create(json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"},
-                       "spec": {"maxUnavailable": "50%", "selector": {"matchLabels": {"app": "web"}}}}))
+                       "spec": {"minAvailable": 3, "selector": {"matchLabels": {"app": "web"}}}}))
         .await;
     stage
         .agree("budget", |picture| {
             picture.count("poddisruptionbudgets") == 1
         })
+        .await;
+    evictions(&stage).await;
+    stage
+        .agree_on_objects("evictions", rolled_out("1", 3))
         .await;
     stage.patch(web, image("2")).await;
     stage.agree("update", rolled_out("2", 3)).await;
@@ -130,6 +134,36 @@ async fn deployments_roll_out_as_with_a_real_controller() {
         .agree_on_objects("delete", |picture| {
             picture.count("replicasets") == 0 && picture.count("pods") == 0
         })
+        .await;
+}
+
+/// Evictions that a budget refuses, allows, and cannot decide about.
+async fn evictions(stage: &Stage) {
+    let budget = "/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets";
+    stage.evict("refused").await;
+    stage
+        .patch(
+            &format!("{budget}/web"),
+            json!({"spec": {"minAvailable": 2}}),
+        )
+        .await;
+    let allowed = |picture: &Picture| {
+        number(
+            picture,
+            "poddisruptionbudgets/web",
+            "/status/disruptionsAllowed",
+        ) == 1
+    };
+    stage.agree_on_objects("one allowed", allowed).await;
+    stage.evict("allowed").await;
+    stage.agree_on_objects("evicted", allowed).await;
+    stage
+        .create(json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "other"},
+                       "spec": {"minAvailable": "10%", "selector": {"matchLabels": {"app": "web"}}}}))
+        .await;
+    stage.evict("two budgets").await;
+    stage
+        .both("DELETE", &format!("{budget}/other"), &json!({}))
         .await;
 }
 

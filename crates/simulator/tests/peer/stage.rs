@@ -101,6 +101,22 @@ impl Stage {
         self.both("PATCH", path, &change).await;
     }
 
+    /// Evicts the first ready pod of each; the answers have to be the same.
+    pub async fn evict(&self, title: &str) {
+        let mut answers = Vec::new();
+        for client in [&self.real, &self.ours] {
+            let path = format!("/api/v1/namespaces/{}/pods", self.namespace);
+            let pods = list(client, &path).await;
+            let is_there = |pod: &&Value| pod["metadata"]["deletionTimestamp"].is_null();
+            let pod = pods.iter().find(is_there).unwrap();
+            let name = pod["metadata"]["name"].as_str().unwrap();
+            let body =
+                json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}});
+            answers.push(send(client, "POST", &format!("{path}/{name}/eviction"), &body).await);
+        }
+        assert_eq!(answers[0], answers[1], "{title}");
+    }
+
     /// Waits until both look the same, and as `wanted` says.
     pub async fn agree(&self, title: &str, wanted: impl Fn(&Picture) -> bool) {
         self.until_same(title, wanted, true).await;
@@ -123,6 +139,7 @@ impl Stage {
             }
             let found = differences(&real, &ours);
             if found.is_empty() && wanted(&real) {
+                println!("{title}: {:.1?}", start.elapsed());
                 return;
             }
             assert!(
