@@ -7,7 +7,8 @@ use bellwether_apiserver::{ApiServer, Clock, HUB, Identity};
 use bellwether_simulator::Simulator;
 use bellwether_store::{Options, Store};
 use bellwether_testkit::{Assets, RealCluster};
-use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
 use serde_json::{Value, json};
 
 use crate::kubelet;
@@ -43,7 +44,7 @@ impl Stage {
             Err(_) => RealCluster::start(&assets).await.unwrap(),
         };
         cluster.start_controllers(&assets).unwrap();
-        let real = cluster.client().await.unwrap();
+        let real = client(&cluster).await;
         let clock = Clock::system();
         let server = ApiServer::new(Store::in_memory(Options::default()), clock.clone());
         server.add_cluster(HUB).await.unwrap();
@@ -155,6 +156,17 @@ impl Stage {
             tokio::time::sleep(PAUSE).await;
         }
     }
+}
+
+/// A client that shows every answer, also those after which others would try again.
+async fn client(cluster: &RealCluster) -> Client {
+    let kubeconfig = Kubeconfig::from_yaml(&cluster.kubeconfig_text()).unwrap();
+    let options = KubeConfigOptions::default();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .unwrap();
+    config.default_retry = false;
+    Client::try_from(config).unwrap()
 }
 
 /// The path of the collection that an object belongs to.
