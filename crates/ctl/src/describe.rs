@@ -9,6 +9,7 @@ mod containers;
 mod events;
 mod generic;
 mod network;
+mod network_policy;
 mod node;
 mod page;
 mod pod;
@@ -71,6 +72,12 @@ const DESCRIBERS: &[(&str, &str, Describer, bool)] = &[
         "IngressClass",
         network::ingress_class,
         true,
+    ),
+    (
+        "networking.k8s.io",
+        "NetworkPolicy",
+        network_policy::describe,
+        false,
     ),
     ("discovery.k8s.io", "EndpointSlice", network::slice, true),
     (

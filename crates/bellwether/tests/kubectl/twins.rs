@@ -80,6 +80,7 @@ fn objects_are_described_in_the_same_words() {
         "endpointslices",
         "ingresses",
         "ingressclasses",
+        "networkpolicies",
         "configmaps",
         "secrets",
         "serviceaccounts",

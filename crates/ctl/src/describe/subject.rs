@@ -28,6 +28,18 @@ impl Moment {
         )
     }
 
+    /// A time as Go prints it by itself.
+    pub(super) fn stamp(&self, time: &Value) -> String {
+        let time = text(time).parse::<Timestamp>();
+        time.map_or_else(
+            |_| "0001-01-01 00:00:00 +0000 UTC".to_owned(),
+            |time| {
+                let time = time.to_zoned(self.zone.clone());
+                time.strftime("%Y-%m-%d %H:%M:%S %z %Z").to_string()
+            },
+        )
+    }
+
     /// A time as people write it.
     pub(super) fn date(&self, time: &Value) -> String {
         let time = text(time).parse::<Timestamp>();
