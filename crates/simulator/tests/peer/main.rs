@@ -556,3 +556,151 @@ async fn a_namespace_and_its_account_are_kept_as_with_a_real_controller() {
         })
         .await;
 }
+
+#[tokio::test]
+async fn unusual_rollouts_go_as_with_a_real_controller() {
+    let Some(stage) = Stage::start("unusual").await else {
+        return;
+    };
+    let web = "/apis/apps/v1/namespaces/{ns}/deployments/web";
+    let spec = json!({"replicas": 2, "strategy": {"type": "Recreate"}, "revisionHistoryLimit": 1});
+    let object = workload("apps/v1", "Deployment", "web", spec);
+    stage.create(object.clone()).await;
+    let rolled_out = |revision: &'static str| {
+        move |picture: &Picture| {
+            let key = "deployments/web";
+            reason(picture, key, "Progressing") == "NewReplicaSetAvailable"
+                && number(picture, key, "/status/updatedReplicas") == 2
+                && picture.count("pods") == 2
+                && picture.field(
+                    key,
+                    "/metadata/annotations/deployment.kubernetes.io~1revision",
+                ) == revision
+        }
+    };
+    stage.agree("recreate", rolled_out("1")).await;
+    stage.patch(web, image("2")).await;
+    stage.agree("second", rolled_out("2")).await;
+    stage.patch(web, image("3")).await;
+    stage
+        .agree_on_objects("third", |picture| {
+            rolled_out("3")(picture) && picture.count("replicasets") == 2
+        })
+        .await;
+    let orphan = json!({"propagationPolicy": "Orphan"});
+    stage.both("DELETE", web, &orphan).await;
+    stage
+        .agree_on_objects("orphans", |picture| {
+            picture.count("deployments") == 0 && picture.count("pods") == 2
+        })
+        .await;
+    let mut object = object;
+    object["spec"]["minReadySeconds"] = json!(1);
+    object["spec"]["template"]["spec"]["containers"] =
+        image("3")["spec"]["template"]["spec"]["containers"].clone();
+    stage.create(object).await;
+    stage
+        .agree_on_objects("adopted", |picture| {
+            number(picture, "deployments/web", "/status/availableReplicas") == 2
+                && picture.count("pods") == 2
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn unusual_sets_are_kept_as_with_a_real_controller() {
+    let Some(stage) = Stage::start("strange").await else {
+        return;
+    };
+    let parallel = json!({"replicas": 3, "serviceName": "db", "podManagementPolicy": "Parallel",
+                          "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}});
+    stage
+        .create(workload("apps/v1", "StatefulSet", "db", parallel))
+        .await;
+    let by_hand = |name: &str, kind: &str, mut spec: Value| {
+        spec["updateStrategy"] = json!({"type": "OnDelete"});
+        workload("apps/v1", kind, name, spec)
+    };
+    stage
+        .create(by_hand(
+            "calm",
+            "StatefulSet",
+            json!({"replicas": 1, "serviceName": "calm"}),
+        ))
+        .await;
+    stage.create(by_hand("agent", "DaemonSet", json!({}))).await;
+    let there = |picture: &Picture| {
+        number(picture, "statefulsets/db", "/status/availableReplicas") == 3
+            && number(picture, "statefulsets/calm", "/status/availableReplicas") == 1
+            && number(picture, "daemonsets/agent", "/status/numberAvailable") == 1
+    };
+    stage.agree("create", there).await;
+    for name in ["statefulsets/db", "statefulsets/calm", "daemonsets/agent"] {
+        stage
+            .patch(
+                &format!("/apis/apps/v1/namespaces/{{ns}}/{name}"),
+                image("2"),
+            )
+            .await;
+    }
+    stage
+        .agree("update", |picture| {
+            there(picture)
+                && number(picture, "statefulsets/db", "/status/updatedReplicas") == 1
+                && number(picture, "statefulsets/calm", "/status/updatedReplicas") == 0
+                && number(
+                    picture,
+                    "daemonsets/agent",
+                    "/status/updatedNumberScheduled",
+                ) == 0
+        })
+        .await;
+    stage
+        .both("DELETE", "/api/v1/namespaces/{ns}/pods/calm-0", &json!({}))
+        .await;
+    stage
+        .agree("by hand", |picture| {
+            there(picture) && number(picture, "statefulsets/calm", "/status/updatedReplicas") == 1
+        })
+        .await;
+    let db = "/apis/apps/v1/namespaces/{ns}/statefulsets/db";
+    stage.patch(db, json!({"spec": {"replicas": 1}})).await;
+    stage
+        .agree("shrink", |picture| {
+            number(picture, "statefulsets/db", "/status/replicas") == 1
+                && number(picture, "statefulsets/db", "/status/availableReplicas") == 1
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn pods_of_jobs_are_replaced_as_with_a_real_controller() {
+    let Some(stage) = Stage::start("losses").await else {
+        return;
+    };
+    let endless = json!({"simulator.bellwether.dev/run-for": "1h"});
+    stage
+        .create(job(
+            "lost",
+            json!({"podReplacementPolicy": "Failed"}),
+            endless.clone(),
+        ))
+        .await;
+    stage
+        .create(job("gone", json!({"backoffLimit": 0}), endless))
+        .await;
+    stage
+        .agree("running", |picture| {
+            number(picture, "jobs/lost", "/status/ready") == 1
+                && number(picture, "jobs/gone", "/status/ready") == 1
+        })
+        .await;
+    stage.delete_pods().await;
+    stage
+        .agree("replaced", |picture| {
+            number(picture, "jobs/lost", "/status/failed") == 1
+                && number(picture, "jobs/lost", "/status/ready") == 1
+                && reason(picture, "jobs/gone", "Failed") == "BackoffLimitExceeded"
+        })
+        .await;
+}

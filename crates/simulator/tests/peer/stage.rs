@@ -118,6 +118,17 @@ impl Stage {
         assert_eq!(answers[0], answers[1], "{title}");
     }
 
+    /// Deletes all pods of both.
+    pub async fn delete_pods(&self) {
+        for client in [&self.real, &self.ours] {
+            let path = format!("/api/v1/namespaces/{}/pods", self.namespace);
+            for pod in list(client, &path).await {
+                let name = pod["metadata"]["name"].as_str().unwrap();
+                send(client, "DELETE", &format!("{path}/{name}"), &json!({})).await;
+            }
+        }
+    }
+
     /// Waits until both look the same, and as `wanted` says.
     pub async fn agree(&self, title: &str, wanted: impl Fn(&Picture) -> bool) {
         self.until_same(title, wanted, true).await;
