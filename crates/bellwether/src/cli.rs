@@ -115,6 +115,27 @@ pub(crate) fn one_line(message: &str) -> String {
     format!("{text} (try --help)")
 }
 
+/// The whole chain of an error in one line: what was attempted, and why it failed. What a server
+/// said is told in its words, without the form that it came in.
+pub(crate) fn chain(error: &anyhow::Error) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for cause in error.chain() {
+        if let Some(kube::Error::Api(status)) = cause.downcast_ref() {
+            parts.push(format!(
+                "the server says {}: {}",
+                status.code, status.message
+            ));
+            break;
+        }
+        let text = cause.to_string();
+        // Some say what their cause says.
+        if parts.last().is_none_or(|last| !last.ends_with(&text)) {
+            parts.push(text);
+        }
+    }
+    parts.join(": ")
+}
+
 /// Prints a line for people. A closed pipe is no reason to fail.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
@@ -142,4 +163,25 @@ pub(crate) fn print_report(error: &bellwether_ctl::Error) {
 /// Prints why a command failed.
 pub(crate) fn print_error(message: &str) {
     let _ = writeln!(std::io::stderr(), "bellwether: {message}");
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_is_told_once() {
+        let status: kube::core::Status = serde_json::from_value(serde_json::json!({
+            "code": 404, "reason": "NotFound", "message": "pods \"p\" not found",
+        }))
+        .unwrap();
+        let refused: Result<(), kube::Error> = Err(kube::Error::Api(Box::new(status)));
+        let error = refused.context("cannot read the pod").unwrap_err();
+        let told = "cannot read the pod: the server says 404: pods \"p\" not found";
+        assert_eq!(chain(&error), told);
+        let twice = anyhow::anyhow!("no such file").context("cannot read: no such file");
+        assert_eq!(chain(&twice), "cannot read: no such file");
+    }
 }

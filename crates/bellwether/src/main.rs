@@ -46,8 +46,7 @@ fn main() -> std::process::ExitCode {
                 cli::print_report(error);
                 return std::process::ExitCode::FAILURE;
             }
-            // The whole chain in one line: what was attempted, and why it failed.
-            cli::print_error(&format!("{error:#}"));
+            cli::print_error(&cli::chain(&error));
             std::process::ExitCode::FAILURE
         }
     }

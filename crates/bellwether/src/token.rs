@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use bellwether_api::cluster::names::{label, registration};
 use bellwether_apiserver::{BootstrapToken, Clock};
 use bellwether_json::duration::GoDuration;
+use bellwether_json::time::format_time;
 use bellwether_json::yaml::to_yaml;
 use clap::{Args, Subcommand};
 use k8s_openapi::api::core::v1::Secret;
@@ -108,7 +109,11 @@ async fn create(arguments: CreateArgs) -> anyhow::Result<()> {
         return arguments.print.print(&document, &[]);
     }
     let name = cluster.unwrap_or("NAME");
-    say(&format!("{}   good until {expires}", token.reveal()));
+    say(&format!(
+        "{}   good until {}",
+        token.reveal(),
+        format_time(expires)
+    ));
     let how = if let Some(path) = &arguments.write {
         format!("--hub-kubeconfig {}", path.display())
     } else {
@@ -120,6 +125,11 @@ async fn create(arguments: CreateArgs) -> anyhow::Result<()> {
     say(&format!(
         "\nNext, with the kubeconfig of the new member:\n  bellwether cluster join --cluster-name {name} {how} --kubeconfig MEMBER"
     ));
+    if arguments.write.is_none() {
+        say(
+            "where CA is a file with the certificate of the hub's authority; --write FILE makes a kubeconfig that has all of it",
+        );
+    }
     if cluster.is_none() {
         say(&format!(
             "and then, here:\n  bellwether cluster accept {name}"

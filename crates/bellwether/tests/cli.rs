@@ -36,8 +36,21 @@ fn every_command_has_help_with_an_example() {
         "delete",
         "wait",
         "describe",
+        "hub",
+        "agent",
+        "token create",
+        "cluster",
+        "cluster join",
+        "cluster accept",
+        "cluster list",
+        "cluster detach",
+        "why",
+        "plan",
+        "status",
     ] {
-        let (succeeded, help, _) = bellwether(&[command, "--help"]);
+        let mut arguments: Vec<&str> = command.split(' ').collect();
+        arguments.push("--help");
+        let (succeeded, help, _) = bellwether(&arguments);
         assert!(
             succeeded && help.contains("bellwether "),
             "{command}: {help}"
