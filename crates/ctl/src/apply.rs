@@ -100,6 +100,7 @@ pub async fn run(
         let found = Found {
             objects: applied,
             single,
+            headers: true,
         };
         output::print(out, output, &found)?;
     }

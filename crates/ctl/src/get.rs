@@ -256,6 +256,7 @@ async fn objects(
     let found = Found {
         objects: found,
         single,
+        headers: !get.no_headers,
     };
     output::print(out, &get.output, &found)
 }
@@ -300,6 +301,7 @@ async fn watch(
         view: in_table,
         widths: Vec::new(),
         headers: !get.no_headers,
+        first: true,
         definitions: Value::Null,
         output: &get.output,
         target,
@@ -377,6 +379,8 @@ struct Screen<'a> {
     view: Option<View>,
     widths: Vec<usize>,
     headers: bool,
+    /// Nothing has been shown yet.
+    first: bool,
     definitions: Value,
     output: &'a Output,
     target: &'a Target,
@@ -389,9 +393,16 @@ impl Screen<'_> {
             let list = answer["items"].as_array().cloned();
             for mut object in list.unwrap_or_else(|| vec![answer.clone()]) {
                 output::hide_managed_fields(&mut object);
+                // Lists say only once what their items are.
+                object["apiVersion"] = self.target.kind.api_version().into();
+                object["kind"] = self.target.kind.kind.as_str().into();
+                if matches!(self.output, Output::Yaml) && !std::mem::take(&mut self.first) {
+                    writeln!(out, "---")?;
+                }
                 let found = Found {
                     objects: vec![(self.target.kind.clone(), object)],
                     single: true,
+                    headers: std::mem::take(&mut self.headers),
                 };
                 output::print(out, self.output, &found)?;
             }

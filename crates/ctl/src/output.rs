@@ -76,6 +76,8 @@ pub(crate) struct Found {
     pub(crate) objects: Vec<(Type, Value)>,
     /// Whether exactly one was asked for.
     pub(crate) single: bool,
+    /// Whether columns have headers.
+    pub(crate) headers: bool,
 }
 
 impl Found {
@@ -124,7 +126,8 @@ pub(crate) fn print(out: &mut dyn Write, output: &Output, found: &Found) -> Resu
                 };
                 columns.iter().map(|(_, path)| cell(path)).collect()
             });
-            let lines = std::iter::once(headers).chain(rows).collect::<Vec<_>>();
+            let headers = found.headers.then_some(headers);
+            let lines = headers.into_iter().chain(rows).collect::<Vec<_>>();
             table::write(out, &lines)?;
         }
     }

@@ -127,6 +127,7 @@ fn objects_are_shown_in_the_same_forms() {
         "get pods -o name",
         "get pods -o jsonpath={.items[*].metadata.name}",
         "get pods -o custom-columns=NAME:.metadata.name,IMAGES:.spec.containers[*].image,L:.metadata.labels,X:.x",
+        "get pods -o custom-columns=NAME:.metadata.name --no-headers",
         "get pod lion -o yaml",
         "get pod lion -o json",
         "get pods -A",
@@ -202,5 +203,42 @@ fn objects_are_changed_with_the_same_words() {
     ] {
         write(wrong);
         twins.check_apart(&format!("apply -f {map}"));
+    }
+}
+
+#[test]
+fn changes_are_shown_in_the_same_forms() {
+    let fleet = Fleet::start();
+    fleet.shell("kubectl create configmap m --from-literal=k=0");
+    let binary = env!("CARGO_BIN_EXE_bellwether");
+    let words = [
+        "get configmaps -w -o name",
+        "get configmap m -w -o yaml",
+        "get configmap m -w -o json",
+        "get configmap m -w -o custom-columns=N:.metadata.name,K:.data.k",
+        "get configmap m -w -o custom-columns=N:.metadata.name,K:.data.k --no-headers",
+    ];
+    let watches = words.map(|words| {
+        let theirs = fleet.spawn(&format!("kubectl {words}"));
+        let ours = fleet.spawn(&format!("{binary} {words}"));
+        // What is there is shown as soon as the watch has begun.
+        let first = (theirs.line(), ours.line());
+        assert_eq!(first.0, first.1, "{words}");
+        (words, theirs, ours)
+    });
+    for value in 1..4 {
+        fleet.shell(&format!(
+            "kubectl patch configmap m --type=merge -p {{\"data\":{{\"k\":\"{value}\"}}}}"
+        ));
+    }
+    for (words, theirs, ours) in &watches {
+        let lines = if words.contains("yaml") || words.contains("json") {
+            30
+        } else {
+            3
+        };
+        for _ in 0..lines {
+            assert_eq!(theirs.line(), ours.line(), "{words}");
+        }
     }
 }
