@@ -39,6 +39,9 @@ enum CueCommand {
         /// Show hidden and optional fields too
         #[arg(short, long)]
         all: bool,
+        /// Show attributes of fields too
+        #[arg(short = 'A', long)]
+        show_attributes: bool,
         /// Fail unless everything is concrete
         #[arg(short, long)]
         concrete: bool,
@@ -59,6 +62,9 @@ enum CueCommand {
             default_missing_value = "true"
         )]
         concrete: Option<bool>,
+        /// What data files have to satisfy, instead of the whole package
+        #[arg(short = 'd', long)]
+        schema: Option<String>,
     },
     /// Format files in place, or standard input
     Fmt {
@@ -69,7 +75,7 @@ enum CueCommand {
         #[arg(long)]
         check: bool,
     },
-    /// Print the constraints with defaults, optional fields and comments
+    /// Print the sources of a package as one, or the constraints of an expression
     Def {
         #[command(flatten)]
         source: SourceArgs,
@@ -122,18 +128,28 @@ pub(crate) fn run(arguments: CueArgs) -> anyhow::Result<()> {
         CueCommand::Eval {
             source,
             all,
+            show_attributes,
             concrete,
             out,
         } => {
             let options = EvalOptions {
                 all,
+                attributes: show_attributes,
                 concrete,
                 output: out.map(Into::into),
             };
             cli::eval(&read(source)?, options)
         }
-        CueCommand::Vet { source, concrete } => {
-            cli::vet(&read(source)?, concrete).map(|()| String::new())
+        CueCommand::Vet {
+            source,
+            concrete,
+            schema,
+        } => {
+            let input = Input {
+                schema,
+                ..read(source)?
+            };
+            cli::vet(&input, concrete).map(|()| String::new())
         }
         CueCommand::Def { source } => cli::def(&read(source)?),
         CueCommand::Fmt { files, check } => return format(&files, check),
@@ -163,6 +179,7 @@ fn read(source: SourceArgs) -> anyhow::Result<Input> {
         package: source.package,
         tags: source.tag,
         expressions: source.expression,
+        schema: None,
         budget: Budget::default(),
         deadline: Some(deadline(Duration::from_secs(source.timeout))),
     })

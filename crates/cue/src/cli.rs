@@ -3,6 +3,7 @@
 //! The binary reads files and prints; everything between is here. Files are pairs of name and
 //! text; names ending in `.json`, `.yaml` or `.yml` are data, everything else is source.
 
+mod consolidate;
 mod constraint;
 mod tag;
 
@@ -32,6 +33,8 @@ pub struct Input {
     pub tags: Vec<String>,
     /// Expressions to evaluate instead of the whole value.
     pub expressions: Vec<String>,
+    /// An expression that data files have to satisfy, instead of the whole package.
+    pub schema: Option<String>,
     /// The limits of the evaluation.
     pub budget: Budget,
     /// The limit of time, if there is one.
@@ -63,11 +66,41 @@ pub struct Failure {
 }
 
 impl Failure {
-    fn new(problems: Vec<Diagnostic>, sources: &[(String, String)]) -> Self {
+    fn new(mut problems: Vec<Diagnostic>, sources: &[(String, String)]) -> Self {
+        for problem in &mut problems {
+            // The field that holds an expression of the command line is nobody's business.
+            if let Some(first) = problem.path.first()
+                && first.starts_with(EXPRESSION)
+            {
+                problem.path.remove(0);
+            }
+        }
         Failure {
             problems,
             note: None,
             sources: sources.to_vec(),
+        }
+    }
+
+    /// Shows problems of data that was part of an expression where they are in the file.
+    fn show_data_as(&mut self, name: &str, text: &str) {
+        let Some(source) = self.sources.iter_mut().find(|(name, _)| name == "-e") else {
+            return;
+        };
+        let before = source
+            .1
+            .lines()
+            .count()
+            .saturating_sub(text.lines().count());
+        let before = u32::try_from(before).unwrap_or(0);
+        *source = (name.to_owned(), text.to_owned());
+        for problem in &mut self.problems {
+            for location in problem.location.iter_mut().chain(&mut problem.related) {
+                if &*location.file == "-e" && location.at.line > before {
+                    location.file = name.into();
+                    location.at.line -= before;
+                }
+            }
         }
     }
 
@@ -114,6 +147,8 @@ pub fn export(input: &Input, output: Output) -> Result<String, Failure> {
 pub struct EvalOptions {
     /// Hidden and optional fields too.
     pub all: bool,
+    /// Attributes too.
+    pub attributes: bool,
     /// Everything must be concrete.
     pub concrete: bool,
     /// The format of the result; CUE unless given.
@@ -136,10 +171,10 @@ pub fn eval(input: &Input, options: EvalOptions) -> Result<String, Failure> {
             }
             _ => {
                 let syntax = SyntaxOptions {
-                    definitions: true,
+                    definitions: !options.concrete,
                     hidden: options.all,
                     optional: options.all,
-                    attributes: options.all,
+                    attributes: options.attributes,
                     concrete: true,
                     ..SyntaxOptions::default()
                 };
@@ -151,18 +186,25 @@ pub fn eval(input: &Input, options: EvalOptions) -> Result<String, Failure> {
     Ok(result)
 }
 
-/// `cue def`: the constraints, with defaults, optional fields and comments kept.
+/// `cue def`: the sources as one, references kept as they are written. Where expressions are asked for,
+/// or data takes part, it is the constraints that are shown, with defaults, optional fields and comments.
 pub fn def(input: &Input) -> Result<String, Failure> {
     let mut loaded = load(input)?;
     let mut result = String::new();
+    let is_source = !input.files.iter().any(|(name, _)| is_data(name));
     for value in loaded.values.clone() {
         loaded.require_valid(value)?;
+        if is_source && input.expressions.is_empty() {
+            result.push_str(&consolidate::consolidate(&loaded.files));
+            continue;
+        }
         let syntax = SyntaxOptions {
             docs: true,
             attributes: true,
             definitions: true,
             hidden: true,
             optional: true,
+            patterns: true,
             ..SyntaxOptions::default()
         };
         result.push_str(&loaded.source(value, syntax));
@@ -186,12 +228,25 @@ pub fn vet(input: &Input, concrete: Option<bool>) -> Result<(), Failure> {
     let mut failure = Failure::default();
     for file in data {
         let mut files = sources.clone();
-        files.push(file);
+        let mut expressions = input.expressions.clone();
+        let mut data = None;
+        match &input.schema {
+            None => files.push(file),
+            Some(schema) => {
+                let text = data_source(&file.0, &file.1)?;
+                expressions = vec![format!("{schema} &\n{text}")];
+                data = Some((file.0, text));
+            }
+        }
         let one = Input {
             files,
+            expressions,
             ..input.clone()
         };
-        if let Err(found) = vet_one(&one, Some(concrete.unwrap_or(true))) {
+        if let Err(mut found) = vet_one(&one, Some(concrete.unwrap_or(true))) {
+            if let Some((name, text)) = data {
+                found.show_data_as(&name, &text);
+            }
             failure.problems.extend(found.problems);
             failure.sources = found.sources;
         }
@@ -235,6 +290,8 @@ pub fn fmt(name: &str, text: &str) -> Result<String, Failure> {
 struct Loaded {
     evaluation: Evaluation,
     values: Vec<Handle>,
+    /// The files that take part, as they were written.
+    files: Vec<File>,
     sources: Vec<(String, String)>,
 }
 
@@ -276,6 +333,7 @@ impl Loaded {
             Output::Cue => {
                 let syntax = SyntaxOptions {
                     concrete: true,
+                    docs: true,
                     ..SyntaxOptions::default()
                 };
                 self.source(value, syntax)
@@ -285,6 +343,12 @@ impl Loaded {
 
     /// The formatted source of a value; the text as it is should it not parse.
     fn source(&mut self, value: Handle, options: SyntaxOptions) -> String {
+        let options = SyntaxOptions {
+            required: true,
+            imports: true,
+            bare: true,
+            ..options
+        };
         let text = self.evaluation.source(value, options);
         let mut text = format_source("-", &text).unwrap_or(text);
         if !text.ends_with('\n') && !text.is_empty() {
@@ -352,6 +416,7 @@ fn load(input: &Input) -> Result<Loaded, Failure> {
         parsed = parse_all(&kept)?;
         constraint::select(&mut parsed, &input.tags).map_err(Failure::message)?;
     }
+    let files = parsed.clone();
     for (position, expression) in input.expressions.iter().enumerate() {
         parsed.push(expression_file(
             &parsed,
@@ -378,6 +443,7 @@ fn load(input: &Input) -> Result<Loaded, Failure> {
     Ok(Loaded {
         evaluation,
         values,
+        files,
         sources,
     })
 }
@@ -397,9 +463,12 @@ fn parse_all(sources: &[(String, String)]) -> Result<Vec<File>, Failure> {
     }
 }
 
+/// How the hidden fields that hold expressions of the command line begin.
+const EXPRESSION: &str = "_expression_";
+
 /// The name of the hidden field that holds an expression of the command line.
 fn expression_label(position: usize) -> String {
-    format!("_expression_{position}")
+    format!("{EXPRESSION}{position}")
 }
 
 /// A file that adds an expression as a hidden field, so that it sees the names of the package.
@@ -409,7 +478,10 @@ fn expression_file(
     expression: &str,
     sources: &mut Vec<(String, String)>,
 ) -> Result<File, Failure> {
-    let name = "-e".to_owned();
+    let name = match position {
+        0 => "-e".to_owned(),
+        more => format!("-e {}", more + 1),
+    };
     let (_, problems) = parse_expression(&name, expression);
     if !problems.is_empty() {
         return Err(Failure::new(problems, &[(name, expression.to_owned())]));
@@ -430,7 +502,8 @@ fn expression_file(
             text.push_str(&line);
         }
     }
-    let _ = writeln!(text, "{}: ({expression})", expression_label(position));
+    // The expression begins a line, so that problems show it as it was given.
+    let _ = writeln!(text, "{}:\n{expression}", expression_label(position));
     let (file, problems) = parse_file(&name, &text);
     sources.push((name, text));
     if problems.is_empty() {

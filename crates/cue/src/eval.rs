@@ -72,7 +72,7 @@ mod task;
 mod validate;
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::diagnostic::Code;
@@ -252,6 +252,8 @@ pub(crate) struct Evaluator {
     composites: Vec<(Vec<Label>, Vec<NodeId>)>,
     /// Orders of fields found so far, by what decides about them; see [`order`].
     orders: QuickMap<Vec<u32>, Vec<usize>>,
+    /// Packages that the source text being written names.
+    named_packages: BTreeSet<&'static str>,
     /// Nodes handed to builtins as opaque values.
     opaque: Vec<NodeId>,
     /// What was read by whom.
@@ -304,6 +306,7 @@ impl Evaluator {
             alternatives: Vec::new(),
             composites: Vec::new(),
             orders: QuickMap::default(),
+            named_packages: BTreeSet::new(),
             opaque: Vec::new(),
             reads: depend::Reads::with_capacity(size),
             refill: None,

@@ -48,7 +48,7 @@ pub(super) fn inject(
         }
     }
     match given.iter().find(|tag| !tag.used) {
-        Some(tag) => Err(format!("tag {:?} not used in any file", tag.name)),
+        Some(tag) => Err(format!("no tag for {:?}", tag.name)),
         None => Ok(changed),
     }
 }

@@ -154,7 +154,7 @@ fn tags_have_types_and_short_forms() {
         export(&tagged, Output::Json)
             .unwrap_err()
             .to_string()
-            .contains("tag \"other\" not used in any file")
+            .contains("no tag for \"other\"")
     );
 }
 
@@ -203,4 +203,72 @@ fn fmt_reports_text_that_does_not_parse() {
             .to_string()
             .contains("a.cue:1")
     );
+}
+
+#[test]
+fn data_is_checked_against_the_schema_that_is_named() {
+    let mut one = input(&[
+        ("s.cue", "#App: {name: string, replicas: *1 | int}\n"),
+        ("d.json", "{\"name\": \"shop\",\n \"replicas\": \"three\"}"),
+    ]);
+    one.schema = Some("#App".to_owned());
+    let failure = vet(&one, None).unwrap_err().to_string();
+    assert!(failure.contains("error: replicas: "), "{failure}");
+    assert!(
+        failure.contains("d.json:2:14\n2 |  \"replicas\": \"three\""),
+        "{failure}"
+    );
+    one.files[1].1 = "{\"name\": \"shop\"}".to_owned();
+    assert!(vet(&one, None).is_ok());
+}
+
+#[test]
+fn def_keeps_what_is_written_and_makes_one_of_several_files() {
+    let two = input(&[
+        (
+            "a.cue",
+            "// The shop.\npackage p\n\nimport \"strings\"\n\nlet L = 3\n#A: {n: strings.MinRunes(L)}\na: #A & {n: \"shop\"}\n",
+        ),
+        (
+            "b.cue",
+            "package p\n\nimport \"strings\"\n\nlet M = strings.ToUpper(a.n)\nif a.n != _|_ {b: M}\n",
+        ),
+    ]);
+    assert_eq!(
+        def(&two).unwrap(),
+        "\
+// The shop.
+package p
+
+import \"strings\"
+
+let L = 3
+let M = strings.ToUpper(a.n)
+
+#A: {n: strings.MinRunes(L)}
+a: #A & {n: \"shop\"}
+
+if a.n != _|_ {b: M}
+"
+    );
+    let clash = input(&[
+        ("a.cue", "let L = 1\na: L\n"),
+        ("b.cue", "let L = 2\nb: L\n"),
+    ]);
+    let text = def(&clash).unwrap();
+    assert_eq!(text, "let L = 1\n\na: L\n\n{\n\tlet L = 2\n\tb: L\n}\n");
+    let again = export(&input(&[("c.cue", &text)]), Output::Json).unwrap();
+    assert_eq!(again, export(&clash, Output::Json).unwrap());
+}
+
+#[test]
+fn problems_of_expressions_show_the_expression() {
+    let mut one = tagged();
+    one.expressions = vec!["a.nope".to_owned()];
+    let failure = export(&one, Output::Json).unwrap_err().to_string();
+    assert!(
+        failure.starts_with("error: undefined field: nope\n --> -e:"),
+        "{failure}"
+    );
+    assert!(failure.contains(" | a.nope\n"), "{failure}");
 }

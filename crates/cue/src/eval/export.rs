@@ -123,11 +123,8 @@ impl Evaluator {
     pub(crate) fn incomplete_value(&mut self, node: NodeId) -> ErrId {
         let saved = std::mem::replace(&mut self.current, node);
         let text = self.show_node(node);
-        let error = self.error_at(
-            Code::Incomplete,
-            Pos::NONE,
-            format!("incomplete value {text}"),
-        );
+        let pos = self.node_pos(node);
+        let error = self.error_at(Code::Incomplete, pos, format!("incomplete value {text}"));
         self.current = saved;
         error
     }

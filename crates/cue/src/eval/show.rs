@@ -86,7 +86,7 @@ impl Evaluator {
             Base::List => self.write_elements(out, node, depth),
             Base::Unset if slot.has_struct => self.write_fields(out, node, depth),
             Base::Unset if slot.list.is_some() => self.write_elements(out, node, depth),
-            Base::Scalar | Base::Unset => write_scalar(out, &slot.scalar),
+            Base::Scalar | Base::Unset => self.write_scalar(out, &slot.scalar, depth),
         }
     }
 
@@ -238,28 +238,58 @@ fn cut(mut text: String) -> String {
     text
 }
 
-fn write_scalar(out: &mut String, scalar: &Scalar) {
-    if let Some(atom) = &scalar.atom {
-        write_value(out, atom, 0);
-        return;
-    }
-    let mut parts: Vec<String> = Vec::new();
-    for bound in scalar.bounds() {
-        parts.push(show_bound(bound));
-    }
-    for check in scalar.checks() {
-        match check {
-            Check::Bound(bound) => parts.push(show_bound(bound)),
-            Check::Call { callee, .. } => {
-                parts.push(format!("{}()", super::task::callee_name(*callee)));
+impl Evaluator {
+    fn write_scalar(&self, out: &mut String, scalar: &Scalar, depth: u32) {
+        if let Some(atom) = &scalar.atom {
+            write_value(out, atom, 0);
+            return;
+        }
+        let mut parts: Vec<String> = Vec::new();
+        for bound in scalar.bounds() {
+            parts.push(show_bound(bound));
+        }
+        for check in scalar.checks() {
+            match check {
+                Check::Bound(bound) => parts.push(show_bound(bound)),
+                Check::Call {
+                    callee, arguments, ..
+                } => parts.push(self.show_call(*callee, arguments, depth)),
             }
         }
+        let implied = bounds_kind(scalar);
+        if parts.is_empty() || !scalar.kind.contains(implied) {
+            parts.push(scalar.kind.to_string());
+        }
+        out.push_str(&parts.join(" & "));
     }
-    let implied = bounds_kind(scalar);
-    if parts.is_empty() || !scalar.kind.contains(implied) {
-        parts.push(scalar.kind.to_string());
+
+    /// A validator as it is called.
+    fn show_call(&self, callee: crate::ir::Callee, arguments: &[Val], depth: u32) -> String {
+        let mut out = match callee {
+            crate::ir::Callee::Predeclared(function) => function.name().to_owned(),
+            crate::ir::Callee::Builtin(package, builtin) => {
+                let package = package.rsplit('/').next().unwrap_or(package);
+                format!("{package}.{}", builtin.name)
+            }
+        };
+        // A function that stands for itself, such as `time.Time`, is not called.
+        if arguments.is_empty() {
+            return out;
+        }
+        out.push('(');
+        for (index, argument) in arguments.iter().enumerate() {
+            if index > 0 {
+                out.push_str(", ");
+            }
+            match argument {
+                Val::Atom(value) => write_value(&mut out, value, 0),
+                Val::Node(node) => self.write_node(&mut out, *node, depth + 1),
+                Val::Function(callee) => out.push_str(&self.show_call(*callee, &[], depth)),
+            }
+        }
+        out.push(')');
+        out
     }
-    out.push_str(&parts.join(" & "));
 }
 
 /// The kinds the bounds alone admit.

@@ -24,10 +24,18 @@ pub struct SyntaxOptions {
     pub definitions: bool,
     /// Hidden fields.
     pub hidden: bool,
+    /// Required fields without a value.
+    pub required: bool,
     /// Optional and required fields without a value.
     pub optional: bool,
+    /// Patterns and `...`.
+    pub patterns: bool,
     /// Defaults are taken instead of kept open.
     pub concrete: bool,
+    /// The outer braces of a struct are left out.
+    pub bare: bool,
+    /// Imports of the packages that the text names come first.
+    pub imports: bool,
     /// Lists stay open: every list ends in `...`.
     pub open_lists: bool,
 }
@@ -36,12 +44,22 @@ impl Evaluator {
     /// The source text of a node. At the root of a package the braces are left out.
     pub(crate) fn source(&mut self, node: NodeId, options: SyntaxOptions) -> String {
         self.finalize(node);
+        self.named_packages.clear();
         let mut out = String::new();
         let value = self.deref(node);
-        if value == self.root && matches!(self.node(value).base, Base::Struct) {
+        let is_bare = value == self.root || options.bare;
+        if is_bare && matches!(self.node(value).base, Base::Struct) {
             self.source_fields(&mut out, value, options, 0);
         } else {
             self.source_node(&mut out, node, options, 0);
+        }
+        if options.imports {
+            let named: Vec<String> = self
+                .named_packages
+                .iter()
+                .map(|path| format!("import \"{path}\"\n"))
+                .collect();
+            return named.concat() + &out;
         }
         out
     }
@@ -125,7 +143,11 @@ impl Evaluator {
             let shown = !label.is_index()
                 && (options.definitions || !label.is_definition())
                 && (options.hidden || !label.is_hidden())
-                && (options.optional || kind == ArcKind::Member);
+                && match kind {
+                    ArcKind::Member => true,
+                    ArcKind::Required => options.required || options.optional,
+                    ArcKind::Optional => options.optional,
+                };
             if !shown {
                 continue;
             }
@@ -151,7 +173,7 @@ impl Evaluator {
             }
             out.push('\n');
         }
-        if options.optional {
+        if options.patterns {
             for index in 0..self.node(node).patterns.len() {
                 let pattern = self.node(node).patterns[index];
                 if let super::node::Matcher::AnyString = pattern.matcher
@@ -263,6 +285,11 @@ impl Evaluator {
             } = check
             {
                 parts.push(self.source_check(*callee, arguments));
+                if let Callee::Builtin(_, builtin) = callee
+                    && let Some(first) = builtin.params.first()
+                {
+                    implied = implied & first.kind;
+                }
             }
         }
         if parts.is_empty() || !scalar.kind.contains(implied) {
@@ -275,6 +302,7 @@ impl Evaluator {
         let name = match callee {
             Callee::Predeclared(function) => function.name().to_owned(),
             Callee::Builtin(package, builtin) => {
+                self.named_packages.insert(package);
                 format!(
                     "{}.{}",
                     package.rsplit('/').next().unwrap_or(package),

@@ -73,7 +73,8 @@ fn labels(text: &str) -> impl Iterator<Item = &str> {
                 let start = before.rfind(|c| !word(c)).map_or(0, |at| at + 1);
                 let start = (start..=before.len()).find(|at| before.is_char_boundary(*at))?;
                 let label = &before[start..];
-                (!label.is_empty()).then_some(label)
+                // What stands behind an interpolation is no label of its own.
+                (!label.is_empty() && !label.starts_with('-')).then_some(label)
             })
         })
 }

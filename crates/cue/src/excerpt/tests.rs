@@ -54,6 +54,9 @@ fn a_misspelt_name_gets_a_suggestion() {
         "parameter: image: string\noutput: parameter.imgae\n",
         "\
 incomplete: parameter.image: incomplete value string
+ --> in.cue:1:19
+1 | parameter: image: string
+  |                   ^^^^^^
   = hint: give it a value, or a default with *
 
 incomplete: output: undefined field: imgae

@@ -59,6 +59,7 @@ impl Object {
     ) -> Result<Self, Failure> {
         let options = SyntaxOptions {
             docs: true,
+            imports: true,
             ..SyntaxOptions::default()
         };
         let source = evaluation.source(value, options);
