@@ -162,6 +162,14 @@ fn live(hub: &Path, member: &Path) {
     );
     let list = json(hub, "cluster list");
     assert_eq!(list["items"].as_array().unwrap().len(), 1, "{list}");
+    // A server that shows roles otherwise than they were written would have them written for ever.
+    let events = json(hub, "get events -n default");
+    let is_about_rights = |it: &Value| it["reason"] == "RightsRestored";
+    let events = events["items"].as_array().unwrap();
+    assert!(
+        !events.iter().any(is_about_rights),
+        "nobody touched any: {events:?}"
+    );
 }
 
 /// A placement chooses both, and a rollout reaches one after the other.

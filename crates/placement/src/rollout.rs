@@ -204,12 +204,12 @@ fn walk(fleet: &Fleet<'_>, limits: &Limits<'_>, strategy: &Strategy) -> Result<W
         return Ok(per_cluster::walk(
             fleet,
             limits,
-            &everything,
+            everything,
             per_cluster::Room::unlimited(),
         ));
     }
     let (mandatory, rest) = fleet.split(&strategy.mandatory_decision_groups);
-    let others = fleet::names(&rest);
+    let others = fleet.clusters_of(&rest);
     let room = per_cluster::Room {
         size: limits.concurrency(others.len())?,
         tolerated: limits.failures(everything.len())?,

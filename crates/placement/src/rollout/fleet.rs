@@ -1,5 +1,6 @@
 //! The clusters in question, indexed once per decision.
 
+use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,6 +21,8 @@ pub(super) struct Fleet<'a> {
     known: HashMap<&'a str, &'a ClusterStatus>,
     /// What is known of clusters in no group, in the order it came.
     pub(super) removed: Vec<ClusterStatus>,
+    /// Every cluster once, sorted.
+    sorted: Vec<&'a Arc<str>>,
 }
 
 impl<'a> Fleet<'a> {
@@ -53,6 +56,7 @@ impl<'a> Fleet<'a> {
             }
         }
         Self {
+            sorted: names(&groups),
             groups,
             group_of,
             current,
@@ -79,8 +83,17 @@ impl<'a> Fleet<'a> {
     }
 
     /// Every cluster once, sorted.
-    pub(super) fn clusters(&self) -> Vec<&'a Arc<str>> {
-        names(&self.groups)
+    pub(super) fn clusters(&self) -> &[&'a Arc<str>] {
+        &self.sorted
+    }
+
+    /// The clusters of some of the groups once, sorted.
+    pub(super) fn clusters_of(&self, groups: &[&'a Group]) -> Cow<'_, [&'a Arc<str>]> {
+        if groups.len() == self.groups.len() {
+            Cow::Borrowed(&self.sorted)
+        } else {
+            Cow::Owned(names(groups))
+        }
     }
 
     /// The groups that are mandatory and those that are not, each in order.
@@ -100,8 +113,7 @@ impl<'a> Fleet<'a> {
     }
 }
 
-/// The clusters of these groups once, sorted.
-pub(super) fn names<'a>(groups: &[&'a Group]) -> Vec<&'a Arc<str>> {
+fn names<'a>(groups: &[&'a Group]) -> Vec<&'a Arc<str>> {
     let mut names: Vec<&Arc<str>> = groups.iter().flat_map(|group| &group.clusters).collect();
     names.sort_unstable();
     names.dedup();

@@ -162,8 +162,8 @@ pub(super) fn reasons(
     };
     fleet
         .clusters()
-        .into_iter()
-        .map(|cluster| (cluster.clone(), reason(cluster)))
+        .iter()
+        .map(|cluster| (Arc::clone(cluster), reason(cluster)))
         .collect()
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Walk;
-use super::fleet::{Fleet, names};
+use super::fleet::Fleet;
 use super::limits::{Limits, RolloutError, Step};
 use super::per_cluster::{Room, to_apply};
 use super::reason::{Blocker, Scope, Spent, Wait};
@@ -23,7 +23,7 @@ pub(super) fn walk(
             size: everything.len(),
             tolerated: everything.len(),
         };
-        return Ok(per_cluster(fleet, limits, &everything, room));
+        return Ok(per_cluster(fleet, limits, everything, room));
     }
     let tolerated = limits.failures(everything.len())?;
     let (mandatory, rest) = fleet.split(&strategy.mandatory_decision_groups);
@@ -36,7 +36,7 @@ pub(super) fn walk(
     if strategy.kind == Kind::ProgressivePerGroup {
         return per_group(fleet, limits, &rest, |size| limits.failures(size));
     }
-    let others = names(&rest);
+    let others = fleet.clusters_of(&rest);
     let size = limits.concurrency(others.len())?;
     Ok(per_cluster(
         fleet,
