@@ -127,6 +127,10 @@ pub(crate) fn chain(error: &anyhow::Error) -> String {
             ));
             break;
         }
+        // What was attempted does not matter where nothing can be.
+        if let Some(unreachable) = cause.downcast_ref::<bellwether_ctl::Unreachable>() {
+            return format!("{unreachable} (`bellwether up` starts one)");
+        }
         let text = cause.to_string();
         // Some say what their cause says.
         if parts.last().is_none_or(|last| !last.ends_with(&text)) {

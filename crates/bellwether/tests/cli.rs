@@ -119,3 +119,35 @@ fn crds_are_printed_as_yaml_that_kubectl_applies() {
     let (succeeded, json, _) = bellwether(&["crds", "-o", "json"]);
     assert!(succeeded && json.starts_with('{'), "{json}");
 }
+
+#[test]
+fn a_server_that_is_not_there_is_one_clear_line() {
+    // Taken and given back: nobody listens there now.
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("kubeconfig");
+    let cluster = serde_json::json!({
+        "clusters": [{"name": "c", "cluster": {"server": format!("http://{free}")}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": ""}}],
+        "current-context": "c",
+    });
+    std::fs::write(&path, cluster.to_string()).unwrap();
+    let refused = format!(
+        "The connection to the server {free} was refused - did you specify the right host or port?"
+    );
+    let at = ["--kubeconfig", path.to_str().unwrap()];
+    for (command, want) in [
+        (&["get", "pods"][..], format!("{refused}\n")),
+        (
+            &["cluster", "list"],
+            format!("bellwether: {refused} (`bellwether up` starts one)\n"),
+        ),
+    ] {
+        let (succeeded, _, errors) = bellwether(&[command, &at].concat());
+        assert!(!succeeded);
+        assert_eq!(errors, want);
+    }
+}

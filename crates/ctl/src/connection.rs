@@ -3,8 +3,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use tower::BoxError;
+use tower::util::MapErrLayer;
 
 use crate::error::Error;
 
@@ -38,11 +41,45 @@ impl Connection {
             .namespace
             .clone()
             .unwrap_or_else(|| config.default_namespace.clone());
-        let client = Client::try_from(config).map_err(|error| Error::Kubeconfig {
+        let server = config.cluster_url.authority().map(ToString::to_string);
+        let server = server.unwrap_or_default();
+        let builder = ClientBuilder::try_from(config).map_err(|error| Error::Kubeconfig {
             path,
             why: error.to_string(),
         })?;
+        let name_it = MapErrLayer::new(move |error: BoxError| -> BoxError {
+            Unreachable::new(&server, &*error).into()
+        });
+        let client = builder.with_layer(&name_it).build();
         Ok(Self { client, namespace })
+    }
+}
+
+/// A server did not answer. The words are kubectl's.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Unreachable {
+    /// Nobody listens there.
+    #[error(
+        "The connection to the server {0} was refused - did you specify the right host or port?"
+    )]
+    Refused(String),
+    /// Something else is in the way.
+    #[error("Unable to connect to the server: {0}")]
+    Other(String),
+}
+
+impl Unreachable {
+    fn new(server: &str, error: &(dyn std::error::Error + 'static)) -> Self {
+        let causes = std::iter::successors(Some(error), |error| error.source());
+        let is_refused = |error: &(dyn std::error::Error + 'static)| {
+            let error = error.downcast_ref::<std::io::Error>();
+            error.is_some_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+        };
+        if causes.clone().any(is_refused) {
+            return Self::Refused(server.to_owned());
+        }
+        // The innermost says what happened, the others only to whom.
+        Self::Other(causes.last().map(ToString::to_string).unwrap_or_default())
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::connection::Unreachable;
+
 /// Why a command failed: what, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -55,8 +57,11 @@ pub enum Error {
         /// Its group and version.
         version: String,
     },
-    /// The server could not be asked, or its answer not be read.
-    #[error("cannot reach the cluster: {0}")]
+    /// The server does not answer.
+    #[error(transparent)]
+    Unreachable(#[from] Unreachable),
+    /// Its answer cannot be read.
+    #[error("cannot talk to the cluster: {0}")]
     Connection(String),
     /// No resource of that name is served.
     #[error("the server doesn't have a resource type \"{0}\"")]
@@ -113,7 +118,9 @@ impl Error {
     pub fn report(&self) -> Option<String> {
         match self {
             Self::Several { .. } => None,
-            Self::Server { .. } | Self::Invalid { .. } => Some(self.to_string()),
+            Self::Server { .. } | Self::Invalid { .. } | Self::Unreachable(_) => {
+                Some(self.to_string())
+            }
             other => Some(format!("error: {other}")),
         }
     }
@@ -182,6 +189,10 @@ impl From<kube::Error> for Error {
                 reason: status.reason.clone(),
                 message: status.message.clone(),
             }),
+            kube::Error::Service(error) => match error.downcast::<Unreachable>() {
+                Ok(unreachable) => Self::Unreachable(*unreachable),
+                Err(other) => Self::Connection(chain(&*other)),
+            },
             other => Self::Connection(chain(&other)),
         }
     }

@@ -20,7 +20,7 @@ mod table;
 mod types;
 pub mod wait;
 
-pub use connection::{Connection, Locator};
+pub use connection::{Connection, Locator, Unreachable};
 pub use dry_run::DryRun;
 pub use error::Error;
 pub use manifests::{Manifest, read_manifests};
