@@ -4,6 +4,7 @@
 //! (`pod`, `workload`, `network`, …). Kinds without one are shown field by field (`generic`).
 
 mod access;
+mod certificate;
 mod config;
 mod containers;
 mod events;
@@ -71,6 +72,12 @@ const DESCRIBERS: &[(&str, &str, Describer, bool)] = &[
         "networking.k8s.io",
         "IngressClass",
         network::ingress_class,
+        true,
+    ),
+    (
+        "certificates.k8s.io",
+        "CertificateSigningRequest",
+        certificate::describe,
         true,
     ),
     (

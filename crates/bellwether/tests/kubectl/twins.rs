@@ -16,6 +16,7 @@ impl Twins {
     fn start() -> Self {
         let fleet = Fleet::start();
         fleet.shell(&format!("kubectl apply -f {ZOO}"));
+        fleet.shell("kubectl apply -f examples/access/ann.yaml");
         fleet.shell("kubectl rollout status deployment/monkeys --timeout=30s");
         fleet.shell("kubectl rollout status statefulset/elephants --timeout=30s");
         fleet.shell("kubectl wait --for=condition=Complete job/eggs --timeout=30s");
@@ -81,6 +82,7 @@ fn objects_are_described_in_the_same_words() {
         "ingresses",
         "ingressclasses",
         "networkpolicies",
+        "csr",
         "configmaps",
         "secrets",
         "serviceaccounts",

@@ -33,24 +33,7 @@ pub(super) fn service(subject: &Subject<'_>, page: &mut Page) {
     let balancers: Vec<String> = balancers.iter().map(balancer).collect();
     page.pair_if(0, "LoadBalancer Ingress", &balancers.join(", "));
     for port in items(&spec["ports"]) {
-        let name = text(&port["name"]);
-        let shown_name = if name.is_empty() { "<unset>" } else { name };
-        let protocol = text(&port["protocol"]);
-        let number_of = |field: &str| format!("{shown_name}\t{}/{protocol}", number(&port[field]));
-        page.pair(0, "Port", number_of("port"));
-        page.pair(
-            0,
-            "TargetPort",
-            format_args!("{}/{protocol}", shown(&port["targetPort"])),
-        );
-        if number(&port["nodePort"]) != 0 {
-            page.pair(0, "NodePort", number_of("nodePort"));
-        }
-        page.pair(
-            0,
-            "Endpoints",
-            endpoints(&subject.related.slices, Some(name)),
-        );
+        service_port(subject, port, page);
     }
     page.pair(0, "Session Affinity", text(&spec["sessionAffinity"]));
     page.pair_if(
@@ -79,6 +62,27 @@ pub(super) fn service(subject: &Subject<'_>, page: &mut Page) {
         0,
         "Traffic Distribution",
         text(&spec["trafficDistribution"]),
+    );
+}
+
+fn service_port(subject: &Subject<'_>, port: &Value, page: &mut Page) {
+    let name = text(&port["name"]);
+    let shown_name = if name.is_empty() { "<unset>" } else { name };
+    let protocol = text(&port["protocol"]);
+    let number_of = |field: &str| format!("{shown_name}\t{}/{protocol}", number(&port[field]));
+    page.pair(0, "Port", number_of("port"));
+    page.pair(
+        0,
+        "TargetPort",
+        format_args!("{}/{protocol}", shown(&port["targetPort"])),
+    );
+    if number(&port["nodePort"]) != 0 {
+        page.pair(0, "NodePort", number_of("nodePort"));
+    }
+    page.pair(
+        0,
+        "Endpoints",
+        endpoints(&subject.related.slices, Some(name)),
     );
 }
 

@@ -99,3 +99,34 @@ pub(super) fn truth(value: &Value) -> bool {
 pub(super) fn capital(value: bool) -> &'static str {
     if value { "True" } else { "False" }
 }
+
+/// What is written in base64; anything that is no letter of it is passed over.
+pub(super) fn base64_bytes(text: &str) -> Vec<u8> {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut buffer, mut bits) = (0_u32, 0);
+    for letter in text.bytes() {
+        let Some(value) = LETTERS.iter().position(|known| *known == letter) else {
+            continue;
+        };
+        buffer = (buffer << 6) | u32::try_from(value).unwrap_or(0);
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push(u8::try_from((buffer >> bits) & 0xff).unwrap_or(0));
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_read() {
+        for (text, expected) in [("", ""), ("YQ==", "a"), ("YWI=", "ab"), ("YW Jj", "abc")] {
+            assert_eq!(base64_bytes(text), expected.as_bytes(), "{text}");
+        }
+    }
+}
