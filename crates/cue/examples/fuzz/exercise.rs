@@ -1,9 +1,11 @@
 //! Everything the crate does, on one input.
 
+use bellwether_cue::builtins::write_json;
 use bellwether_cue::excerpt::render;
 use bellwether_cue::format::format_source;
-use bellwether_cue::host::{Budget, Evaluation, SyntaxOptions, Template};
+use bellwether_cue::host::{Budget, Evaluation, FieldOptions, SyntaxOptions, Template};
 use bellwether_cue::parser::parse_file;
+use bellwether_cue::value::Value;
 
 /// A fraction of the usual limits: one input must not keep the others waiting.
 fn budget() -> Budget {
@@ -38,7 +40,52 @@ pub(crate) fn exercise(source: &str) -> Result<(), String> {
     if first != second || evaluation.counters() != again.counters() {
         return Err(format!("two runs differ: {first} and {second}"));
     }
-    Ok(())
+    later_data_is_no_other_data(&template, evaluation, source)
+}
+
+/// Data that comes after an evaluation gives the value it would have given before.
+fn later_data_is_no_other_data(
+    template: &Template,
+    mut evaluation: Evaluation,
+    source: &str,
+) -> Result<(), String> {
+    let root = evaluation.root();
+    let fields = evaluation.fields(root, FieldOptions::default());
+    let names = fields.iter().map(|field| field.name.clone()).take(3);
+    let mut filled = Vec::new();
+    for name in names {
+        filled.push(name);
+        let name = filled[filled.len() - 1].clone();
+        evaluation.fill(&[&name, "later"], Value::Number(1.into()));
+        outcome(&mut evaluation, source);
+    }
+    let mut fresh = template.evaluate(budget());
+    for name in &filled {
+        fresh.fill(&[name, "later"], Value::Number(1.into()));
+    }
+    let (left, right) = (evaluation.root(), fresh.root());
+    match (evaluation.export(left), fresh.export(right)) {
+        (Ok(left), Ok(right)) if sorted(&left) != sorted(&right) => {
+            let (left, right) = (write_json(&left), write_json(&right));
+            Err(format!("later data gives {left}, earlier {right}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Struct(fields) => {
+            let mut fields: Vec<_> = fields
+                .iter()
+                .map(|(label, field)| (label.clone(), sorted(field)))
+                .collect();
+            fields.sort_by(|left, right| left.0.cmp(&right.0));
+            Value::structure(fields)
+        }
+        Value::List(items) => Value::list(items.iter().map(sorted)),
+        other => other.clone(),
+    }
 }
 
 fn formatting_is_stable(source: &str) -> Result<(), String> {

@@ -324,6 +324,22 @@ impl Evaluator {
     }
 
     fn finalize_children(&mut self, node: NodeId) {
+        // The fields of a package all know what they consist of before any of them is gone through:
+        // one that refers to another must not meet it in the middle of that.
+        let is_package = self.node(node).parent.is_none();
+        let mut index = 0;
+        while let Some((_, arc)) = self
+            .node(node)
+            .arcs
+            .get(index)
+            .copied()
+            .filter(|_| is_package)
+        {
+            index += 1;
+            if self.node(arc).arc != ArcKind::Optional {
+                self.settle(arc, false);
+            }
+        }
         let mut index = 0;
         while let Some((label, arc)) = self.node(node).arcs.get(index).copied() {
             index += 1;
