@@ -147,7 +147,8 @@ struct Feed<'a> {
 
 impl Feed<'_> {
     async fn list_and_watch(&mut self) -> Result<std::convert::Infallible, FeedError> {
-        let mut version = self.list().await?;
+        // In boxes, what takes a moment and much room.
+        let mut version = Box::pin(self.list()).await?;
         loop {
             if self.watch(&mut version).await? {
                 self.wait = FIRST_RETRY;
@@ -197,7 +198,7 @@ impl Feed<'_> {
         // Servers that compress a watch line by line are not understood by all decoders.
         let identity = HeaderValue::from_static("identity");
         request.headers_mut().insert(ACCEPT_ENCODING, identity);
-        let stream = within(self.client.request_stream(request)).await?;
+        let stream = Box::pin(within(self.client.request_stream(request))).await?;
         let stream = std::pin::pin!(stream);
         let mut lines = stream.lines();
         let mut heard = false;

@@ -20,7 +20,6 @@ use bellwether_api::cluster::names::registration::SIGNER;
 use bellwether_api::cluster::{ClientConfig, ManagedCluster, ManagedClusterSpec};
 use bellwether_api::meta::ObjectMeta;
 use bellwether_runtime::Clock;
-use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{
     CertificateSigningRequest, CertificateSigningRequestSpec,
@@ -173,11 +172,7 @@ pub async fn run(agent: Agent, hub: watch::Sender<Option<Client>>) {
 
 /// Joins, if that has not been done, and returns when the certificate is kept.
 pub async fn join(agent: &Agent) -> Result<(), AgentError> {
-    let keyring = keyring(agent);
-    if keyring.load(agent.clock.now()).await?.is_none() {
-        keyring.store(&ask_to_join(agent).await?).await?;
-    }
-    Ok(())
+    credentials(agent).await.map(drop)
 }
 
 /// Up to a quarter, always the same for one cluster, so that a fleet does not act all at once.
@@ -200,26 +195,35 @@ fn keyring(agent: &Agent) -> Keyring<'_> {
 }
 
 /// Lives with one certificate until it is renewed.
+///
+/// What takes a moment and much room is in boxes, here and in [`report`]: a process may have thousands
+/// of agents, which wait nearly all the time.
 async fn live(agent: &Agent, hub: &watch::Sender<Option<Client>>) -> Result<(), AgentError> {
-    let keyring = keyring(agent);
-    let kept = keyring.load(agent.clock.now()).await?;
-    let credentials = if let Some(credentials) = kept {
-        credentials
-    } else {
-        // In a box, because joining takes a moment and much room, and what follows neither.
-        let credentials = Box::pin(ask_to_join(agent)).await?;
-        keyring.store(&credentials).await?;
-        credentials
-    };
+    let credentials = Box::pin(credentials(agent)).await?;
     let certificate = Certificate::read(&credentials.certificate)?;
     let client = agent.door.enter(&credentials)?;
     hub.send_replace(Some(client.clone()));
-    let renew_at = certificate.renew_at(jitter(&agent.cluster));
+    let renew_in_time = async {
+        let at = certificate.renew_at(jitter(&agent.cluster));
+        agent.clock.until(at).await;
+        Box::pin(renew(agent, &client, &certificate)).await
+    };
     let renewed = tokio::select! {
         ended = report::report(agent, &client, &certificate) => return ended,
-        renewed = renew(agent, &client, &certificate, renew_at) => renewed?,
+        renewed = renew_in_time => renewed?,
     };
-    keyring.store(&renewed).await
+    Box::pin(keyring(agent).store(&renewed)).await
+}
+
+/// The credentials that are kept, or new ones.
+async fn credentials(agent: &Agent) -> Result<Credentials, AgentError> {
+    let keyring = keyring(agent);
+    if let Some(credentials) = keyring.load(agent.clock.now()).await? {
+        return Ok(credentials);
+    }
+    let credentials = ask_to_join(agent).await?;
+    keyring.store(&credentials).await?;
+    Ok(credentials)
 }
 
 /// Asks the hub to be let in, and waits for the answer.
@@ -372,14 +376,12 @@ fn refusal(request: &CertificateSigningRequest) -> Option<String> {
     )
 }
 
-/// Waits until it is time, then has the certificate renewed, with a new key.
+/// Has the certificate renewed, with a new key.
 async fn renew(
     agent: &Agent,
     client: &Client,
     certificate: &Certificate,
-    at: Timestamp,
 ) -> Result<Credentials, AgentError> {
-    agent.clock.until(at).await;
     let key = KeyRequest::generate(&agent.cluster, &certificate.user)?;
     let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
     for name in names::renewals(&agent.cluster) {

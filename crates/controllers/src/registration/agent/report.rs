@@ -56,7 +56,7 @@ pub(super) async fn report(
     };
     let own = Selection::fields(&format!("metadata.name={}", agent.cluster));
     let clusters: Api<ManagedCluster> = Api::all(hub.clone());
-    await_rights(agent, &clusters).await?;
+    Box::pin(await_rights(agent, &clusters)).await?;
     let reporter = Reporter {
         agent,
         clusters: clusters.clone(),
@@ -85,7 +85,7 @@ pub(super) async fn report(
             .get(&ObjectKey::cluster_scoped(&agent.cluster))
         else {
             if is_known {
-                namespaces.let_go().await;
+                Box::pin(namespaces.let_go()).await;
                 return Err(AgentError::Detached);
             }
             // Not seen yet: there is nobody to report about.
@@ -99,7 +99,7 @@ pub(super) async fn report(
             .as_ref()
             .is_some_and(|status| is_true(&status.conditions, condition::HUB_ACCEPTED));
         if accepted && beat_at <= now {
-            let is_heard = heartbeat.beat(now).await?;
+            let is_heard = Box::pin(heartbeat.beat(now)).await?;
             let wait = if is_heard {
                 period(&cluster, &agent.cluster)
             } else {
@@ -108,10 +108,8 @@ pub(super) async fn report(
             beat_at = now.checked_add(wait).unwrap_or(Timestamp::MAX);
         }
         if accepted {
-            health.check(&agent.member, now).await;
-            reporter
-                .tell(&cluster, &health, &mut namespaces, now)
-                .await?;
+            Box::pin(health.check(&agent.member, now)).await;
+            Box::pin(reporter.tell(&cluster, &health, &mut namespaces, now)).await?;
         }
         let wake_at = if accepted {
             beat_at.min(health.check_at)
