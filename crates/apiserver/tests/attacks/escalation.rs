@@ -337,3 +337,82 @@ async fn a_definition_does_not_become_the_way_into_a_built_in_kind() {
     server.send(&bob, "DELETE", &path, Value::Null).await;
     assert_powerless(&server, &bob).await;
 }
+
+#[tokio::test]
+async fn evictions_reach_no_further_than_their_right_and_their_budget() {
+    let server = TestServer::start().await;
+    let admin = server.admin(HUB);
+    let rules = json!([{"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}]);
+    let role = json!({"metadata": {"name": "evictor"}, "rules": rules});
+    let roles = format!("{RBAC}/clusterroles");
+    server.send(&admin, "POST", &roles, role).await.expect(201);
+    grant_in(&server, HUB, "shop", "bob", "evictor").await;
+    let bob = server.certify("bob", &[], HUB);
+    let pods = "/api/v1/namespaces/shop/pods";
+    let pod = json!({"metadata": {"name": "p", "labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    server.send(&admin, "POST", pods, pod).await.expect(201);
+    let running = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
+    let merge = server.admin(HUB);
+    let merge = merge.with("content-type", "application/merge-patch+json");
+    let status = format!("{pods}/p/status");
+    server
+        .send(&merge, "PATCH", &status, running)
+        .await
+        .expect(200);
+    let budgets = "/apis/policy/v1/namespaces/shop/poddisruptionbudgets";
+    let budget = json!({"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}});
+    server
+        .send(&admin, "POST", budgets, budget)
+        .await
+        .expect(201);
+    let eviction = |name: &str| json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}});
+    let path = format!("{pods}/p/eviction");
+    // Nobody has said yet what the budget allows: nothing.
+    let refused = server.send(&bob, "POST", &path, eviction("p")).await;
+    assert_eq!(refused.code, 429, "{}", refused.body);
+    // Neither another name in the body, nor the plain way, nor another namespace helps.
+    assert_eq!(
+        server.send(&bob, "POST", &path, eviction("q")).await.code,
+        400
+    );
+    let plain = format!("{pods}/p");
+    assert_eq!(
+        server.send(&bob, "DELETE", &plain, Value::Null).await.code,
+        403
+    );
+    let elsewhere = "/api/v1/namespaces/kube-system/pods/p/eviction";
+    assert_eq!(
+        server
+            .send(&bob, "POST", elsewhere, eviction("p"))
+            .await
+            .code,
+        403
+    );
+    // The budget is the controller's: whoever evicts does not write it.
+    let free = json!({"status": {"disruptionsAllowed": 9}});
+    let item = format!("{budgets}/b/status");
+    let forged = server.certify("bob", &[], HUB);
+    let forged = forged.with("content-type", "application/merge-patch+json");
+    assert_eq!(server.send(&forged, "PATCH", &item, free).await.code, 403);
+    server
+        .send(&admin, "GET", &plain, Value::Null)
+        .await
+        .expect(200);
+    // One disruption is one disruption.
+    let allowed = json!({"status": {"observedGeneration": 1, "disruptionsAllowed": 1, "currentHealthy": 2,
+                                    "desiredHealthy": 1, "expectedPods": 2}});
+    server
+        .send(&merge, "PATCH", &item, allowed)
+        .await
+        .expect(200);
+    server
+        .send(&bob, "POST", &path, eviction("p"))
+        .await
+        .expect(201);
+    let left = server
+        .send(&admin, "GET", &format!("{budgets}/b"), Value::Null)
+        .await;
+    let status = &left.expect(200)["status"];
+    assert_eq!(status["disruptionsAllowed"], 0, "{status}");
+    assert!(status["disruptedPods"]["p"].is_string(), "{status}");
+}
