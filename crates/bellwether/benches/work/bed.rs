@@ -96,8 +96,9 @@ impl Bed {
 
     /// Two real API servers, and the agent as a process of its own.
     pub(crate) async fn real(assets: &Assets) -> Self {
-        let (hub, member) =
-            tokio::try_join!(RealCluster::start(assets), RealCluster::start(assets)).unwrap();
+        // One after the other: each takes ports that nobody else has.
+        let hub = RealCluster::start(assets).await.unwrap();
+        let member = RealCluster::start(assets).await.unwrap();
         let client = hub.client().await.unwrap();
         for definition in bellwether_api::definitions() {
             define(&client, &definition).await;

@@ -261,17 +261,29 @@ async fn on(bed: &Bed) {
     status_latency(bed).await;
 }
 
+/// Which parts are wanted: those that the command line names, or all.
+fn is_wanted(part: &str) -> bool {
+    let parts = ["embedded", "fleet", "real"];
+    let named: Vec<String> = std::env::args()
+        .filter(|argument| parts.contains(&argument.as_str()))
+        .collect();
+    named.is_empty() || named.iter().any(|name| name == part)
+}
+
 fn main() {
     let members = std::env::var("BELLWETHER_BENCH_MEMBERS").ok();
     let members = members.and_then(|it| it.parse().ok()).unwrap_or(1000);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let bed = Bed::embedded(1).await;
-        on(&bed).await;
-        drop(bed);
-        large_fleet(members).await;
+        if is_wanted("embedded") {
+            on(&Bed::embedded(1).await).await;
+        }
+        if is_wanted("fleet") {
+            large_fleet(members).await;
+        }
         match Assets::find() {
-            Ok(assets) => on(&Bed::real(&assets).await).await,
+            Ok(assets) if is_wanted("real") => on(&Bed::real(&assets).await).await,
+            Ok(_) => {}
             Err(why) => println!("real: left out ({why})"),
         }
     });

@@ -14,6 +14,10 @@ use tokio::task::JoinHandle;
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_mins(10);
 
+/// Changes of all works.
+const WORKS: &str =
+    "/apis/work.open-cluster-management.io/v1/manifestworks?watch=true&timeoutSeconds=3600";
+
 /// As much of a work as is asked for.
 #[derive(Deserialize)]
 struct Work {
@@ -30,6 +34,7 @@ struct Metadata {
     #[serde(default)]
     namespace: String,
     generation: Option<i64>,
+    resource_version: String,
 }
 
 #[derive(Deserialize, Default)]
@@ -109,14 +114,20 @@ impl Progress {
         let (seen, changed) = (Arc::<Mutex<Seen>>::default(), Arc::<Notify>::default());
         let (to, tell) = (Arc::clone(&seen), Arc::clone(&changed));
         let task = tokio::spawn(async move {
-            let path = "/apis/work.open-cluster-management.io/v1/manifestworks?watch=true&timeoutSeconds=3600";
-            let request = http::Request::get(path).body(Vec::new()).unwrap();
-            let stream = hub.request_stream(request).await.unwrap();
-            let stream = std::pin::pin!(stream);
-            let mut lines = stream.lines();
-            while let Some(Ok(line)) = lines.next().await {
-                to.lock().take(serde_json::from_str(&line).unwrap());
-                tell.notify_one();
+            let mut version = "0".to_owned();
+            // A server may end a watch whenever it likes.
+            loop {
+                let request = http::Request::get(format!("{WORKS}&resourceVersion={version}"));
+                let request = request.header("accept-encoding", "identity");
+                let stream = hub.request_stream(request.body(Vec::new()).unwrap()).await;
+                let stream = std::pin::pin!(stream.unwrap());
+                let mut lines = stream.lines();
+                while let Some(Ok(line)) = lines.next().await {
+                    let line: Line = serde_json::from_str(&line).unwrap();
+                    version.clone_from(&line.object.metadata.resource_version);
+                    to.lock().take(line);
+                    tell.notify_one();
+                }
             }
         });
         Self {

@@ -73,9 +73,12 @@ impl RealPair {
     /// Starts both, with the kinds of a fleet on the hub; a word about why not otherwise.
     pub async fn start() -> Result<Self, String> {
         let assets = Assets::find()?;
-        let (hub, member) =
-            tokio::try_join!(RealCluster::start(&assets), RealCluster::start(&assets))
-                .map_err(|error| format!("{error:#}"))?;
+        // One after the other: each takes ports that nobody else has.
+        let start = async || {
+            let started = RealCluster::start(&assets).await;
+            started.map_err(|error| format!("{error:#}"))
+        };
+        let (hub, member) = (start().await?, start().await?);
         let pair = Self {
             hub: hub.client().await.map_err(|error| error.to_string())?,
             member: member.client().await.map_err(|error| error.to_string())?,
