@@ -64,7 +64,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 1024)]
     max_json_raw_length: usize,
     /// How many works are looked at at a time.
-    #[arg(long, value_name = "N", default_value_t = 32)]
+    #[arg(long, value_name = "N", default_value_t = 10)]
     workload_agent_workers: usize,
     /// Serve metrics at this address, under /metrics, such as 127.0.0.1:9090.
     #[arg(long, value_name = "ADDRESS")]

@@ -1,6 +1,7 @@
 //! `bellwether status`: where something stands, as a tree.
 
 use anyhow::Context as _;
+use bellwether_api::multicluster::Work;
 use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
 use bellwether_work::tree;
 use clap::Args;
@@ -40,9 +41,15 @@ pub(crate) async fn run(arguments: StatusArgs) -> anyhow::Result<()> {
     let missing = || format!("cannot read {kind}/{name} in namespace {namespace}");
     match kind.to_lowercase().as_str() {
         "work" | "works" | "manifestwork" | "manifestworks" => {
-            let api: Api<ManifestWork> = Api::namespaced(connection.client.clone(), namespace);
-            let work = api.get(name).await.with_context(missing)?;
-            say(tree::of_work(&work).trim_end());
+            let large: Api<ManifestWork> = Api::namespaced(connection.client.clone(), namespace);
+            if let Some(work) = large.get_opt(name).await.with_context(missing)? {
+                say(tree::of_work(&work).trim_end());
+                return Ok(());
+            }
+            // Works of the work API are meant by the same word.
+            let small: Api<Work> = Api::namespaced(connection.client.clone(), namespace);
+            let work = small.get(name).await.with_context(missing)?;
+            say(tree::of_small_work(&work).trim_end());
         }
         "mwrs" | "manifestworkreplicaset" | "manifestworkreplicasets" => {
             let api: Api<ManifestWorkReplicaSet> =

@@ -198,6 +198,86 @@ impl tower::Service<Request<Body>> for Faulty {
     }
 }
 
+/// A hub that nobody reaches while it is away.
+#[derive(Clone)]
+struct Absent {
+    inner: ClusterService,
+    is_away: tokio::sync::watch::Receiver<bool>,
+}
+
+impl tower::Service<Request<Body>> for Absent {
+    type Response = Response<Content>;
+    type Error = std::io::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Content>, std::io::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), std::io::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (mut inner, mut is_away) = (self.inner.clone(), self.is_away.clone());
+        Box::pin(async move {
+            if *is_away.borrow() {
+                return Err(lost());
+            }
+            let Ok(answer) = inner.call(request).await;
+            // Watches that are open break when it goes away.
+            let gone = async move { drop(is_away.wait_for(|is_away| *is_away).await) };
+            Ok(answer.map(|body| {
+                let frames = body.into_data_stream().map(|data| match data {
+                    Ok(data) => Ok(http_body::Frame::data(data)),
+                    Err(never) => match never {},
+                });
+                StreamBody::new(frames.take_until(Box::pin(gone))).boxed_unsync()
+            }))
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hub_that_is_away_changes_nothing_on_the_member() {
+    let mut fleet = Fleet::without_agents(AgentOptions::default(), &[MEMBER]).await;
+    let (away, is_away) = tokio::sync::watch::channel(false);
+    let agents = Identity::administrator("agent");
+    let inner = fleet.server.service(HUB, agents.clone());
+    let hub = Client::new(Absent { inner, is_away }, "default");
+    let (clock, options) = (fleet.clock.clone(), AgentOptions::default());
+    let agents_of_hub = WorkAgents::start(hub, ADDRESS, None, clock, options).await;
+    agents_of_hub.add_member(MEMBER, fleet.server.client(MEMBER, agents));
+    fleet.run(agents_of_hub.run());
+    let (stays, goes) = (
+        work("stays", json!([config_map("a", "1")])),
+        work("goes", json!([config_map("b", "1")])),
+    );
+    for work in [&stays, &goes] {
+        fleet.create(HUB, work.clone()).await;
+        fleet.until_condition(work, "Applied", "True").await;
+    }
+    away.send_replace(true);
+    fleet.pass(1000).await;
+    // Nobody hears of what happens on the hub, for much longer than works may be missing.
+    fleet.delete(HUB, &goes).await;
+    let change = json!({"spec": {"workload": {"manifests": [config_map("a", "2")]}}});
+    fleet.merge(HUB, &stays, change).await;
+    fleet.pass(3 * 3_600_000).await;
+    let value = async |name: &str| {
+        let object = fleet.get(MEMBER, &config_map(name, "")).await;
+        object.map(|object| object["data"]["key"].clone())
+    };
+    assert_eq!(value("a").await, Some(json!("1")));
+    assert_eq!(value("b").await, Some(json!("1")));
+    // What somebody does on the member is put right all the same.
+    fleet.delete(MEMBER, &config_map("a", "")).await;
+    fleet.pass(1000).await;
+    assert_eq!(value("a").await, Some(json!("1")));
+    away.send_replace(false);
+    fleet.pass(60_000).await;
+    assert_eq!(value("a").await, Some(json!("2")));
+    assert_eq!(value("b").await, None);
+    assert!(fleet.get(HUB, &goes).await.is_none());
+    fleet.until_current(&stays, "Applied", "True").await;
+}
+
 struct Agents {
     task: tokio::task::JoinHandle<()>,
 }

@@ -3,19 +3,71 @@
 use std::fmt::Write as _;
 
 use bellwether_api::meta::Condition;
+use bellwether_api::multicluster::{self, SyncValue, Work};
 use bellwether_api::work::names::condition;
 use bellwether_api::work::{
-    FeedbackValue, ManifestCondition, ManifestWork, ManifestWorkReplicaSet, ValueType,
+    FeedbackValue, FieldValue, ManifestCondition, ManifestWork, ManifestWorkReplicaSet,
+    StatusFeedback, ValueType,
 };
+
+use crate::work_api;
+
+/// The tree of a work of the work API.
+pub fn of_small_work(work: &Work) -> String {
+    let mut large = work_api::as_manifest_work(work);
+    let synced = work.status.iter().flat_map(|it| &it.manifest_conditions);
+    let manifests = large
+        .status
+        .iter_mut()
+        .filter_map(|it| it.resource_status.as_mut())
+        .flat_map(|it| &mut it.manifests);
+    for (manifest, synced) in manifests.zip(synced) {
+        let values = synced.status_sync.iter().flat_map(|it| &it.values);
+        manifest.status_feedback = Some(StatusFeedback {
+            values: values.map(as_feedback).collect(),
+            ..StatusFeedback::default()
+        });
+    }
+    of("Work", &large)
+}
+
+/// A value of the work API as one of a ManifestWork.
+fn as_feedback(value: &SyncValue) -> FeedbackValue {
+    let it = &value.field_value;
+    let json = it.byte_array.as_ref();
+    let json = json.map(|bytes| String::from_utf8_lossy(&bytes.0).into_owned());
+    let kind = match it.kind {
+        multicluster::ValueType::Integer => ValueType::Integer,
+        multicluster::ValueType::String => ValueType::String,
+        multicluster::ValueType::Boolean => ValueType::Boolean,
+        _ => ValueType::JsonRaw,
+    };
+    FeedbackValue {
+        name: value.name.clone(),
+        field_value: FieldValue {
+            kind,
+            integer: it.integer,
+            string: it.string.clone(),
+            boolean: it.boolean,
+            json_raw: json,
+            ..FieldValue::default()
+        },
+        ..FeedbackValue::default()
+    }
+}
 
 /// The tree of a work.
 pub fn of_work(work: &ManifestWork) -> String {
+    of("ManifestWork", work)
+}
+
+fn of(kind: &str, work: &ManifestWork) -> String {
     let metadata = &work.metadata;
     let name = metadata.name.as_deref().unwrap_or_default();
     let cluster = metadata.namespace.as_deref().unwrap_or_default();
     let generation = metadata.generation.unwrap_or_default();
     let mut tree = Tree::new(&format!(
-        "ManifestWork {name} on {cluster}, generation {generation}"
+        "{kind} {name} on {cluster}, generation {generation}"
     ));
     let status = work.status.clone().unwrap_or_default();
     let manifests = status
@@ -80,9 +132,10 @@ pub fn of_replica_set(set: &ManifestWorkReplicaSet) -> String {
 /// What goes without saying is left out: that all is well.
 fn is_worth_telling(it: &Condition) -> bool {
     match it.type_.as_str() {
-        condition::APPLIED | condition::AVAILABLE | condition::STATUS_FEEDBACK_SYNCED => {
-            it.status != "True"
-        }
+        condition::APPLIED
+        | condition::AVAILABLE
+        | condition::STATUS_FEEDBACK_SYNCED
+        | condition::STATUS_SYNCED => it.status != "True",
         _ => true,
     }
 }
@@ -210,5 +263,32 @@ ManifestWork web on cluster1, generation 2
 └─ 1 manifests have not been looked at yet
 ";
         assert_eq!(of_work(&work), expected);
+    }
+
+    #[test]
+    fn a_work_of_the_work_api_is_one_too() {
+        let said = |name: &str| {
+            json!({"type": name, "status": "True", "reason": "R", "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"})
+        };
+        let work: Work = serde_json::from_value(json!({
+            "metadata": {"name": "web", "namespace": "cluster1", "generation": 1},
+            "spec": {"workload": {"manifests": [{}]}},
+            "status": {"conditions": [said("Applied")], "manifestConditions": [{
+                "identifier": {"ordinal": 0, "kind": "Deployment", "namespace": "default", "name": "web"},
+                "conditions": [said("Applied"), said("Available"), said("StatusSynced")],
+                "statusSync": {"values": [
+                    {"name": "isReady", "fieldValue": {"type": "Boolean", "boolean": true}},
+                    {"name": "all", "fieldValue": {"type": "ByteArray", "byteArray": "eyJhIjoxfQ=="}}]}}]},
+        }))
+        .unwrap();
+        let expected = "\
+Work web on cluster1, generation 1
+├─ Applied True
+└─ Deployment default/web: applied, available
+   ├─ isReady = true
+   └─ all = {\"a\":1}
+";
+        assert_eq!(of_small_work(&work), expected);
     }
 }

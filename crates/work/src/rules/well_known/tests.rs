@@ -57,7 +57,7 @@ fn jobs_and_pods_come_to_an_end() {
             "CronJob",
             rest,
             Some((expected, "")),
-        )
+        );
     };
     cron(json!({}), false);
     let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z");
