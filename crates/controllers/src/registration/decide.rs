@@ -12,8 +12,10 @@ use super::rights::Standing;
 const LEASE_SECONDS: i32 = 60;
 /// After how many missed renewals a cluster counts as silent.
 const PATIENCE: i64 = 5;
-/// How long to wait for the removal of what a cluster runs before looking again.
+/// How long to wait at most for the removal of what a cluster runs before looking again.
 const CLEANUP_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
+/// And at least. Agents mostly need less than a second, and a person may be waiting.
+const FIRST_CLEANUP_INTERVAL: SignedDuration = SignedDuration::from_millis(100);
 
 /// What is known of a cluster.
 #[derive(Debug)]
@@ -129,7 +131,10 @@ pub(super) fn decide(observed: &Observed<'_>) -> Plan {
 fn deny(observed: &Observed<'_>, plan: &mut Plan, conditions: &mut Vec<Condition>) {
     let works = observed.remains.as_ref().map_or(0, |remains| remains.works);
     if works > 0 {
-        plan.wake_at = observed.now.checked_add(CLEANUP_INTERVAL).ok();
+        let denied = meta::condition(conditions, condition::HUB_ACCEPTED)
+            .filter(|it| it.status == FALSE)
+            .map_or(observed.now, |it| it.last_transition_time.0);
+        plan.wake_at = look_again(denied, observed.now);
     } else {
         plan.actions = vec![Action::Grant(Standing::Denied), Action::Revoke];
     }
@@ -286,6 +291,13 @@ fn taints(current: &[Taint], conditions: &[Condition], now: Timestamp) -> Option
     (taints != current).then_some(taints)
 }
 
+/// When to look again whether a clean-up is done: soon at first, and ever later the longer it takes.
+fn look_again(since: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    let wait = now.duration_since(since) / 4;
+    let wait = wait.max(FIRST_CLEANUP_INTERVAL).min(CLEANUP_INTERVAL);
+    now.checked_add(wait).ok()
+}
+
 /// A cluster is on its way out: first what it runs, then its rights, then itself.
 fn leave(observed: &Observed<'_>) -> Plan {
     let mut plan = Plan::default();
@@ -302,7 +314,8 @@ fn leave(observed: &Observed<'_>) -> Plan {
     let remains = observed.remains.clone().unwrap_or_default();
     if remains.works > 0 {
         plan.actions.push(Action::DeleteWorks);
-        plan.wake_at = now.checked_add(CLEANUP_INTERVAL).ok();
+        let since = observed.cluster.metadata.deletion_timestamp.as_ref();
+        plan.wake_at = look_again(since.map_or(now, |it| it.0), now);
         // The word is the peer's, whose tools may look for it.
         let message = format!(
             "The resource manifestworks is remaning, the remaining count is {}, the finalizer \
