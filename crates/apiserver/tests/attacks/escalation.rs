@@ -344,8 +344,11 @@ async fn evictions_reach_no_further_than_their_right_and_their_budget() {
     let admin = server.admin(HUB);
     let rules = json!([{"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}]);
     let role = json!({"metadata": {"name": "evictor"}, "rules": rules});
-    let roles = format!("{RBAC}/clusterroles");
-    server.send(&admin, "POST", &roles, role).await.expect(201);
+    let clusterwide = format!("{RBAC}/clusterroles");
+    server
+        .send(&admin, "POST", &clusterwide, role)
+        .await
+        .expect(201);
     grant_in(&server, HUB, "shop", "bob", "evictor").await;
     let bob = server.certify("bob", &[], HUB);
     let pods = "/api/v1/namespaces/shop/pods";
