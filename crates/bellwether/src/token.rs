@@ -108,18 +108,20 @@ async fn create(arguments: CreateArgs) -> anyhow::Result<()> {
         });
         return arguments.print.print(&document, &[]);
     }
+    let token = token.reveal();
+    say(&format!("{token}   good until {}", format_time(expires)));
+    say_what_next(&arguments, &kubeconfig, &token);
+    Ok(())
+}
+
+fn say_what_next(arguments: &CreateArgs, kubeconfig: &Value, token: &str) {
+    let cluster = arguments.cluster_name.as_deref();
     let name = cluster.unwrap_or("NAME");
-    say(&format!(
-        "{}   good until {}",
-        token.reveal(),
-        format_time(expires)
-    ));
     let how = if let Some(path) = &arguments.write {
         format!("--hub-kubeconfig {}", path.display())
     } else {
         let server = kubeconfig["clusters"][0]["cluster"]["server"].as_str();
         let server = server.unwrap_or_default();
-        let token = token.reveal();
         format!("--hub-apiserver {server} --hub-token {token} --ca-file CA")
     };
     say(&format!(
@@ -135,7 +137,6 @@ async fn create(arguments: CreateArgs) -> anyhow::Result<()> {
             "and then, here:\n  bellwether cluster accept {name}"
         ));
     }
-    Ok(())
 }
 
 /// A kubeconfig that lets its holder ask to join.

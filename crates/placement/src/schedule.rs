@@ -2,8 +2,8 @@
 //!
 //! [`Placement::from_json`] reads a placement once: selectors parsed, expressions compiled.
 //! [`schedule`] then answers for one moment, from a [`View`] of everything it may look at;
-//! [`why`] tells what kept one cluster out, [`concerns`] whether a change of a cluster matters at
-//! all, and [`transition`] in which order to write decisions so that readers miss none.
+//! [`why()`] tells what kept one cluster out, [`concerns`] whether a change of a cluster matters at
+//! all, and [`transition()`] in which order to write decisions so that readers miss none.
 //!
 //! The steps: sets bound to the namespace → predicates → taints → scores → number → groups.
 //! Health is no step of its own: what is unreachable has a taint.

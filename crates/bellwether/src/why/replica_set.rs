@@ -13,8 +13,8 @@ use bellwether_ctl::Connection;
 use bellwether_placement::rollout::Group;
 use bellwether_work::Programs;
 use bellwether_work::replica_set::{Chosen, Observed, decisions, owner_label};
-use kube::Api;
 use kube::api::ListParams;
+use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use crate::print::{PrintArgs, line};
@@ -32,12 +32,7 @@ pub(super) async fn explain(
         .get(name)
         .await
         .with_context(|| format!("cannot read the replica set {namespace}/{name}"))?;
-    let known: Api<ManagedCluster> = Api::all(client.clone());
-    let known = known.list(&ListParams::default()).await?;
-    let known: BTreeMap<String, Arc<ManagedCluster>> = known
-        .into_iter()
-        .filter_map(|it| Some((it.metadata.name.clone()?, Arc::new(it))))
-        .collect();
+    let known = clusters(&client).await?;
     anyhow::ensure!(
         known.contains_key(cluster),
         "there is no cluster {cluster}; see bellwether cluster list",
@@ -81,6 +76,14 @@ pub(super) async fn explain(
             .map(|(placement, reason)| line([&format!("placement {placement}: {reason}")])),
     );
     print.print(&document, &lines)
+}
+
+/// All clusters by name.
+async fn clusters(client: &Client) -> anyhow::Result<BTreeMap<String, Arc<ManagedCluster>>> {
+    let api: Api<ManagedCluster> = Api::all(client.clone());
+    let list = api.list(&ListParams::default()).await?;
+    let named = |it: ManagedCluster| Some((it.metadata.name.clone()?, Arc::new(it)));
+    Ok(list.into_iter().filter_map(named).collect())
 }
 
 /// What the placements of a replica set have chosen.

@@ -50,29 +50,9 @@ pub(super) async fn report(
     certificate: &Certificate,
 ) -> Result<(), AgentError> {
     let changed = Arc::new(Notify::new());
-    let wake = |changed: &Arc<Notify>| {
-        let changed = Arc::clone(changed);
-        move || changed.notify_one()
-    };
-    let own = Selection::fields(&format!("metadata.name={}", agent.cluster));
     let clusters: Api<ManagedCluster> = Api::all(hub.clone());
     Box::pin(await_rights(agent, &clusters)).await?;
-    let reporter = Reporter {
-        agent,
-        clusters: clusters.clone(),
-        cluster: follow_with(clusters, own, wake(&changed)),
-        nodes: follow_with(
-            Api::all(agent.member.clone()),
-            Selection::default(),
-            wake(&changed),
-        ),
-        claims: follow_with(
-            Api::all(agent.member.clone()),
-            Selection::default(),
-            wake(&changed),
-        ),
-        certificate,
-    };
+    let reporter = Reporter::start(agent, clusters, certificate, &changed);
     let mut heartbeat = Heartbeat::new(hub, &agent.cluster);
     let mut health = Health::default();
     let mut namespaces = Namespaces::new(agent.member.clone(), &agent.door.address());
@@ -261,7 +241,33 @@ struct Reporter<'a> {
     certificate: &'a Certificate,
 }
 
-impl Reporter<'_> {
+impl<'a> Reporter<'a> {
+    /// Begins to watch what is reported about; `changed` is told of every change.
+    fn start(
+        agent: &'a Agent,
+        clusters: Api<ManagedCluster>,
+        certificate: &'a Certificate,
+        changed: &Arc<Notify>,
+    ) -> Self {
+        let wake = || {
+            let changed = Arc::clone(changed);
+            move || changed.notify_one()
+        };
+        let own = Selection::fields(&format!("metadata.name={}", agent.cluster));
+        let (nodes, claims) = (
+            Api::all(agent.member.clone()),
+            Api::all(agent.member.clone()),
+        );
+        Self {
+            agent,
+            cluster: follow_with(clusters.clone(), own, wake()),
+            clusters,
+            nodes: follow_with(nodes, Selection::default(), wake()),
+            claims: follow_with(claims, Selection::default(), wake()),
+            certificate,
+        }
+    }
+
     /// Writes what is news.
     async fn tell(
         &self,
