@@ -52,7 +52,11 @@ async fn apply(fleet: &Fleet, name: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     let objects = bellwether_json::yaml::from_yaml(&text).unwrap();
     for object in &objects {
-        fleet.create(HUB, object.clone()).await;
+        match fleet.try_create(HUB, object.clone()).await {
+            // Several examples bring along what lets them choose clusters.
+            Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+            other => drop(other.unwrap()),
+        }
     }
     objects
 }
