@@ -424,7 +424,8 @@ fn is_sorted(host: &mut dyn Host, arguments: &[Value]) -> Outcome {
     let comparator = any(arguments, 1)?;
     let items = elements(host, arguments, 0)?;
     for pair in items.windows(2) {
-        if is_less(host, comparator, &pair[1], &pair[0])? {
+        // What cannot be compared is not sorted.
+        if is_less(host, comparator, &pair[1], &pair[0]).unwrap_or(true) {
             return Ok(Value::Bool(false));
         }
     }

@@ -142,7 +142,7 @@ impl Evaluator {
         env: EnvId,
         pos: Pos,
     ) -> Result<Vec<Value>, ErrId> {
-        let name = qualified(callee);
+        let name = quoted(callee);
         let required = builtin
             .params
             .iter()
@@ -268,6 +268,10 @@ impl Evaluator {
                 }
                 Ok(self.returned(value))
             }
+            // The message of a wrong element names the call itself.
+            Err(Failure::Error(message)) if message.starts_with("invalid list element") => {
+                Err(self.error_at(Code::Eval, pos, message))
+            }
             Err(Failure::Error(message)) => {
                 let message = format!("error in call to {name}: {message}");
                 Err(self.error_at(Code::Eval, pos, message))
@@ -310,6 +314,7 @@ impl Evaluator {
                     None => Val::Atom(Value::string(param.default.unwrap_or(""))),
                 },
             };
+            let name = quoted(callee);
             values.push(self.argument(&name, index, param, value, pos)?);
         }
         self.pay_for(&values);
@@ -317,7 +322,12 @@ impl Evaluator {
         let (code, detail) = match outcome {
             Ok(Value::Bool(true)) => return Ok(()),
             Ok(_) => (Code::Eval, String::new()),
-            Err(Failure::Error(text) | Failure::Unsatisfied(text)) => (Code::Eval, text),
+            Err(Failure::Error(text)) => {
+                let text = self.show_node(node)
+                    + &format!(" (does not satisfy {name}): error in call to {name}: {text}");
+                return Err(self.error_at(Code::Eval, pos, format!("invalid value {text}")));
+            }
+            Err(Failure::Unsatisfied(text)) => (Code::Eval, text),
             Err(Failure::Incomplete(text) | Failure::UnsatisfiedYet(text)) => {
                 (Code::Incomplete, text)
             }
@@ -370,9 +380,16 @@ fn weight(value: &Value) -> usize {
 fn qualified(callee: Callee) -> String {
     match callee {
         Callee::Predeclared(function) => function.name().to_owned(),
-        Callee::Builtin(package, builtin) => {
-            let package = package.rsplit('/').next().unwrap_or(package);
-            format!("{package}.{}", builtin.name)
+        Callee::Builtin(package, builtin) => format!("{package}.{}", builtin.name),
+    }
+}
+
+/// The same, as messages about arguments have it.
+fn quoted(callee: Callee) -> String {
+    match callee {
+        Callee::Builtin(package, builtin) if package.contains('/') => {
+            format!("\"{package}\".{}", builtin.name)
         }
+        _ => qualified(callee),
     }
 }
