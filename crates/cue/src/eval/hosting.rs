@@ -22,25 +22,9 @@ impl Evaluator {
     ) -> Result<(), ErrId> {
         // The value without its constraints: a validator must not meet itself again.
         let handle = self.bare(node, 0);
-        let schema = |this: &mut Self, index: usize| match arguments.get(index) {
-            Some(Val::Node(schema)) => this.opaque(*schema),
-            Some(Val::Atom(value)) => value.clone(),
-            _ => Value::Null,
-        };
         let text = self.show_node(node);
         if let Callee::Predeclared(Predeclared::MatchIf) = callee {
-            let condition = schema(self, 0);
-            let holds = self.mismatch(&handle, &condition, Rigour::Final).is_none();
-            let branch = if holds { 1 } else { 2 };
-            let chosen = schema(self, branch);
-            return match self.mismatch(&handle, &chosen, Rigour::Final) {
-                None => Ok(()),
-                Some((detail, _)) => {
-                    let message =
-                        format!("invalid value {text} (does not satisfy matchIf): {detail}");
-                    Err(self.error_at(Code::Eval, pos, message))
-                }
-            };
+            return self.match_if(&handle, &text, arguments, pos);
         }
         let list = match arguments.get(1) {
             Some(Val::Node(list)) => *list,
@@ -65,7 +49,7 @@ impl Evaluator {
             }
         }
         let count = Value::Number(Number::from(matched));
-        let wanted = schema(self, 0);
+        let wanted = self.schema(arguments, 0);
         if self.matches(&count, &wanted).is_ok() {
             return Ok(());
         }
@@ -79,6 +63,35 @@ impl Evaluator {
             Code::Eval
         };
         Err(self.error_at(code, pos, message))
+    }
+
+    /// `matchIf(condition, then, else)`
+    fn match_if(
+        &mut self,
+        handle: &Value,
+        text: &str,
+        arguments: &[Val],
+        pos: Pos,
+    ) -> Result<(), ErrId> {
+        let condition = self.schema(arguments, 0);
+        let holds = self.mismatch(handle, &condition, Rigour::Final).is_none();
+        let chosen = self.schema(arguments, if holds { 1 } else { 2 });
+        match self.mismatch(handle, &chosen, Rigour::Final) {
+            None => Ok(()),
+            Some((detail, _)) => {
+                let message = format!("invalid value {text} (does not satisfy matchIf): {detail}");
+                Err(self.error_at(Code::Eval, pos, message))
+            }
+        }
+    }
+
+    /// An argument that is a schema, as builtins see it.
+    fn schema(&mut self, arguments: &[Val], index: usize) -> Value {
+        match arguments.get(index) {
+            Some(Val::Node(schema)) => self.opaque(*schema),
+            Some(Val::Atom(value)) => value.clone(),
+            _ => Value::Null,
+        }
     }
 
     /// The value of a node as plain data; what is not concrete stays a handle.

@@ -50,16 +50,11 @@ impl Evaluator {
                 Element::Ellipsis(value) => ellipsis = Some(*value),
             }
         }
-        if let Some(value) = ellipsis
-            && let Some(value) = value
-        {
-            let source = Source::Expr(value);
+        if let Some(Some(value)) = ellipsis {
             let info = info.keyed(u64::from(value.0)).optional();
-            let conjunct = Conjunct { source, env, info };
-            let matcher = Matcher::From(index);
             let pattern = Pattern {
-                matcher,
-                conjunct,
+                matcher: Matcher::From(index),
+                conjunct: Conjunct::of(value, env, info),
                 alias: false,
                 meta: MetaId(0),
             };

@@ -174,23 +174,33 @@ impl Evaluator {
             out.push('\n');
         }
         if options.patterns {
-            for index in 0..self.node(node).patterns.len() {
-                let pattern = self.node(node).patterns[index];
-                if let super::node::Matcher::AnyString = pattern.matcher
-                    && let super::Source::Expr(value) = pattern.conjunct.source
-                {
-                    push_tabs(out, indent);
-                    out.push_str("[string]: ");
-                    let node = self.anonymous(value, pattern.conjunct.env);
-                    self.finalize(node);
-                    self.source_node(out, node, options, indent);
-                    out.push('\n');
-                }
-            }
-            if self.node(node).has_ellipsis {
+            self.source_patterns(out, node, options, indent);
+        }
+    }
+
+    fn source_patterns(
+        &mut self,
+        out: &mut String,
+        node: NodeId,
+        options: SyntaxOptions,
+        indent: usize,
+    ) {
+        for index in 0..self.node(node).patterns.len() {
+            let pattern = self.node(node).patterns[index];
+            if let super::node::Matcher::AnyString = pattern.matcher
+                && let super::Source::Expr(value) = pattern.conjunct.source
+            {
                 push_tabs(out, indent);
-                out.push_str("...\n");
+                out.push_str("[string]: ");
+                let node = self.anonymous(value, pattern.conjunct.env);
+                self.finalize(node);
+                self.source_node(out, node, options, indent);
+                out.push('\n');
             }
+        }
+        if self.node(node).has_ellipsis {
+            push_tabs(out, indent);
+            out.push_str("...\n");
         }
     }
 
