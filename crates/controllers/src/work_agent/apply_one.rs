@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_api::work::UpdateStrategyType;
+use bellwether_api::work::names::condition;
 use bellwether_work::apply::{self, ApplyError, Live, Step, Target};
 use bellwether_work::executor::{Account, RETRY_SECONDS};
 use bellwether_work::manifest::{Manifest, ObjectId, ResourceType};
@@ -92,8 +94,18 @@ pub(super) async fn apply(
     memory: &mut Memory,
 ) -> Outcome {
     let mut known = member.watches.known(job.id);
+    // What may be done is looked at before it is written, even where a write would need no look.
+    let mut looks = matches!(known, Known::Unknown) && is_completable(job);
     for _ in 0..ATTEMPTS {
-        let target = job.target(memory);
+        if looks {
+            known = match read(member, job).await {
+                Ok(known) => known,
+                Err(error) => {
+                    return Outcome::failed(Failure::Apply(error.to_string()), Known::Unknown);
+                }
+            };
+        }
+        looks = true;
         if let Known::Present(object) = &known {
             let leaving = object["metadata"]["deletionTimestamp"].is_string();
             // An object that is done is never written again, nor one that is about to go.
@@ -106,58 +118,79 @@ pub(super) async fn apply(
             Known::Absent => Live::Absent,
             Known::Present(object) => Live::Present(object),
         };
-        let step = match apply::plan(&target, live) {
-            Ok(step) => step,
-            Err(error) => return refused(error, known),
-        };
+        let target = job.target(memory);
         let is_repair = apply::is_repair(&target);
-        match step {
-            Step::Look => {}
-            Step::Leave => {
+        match apply::plan(&target, live) {
+            Err(error) => return refused(error, known),
+            Ok(Step::Look) => {}
+            Ok(Step::Leave) => {
                 if let Known::Present(object) = &known {
                     memory.baseline = Some(apply::remember(&target, object));
                 }
                 return Outcome::fine(known, false);
             }
-            step => {
-                let now = shared.clock.now();
-                if is_repair && let Some(time) = next_repair(memory, now) {
-                    return Outcome {
-                        again: Some(time),
-                        ..Outcome::fine(known, false)
-                    };
-                }
-                if let Err(outcome) = may_write(shared, member, job, memory, &known).await {
+            Ok(step) => {
+                let attempt = Attempt {
+                    step,
+                    is_repair,
+                    known: &known,
+                };
+                if let Some(outcome) = attempt.carry_out(shared, member, job, memory).await {
                     return outcome;
-                }
-                match write(member, job, step).await {
-                    Ok(object) => {
-                        let object = Arc::new(object);
-                        member.watches.note(job.id, &object);
-                        memory.baseline = Some(apply::remember(&job.target(memory), &object));
-                        count(shared, memory, is_repair, now);
-                        return Outcome {
-                            repaired: is_repair,
-                            ..Outcome::fine(Known::Present(object), true)
-                        };
-                    }
-                    Err(Written::LookAgain) => {}
-                    Err(Written::Failed(error)) => {
-                        shared.metrics.failures.add(1);
-                        return unwritten(&error, known, now);
-                    }
                 }
             }
         }
-        known = match read(member, job).await {
-            Ok(known) => known,
-            Err(error) => {
-                return Outcome::failed(Failure::Apply(error.to_string()), Known::Unknown);
-            }
-        };
     }
     let message = "the object keeps changing while it is being written".to_owned();
     Outcome::failed(Failure::Apply(message), known)
+}
+
+/// A write that is about to be tried.
+struct Attempt<'a> {
+    step: Step,
+    /// Whether it puts right what somebody else did.
+    is_repair: bool,
+    known: &'a Known,
+}
+
+impl Attempt<'_> {
+    /// Writes, if that is allowed now; nothing if the object is not what it was taken for.
+    async fn carry_out(
+        self,
+        shared: &Shared,
+        member: &Member,
+        job: &Job<'_>,
+        memory: &mut Memory,
+    ) -> Option<Outcome> {
+        let (is_repair, known) = (self.is_repair, self.known);
+        let now = shared.clock.now();
+        if is_repair && let Some(time) = next_repair(memory, now) {
+            return Some(Outcome {
+                again: Some(time),
+                ..Outcome::fine(known.clone(), false)
+            });
+        }
+        if let Err(outcome) = may_write(shared, member, job, memory, known).await {
+            return Some(outcome);
+        }
+        match write(member, job, self.step).await {
+            Ok(object) => {
+                let object = Arc::new(object);
+                member.watches.note(job.id, &object);
+                memory.baseline = Some(apply::remember(&job.target(memory), &object));
+                count(shared, memory, is_repair, now);
+                Some(Outcome {
+                    repaired: is_repair,
+                    ..Outcome::fine(Known::Present(object), true)
+                })
+            }
+            Err(Written::LookAgain) => None,
+            Err(Written::Failed(error)) => {
+                shared.metrics.failures.add(1);
+                Some(unwritten(&error, known.clone(), now))
+            }
+        }
+    }
 }
 
 impl<'a> Job<'a> {
@@ -180,6 +213,14 @@ impl<'a> Job<'a> {
 fn is_done(shared: &Shared, job: &Job<'_>, object: &Value) -> bool {
     apply::is_updating(job.options.strategy)
         && rules::is_complete(job.options.rules, object, &shared.programs)
+}
+
+/// Whether the server would apply an object that rules may find to be done.
+fn is_completable(job: &Job<'_>) -> bool {
+    let strategy = job.options.strategy.map(|strategy| &strategy.kind);
+    let mut rules = job.options.rules.iter();
+    strategy == Some(&UpdateStrategyType::ServerSideApply)
+        && rules.any(|rule| rules::condition_of(rule) == condition::COMPLETE)
 }
 
 fn refused(error: ApplyError, known: Known) -> Outcome {

@@ -18,15 +18,15 @@ use bellwether_work::record;
 use bellwether_work::status::{Availability, Failure, Feedback, Report};
 use jiff::{SignedDuration, Timestamp};
 
-use super::apply_one::{self, Job};
+use super::apply_one::{self, Job, Outcome};
 use super::events::reason;
 use super::hub::HubWork;
-use super::member::{Member, Memories};
+use super::member::{Member, Memories, Memory};
 use super::records::{Record, Records};
 use super::removal::{self, Pending};
 use super::watches::Known;
 use super::{AgentError, Front, Shared, WorkKey, report};
-use slots::{Slot, entry_of, is_unmapped};
+use slots::{Mapped, Slot, entry_of, is_unmapped};
 
 /// Looks at one work, or at what is left of one.
 pub(super) async fn look(
@@ -247,27 +247,15 @@ impl Pass<'_> {
                 executor: executor.as_ref(),
             };
             let memory = memories.entry(mapped.id.clone()).or_default();
-            let outcome = apply_one::apply(self.shared, self.member, &job, memory).await;
-            self.member.watches.ensure(&mapped.resource);
-            if outcome.wrote && mapped.manifest.kind == "CustomResourceDefinition" {
-                self.forget_kinds(&mapped.manifest);
-            }
-            if outcome.repaired {
-                let text = format!("{} was changed by others and has been put right", mapped.id);
-                self.shared.events.normal(work, reason::REPAIRED, &text);
-            }
+            let outcome = self.apply_one(work, mapped, &job, memory).await;
             let (report, again) = report::of_outcome(
                 self.shared,
                 work,
                 slot.meta.clone(),
-                &options,
+                &job.options,
                 &outcome,
                 memory,
             );
-            if let Known::Present(object) = &outcome.live {
-                let uid = object["metadata"]["uid"].as_str();
-                applied.entries.push(entry_of(mapped, uid));
-            }
             let polled = self
                 .member
                 .watches
@@ -275,10 +263,29 @@ impl Pass<'_> {
                 .then(|| self.poll_time());
             let times = [applied.again, outcome.again, again, polled.flatten()];
             applied.again = times.into_iter().flatten().min();
-            applied.retries += usize::from(outcome.retry);
-            applied.reports[index] = report;
+            applied.take(index, mapped, &outcome, report);
         }
         applied
+    }
+
+    /// Applies one manifest, and sees to what follows from it.
+    async fn apply_one(
+        &self,
+        work: &HubWork,
+        mapped: &Mapped,
+        job: &Job<'_>,
+        memory: &mut Memory,
+    ) -> Outcome {
+        let outcome = apply_one::apply(self.shared, self.member, job, memory).await;
+        self.member.watches.ensure(&mapped.resource);
+        if outcome.wrote && mapped.manifest.kind == "CustomResourceDefinition" {
+            self.forget_kinds(&mapped.manifest);
+        }
+        if outcome.repaired {
+            let text = format!("{} was changed by others and has been put right", mapped.id);
+            self.shared.events.normal(work, reason::REPAIRED, &text);
+        }
+        outcome
     }
 
     /// What a definition defines may be called otherwise now.
@@ -355,6 +362,16 @@ impl Applied {
             again: None,
             retries: 0,
         }
+    }
+
+    /// Takes in what became of a manifest.
+    fn take(&mut self, index: usize, mapped: &Mapped, outcome: &Outcome, report: Report) {
+        if let Known::Present(object) = &outcome.live {
+            let uid = object["metadata"]["uid"].as_str();
+            self.entries.push(entry_of(mapped, uid));
+        }
+        self.retries += usize::from(outcome.retry);
+        self.reports[index] = report;
     }
 
     fn fail(&mut self, index: usize, slot: &Slot, error: &str) {

@@ -93,6 +93,21 @@ async fn a_manifest_that_is_done_is_not_updated_even_if_nobody_has_said_so_yet(f
     assert_eq!(object["data"], json!({"key": "1", "done": "yes"}));
 }
 
+/// Nobody has looked at the object before, and the server would apply it without a look.
+async fn what_is_done_already_is_not_applied_by_the_server_either(fleet: &mut Fleet) {
+    fleet.create(MEMBER, job("once")).await;
+    fleet.merge_status(MEMBER, &job("once"), job_done()).await;
+    let mut changed = job("once");
+    changed["metadata"]["labels"] = json!({"changed": "yes"});
+    let mut spec = rules("jobs", "once", json!([{"type": "WellKnownCompletions"}]));
+    spec["manifestConfigs"][0]["updateStrategy"] = json!({"type": "ServerSideApply"});
+    let work = work_with("w", json!([changed]), spec);
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Complete", "True").await;
+    let object = fleet.get(MEMBER, &job("once")).await.unwrap();
+    assert_eq!(object["metadata"]["labels"]["changed"], Value::Null);
+}
+
 async fn false_on_one_manifest_keeps_a_work_open(fleet: &mut Fleet) {
     let never = json!([{"type": "CEL", "condition": "Complete", "celExpressions": [{"expression": "false"}]}]);
     let mut spec = rules("jobs", "once", json!([{"type": "WellKnownCompletions"}]));
@@ -247,6 +262,7 @@ crate::cases![
     a_job_that_is_done_is_never_updated_or_made_again,
     a_pod_that_is_done_is_complete,
     a_manifest_that_is_done_is_not_updated_even_if_nobody_has_said_so_yet,
+    what_is_done_already_is_not_applied_by_the_server_either,
     false_on_one_manifest_keeps_a_work_open,
     a_work_with_a_time_to_live_goes_at_the_right_second,
     zero_seconds_are_at_once_and_no_rules_are_never,
