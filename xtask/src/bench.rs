@@ -2,20 +2,20 @@
 
 use crate::run::{cargo, say, watch};
 
-/// Benchmarks by name: package and bench target.
-const BENCHES: &[(&str, &str, &str)] = &[
-    ("apiserver", "bellwether", "apiserver"),
-    ("cel", "bellwether-cel", "evaluate"),
-    ("cue", "bellwether-cue", "render"),
-    ("json", "bellwether-json", "parse"),
-    ("jsonpath", "bellwether-jsonpath", "find"),
-    ("patch", "bellwether-patch", "ownership"),
-    ("placement", "bellwether-placement", "decide"),
-    ("placement", "bellwether-controllers", "scheduling"),
-    ("schema", "bellwether-schema", "request"),
-    ("soak", "bellwether", "soak"),
-    ("store", "bellwether-store", "throughput"),
-    ("work", "bellwether", "work"),
+/// Benchmarks by name, and their targets.
+const BENCHES: &[(&str, &str)] = &[
+    ("apiserver", "apiserver"),
+    ("cel", "evaluate"),
+    ("cue", "render"),
+    ("json", "parse"),
+    ("jsonpath", "find"),
+    ("patch", "ownership"),
+    ("placement", "decide"),
+    ("placement", "scheduling"),
+    ("schema", "request"),
+    ("soak", "soak"),
+    ("store", "throughput"),
+    ("work", "work"),
 ];
 
 /// Runs only by its name: it takes its time.
@@ -25,20 +25,19 @@ const LONG: &str = "soak";
 pub(crate) fn bench(name: Option<&str>) -> anyhow::Result<()> {
     let chosen: Vec<_> = BENCHES
         .iter()
-        .filter(|(known, ..)| name.map_or(*known != LONG, |name| name == *known))
+        .filter(|(known, _)| name.map_or(*known != LONG, |name| name == *known))
         .collect();
-    let known: Vec<&str> = BENCHES.iter().map(|(known, ..)| *known).collect();
+    let known: Vec<&str> = BENCHES.iter().map(|(known, _)| *known).collect();
     anyhow::ensure!(
         !chosen.is_empty(),
         "no such benchmark; there are {}",
         known.join(", ")
     );
-    for (name, package, target) in chosen {
+    for (name, target) in chosen {
         say(&format!("== {name}"));
-        let succeeded = watch(
-            &mut cargo(&["bench", "--package", package, "--bench", target]),
-            |_| {},
-        )?;
+        // One package alone has other features, and would have its dependencies built for itself.
+        let arguments = ["bench", "--workspace", "--bench", target];
+        let succeeded = watch(&mut cargo(&arguments), |_| {})?;
         anyhow::ensure!(succeeded, "the benchmark {name} failed");
     }
     Ok(())
