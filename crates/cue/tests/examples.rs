@@ -59,7 +59,9 @@ fn the_definitions_of_the_package_mean_the_same_as_one_file() {
     // Fields of one file come in another order than those of several.
     let lines = |input: &Input| {
         let text = export(input, Output::Json).expect("it is concrete");
-        let lines = text.lines().map(|line| line.trim_end_matches(',').to_owned());
+        let lines = text
+            .lines()
+            .map(|line| line.trim_end_matches(',').to_owned());
         let mut lines: Vec<String> = lines.collect();
         lines.sort();
         lines
