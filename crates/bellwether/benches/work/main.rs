@@ -3,6 +3,10 @@
 //! Embedded clusters and agents share this process, which is measured as a whole, the load included.
 //! With `KUBEBUILDER_ASSETS` set, the same load also goes to two real API servers; the agent is then
 //! `bellwether agent`, a process of its own, and measured alone.
+//!
+//! `cargo bench -p bellwether --bench work -- embedded fleet real` runs only the parts that are named;
+//! `BELLWETHER_BENCH_MEMBERS` says how many members the fleet has. What is to be reached stands in
+//! brackets.
 
 #![allow(
     clippy::unwrap_used,
