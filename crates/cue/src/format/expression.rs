@@ -172,10 +172,15 @@ impl Printer<'_> {
     fn list(&mut self, span: Span, literal: &ListLit) {
         self.output.push('[');
         let mut previous = span.start;
+        let mut after_comment = false;
         let outer = self.indent;
         for (position, element) in literal.elements.iter().enumerate() {
-            let start = element_start(element);
-            self.item_break(position, self.line(start), self.line(previous), outer);
+            let line = self.line(element_start(element));
+            // Nothing can follow a comment on its line, wherever in the element it stood.
+            let before = self
+                .line(previous)
+                .min(if after_comment { line - 1 } else { line });
+            self.item_break(position, line, before, outer);
             self.leading(&element.comments);
             self.element(&element.kind);
             let last = position + 1 == literal.elements.len();
@@ -190,6 +195,7 @@ impl Printer<'_> {
                 self.output.push(',');
             }
             self.trailing(&element.comments);
+            after_comment = has_trailing(&element.comments);
             previous = element_end(element);
         }
         self.indent = outer;

@@ -143,3 +143,10 @@ proptest! {
         prop_assert_eq!(once, twice);
     }
 }
+
+#[test]
+fn what_follows_an_element_with_a_comment_inside_begins_a_line() {
+    let once = format_source("-", "b: [quo(// why\n7, 2), rem(7, 2)]\n").unwrap();
+    assert_eq!(once, "b: [quo(7, 2), // why\n\trem(7, 2)]\n");
+    assert_eq!(format_source("-", &once).unwrap(), once);
+}
