@@ -280,3 +280,6 @@ fn with_message(
     }
     conclusion
 }
+
+#[cfg(test)]
+mod tests;
