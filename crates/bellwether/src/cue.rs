@@ -25,6 +25,7 @@ pub(crate) struct CueArgs {
 #[derive(Debug, Subcommand)]
 enum CueCommand {
     /// Print the finished value, which must be concrete
+    #[command(after_help = "Example: bellwether cue export examples/cue/shop -e output --out yaml")]
     Export {
         #[command(flatten)]
         source: SourceArgs,
@@ -33,6 +34,7 @@ enum CueCommand {
         out: Format,
     },
     /// Print the value as far as it is known
+    #[command(after_help = "Example: bellwether cue eval -a examples/cue/shop")]
     Eval {
         #[command(flatten)]
         source: SourceArgs,
@@ -50,6 +52,7 @@ enum CueCommand {
         out: Option<Format>,
     },
     /// Check sources, or data files against sources
+    #[command(after_help = "Example: bellwether cue vet schema.cue values.yaml -d '#App'")]
     Vet {
         #[command(flatten)]
         source: SourceArgs,
@@ -67,6 +70,7 @@ enum CueCommand {
         schema: Option<String>,
     },
     /// Format files in place, or standard input
+    #[command(after_help = "Example: bellwether cue fmt --check definitions/")]
     Fmt {
         /// Files or directories; `-` for standard input
         #[arg(default_value = ".")]
@@ -76,6 +80,7 @@ enum CueCommand {
         check: bool,
     },
     /// Print the sources of a package as one, or the constraints of an expression
+    #[command(after_help = "Example: bellwether cue def examples/cue/shop")]
     Def {
         #[command(flatten)]
         source: SourceArgs,
