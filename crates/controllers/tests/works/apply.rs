@@ -43,7 +43,7 @@ async fn people_can_read_what_happened_to_a_work(fleet: &mut Fleet) {
     assert_eq!(events.len(), 1, "{events:?}");
     assert_eq!(events[0]["reason"], "Applied");
     assert_eq!(events[0]["involvedObject"]["kind"], "ManifestWork");
-    assert_eq!(events[0]["message"], "applied 1 objects of generation 1");
+    assert_eq!(events[0]["message"], "applied 1 object of generation 1");
 }
 
 async fn a_work_takes_two_writes_on_the_hub_and_three_requests_on_the_member(fleet: &mut Fleet) {

@@ -127,7 +127,7 @@ async fn everything_that_happens_to_a_work_is_an_event(fleet: &mut Fleet) {
     assert_eq!(
         told,
         [
-            ["Normal", "Applied", "applied 1 objects of generation 2"],
+            ["Normal", "Applied", "applied 1 object of generation 2"],
             [
                 "Warning",
                 "ApplyFailed",

@@ -83,11 +83,9 @@ impl Pass<'_> {
                     let latency = latency.try_into().unwrap_or_default();
                     self.shared.metrics.latency.observe(latency);
                 }
-                let text = format!(
-                    "applied {} objects of generation {}",
-                    reports.len(),
-                    work.generation()
-                );
+                let (count, generation) = (reports.len(), work.generation());
+                let objects = if count == 1 { "object" } else { "objects" };
+                let text = format!("applied {count} {objects} of generation {generation}");
                 events.normal(work, reason::APPLIED, &text);
             } else {
                 let failures = reports.iter().filter_map(|report| match &report.applied {
