@@ -27,6 +27,11 @@ impl Printer<'_> {
             ExprKind::List(literal) => self.list(expr.span, literal),
             ExprKind::Unary { op, operand } => {
                 self.output.push_str(op.text());
+                // `!=~` would be read as `!=` and `~`.
+                let runs_into = matches!(op, UnaryOp::Not | UnaryOp::Less | UnaryOp::Greater);
+                if runs_into && is_match(operand) {
+                    self.output.push(' ');
+                }
                 self.expression(operand);
             }
             ExprKind::Binary {
@@ -100,14 +105,8 @@ impl Printer<'_> {
 
     /// The sign between an alias and what it names, kept apart from a match operator.
     pub(super) fn alias_sign(&mut self, value: &Expr) {
-        let matches = matches!(
-            &value.kind,
-            ExprKind::Unary {
-                op: UnaryOp::Match,
-                ..
-            }
-        );
-        self.output.push_str(if matches { "= " } else { "=" });
+        self.output
+            .push_str(if is_match(value) { "= " } else { "=" });
     }
 
     fn structure(&mut self, span: Span, literal: &StructLit) {
@@ -300,4 +299,12 @@ fn element_end(element: &Element) -> u32 {
     comment
         .map_or(0, |comment| comment.span.end)
         .max(element.span.end)
+}
+
+/// Whether an expression begins with the match operator.
+fn is_match(expr: &Expr) -> bool {
+    let ExprKind::Unary { op, .. } = &expr.kind else {
+        return false;
+    };
+    *op == UnaryOp::Match
 }

@@ -150,3 +150,15 @@ fn what_follows_an_element_with_a_comment_inside_begins_a_line() {
     assert_eq!(once, "b: [quo(7, 2), // why\n\trem(7, 2)]\n");
     assert_eq!(format_source("-", &once).unwrap(), once);
 }
+
+#[test]
+fn operators_do_not_run_into_a_match() {
+    for source in ["a: ! =~\"x\"\n", "a: < =~\"x\"\n", "a: > =~\"x\"\n"] {
+        assert_eq!(format_source("-", source).unwrap(), source);
+    }
+    assert_eq!(
+        format_source("-", "a: != =~\"x\"\n").unwrap(),
+        "a: !==~\"x\"\n"
+    );
+    assert!(format_source("-", "a: !==~\"x\"\n").is_ok());
+}
