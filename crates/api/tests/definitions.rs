@@ -252,7 +252,9 @@ fn add_unknown(value: &mut Value) {
 
 #[test]
 fn unknown_fields_survive_anywhere() {
-    for mut sample in samples() {
+    // Whoever writes a decision writes it whole.
+    let is_kept = |sample: &Value| sample["kind"] != "PlacementDecision";
+    for mut sample in samples().into_iter().filter(is_kept) {
         add_unknown(&mut sample);
         let name = name_of(&sample);
         assert_eq!(

@@ -17,8 +17,11 @@ pub struct Limits {
     pub requests_per_user: usize,
     /// Watches of one user of a cluster. They cost little, so there may be many.
     pub watches_per_user: usize,
-    /// How long a client may take for its handshake, and for the headers of a request.
+    /// How long a client may take for its handshake, and for the headers of its first request.
     pub header_time: Duration,
+    /// How long a connection may be idle between two requests, until the headers of the next are
+    /// complete. Shorter than that of clients, connections would end under their hands.
+    pub idle_time: Duration,
     /// How long a client may take to send a body.
     pub body_time: Duration,
     /// Connections of all clients; more have to wait.
@@ -32,6 +35,8 @@ impl Default for Limits {
             requests_per_user: 600,
             watches_per_user: 10_000,
             header_time: Duration::from_secs(10),
+            // As long as kube-apiserver, and as long as clients keep them.
+            idle_time: Duration::from_secs(90),
             body_time: Duration::from_mins(1),
             connections: 10_000,
         }

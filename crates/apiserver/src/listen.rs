@@ -14,6 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::authenticate::Caller;
+use crate::limits::Limits;
 use crate::pki::identify;
 use crate::server::ApiServer;
 
@@ -96,7 +97,11 @@ async fn converse(
         stream,
         address,
     } = visitor;
-    let patience = server.limits().header_time;
+    let Limits {
+        header_time: patience,
+        idle_time,
+        ..
+    } = *server.limits();
     stream.set_nodelay(true)?;
     let stream = tokio::time::timeout(patience, acceptor.accept(stream)).await??;
     let certificate = stream
@@ -132,7 +137,7 @@ async fn converse(
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(patience);
+        .header_read_timeout(idle_time);
     builder
         .http2()
         .timer(TokioTimer::new())

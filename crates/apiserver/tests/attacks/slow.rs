@@ -61,6 +61,27 @@ async fn whoever_says_nothing_is_cut_off() {
 }
 
 #[tokio::test]
+async fn whoever_has_asked_may_take_a_rest_but_not_for_ever() {
+    let options = ServerOptions {
+        limits: Limits {
+            header_time: Duration::from_millis(50),
+            idle_time: Duration::from_millis(400),
+            ..Limits::default()
+        },
+        ..ServerOptions::default()
+    };
+    let store = Store::in_memory(Options::default());
+    let server = TestServer::start_with(store, options).await;
+    let admin = server.admin(HUB);
+    let mut stream = server.connect(admin.certificate.as_ref()).await.unwrap();
+    let began = tokio::time::Instant::now();
+    let request = b"GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    assert!(is_cut_off(stream).await);
+    assert!(began.elapsed() >= Duration::from_millis(400));
+}
+
+#[tokio::test]
 async fn thousands_of_idle_watches_disturb_nobody() {
     const CONNECTIONS: usize = 4;
     const WATCHES: usize = 750;
