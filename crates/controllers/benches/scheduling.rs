@@ -56,12 +56,21 @@ async fn main() {
     if is_chosen("change") {
         println!("\none label change that two placements mind, until both have been written:");
         for (clusters, others) in [(1000, 0), (1000, 100), (1000, 1000), (10_000, 100)] {
-            one_change(clusters, others).await;
+            for kept in [Kept::InMemory, Kept::OnDisk] {
+                one_change(kept, clusters, others).await;
+            }
         }
     }
 }
 
-/// A hub on disk, and everything that its scheduler needs.
+/// Where a hub keeps its objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    OnDisk,
+    InMemory,
+}
+
+/// A hub, and everything that its scheduler needs.
 struct Bench {
     server: ApiServer,
     client: Client,
@@ -80,12 +89,15 @@ struct Seen {
 }
 
 impl Bench {
-    async fn start() -> Self {
+    async fn start(kept: Kept) -> Self {
         let clock = Clock::system();
         let now = clock.clone();
         let directory = tempfile::tempdir().unwrap();
         let options = Options::new(Arc::new(move || now.now()));
-        let store = Store::open(directory.path(), options).unwrap();
+        let store = match kept {
+            Kept::OnDisk => Store::open(directory.path(), options).unwrap(),
+            Kept::InMemory => Store::in_memory(options),
+        };
         let server = ApiServer::new(store, clock.clone());
         server.add_cluster(HUB).await.unwrap();
         for definition in bellwether_api::definitions() {
@@ -344,7 +356,7 @@ fn memory() -> u64 {
 
 /// Placements are created and settle; then every tenth cluster of one environment moves to another.
 async fn load(clusters: usize, placements: usize) {
-    let bench = Bench::start().await;
+    let bench = Bench::start(Kept::OnDisk).await;
     bench.bind().await;
     bench.create_clusters(clusters).await;
     let _controllers = bench.controllers();
@@ -406,8 +418,8 @@ async fn load(clusters: usize, placements: usize) {
 }
 
 /// One cluster moves from one placement to another, while others ask for something else.
-async fn one_change(clusters: usize, others: usize) {
-    let bench = Bench::start().await;
+async fn one_change(kept: Kept, clusters: usize, others: usize) {
+    let bench = Bench::start(kept).await;
     bench.bind().await;
     bench.create_clusters(clusters).await;
     let by = |name: String, key: &str, value: &str| {
@@ -454,7 +466,7 @@ async fn one_change(clusters: usize, others: usize) {
     times.sort();
     let millis = |at: usize| times[at].as_secs_f64() * 1000.0;
     println!(
-        "  {clusters} clusters, {others} other placements: median {:.2} ms, worst {:.2} ms, {:.2} CPU ms each",
+        "  {kept:?}, {clusters} clusters, {others} other placements: median {:.2} ms, worst {:.2} ms, {:.2} CPU ms each",
         millis(CHANGES / 2),
         millis(CHANGES - 1),
         cpu.as_secs_f64() * 1000.0 / f64::from(u32::try_from(CHANGES).unwrap()),
