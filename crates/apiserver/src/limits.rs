@@ -34,8 +34,8 @@ impl Default for Limits {
             // As many as kube-apiserver lets all users together have.
             requests_per_user: 600,
             watches_per_user: 10_000,
-            header_time: Duration::from_secs(10),
-            // As long as kube-apiserver, and as long as clients keep them.
+            // Both as kube-apiserver. Clients open connections that they need only later.
+            header_time: Duration::from_secs(32),
             idle_time: Duration::from_secs(90),
             body_time: Duration::from_mins(1),
             connections: 10_000,
