@@ -158,6 +158,24 @@ impl Value {
         Self::Struct(fields.into_iter().collect())
     }
 
+    /// The same with fields in the order of their names, at every level: where constraints and data
+    /// come in decides about the order that a value has of itself.
+    #[must_use]
+    pub fn sorted(&self) -> Self {
+        match self {
+            Self::Struct(fields) => {
+                let fields = fields.iter();
+                let mut fields: Vec<_> = fields
+                    .map(|(label, field)| (label.clone(), field.sorted()))
+                    .collect();
+                fields.sort_by(|left, right| left.0.cmp(&right.0));
+                Self::structure(fields)
+            }
+            Self::List(items) => Self::list(items.iter().map(Self::sorted)),
+            other => other.clone(),
+        }
+    }
+
     /// The kind of the value; of an opaque one, [`Kind::TOP`].
     pub fn kind(&self) -> Kind {
         match self {

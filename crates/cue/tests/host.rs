@@ -153,8 +153,8 @@ fn filling_after_evaluation_gives_what_filling_before_gives() {
         let (left, right) = (step_by_step.root(), at_once.root());
         let (left, right) = (step_by_step.export(left), at_once.export(right));
         assert_eq!(
-            left.map(|value| sorted(&value)),
-            right.map(|value| sorted(&value)),
+            left.map(|value| value.sorted()),
+            right.map(|value| value.sorted()),
             "after {path:?}"
         );
     }
@@ -223,8 +223,8 @@ fn injected_data_means_the_same_as_data_in_the_text() {
         let mut written = evaluate(&format!("{source}context: {data}\n"));
         let (left, right) = (at(&mut injected, &["out"]), at(&mut written, &["out"]));
         let (left, right) = (injected.export(left), written.export(right));
-        let left = left.map(|value| write_json(&sorted(&value)));
-        let right = right.map(|value| write_json(&sorted(&value)));
+        let left = left.map(|value| write_json(&value.sorted()));
+        let right = right.map(|value| write_json(&value.sorted()));
         assert!(left.is_ok(), "{template}: {left:?}");
         assert_eq!(left, right, "{template}");
     }
@@ -238,20 +238,4 @@ fn a_closed_struct_rejects_injected_fields_as_it_rejects_written_ones() {
     let problems = evaluation.validate(root);
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert_eq!(problems[0].path.join("."), "p.b.d");
-}
-
-/// Fields by name: where data comes in decides about their order.
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Struct(fields) => {
-            let mut fields: Vec<_> = fields
-                .iter()
-                .map(|(label, field)| (label.clone(), sorted(field)))
-                .collect();
-            fields.sort_by(|left, right| left.0.cmp(&right.0));
-            Value::structure(fields)
-        }
-        Value::List(items) => Value::list(items.iter().map(sorted)),
-        other => other.clone(),
-    }
 }

@@ -23,7 +23,7 @@ fn outcome(evaluation: &mut Evaluation) -> String {
         .fields(root, FieldOptions::default())
         .into_iter()
         .map(|field| match evaluation.export(field.value) {
-            Ok(value) => format!("{}: {}", field.name, write_json(&sorted(&value))),
+            Ok(value) => format!("{}: {}", field.name, write_json(&value.sorted())),
             Err(_) => format!("{}: incomplete", field.name),
         })
         .collect();
@@ -32,22 +32,6 @@ fn outcome(evaluation: &mut Evaluation) -> String {
 }
 
 const LIMIT: &str = "evaluation limit exceeded";
-
-/// Fields by name: where data comes in decides about their order.
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Struct(fields) => {
-            let mut fields: Vec<_> = fields
-                .iter()
-                .map(|(label, field)| (label.clone(), sorted(field)))
-                .collect();
-            fields.sort_by(|left, right| left.0.cmp(&right.0));
-            Value::structure(fields)
-        }
-        Value::List(items) => Value::list(items.iter().map(sorted)),
-        other => other.clone(),
-    }
-}
 
 fn json(value: &str) -> Value {
     parse_json(value).expect("test data is JSON")

@@ -65,26 +65,11 @@ fn later_data_is_no_other_data(
     }
     let (left, right) = (evaluation.root(), fresh.root());
     match (evaluation.export(left), fresh.export(right)) {
-        (Ok(left), Ok(right)) if sorted(&left) != sorted(&right) => {
+        (Ok(left), Ok(right)) if left.sorted() != right.sorted() => {
             let (left, right) = (write_json(&left), write_json(&right));
             Err(format!("later data gives {left}, earlier {right}"))
         }
         _ => Ok(()),
-    }
-}
-
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Struct(fields) => {
-            let mut fields: Vec<_> = fields
-                .iter()
-                .map(|(label, field)| (label.clone(), sorted(field)))
-                .collect();
-            fields.sort_by(|left, right| left.0.cmp(&right.0));
-            Value::structure(fields)
-        }
-        Value::List(items) => Value::list(items.iter().map(sorted)),
-        other => other.clone(),
     }
 }
 
