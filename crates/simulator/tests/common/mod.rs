@@ -262,3 +262,11 @@ pub fn deployment(name: &str, replicas: u32) -> Value {
         },
     })
 }
+
+/// The names of objects, in their order.
+pub fn names(objects: &[Value]) -> Vec<&str> {
+    objects
+        .iter()
+        .filter_map(|object| object["metadata"]["name"].as_str())
+        .collect()
+}
