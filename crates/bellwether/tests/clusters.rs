@@ -5,10 +5,7 @@
 
 mod fleet;
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
-
-use fleet::Fleet;
+use fleet::{Fleet, Process};
 use serde_json::Value;
 
 const BELLWETHER: &str = env!("CARGO_BIN_EXE_bellwether");
@@ -181,35 +178,6 @@ fn a_failing_member_stops_a_progressive_rollout_until_it_recovers() {
         "wait --for=condition=PlacementRolledOut --timeout=60s manifestworkreplicaset/shop",
     );
     assert_eq!(works(), ["cluster1", "cluster2", "cluster3"]);
-}
-
-/// A process that ends with the test.
-struct Process(Child);
-
-impl Process {
-    /// Starts one of our own commands, and waits until it says something.
-    fn start(command: &str, until: &str) -> Self {
-        let mut process = Command::new(BELLWETHER)
-            .args(command.split(' '))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let is_said = lines
-            .by_ref()
-            .map_while(Result::ok)
-            .any(|line| line.contains(until));
-        assert!(is_said, "{command} ended before it said {until}");
-        std::thread::spawn(move || lines.for_each(drop));
-        Self(process)
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[test]

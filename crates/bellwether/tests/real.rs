@@ -3,11 +3,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
-use std::io::{BufRead as _, BufReader};
+mod fleet;
+
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use bellwether_testkit::{Assets, RealCluster};
+use fleet::Process;
 use serde_json::Value;
 
 const BELLWETHER: &str = env!("CARGO_BIN_EXE_bellwether");
@@ -47,39 +49,6 @@ fn run(kubeconfig: &Path, command: &str) -> (bool, String, String) {
 fn json(kubeconfig: &Path, command: &str) -> Value {
     let text = bellwether(kubeconfig, &format!("{command} -o json"));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-/// One of our own commands that goes on until the test ends.
-struct Process(Child);
-
-impl Process {
-    fn start(command: &str, until: &str) -> Self {
-        let mut process = Command::new(BELLWETHER)
-            .args(command.split(' '))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let is_said = lines
-            .by_ref()
-            .map_while(Result::ok)
-            .any(|line| line.contains(until));
-        assert!(is_said, "{command} ended before it said {until}");
-        std::thread::spawn(move || lines.for_each(drop));
-        Self(process)
-    }
-
-    /// Waits until it ends by itself.
-    fn ends(mut self) -> bool {
-        self.0.wait().unwrap().success()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

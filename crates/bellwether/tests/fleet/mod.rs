@@ -165,3 +165,37 @@ impl Drop for Fleet {
         let _ = self.process.wait();
     }
 }
+
+/// One of our own commands that goes on until the test ends.
+pub struct Process(Child);
+
+impl Process {
+    /// Starts it, and waits until it says something.
+    pub fn start(command: &str, until: &str) -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_bellwether"))
+            .args(command.split(' '))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let is_said = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .any(|line| line.contains(until));
+        assert!(is_said, "{command} ended before it said {until}");
+        std::thread::spawn(move || lines.for_each(drop));
+        Self(process)
+    }
+
+    /// Waits until it ends by itself.
+    pub fn ends(mut self) -> bool {
+        self.0.wait().unwrap().success()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
