@@ -342,15 +342,15 @@ impl Evaluator {
 
     pub(crate) fn new_node(&mut self, parent: NodeId, label: Label) -> NodeId {
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX - 1));
-        let (depth, rootless, eager) = if parent.is_none() {
-            (0, false, false)
-        } else {
+        let mut node = Node::new(parent, label, 0);
+        if !parent.is_none() {
             let above = self.node(parent);
-            (above.depth + 1, above.rootless, above.eager)
-        };
-        let mut node = Node::new(parent, label, depth);
-        node.rootless = rootless;
-        node.eager = eager;
+            node.depth = above.depth + 1;
+            node.rootless = above.rootless;
+            node.eager = above.eager;
+            // Known before it is started: who refers to it closes what it takes from it.
+            node.closed_recursive = label.is_definition() || above.closed_recursive;
+        }
         self.nodes.push(node);
         self.counters.nodes += 1;
         self.use_memory(NODE_BYTES);
@@ -373,6 +373,7 @@ impl Evaluator {
         slot.anonymous = true;
         slot.rootless = true;
         slot.drop_parent_requirements = true;
+        slot.closed_recursive = false;
         slot.depth = 0;
         self.note(node, depend::Need::Whole);
         node

@@ -339,7 +339,8 @@ impl BoundOp {
 pub(crate) enum Element {
     Value(ExprId),
     Comprehension(ComprehensionId),
-    Ellipsis(Option<ExprId>),
+    /// `...T`, of which `T` is `_` where none is written.
+    Ellipsis(ExprId),
 }
 
 /// One alternative of a disjunction.

@@ -101,7 +101,10 @@ impl<'a> Compiler<'a> {
                     if index != last {
                         self.error(element.span, "ellipsis must be last element in list");
                     }
-                    let value = value.as_ref().map(|value| self.expr(value));
+                    let value = match value {
+                        Some(value) => self.expr(value),
+                        None => self.add(Expr::Top, element.span),
+                    };
                     elements.push(Element::Ellipsis(value));
                 }
             }

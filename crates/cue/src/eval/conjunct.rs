@@ -143,10 +143,17 @@ impl Evaluator {
             expr if expr.is_reference() => {
                 self.push_task(node, TaskKind::Reference(id), env, info);
             }
-            _ => {
+            expr => {
                 self.unshare(node);
+                // A call could go on for ever on what a cycle brings, unless something else is there;
+                // an operator wants operands that are known, and ends.
                 let slot = self.node(node);
-                if info.cycle == CycleKind::Cyclic && !slot.has_non_cycle && !slot.has_non_cyclic {
+                let may_recur = !matches!(expr, Expr::Binary { .. });
+                if may_recur
+                    && info.cycle == CycleKind::Cyclic
+                    && !slot.has_non_cycle
+                    && !slot.has_non_cyclic
+                {
                     let slot = self.node_mut(node);
                     slot.has_ancestor_cycle = true;
                     slot.postponed.push((conjunct, NodeId::NONE));

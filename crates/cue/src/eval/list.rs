@@ -50,7 +50,7 @@ impl Evaluator {
                 Element::Ellipsis(value) => ellipsis = Some(*value),
             }
         }
-        if let Some(Some(value)) = ellipsis {
+        if let Some(value) = ellipsis {
             let info = info.keyed(u64::from(value.0)).optional();
             let pattern = Pattern {
                 matcher: Matcher::From(index),

@@ -4,7 +4,7 @@ use super::depend::Reader;
 use super::scalar::{Bound, Check, Described};
 use super::{Base, ErrId, Evaluator, NodeId, Status};
 use crate::diagnostic::Code;
-use crate::ir::{ArcKind, ExprId};
+use crate::ir::{ArcKind, Decl, ExprId, StructId};
 use crate::token::Pos;
 use crate::value::{Kind, Value};
 
@@ -124,6 +124,7 @@ impl Evaluator {
         if self.node(node).error.is_none() {
             self.validate_atom(node);
         }
+        let has_shape = self.has_shape(node);
         let slot = self.node_mut(node);
         slot.base = if let Some(error) = slot.error {
             Base::Error(error)
@@ -131,16 +132,39 @@ impl Evaluator {
             Base::Scalar
         } else if slot.list.is_some() {
             Base::List
-        } else if slot.scalar.kind == Kind::STRUCT
-            || slot.has_struct && slot.scalar.kind.contains(Kind::STRUCT) && !slot.has_top
-            || slot.is_struct
-        {
+        } else if slot.scalar.kind == Kind::STRUCT || has_shape || slot.is_struct {
             Base::Struct
         } else {
             Base::Scalar
         };
         slot.status = Status::Settled;
         self.progress += 1;
+    }
+
+    /// Whether struct literals make the node a struct although none of them gave it a field. Beside `_`,
+    /// a literal that may turn out to be a scalar does so only if a field is written in it.
+    fn has_shape(&self, node: NodeId) -> bool {
+        let slot = self.node(node);
+        slot.has_struct
+            && slot.scalar.kind.contains(Kind::STRUCT)
+            && (!slot.has_top || slot.literals.iter().any(|id| self.promises_field(*id)))
+    }
+
+    /// Whether some comprehension of a literal has a field with a written name in its body.
+    fn promises_field(&self, literal: StructId) -> bool {
+        let decls = &self.program.structure(literal).decls;
+        decls.iter().any(|decl| {
+            let Decl::Comprehension(id) = decl else {
+                return false;
+            };
+            let body = self.program.comprehension(*id).value;
+            let is_field = |decl: &Decl| match decl {
+                Decl::Field { label, kind, .. } => label.is_regular() && *kind != ArcKind::Optional,
+                _ => false,
+            };
+            let decls = &self.program.structure(body).decls;
+            decls.iter().any(is_field) || self.promises_field(body)
+        })
     }
 
     pub(super) fn require_struct(&mut self, node: NodeId) {
@@ -324,22 +348,6 @@ impl Evaluator {
     }
 
     fn finalize_children(&mut self, node: NodeId) {
-        // The fields of a package all know what they consist of before any of them is gone through:
-        // one that refers to another must not meet it in the middle of that.
-        let is_package = self.node(node).parent.is_none();
-        let mut index = 0;
-        while let Some((_, arc)) = self
-            .node(node)
-            .arcs
-            .get(index)
-            .copied()
-            .filter(|_| is_package)
-        {
-            index += 1;
-            if self.node(arc).arc != ArcKind::Optional {
-                self.settle(arc, false);
-            }
-        }
         let mut index = 0;
         while let Some((label, arc)) = self.node(node).arcs.get(index).copied() {
             index += 1;

@@ -170,7 +170,7 @@ impl Evaluator {
                         crate::ir::Element::Value(value) => self.write_expr(out, *value, depth + 1),
                         crate::ir::Element::Ellipsis(value) => {
                             out.push_str("...");
-                            if let Some(value) = value {
+                            if !matches!(self.program.expr(*value), Expr::Top) {
                                 self.write_expr(out, *value, depth + 1);
                             }
                         }
