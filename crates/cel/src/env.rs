@@ -23,6 +23,7 @@ pub struct Env {
     globals: Globals,
     functions: Arc<Functions>,
     libraries: LibrarySet,
+    mixed: bool,
 }
 
 impl Env {
@@ -33,6 +34,7 @@ impl Env {
             globals: Vec::new(),
             custom: Vec::new(),
             libraries: LibrarySet::ALL,
+            mixed: false,
         }
     }
 
@@ -78,7 +80,13 @@ impl Env {
             &mut problems,
         );
         if problems.is_empty() {
-            check::validate::validate(&parsed.expr, &checked, &parsed.positions, &mut problems);
+            check::validate::validate(
+                &parsed.expr,
+                &checked,
+                &parsed.positions,
+                self.mixed,
+                &mut problems,
+            );
         }
         if !problems.is_empty() {
             return Err(problems.into_errors(source));
@@ -106,6 +114,7 @@ pub struct EnvBuilder {
     globals: Vec<Global>,
     custom: Vec<(String, Overload)>,
     libraries: LibrarySet,
+    mixed: bool,
 }
 
 impl EnvBuilder {
@@ -203,6 +212,15 @@ impl EnvBuilder {
         self
     }
 
+    /// Lets lists and maps that are written in an expression have elements of several types, as CEL
+    /// itself does: `{'ready': true, 'message': 'all there'}`. A Kubernetes API server refuses them
+    /// in the rules that it runs, and so does an environment by default.
+    #[must_use]
+    pub fn mixed_literals(mut self) -> EnvBuilder {
+        self.mixed = true;
+        self
+    }
+
     /// The environment.
     pub fn build(self) -> Env {
         let mut functions = library::functions(self.libraries);
@@ -220,6 +238,7 @@ impl EnvBuilder {
             },
             functions,
             libraries: self.libraries,
+            mixed: self.mixed,
         }
     }
 }

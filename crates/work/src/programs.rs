@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 
-use bellwether_cel::{Env, EvalError, Program, Type, Value};
+use bellwether_cel::{Env, EnvBuilder, EvalError, Program, Type, Value};
 
 /// Expressions beyond this many are compiled anew: the cache is emptied.
 const MAX_PROGRAMS: usize = 8192;
@@ -36,7 +36,7 @@ pub struct Programs {
 
 impl Default for Programs {
     fn default() -> Self {
-        let conditions = |builder: bellwether_cel::EnvBuilder| {
+        let conditions = |builder: EnvBuilder| {
             builder.function(
                 "hasConditions",
                 vec![Type::Dyn],
@@ -44,14 +44,20 @@ impl Default for Programs {
                 |_, arguments| Ok(Value::Bool(has_conditions(arguments))),
             )
         };
-        let object = || conditions(Env::builder().variable("object", Type::Dyn));
+        let object = || conditions(builder().variable("object", Type::Dyn));
         Self {
             rules: object().build(),
             messages: object().variable("result", Type::Bool).build(),
-            templates: Env::builder().variable("cluster", Type::Dyn).build(),
+            templates: builder().variable("cluster", Type::Dyn).build(),
             compiled: RwLock::default(),
         }
     }
+}
+
+/// What all environments begin with: results such as `{'status': true, 'message': 'done'}` may be
+/// written.
+fn builder() -> EnvBuilder {
+    Env::builder().mixed_literals()
 }
 
 /// Whether the argument is a map that has conditions; anything else is false, never an error.
@@ -165,7 +171,7 @@ const TAKEN: [&str; 16] = [
 /// An environment in which every other name of a script is a key of the status: which keys there
 /// are is known only when it runs.
 fn script_env(source: &str) -> Env {
-    let mut builder = Env::builder()
+    let mut builder = builder()
         .variable("object", Type::Dyn)
         .variable("status", Type::Dyn)
         // The number itself: a count of replicas is as good as the list of them.

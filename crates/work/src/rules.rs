@@ -4,6 +4,7 @@
 //! gives but true is false: false itself, an error, or a value of another type, and the message
 //! says which. A map may say message, reason and status in its own words.
 
+mod past;
 pub mod well_known;
 
 use bellwether_api::meta::{FALSE, TRUE, UNKNOWN};
@@ -13,6 +14,7 @@ use bellwether_cel::{Budget, Vars};
 use serde_json::Value;
 
 use crate::programs::Programs;
+pub use past::Past;
 
 /// What one rule may cost, and all rules of a manifest together.
 fn budget() -> Budget {
@@ -73,23 +75,25 @@ pub fn condition_of(rule: &ConditionRule) -> &str {
 }
 
 /// What the rules conclude from an object, each condition once, in the order of the rules.
-/// Conditions that `skip` names are left out, and so are well-known rules of kinds about which
-/// nothing is known.
+/// Well-known rules of kinds about which nothing is known are left out.
 pub fn conclude(
     rules: &[ConditionRule],
     object: &Value,
     programs: &Programs,
-    skip: &[&str],
+    past: Past,
 ) -> Vec<Conclusion> {
     let mut budget = budget();
     let mut found: Vec<Conclusion> = Vec::new();
     for rule in rules {
         let name = condition_of(rule);
-        if skip.contains(&name) {
-            continue;
-        }
-        let Some(new) = judge(rule, name, object, programs, &mut budget) else {
-            continue;
+        let new = match &rule.kind {
+            ConditionRuleType::WellKnownConditions | ConditionRuleType::WellKnownCompletions => {
+                let Some(known) = well_known::conclude(name, object, past) else {
+                    continue;
+                };
+                with_message(rule, known, object, programs, &mut budget)
+            }
+            _ => judge(rule, name, object, programs, &mut budget),
         };
         match found.iter_mut().find(|known| known.condition == name) {
             // The first that does not hold is what is told.
@@ -108,36 +112,34 @@ pub fn is_complete(rules: &[ConditionRule], object: &Value, programs: &Programs)
         .filter(|rule| condition_of(rule) == condition::COMPLETE)
         .cloned()
         .collect();
-    conclude(&complete, object, programs, &[])
+    conclude(&complete, object, programs, Past::default())
         .iter()
         .any(|conclusion| conclusion.status == TRUE)
 }
 
+/// What the expressions of a rule conclude.
 fn judge(
     rule: &ConditionRule,
     name: &str,
     object: &Value,
     programs: &Programs,
     budget: &mut Budget,
-) -> Option<Conclusion> {
-    let conclusion = match &rule.kind {
-        ConditionRuleType::WellKnownConditions | ConditionRuleType::WellKnownCompletions => {
-            well_known::conclude(name, object)?
+) -> Conclusion {
+    if let ConditionRuleType::Other(kind) = &rule.kind {
+        return Conclusion {
+            condition: name.to_owned(),
+            status: UNKNOWN,
+            reason: reason::CONDITION_RULE_INVALID.to_owned(),
+            message: format!("unrecognized condition rule type {kind}"),
+        };
+    }
+    match expressions(rule, name, object, programs, budget) {
+        Verdict::Plain(holds) => {
+            let conclusion = Conclusion::plain(name, holds);
+            with_message(rule, conclusion, object, programs, budget)
         }
-        ConditionRuleType::Cel => match expressions(rule, name, object, programs, budget) {
-            Verdict::Plain(holds) => Conclusion::plain(name, holds),
-            Verdict::Told(conclusion) => return Some(conclusion),
-        },
-        ConditionRuleType::Other(kind) => {
-            return Some(Conclusion {
-                condition: name.to_owned(),
-                status: UNKNOWN,
-                reason: reason::CONDITION_RULE_INVALID.to_owned(),
-                message: format!("unrecognized condition rule type {kind}"),
-            });
-        }
-    };
-    Some(with_message(rule, conclusion, object, programs, budget))
+        Verdict::Told(conclusion) => conclusion,
+    }
 }
 
 enum Verdict {

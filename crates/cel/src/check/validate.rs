@@ -8,18 +8,20 @@ use crate::library::regex;
 use crate::time;
 use crate::types::Type;
 
-/// Reports constants that every evaluation would fail on and aggregate literals of mixed types.
+/// Reports constants that every evaluation would fail on and, unless they are `mixed`, aggregate
+/// literals of several types.
 pub(crate) fn validate(
     expr: &Expr,
     checked: &Checked,
     positions: &Positions,
+    mixed: bool,
     problems: &mut Problems,
 ) {
     let mut validator = Validator {
         checked,
         positions,
         problems,
-        exempt: false,
+        exempt: mixed,
     };
     validator.visit(expr);
 }
@@ -28,7 +30,7 @@ struct Validator<'v> {
     checked: &'v Checked,
     positions: &'v Positions,
     problems: &'v mut Problems,
-    /// Inside the arguments of `format`, which may be of any types.
+    /// Literals may be of several types: everywhere, or inside the arguments of `format`.
     exempt: bool,
 }
 

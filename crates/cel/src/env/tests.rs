@@ -32,6 +32,23 @@ fn referenced_variables_are_known() {
 }
 
 #[test]
+fn literals_are_of_one_type_unless_several_are_let_in() {
+    let source = "{'status': 1 < 2, 'message': 'm', 'list': [1, 'a']}.status";
+    let error = Env::builder().build().compile(source).unwrap_err();
+    let told = error.to_string();
+    assert!(
+        told.contains("expected type 'bool' but found 'string'"),
+        "{told}"
+    );
+    let env = Env::builder().mixed_literals().build();
+    assert_eq!(evaluate(&env, source, &Vars::new()), "true");
+    assert!(
+        env.compile("{'a': duration('x')}").is_err(),
+        "the rest is still checked"
+    );
+}
+
+#[test]
 fn functions_of_the_embedder_see_hidden_bindings() {
     let env = Env::builder()
         .variable("cluster", Type::Dyn)

@@ -26,7 +26,8 @@ use super::records::{Record, Records};
 use super::removal::{self, Pending};
 use super::watches::Known;
 use super::{AgentError, Front, Shared, WorkKey, report};
-use slots::{Mapped, Slot, entry_of, is_unmapped};
+pub(super) use slots::Slot;
+use slots::{Mapped, entry_of, is_unmapped};
 
 /// Looks at one work, or at what is left of one.
 pub(super) async fn look(
@@ -248,14 +249,8 @@ impl Pass<'_> {
             };
             let memory = memories.entry(mapped.id.clone()).or_default();
             let outcome = self.apply_one(work, mapped, &job, memory).await;
-            let (report, again) = report::of_outcome(
-                self.shared,
-                work,
-                slot.meta.clone(),
-                &job.options,
-                &outcome,
-                memory,
-            );
+            let (report, again) =
+                report::of_outcome(self.shared, work, slot, &job.options, &outcome, memory);
             let polled = self
                 .member
                 .watches

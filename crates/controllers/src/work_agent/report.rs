@@ -6,7 +6,7 @@ use bellwether_api::work::{ManifestCondition, ManifestResourceMeta, ManifestWork
 use bellwether_work::feedback::{self, Answers, Structures};
 use bellwether_work::lifecycle::is_true;
 use bellwether_work::options::Options;
-use bellwether_work::rules::{self, Conclusion, well_known};
+use bellwether_work::rules::{self, Conclusion, Past, well_known};
 use bellwether_work::status::{Availability, Feedback, Report};
 use bellwether_work::work_api::{self, Pace, Turn};
 use jiff::Timestamp;
@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::apply_one::Outcome;
 use super::hub::HubWork;
 use super::member::Memory;
+use super::pass::Slot;
 use super::watches::Known;
 use super::{Front, Shared};
 
@@ -45,13 +46,13 @@ pub(super) fn of_complete(meta: ManifestResourceMeta) -> Report {
 pub(super) fn of_outcome(
     shared: &Shared,
     work: &HubWork,
-    meta: ManifestResourceMeta,
+    slot: &Slot,
     options: &Options<'_>,
     outcome: &Outcome,
     memory: &mut Memory,
 ) -> (Report, Option<Timestamp>) {
     let mut report = Report {
-        meta,
+        meta: slot.meta.clone(),
         applied: outcome.applied.clone(),
         object_generation: None,
         available: Some(Availability::Missing),
@@ -72,7 +73,10 @@ pub(super) fn of_outcome(
     };
     report.object_generation = object["metadata"]["generation"].as_i64();
     report.available = Some(availability(&work.work, object));
-    report.conclusions = Some(conclusions(shared, &work.work, options, object));
+    let known = slot.known.as_ref();
+    let known = known.map_or(&[][..], |known| &known.conditions);
+    let past = Past::of(known, work.generation());
+    report.conclusions = Some(conclusions(shared, &work.work, options, object, past));
     let (feedback, again) = match work.front() {
         Front::ManifestWork => (of_rules(shared, options, object), None),
         Front::Work => of_config(shared, work, object, memory),
@@ -83,7 +87,7 @@ pub(super) fn of_outcome(
 
 /// To rollouts, a workload is available when it serves; to all others, when it is there.
 fn availability(work: &ManifestWork, object: &Value) -> Availability {
-    let serves = well_known::conclude(condition::AVAILABLE, object);
+    let serves = well_known::conclude(condition::AVAILABLE, object, Past::default());
     match serves.filter(|_| is_rolled_out(work)) {
         Some(serves) if serves.status != TRUE => Availability::NotReady,
         _ => Availability::Available,
@@ -95,12 +99,13 @@ fn conclusions(
     work: &ManifestWork,
     options: &Options<'_>,
     object: &Value,
+    past: Past,
 ) -> Vec<Conclusion> {
-    let mut found = rules::conclude(options.rules, object, &shared.programs, &[]);
+    let mut found = rules::conclude(options.rules, object, &shared.programs, past);
     if is_rolled_out(work) {
         for name in well_known::OF_ROLLOUTS {
             if !found.iter().any(|known| known.condition == name) {
-                found.extend(well_known::conclude(name, object));
+                found.extend(well_known::conclude(name, object, past));
             }
         }
     }

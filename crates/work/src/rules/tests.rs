@@ -8,7 +8,7 @@ fn check(rules: Value, expected: &[[&str; 4]]) {
     let object = json!({"apiVersion": "batch/v1", "kind": "Job", "data": {"key": "1", "n": 3},
         "status": {"conditions": [{"type": "Complete", "status": "True"}]}});
     let read: Vec<ConditionRule> = serde_json::from_value(rules.clone()).unwrap();
-    let found = conclude(&read, &object, &Programs::default(), &[]);
+    let found = conclude(&read, &object, &Programs::default(), Past::default());
     let found: Vec<[&str; 4]> = found
         .iter()
         .map(|it| [&*it.condition, it.status, &*it.reason, &*it.message])
@@ -104,6 +104,15 @@ fn a_rule_may_say_it_in_its_own_words() {
     };
     check(map("'True'"), &[["C", "True", "R", "m"]]);
     check(map("'False'"), &[["C", "False", "R", "m"]]);
+    check(map("true"), &[["C", "True", "R", "m"]]);
+    check(map("object.data.n == 4"), &[["C", "False", "R", "m"]]);
+    let message = "failed to evaluate: expected status to be a bool or a text, got 3";
+    check(map("object.data.n"), &[["C", "False", FAILED, message]]);
+    let choice = "object.data.n > 2 ? {'status': true, 'message': 'many'} : {'status': false, 'message': 'few'}";
+    check(
+        json!([cel("C", json!([choice]))]),
+        &[["C", "True", PASSED, "many"]],
+    );
 }
 
 #[test]

@@ -3,14 +3,14 @@
 use bellwether_api::work::names::condition;
 use serde_json::Value;
 
-use super::Conclusion;
+use super::{Conclusion, Past};
 
 /// Conditions that rollouts look at.
 pub const OF_ROLLOUTS: [&str; 2] = [condition::PROGRESSING, condition::DEGRADED];
 
 /// What is known about a condition of an object of a common kind; nothing of others.
-pub fn conclude(name: &str, object: &Value) -> Option<Conclusion> {
-    let (holds, message) = facts(name, object)?;
+pub fn conclude(name: &str, object: &Value, past: Past) -> Option<Conclusion> {
+    let (holds, message) = facts(name, object, past)?;
     Some(match message {
         Some(message) => Conclusion::said(name, holds, message),
         None => Conclusion::plain(name, holds),
@@ -19,7 +19,7 @@ pub fn conclude(name: &str, object: &Value) -> Option<Conclusion> {
 
 type Fact = Option<(bool, Option<String>)>;
 
-fn facts(name: &str, object: &Value) -> Fact {
+fn facts(name: &str, object: &Value, past: Past) -> Fact {
     let api_version = object["apiVersion"].as_str().unwrap_or_default();
     let kind = object["kind"].as_str().unwrap_or_default();
     match (name, api_version, kind) {
@@ -32,16 +32,10 @@ fn facts(name: &str, object: &Value) -> Fact {
             Some((matches!(phase, "Succeeded" | "Failed"), None))
         }
         (condition::COMPLETE, "batch/v1", "CronJob") => {
-            // The last run that was begun has come to an end well.
-            let time = |field: &str| object["status"][field].as_str().unwrap_or_default();
-            let (begun, done) = (time("lastScheduleTime"), time("lastSuccessfulTime"));
-            Some((
-                !done.is_empty() && done >= begun && !has_active(object),
-                None,
-            ))
+            Some((last_run(object) == Run::Succeeded, None))
         }
         (condition::PROGRESSING, _, _) => progressing(api_version, kind, object),
-        (condition::DEGRADED, _, _) => degraded(api_version, kind, object),
+        (condition::DEGRADED, _, _) => degraded(api_version, kind, object, past),
         (condition::AVAILABLE, _, _) => available(api_version, kind, object),
         _ => None,
     }
@@ -103,7 +97,7 @@ fn progressing(api_version: &str, kind: &str, object: &Value) -> Fact {
     }
 }
 
-fn degraded(api_version: &str, kind: &str, object: &Value) -> Fact {
+fn degraded(api_version: &str, kind: &str, object: &Value, past: Past) -> Fact {
     match (api_version, kind) {
         ("apps/v1", "Deployment") => {
             let stuck = condition_in(object, "Progressing").filter(|found| {
@@ -114,8 +108,15 @@ fn degraded(api_version: &str, kind: &str, object: &Value) -> Fact {
             let why = stuck.or(failing);
             Some((why.is_some(), why.and_then(message_of)))
         }
-        // Nothing in them tells: their pods do, and jobs of a CronJob.
-        ("apps/v1", "StatefulSet" | "DaemonSet") | ("batch/v1", "CronJob") => Some((false, None)),
+        // They do not say themselves that they are stuck. What starts is on its way, for as long as
+        // it takes; what had all that it needs and lacks some of it is degraded.
+        ("apps/v1", "StatefulSet") => Some(lost(lacking_replicas(object), past)),
+        ("apps/v1", "DaemonSet") => Some(lost(lacking_nodes(object), past)),
+        ("batch/v1", "CronJob") => {
+            let has_failed = last_run(object) == Run::Failed;
+            let message = has_failed.then(|| "the last run did not succeed".to_owned());
+            Some((has_failed, message))
+        }
         ("batch/v1", "Job") => {
             let why = condition_in(object, "Failed").filter(|found| found["status"] == "True");
             Some((why.is_some(), why.and_then(message_of)))
@@ -178,6 +179,63 @@ fn available(api_version: &str, kind: &str, object: &Value) -> Fact {
         }
         ("apiregistration.k8s.io/v1", "APIService") => Some((has(object, "Available"), None)),
         _ => None,
+    }
+}
+
+/// What a workload that had everything lacks now.
+fn lost(lacking: Option<String>, past: Past) -> (bool, Option<String>) {
+    let lost = lacking.filter(|_| past.had_arrived);
+    (lost.is_some(), lost)
+}
+
+/// What a StatefulSet lacks whose update is over.
+fn lacking_replicas(object: &Value) -> Option<String> {
+    let status = &object["status"];
+    let want = count(&object["spec"], "replicas", 1);
+    let is_updated = status["updateRevision"] == status["currentRevision"]
+        || count(status, "updatedReplicas", 0) >= want;
+    let ready = count(status, "readyReplicas", 0);
+    (is_observed(object) && is_updated && ready < want)
+        .then(|| format!("only {ready} of {want} replicas are ready any more"))
+}
+
+/// What a DaemonSet lacks whose update is over, or has too much of.
+fn lacking_nodes(object: &Value) -> Option<String> {
+    let status = &object["status"];
+    let want = count(status, "desiredNumberScheduled", 0);
+    if !is_observed(object) || count(status, "updatedNumberScheduled", 0) < want {
+        return None;
+    }
+    let available = count(status, "numberAvailable", 0);
+    let misplaced = count(status, "numberMisscheduled", 0);
+    if available < want {
+        Some(format!(
+            "only on {available} of {want} nodes it is available any more"
+        ))
+    } else {
+        (misplaced > 0).then(|| format!("it runs on {misplaced} nodes where it should not"))
+    }
+}
+
+/// How the last run of a CronJob ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Run {
+    /// There was none, or it is not over.
+    Open,
+    Succeeded,
+    Failed,
+}
+
+fn last_run(object: &Value) -> Run {
+    // Times of one form compare as texts.
+    let time = |field: &str| object["status"][field].as_str().unwrap_or_default();
+    let (begun, done) = (time("lastScheduleTime"), time("lastSuccessfulTime"));
+    if has_active(object) || begun.is_empty() && done.is_empty() {
+        Run::Open
+    } else if done >= begun {
+        Run::Succeeded
+    } else {
+        Run::Failed
     }
 }
 

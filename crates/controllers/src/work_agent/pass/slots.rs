@@ -22,10 +22,10 @@ pub(super) struct Mapped {
 }
 
 /// A manifest of the work and what is known of it.
-pub(super) struct Slot {
-    pub(super) meta: ManifestResourceMeta,
+pub(in crate::work_agent) struct Slot {
+    pub(in crate::work_agent) meta: ManifestResourceMeta,
     pub(super) mapped: Result<Mapped, String>,
-    pub(super) known: Option<ManifestCondition>,
+    pub(in crate::work_agent) known: Option<ManifestCondition>,
 }
 
 impl Pass<'_> {

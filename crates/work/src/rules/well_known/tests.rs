@@ -5,12 +5,24 @@ use super::*;
 /// Checks what is known of a condition: nothing, or status, and message if it is not the usual.
 #[track_caller]
 fn check(name: &str, api_version: &str, kind: &str, rest: Value, expected: Option<(bool, &str)>) {
+    check_after(Past::default(), name, [api_version, kind], rest, expected);
+}
+
+/// The same, of an object about which something is remembered.
+#[track_caller]
+fn check_after(
+    past: Past,
+    name: &str,
+    [api_version, kind]: [&str; 2],
+    rest: Value,
+    expected: Option<(bool, &str)>,
+) {
     let mut object =
         json!({"apiVersion": api_version, "kind": kind, "metadata": {"generation": 2}});
     for (key, value) in rest.as_object().unwrap() {
         object[key] = value.clone();
     }
-    let found = conclude(name, &object);
+    let found = conclude(name, &object, past);
     let Some((holds, message)) = expected else {
         assert_eq!(found, None, "{name} of {object}");
         return;
@@ -279,6 +291,68 @@ fn what_goes_wrong_is_degraded_and_says_why() {
         yes,
     );
     check("v1", "ConfigMap", json!({}), None);
+}
+
+#[test]
+fn what_was_there_and_is_lost_is_degraded_and_what_comes_is_not() {
+    let check = |kind: &str, rest: &Value, expected: (bool, &str)| {
+        let kind = ["apps/v1", kind];
+        let arrived = Past { had_arrived: true };
+        check_after(arrived, "Degraded", kind, rest.clone(), Some(expected));
+        let never = Some((false, ""));
+        check_after(Past::default(), "Degraded", kind, rest.clone(), never);
+    };
+    let daemon = |observed: i64, updated: i64, available: i64, misplaced: i64| {
+        status(
+            json!({"observedGeneration": observed, "desiredNumberScheduled": 3,
+            "updatedNumberScheduled": updated, "numberAvailable": available,
+            "numberMisscheduled": misplaced}),
+        )
+    };
+    let lost = (true, "only on 2 of 3 nodes it is available any more");
+    check("DaemonSet", &daemon(2, 3, 2, 0), lost);
+    check("DaemonSet", &daemon(2, 3, 3, 0), (false, ""));
+    let misplaced = (true, "it runs on 1 nodes where it should not");
+    check("DaemonSet", &daemon(2, 3, 3, 1), misplaced);
+    // It is being updated, or will be.
+    check("DaemonSet", &daemon(2, 2, 2, 0), (false, ""));
+    check("DaemonSet", &daemon(1, 3, 2, 0), (false, ""));
+    check("DaemonSet", &json!({}), (false, ""));
+
+    let stateful = |observed: i64, updated: i64, ready: i64, revision: &str| {
+        json!({"spec": {"replicas": 3}, "status": {"observedGeneration": observed,
+            "updatedReplicas": updated, "readyReplicas": ready,
+            "currentRevision": "a", "updateRevision": revision}})
+    };
+    let lost = (true, "only 2 of 3 replicas are ready any more");
+    check("StatefulSet", &stateful(2, 0, 2, "a"), lost);
+    check("StatefulSet", &stateful(2, 3, 2, "b"), lost);
+    check("StatefulSet", &stateful(2, 3, 3, "a"), (false, ""));
+    check("StatefulSet", &stateful(2, 1, 2, "b"), (false, ""));
+    check("StatefulSet", &stateful(1, 0, 2, "a"), (false, ""));
+}
+
+#[test]
+fn a_cron_job_is_degraded_when_its_last_run_failed() {
+    let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z");
+    let cron = |rest: Value, expected| {
+        check(
+            "Degraded",
+            "batch/v1",
+            "CronJob",
+            status(rest),
+            Some(expected),
+        );
+    };
+    let failed = (true, "the last run did not succeed");
+    cron(json!({}), (false, ""));
+    cron(json!({"lastScheduleTime": late}), failed);
+    let both = json!({"lastScheduleTime": late, "lastSuccessfulTime": early});
+    cron(both, failed);
+    let running = json!({"lastScheduleTime": late, "lastSuccessfulTime": early, "active": [{}]});
+    cron(running, (false, ""));
+    let well = json!({"lastScheduleTime": early, "lastSuccessfulTime": late});
+    cron(well, (false, ""));
 }
 
 #[test]
