@@ -331,12 +331,15 @@ async fn what_happens_to_decisions_is_told_as_events() {
             let text = |it: &Option<String>| it.clone().unwrap_or_default();
             (text(&it.reason), text(&it.message), it.count.unwrap_or(0))
         };
-        list.iter().map(read).collect()
+        let mut told: Vec<_> = list.iter().map(read).collect();
+        told.sort();
+        told
     };
     let created = "Decision told-decision-1 is created with placement told in namespace default";
+    let scored = ("ScoreUpdate".to_owned(), "a:100 ".to_owned(), 1);
     assert_eq!(
         told().await,
-        [("DecisionCreate".to_owned(), created.to_owned(), 1)]
+        [("DecisionCreate".to_owned(), created.to_owned(), 1), scored]
     );
     // Changes in quick succession are one event.
     world.cluster("b", &[]).await;
@@ -345,7 +348,7 @@ async fn what_happens_to_decisions_is_told_as_events() {
     world.until_chosen("told", &["b"]).await;
     let after = told().await;
     let updated = after.iter().find(|it| it.0 == "DecisionUpdate").unwrap();
-    assert_eq!((updated.2, after.len()), (2, 2), "{after:?}");
+    assert_eq!((updated.2, after.len()), (2, 4), "{after:?}");
     let typo = json!({"predicates": [{"requiredClusterSelector":
         {"celSelector": {"celExpressions": ["managedCluster.metadata.nam ==="]}}}]});
     world.merge(&placement, json!({"spec": typo})).await;

@@ -43,11 +43,11 @@ fn rollout_of_10000_clusters(bencher: divan::Bencher<'_, '_>, kind: &str) {
 
 /// A fleet to choose from, and ten placements that choose by label, score and group.
 mod placements {
-    use std::collections::{BTreeSet, HashMap};
+    use std::collections::BTreeSet;
     use std::sync::Arc;
 
     use bellwether_placement::schedule::{
-        Cluster, ClusterSet, Placement, ScoreBoard, View, concerns, schedule,
+        Choices, Cluster, ClusterSet, Placement, ScoreBoard, View, concerns, schedule,
     };
     use jiff::Timestamp;
     use serde_json::json;
@@ -96,7 +96,7 @@ mod placements {
         let sets = everything();
         let clusters = clusters(2);
         let (bindings, scores) = (["global".to_owned()].into(), ScoreBoard::default());
-        let (decided, chosen_elsewhere) = (BTreeSet::new(), HashMap::new());
+        let (decided, choices) = (BTreeSet::new(), Choices::default());
         bencher.bench(|| {
             let is_concerned = |placement: &&Placement| {
                 let view = View {
@@ -104,9 +104,10 @@ mod placements {
                     bindings: &bindings,
                     sets: &sets,
                     clusters: &clusters,
+                    candidates: None,
                     scores: &scores,
                     decided: &decided,
-                    chosen_elsewhere: &chosen_elsewhere,
+                    chosen_elsewhere: &choices.without([]),
                     now: Timestamp::UNIX_EPOCH,
                 };
                 concerns(&view, clusters.first(), clusters.last())
@@ -125,9 +126,10 @@ mod placements {
                     bindings: &["global".to_owned()].into(),
                     sets: &sets,
                     clusters: &clusters,
+                    candidates: None,
                     scores: &ScoreBoard::default(),
                     decided: &BTreeSet::new(),
-                    chosen_elsewhere: &HashMap::new(),
+                    chosen_elsewhere: &Choices::default().without([]),
                     now: Timestamp::UNIX_EPOCH,
                 }));
             }

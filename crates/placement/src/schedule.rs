@@ -16,6 +16,7 @@
 //! - Every decision carries its score.
 
 mod change;
+mod choices;
 mod cluster;
 mod condition;
 mod expression;
@@ -34,12 +35,13 @@ mod why;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 pub use change::concerns;
+pub use choices::{Choices, Elsewhere};
 pub use cluster::{AddOnScores, Cluster, ClusterSet, ScoreBoard, Taint, TaintEffect};
 pub use condition::Condition;
 pub use group::{DecisionGroup, DecisionObject, MAX_DECISIONS_PER_OBJECT};
@@ -60,12 +62,15 @@ pub struct View<'a> {
     pub sets: &'a [ClusterSet],
     /// All clusters, in any order.
     pub clusters: &'a [Cluster],
+    /// Those of them to look at, if an index of their [labels](Placement::anchors) says so: every
+    /// other one is out of the question.
+    pub candidates: Option<&'a [&'a Cluster]>,
     /// Scores that add-ons gave to clusters.
     pub scores: &'a ScoreBoard,
     /// The clusters this placement chose last.
     pub decided: &'a BTreeSet<Arc<str>>,
     /// How often other placements, in all namespaces, chose each cluster.
-    pub chosen_elsewhere: &'a HashMap<Arc<str>, u32>,
+    pub chosen_elsewhere: &'a Elsewhere<'a>,
     /// The present.
     pub now: Timestamp,
 }
@@ -94,6 +99,8 @@ pub struct Outcome {
     pub misconfigured: Condition,
     /// When to decide again even if nothing changes: a toleration ends, or a score expires.
     pub recheck_at: Option<Timestamp>,
+    /// The scores of all clusters that were possible, chosen or not, the best first.
+    pub scores: Vec<Decision>,
     /// What went wrong without stopping anything, for example an expired score.
     pub warnings: Vec<String>,
 }
@@ -124,6 +131,10 @@ pub fn schedule(view: &View<'_>) -> Outcome {
     }
     let mut notes = score::Notes::default();
     let ranked = score::rank(&rules.weights, view, candidates, &mut notes);
+    let scores = ranked
+        .iter()
+        .map(|(_, decision)| decision.clone())
+        .collect();
     let chosen = spread::choose(&rules.spread, ranked, rules.number);
     let selected = chosen.len();
     let unscheduled = rules
@@ -136,6 +147,7 @@ pub fn schedule(view: &View<'_>) -> Outcome {
         satisfied: condition::scheduled(selected, unscheduled),
         misconfigured: condition::in_order(),
         recheck_at: [recheck_at, notes.expiry].into_iter().flatten().min(),
+        scores,
         warnings: notes.warnings.into_iter().collect(),
     }
 }
@@ -156,13 +168,14 @@ fn eligible<'a>(view: &View<'a>) -> Result<Vec<&'a Cluster>, Condition> {
     if sets.is_empty() {
         return Err(condition::no_intersection(asked));
     }
-    let clusters: Vec<&Cluster> = view
-        .clusters
-        .iter()
-        .filter(|cluster| !cluster.is_deleting)
-        .filter(|cluster| sets.iter().any(|set| set.contains(cluster)))
-        .collect();
-    if clusters.is_empty() {
+    let is_member =
+        |cluster: &&Cluster| !cluster.is_deleting && sets.iter().any(|set| set.contains(cluster));
+    let clusters: Vec<&Cluster> = match view.candidates {
+        Some(candidates) => candidates.iter().copied().filter(is_member).collect(),
+        None => view.clusters.iter().filter(is_member).collect(),
+    };
+    // Sets without members are one thing, and sets without a candidate another.
+    if clusters.is_empty() && !view.clusters.iter().any(|it| is_member(&it)) {
         let names: BTreeSet<String> = sets.iter().map(|set| set.name.clone()).collect();
         return Err(condition::empty_sets(&names));
     }
@@ -183,6 +196,7 @@ impl Outcome {
                 Err(problem) => condition::misconfigured(problem),
             },
             recheck_at: None,
+            scores: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -201,6 +215,7 @@ impl Outcome {
             },
             misconfigured: condition::misconfigured(problem),
             recheck_at: None,
+            scores: Vec::new(),
             warnings: Vec::new(),
         }
     }

@@ -231,6 +231,8 @@ pub mod event {
     pub const DECISION_UPDATE: &str = "DecisionUpdate";
     /// On a placement: decisions have been deleted.
     pub const DECISION_DELETE: &str = "DecisionDelete";
+    /// On a placement: the scores by which decisions have been written.
+    pub const SCORE_UPDATE: &str = "ScoreUpdate";
     /// On a placement: it cannot be understood, and keeps the decisions it has.
     pub const MISCONFIGURED: &str = "Misconfigured";
     /// On a cluster: it is accepted.
@@ -247,6 +249,8 @@ pub mod event {
     pub const AVAILABLE_UNKNOWN: &str = "AvailableUnknown";
     /// On a cluster: its clock is off.
     pub const CLOCK_OUT_OF_SYNC: &str = "ClockOutOfSync";
+    /// On a cluster: it has more claims than are reported.
+    pub const CUSTOM_CLAIMS_TRUNCATED: &str = "CustomClusterClaimsTruncated";
     /// On a cluster: its certificate has been renewed.
     pub const CERTIFICATE_ROTATED: &str = "CertificateRotated";
     /// On a cluster: what it runs is being removed before it leaves.

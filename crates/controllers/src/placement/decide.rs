@@ -6,7 +6,7 @@ use std::time::Duration;
 use bellwether_api::cluster::{Placement, PlacementStatus, names};
 use bellwether_api::meta::{Condition, FALSE, TRUE, Time, set_condition};
 use bellwether_placement::schedule::{
-    self, DecisionGroup, DecisionObject, Outcome, Write, schedule, transition,
+    self, Decision, DecisionGroup, DecisionObject, Outcome, Write, schedule, transition,
 };
 use bellwether_runtime::ObjectKey;
 use jiff::Timestamp;
@@ -23,6 +23,8 @@ pub(super) struct Plan {
     pub(super) placement: std::sync::Arc<Placement>,
     /// Decisions to write, step by step.
     pub(super) steps: Vec<Vec<Write>>,
+    /// The scores of all possible clusters, the best first; empty if no decision is written.
+    pub(super) scores: Vec<Decision>,
     /// The placement's status, if it is another one then.
     pub(super) status: Option<PlacementStatus>,
     /// When to decide again if nothing changes before.
@@ -43,7 +45,7 @@ pub(super) fn decide(fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Option<P
     if placement.metadata.deletion_timestamp.is_some() || is_disabled(placement) {
         return None;
     }
-    let outcome = fleet.view(key, &known.rules, now, schedule);
+    let mut outcome = fleet.view(key, &known.rules, now, schedule);
     for warning in &outcome.warnings {
         tracing::debug!(%key, warning, "a score does not count");
     }
@@ -73,9 +75,15 @@ pub(super) fn decide(fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Option<P
         }
     }
     let status = status(&outcome, placement, &known.rules, scored_at, now);
+    let scores = if steps.is_empty() {
+        Vec::new()
+    } else {
+        std::mem::take(&mut outcome.scores)
+    };
     Some(Plan {
         placement: placement.clone(),
         steps,
+        scores,
         status: (placement.status.as_ref() != Some(&status)).then_some(status),
         wake_at,
     })

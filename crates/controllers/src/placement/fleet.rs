@@ -1,7 +1,10 @@
 //! What the scheduler knows, and which placements a change can affect.
 //!
 //! Cost follows change: a cluster whose labels change concerns the placements that ask for its old
-//! or new labels, found by an index, and of these only those whose decision can differ.
+//! or new labels, found by an [index](mod@index), and of these only those whose decision can differ;
+//! and such a placement looks at the clusters that have a label which it asks for.
+
+mod index;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,11 +14,14 @@ use bellwether_api::cluster::{
     ManagedClusterSetBinding, Placement, PlacementDecision, names,
 };
 use bellwether_placement::schedule::{
-    Cluster, ClusterSet, Decision, DecisionObject, Placement as Rules, ScoreBoard, View, concerns,
+    Choices, Cluster, ClusterSet, Decision, DecisionObject, Placement as Rules, ScoreBoard, View,
+    concerns,
 };
 use bellwether_runtime::{Change, ObjectKey};
 use jiff::Timestamp;
 use serde_json::Value;
+
+use index::{Index, Label};
 
 /// Everything that decisions are made from.
 #[derive(Debug, Default)]
@@ -25,18 +31,18 @@ pub(super) struct Fleet {
     /// Where each cluster is among them.
     positions: HashMap<Arc<str>, usize>,
     sets: Vec<ClusterSet>,
+    /// How many members each of them has.
+    members: HashMap<String, usize>,
     /// The names of bindings by namespace.
     bindings: HashMap<Arc<str>, BTreeSet<String>>,
     scores: ScoreBoard,
     placements: BTreeMap<ObjectKey, Known>,
-    /// Placements by a label that clusters must have for them.
-    anchored: HashMap<(String, String), BTreeSet<ObjectKey>>,
-    /// Placements that ask for no particular label.
-    unanchored: BTreeSet<ObjectKey>,
+    /// Who asks for a label, and who has it.
+    index: Index,
     /// What is written, by placement and name.
     written: HashMap<ObjectKey, BTreeMap<String, Written>>,
     /// How often each cluster is chosen, by whomever.
-    chosen: HashMap<Arc<str>, u32>,
+    chosen: Choices,
     /// Whether everything is known that there was at the beginning.
     is_complete: bool,
 }
@@ -49,7 +55,7 @@ pub(super) struct Known {
     /// What it asks for.
     pub(super) rules: Rules,
     /// Where it is in the index; none: among those that ask for no particular label.
-    anchors: Option<Vec<(String, String)>>,
+    anchors: Option<Vec<Label>>,
 }
 
 /// A `PlacementDecision` as it was last read or written.
@@ -145,21 +151,23 @@ impl Fleet {
     ) -> T {
         let own = || self.written(key).flat_map(|it| &it.content.decisions);
         let decided: BTreeSet<Arc<str>> = own().map(|it| it.cluster.clone()).collect();
-        let mut chosen_elsewhere = self.chosen.clone();
-        for decision in own() {
-            if let Some(count) = chosen_elsewhere.get_mut(&decision.cluster) {
-                *count = count.saturating_sub(1);
-            }
-        }
+        let candidates: Option<Vec<&Cluster>> = self
+            .known(key)
+            .and_then(|known| known.anchors.as_deref())
+            .map(|labels| {
+                let places = self.index.having(labels).into_iter();
+                places.filter_map(|at| self.clusters.get(at)).collect()
+            });
         let empty = BTreeSet::new();
         ask(&View {
             placement,
             bindings: self.bindings.get(&key.namespace).unwrap_or(&empty),
             sets: &self.sets,
             clusters: &self.clusters,
+            candidates: candidates.as_deref(),
             scores: &self.scores,
             decided: &decided,
-            chosen_elsewhere: &chosen_elsewhere,
+            chosen_elsewhere: &self.chosen.without(own().map(|it| &it.cluster)),
             now,
         })
     }
@@ -169,36 +177,79 @@ impl Fleet {
         let new = change
             .new
             .and_then(|object| Cluster::from_json(Arc::new(to_json(&**object))));
-        let position = self.positions.get(&change.key.name).copied();
-        let old = match (position, &new) {
+        let old = self.replace(&change.key.name, new.clone());
+        let (old, new) = (old.as_ref(), new.as_ref());
+        let mut affected = self.count(old, new);
+        if !self.is_complete {
+            return Vec::new();
+        }
+        let mut candidates = self.index.asking([old, new].into_iter().flatten());
+        candidates.retain(|key| self.is_concerned(key, old, new));
+        affected.extend(candidates);
+        affected.into_iter().collect()
+    }
+
+    /// Puts a cluster in the place of the one of that name, and returns that one.
+    fn replace(&mut self, name: &Arc<str>, new: Option<Cluster>) -> Option<Cluster> {
+        let at = self.positions.get(name).copied();
+        if let Some((at, old)) = at.and_then(|at| Some((at, self.clusters.get(at)?))) {
+            self.index.leave(old, at);
+        }
+        match (at, new) {
             (None, None) => None,
             (None, Some(new)) => {
-                self.positions.insert(new.name.clone(), self.clusters.len());
-                self.clusters.push(new.clone());
+                let at = self.clusters.len();
+                self.index.enter(&new, at);
+                self.positions.insert(new.name.clone(), at);
+                self.clusters.push(new);
                 None
             }
-            (Some(at), Some(new)) => Some(std::mem::replace(&mut self.clusters[at], new.clone())),
+            (Some(at), Some(new)) => {
+                self.index.enter(&new, at);
+                Some(std::mem::replace(&mut self.clusters[at], new))
+            }
             (Some(at), None) => {
-                self.positions.remove(&change.key.name);
+                self.positions.remove(name);
                 let old = self.clusters.swap_remove(at);
                 if let Some(moved) = self.clusters.get(at) {
+                    self.index.leave(moved, self.clusters.len());
+                    self.index.enter(moved, at);
                     self.positions.insert(moved.name.clone(), at);
                 }
                 Some(old)
             }
-        };
-        if !self.is_complete {
-            return Vec::new();
         }
-        let mut candidates = self.unanchored.clone();
-        for cluster in [&old, &new].into_iter().flatten() {
-            for label in &cluster.labels {
-                let label = (label.0.clone(), label.1.clone());
-                candidates.extend(self.anchored.get(&label).into_iter().flatten().cloned());
+    }
+
+    /// Counts the members of sets anew when a cluster has changed, and returns the placements that
+    /// may choose from a set which has its first member by that, or has lost its last.
+    fn count(&mut self, old: Option<&Cluster>, new: Option<&Cluster>) -> BTreeSet<ObjectKey> {
+        let mut turned = Vec::new();
+        for set in &self.sets {
+            let (was, is) = (is_member(set, old), is_member(set, new));
+            if was == is {
+                continue;
+            }
+            let count = self.members.entry(set.name.clone()).or_default();
+            let before = *count;
+            *count = if is {
+                before.saturating_add(1)
+            } else {
+                before.saturating_sub(1)
+            };
+            if before == 0 || *count == 0 {
+                turned.push(set.name.clone());
             }
         }
-        candidates.retain(|key| self.is_concerned(key, old.as_ref(), new.as_ref()));
-        candidates.into_iter().collect()
+        let turned = turned.iter();
+        turned.flat_map(|set| self.choosing_from(set)).collect()
+    }
+
+    /// The placements that may choose from a set.
+    fn choosing_from(&self, set: &str) -> Vec<ObjectKey> {
+        let bound = self.bindings.iter().filter(|(_, sets)| sets.contains(set));
+        let in_namespace = |(namespace, _): (&Arc<str>, _)| self.of_namespace(namespace);
+        bound.flat_map(in_namespace).collect()
     }
 
     fn is_concerned(
@@ -207,16 +258,17 @@ impl Fleet {
         before: Option<&Cluster>,
         after: Option<&Cluster>,
     ) -> bool {
-        let empty = BTreeSet::new();
+        let (empty, nothing) = (BTreeSet::new(), Choices::default());
         self.placements.get(key).is_some_and(|known| {
             let view = View {
                 placement: &known.rules,
                 bindings: self.bindings.get(&key.namespace).unwrap_or(&empty),
                 sets: &self.sets,
                 clusters: &[],
+                candidates: None,
                 scores: &self.scores,
                 decided: &BTreeSet::new(),
-                chosen_elsewhere: &HashMap::new(),
+                chosen_elsewhere: &nothing.without([]),
                 now: Timestamp::UNIX_EPOCH,
             };
             concerns(&view, before, after)
@@ -233,17 +285,18 @@ impl Fleet {
             return Vec::new();
         }
         self.sets.retain(|set| set.name != name);
+        self.members.remove(name);
         if let Some(object) = change.new {
             match ClusterSet::from_json(&to_json(&**object)) {
-                Ok(set) => self.sets.push(set),
+                Ok(set) => {
+                    let members = self.clusters.iter().filter(|it| is_member(&set, Some(it)));
+                    self.members.insert(name.to_owned(), members.count());
+                    self.sets.push(set);
+                }
                 Err(error) => tracing::warn!(name, %error, "a cluster set cannot be understood"),
             }
         }
-        let bound = self.bindings.iter().filter(|(_, sets)| sets.contains(name));
-        let namespaces: Vec<Arc<str>> = bound.map(|(namespace, _)| namespace.clone()).collect();
-        let in_namespace = |namespace: &Arc<str>| self.of_namespace(namespace);
-        let affected = namespaces.iter().flat_map(in_namespace).collect();
-        self.index_again(affected)
+        self.index_again(self.choosing_from(name))
     }
 
     /// A binding has come or gone.
@@ -354,7 +407,7 @@ impl Fleet {
     pub(super) fn record(&mut self, placement: &ObjectKey, written: Written) {
         self.remove(placement, &written.content.name);
         for decision in &written.content.decisions {
-            *self.chosen.entry(decision.cluster.clone()).or_default() += 1;
+            self.chosen.add(&decision.cluster);
         }
         let objects = self.written.entry(placement.clone()).or_default();
         objects.insert(written.content.name.clone(), written);
@@ -372,12 +425,7 @@ impl Fleet {
             self.written.remove(placement);
         }
         for decision in old.content.decisions {
-            if let Some(count) = self.chosen.get_mut(&decision.cluster) {
-                *count = count.saturating_sub(1);
-                if *count == 0 {
-                    self.chosen.remove(&decision.cluster);
-                }
-            }
+            self.chosen.remove(&decision.cluster);
         }
     }
 
@@ -414,41 +462,21 @@ impl Fleet {
     fn index(&mut self, key: &ObjectKey) {
         self.unindex(key);
         let anchors = self.anchors(key);
-        match &anchors {
-            None => {
-                self.unanchored.insert(key.clone());
-            }
-            Some(anchors) => {
-                for anchor in anchors {
-                    let keys = self.anchored.entry(anchor.clone()).or_default();
-                    keys.insert(key.clone());
-                }
-            }
-        }
+        self.index.insert(key, anchors.as_deref(), &self.clusters);
         if let Some(known) = self.placements.get_mut(key) {
             known.anchors = anchors;
         }
     }
 
     fn unindex(&mut self, key: &ObjectKey) {
-        self.unanchored.remove(key);
-        let anchors = self
-            .placements
-            .get_mut(key)
-            .and_then(|it| it.anchors.take());
-        for anchor in anchors.into_iter().flatten() {
-            if let Some(keys) = self.anchored.get_mut(&anchor) {
-                keys.remove(key);
-                if keys.is_empty() {
-                    self.anchored.remove(&anchor);
-                }
-            }
-        }
+        let known = self.placements.get_mut(key);
+        let anchors = known.and_then(|it| it.anchors.take());
+        self.index.remove(key, &anchors.unwrap_or_default());
     }
 
     /// Labels of which every cluster that a placement could choose has one: those its predicates
     /// ask for, or those of its sets.
-    fn anchors(&self, key: &ObjectKey) -> Option<Vec<(String, String)>> {
+    fn anchors(&self, key: &ObjectKey) -> Option<Vec<Label>> {
         let rules = &self.placements.get(key)?.rules;
         let owned = |(label, value): (&str, &str)| (label.to_owned(), value.to_owned());
         if let Some(anchors) = rules.anchors() {
@@ -466,6 +494,11 @@ impl Fleet {
         self.unindex(key);
         self.placements.remove(key);
     }
+}
+
+/// Whether a cluster counts for a set.
+fn is_member(set: &ClusterSet, cluster: Option<&Cluster>) -> bool {
+    cluster.is_some_and(|cluster| !cluster.is_deleting && set.contains(cluster))
 }
 
 /// The placement that a decision belongs to.

@@ -3,13 +3,18 @@
 use bellwether_api::cluster::PlacementStatus;
 use bellwether_api::cluster::names::{condition, event};
 use bellwether_api::meta::{TRUE, condition as find};
-use bellwether_placement::schedule::Write;
+use bellwether_placement::schedule::{Decision, Write};
 
 use super::decide::Plan;
 use crate::events::{Happening, Tone};
 
 /// How many objects a sentence names.
 const MOST_NAMES: usize = 3;
+/// How long a list of scores may be, and what stands for the rest of a longer one.
+const LONGEST_SCORES: usize = 1000;
+const MORE_SCORES: &str = "......";
+/// So many pairs of a name and a score are never shorter than that.
+const MOST_SCORES: usize = LONGEST_SCORES / 4;
 
 /// What carrying out a plan was.
 pub(super) fn of(plan: &Plan) -> Vec<Happening> {
@@ -46,6 +51,7 @@ pub(super) fn of(plan: &Plan) -> Vec<Happening> {
         })
     })
     .collect();
+    happenings.extend(scores(&plan.scores));
     happenings.extend(misconfigured(plan));
     happenings
 }
@@ -68,6 +74,30 @@ fn subject(names: &[&str]) -> Option<String> {
     }
 }
 
+/// The scores that clusters were chosen by, sorted by name.
+fn scores(scores: &[Decision]) -> Option<Happening> {
+    let mut sorted: Vec<&Decision> = scores.iter().collect();
+    if sorted.len() > MOST_SCORES {
+        sorted.select_nth_unstable_by(MOST_SCORES, |one, other| one.cluster.cmp(&other.cluster));
+        sorted.truncate(MOST_SCORES + 1);
+    }
+    sorted.sort_unstable_by(|one, other| one.cluster.cmp(&other.cluster));
+    let mut message = String::new();
+    for Decision { cluster, score } in sorted {
+        let pair = format!("{cluster}:{score} ");
+        if message.len() + pair.len() > LONGEST_SCORES - MORE_SCORES.len() {
+            message.push_str(MORE_SCORES);
+            break;
+        }
+        message.push_str(&pair);
+    }
+    (!message.is_empty()).then_some(Happening {
+        tone: Tone::Normal,
+        reason: event::SCORE_UPDATE,
+        message,
+    })
+}
+
 /// That a placement has just become one that cannot be understood, or for another reason.
 fn misconfigured(plan: &Plan) -> Option<Happening> {
     let message = |status: &PlacementStatus| {
@@ -81,4 +111,33 @@ fn misconfigured(plan: &Plan) -> Option<Happening> {
         reason: event::MISCONFIGURED,
         message: now,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(count: usize) -> String {
+        let score = |number: usize| Decision {
+            cluster: format!("cluster-{number:04}").into(),
+            score: 200,
+        };
+        let best_first: Vec<Decision> = (0..count).rev().map(score).collect();
+        scores(&best_first).map_or_else(String::new, |it| it.message)
+    }
+
+    #[test]
+    fn scores_are_told_by_name_and_cut_when_there_are_many() {
+        assert_eq!(told(0), "");
+        assert_eq!(told(2), "cluster-0000:200 cluster-0001:200 ");
+        for count in [100, 250, 251, 5000] {
+            let told = told(count);
+            assert!(
+                told.starts_with("cluster-0000:200 cluster-0001:200 "),
+                "{told}"
+            );
+            assert!(told.ends_with("cluster-0057:200 ......"), "{told}");
+            assert!(told.len() <= LONGEST_SCORES);
+        }
+    }
 }

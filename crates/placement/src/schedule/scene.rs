@@ -1,14 +1,14 @@
 //! Everything a decision looks at, as objects: for those who have no fleet in memory.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    Cluster, ClusterSet, DecisionObject, Outcome, Placement, ScoreBoard, Verdict, View, schedule,
-    why,
+    Choices, Cluster, ClusterSet, DecisionObject, Outcome, Placement, ScoreBoard, Verdict, View,
+    schedule, why,
 };
 
 /// A placement and the objects around it, as a server lists them.
@@ -37,7 +37,7 @@ pub struct Scene {
     bindings: BTreeSet<String>,
     scores: ScoreBoard,
     decided: BTreeSet<Arc<str>>,
-    chosen_elsewhere: HashMap<Arc<str>, u32>,
+    chosen_elsewhere: Choices,
     now: Timestamp,
 }
 
@@ -52,7 +52,7 @@ impl Scene {
         let namespace = text(placement, "namespace");
         let name = text(placement, "name");
         let mut decided = BTreeSet::new();
-        let mut chosen_elsewhere: HashMap<Arc<str>, u32> = HashMap::new();
+        let mut chosen_elsewhere = Choices::default();
         for object in objects.decisions {
             let written = DecisionObject::from_json(object);
             let is_own = written.labels[0].1 == name && text(object, "namespace") == namespace;
@@ -60,7 +60,7 @@ impl Scene {
                 if is_own {
                     decided.insert(decision.cluster);
                 } else {
-                    *chosen_elsewhere.entry(decision.cluster).or_default() += 1;
+                    chosen_elsewhere.add(&decision.cluster);
                 }
             }
         }
@@ -90,24 +90,25 @@ impl Scene {
 
     /// What is decided.
     pub fn outcome(&self) -> Outcome {
-        schedule(&self.view())
+        self.look(schedule)
     }
 
     /// What became of one cluster.
     pub fn why(&self, cluster: &str) -> Verdict {
-        why(&self.view(), cluster)
+        self.look(|view| why(view, cluster))
     }
 
-    fn view(&self) -> View<'_> {
-        View {
+    fn look<T>(&self, ask: impl FnOnce(&View<'_>) -> T) -> T {
+        ask(&View {
             placement: &self.placement,
             bindings: &self.bindings,
             sets: &self.sets,
             clusters: &self.clusters,
+            candidates: None,
             scores: &self.scores,
             decided: &self.decided,
-            chosen_elsewhere: &self.chosen_elsewhere,
+            chosen_elsewhere: &self.chosen_elsewhere.without([]),
             now: self.now,
-        }
+        })
     }
 }

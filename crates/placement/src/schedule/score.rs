@@ -217,13 +217,9 @@ fn just_after(time: Timestamp) -> Timestamp {
 }
 
 fn balance(view: &View<'_>, candidates: &[&Cluster]) -> Vec<i64> {
-    let most = view.chosen_elsewhere.values().max().copied().unwrap_or(0);
+    let most = view.chosen_elsewhere.most();
     let score = |cluster: &&Cluster| {
-        let count = view
-            .chosen_elsewhere
-            .get(&cluster.name)
-            .copied()
-            .unwrap_or(0);
+        let count = view.chosen_elsewhere.count(&cluster.name);
         if count == 0 {
             return MAX;
         }

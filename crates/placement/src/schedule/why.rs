@@ -61,6 +61,11 @@ pub fn why(view: &View<'_>, name: &str) -> Verdict {
     if cluster.is_deleting {
         return Verdict::Deleting;
     }
+    // Whoever is out of the question is asked about too.
+    let view = &View {
+        candidates: None,
+        ..*view
+    };
     let clusters = match eligible(view) {
         Ok(clusters) => clusters,
         Err(nothing) => return Verdict::NothingEligible(nothing.message),

@@ -1,5 +1,6 @@
 //! Whom a change affects, and that nobody else is looked at.
 
+use bellwether_placement::schedule::schedule;
 use serde_json::json;
 
 use super::*;
@@ -49,6 +50,7 @@ fn cluster(name: &str, region: &str, noise: &str) -> Value {
 #[test]
 fn a_label_change_reaches_the_placements_that_ask_for_it() {
     let mut fleet = fleet(100);
+    tell(&mut fleet, Fleet::cluster, "", "d", &cluster("d", "", ""));
     assert_eq!(fleet.begin().len(), 100);
     let mut learn = |region: &str, noise: &str| {
         let object = cluster("c", region, noise);
@@ -63,15 +65,15 @@ fn a_label_change_reaches_the_placements_that_ask_for_it() {
 #[test]
 fn only_placements_that_the_index_names_are_candidates() {
     let mut fleet = fleet(100);
+    tell(&mut fleet, Fleet::cluster, "", "d", &cluster("d", "", ""));
     fleet.begin();
-    assert!(fleet.unanchored.is_empty());
-    assert_eq!(fleet.anchored.len(), 100);
+    assert_eq!(fleet.index.size(), (0, 100));
     let everything = json!({"metadata": {"name": "all", "namespace": "a", "uid": "all"}});
     assert_eq!(
         tell(&mut fleet, Fleet::placement, "a", "all", &everything),
         ["all"]
     );
-    assert_eq!(fleet.unanchored.len(), 1);
+    assert_eq!(fleet.index.size(), (1, 100));
     let object = cluster("c", "7", "");
     assert_eq!(
         tell(&mut fleet, Fleet::cluster, "", "c", &object),
@@ -90,7 +92,7 @@ fn placements_of_an_exclusive_set_are_found_by_its_label() {
     let everything = json!({"metadata": {"name": "all", "namespace": "a", "uid": "all"}});
     tell(&mut fleet, Fleet::placement, "a", "all", &everything);
     fleet.begin();
-    assert!(fleet.unanchored.is_empty());
+    assert_eq!(fleet.index.size(), (0, 1));
     let mut learn = |set: &str| {
         let label = "cluster.open-cluster-management.io/clusterset";
         let object = json!({"metadata": {"name": "c", "labels": {label: set}}});
@@ -99,6 +101,84 @@ fn placements_of_an_exclusive_set_are_found_by_its_label() {
     assert_eq!(learn("us"), Vec::<String>::new());
     assert_eq!(learn("eu"), ["all"]);
     assert_eq!(learn("us"), ["all"]);
+}
+
+#[test]
+fn the_first_and_the_last_member_of_a_set_concern_all_that_choose_from_it() {
+    let mut fleet = fleet(3);
+    fleet.begin();
+    let mut learn = |name: &str| {
+        let object = cluster(name, "nowhere", "");
+        tell(&mut fleet, Fleet::cluster, "", name, &object)
+    };
+    assert_eq!(learn("c"), ["p0", "p1", "p2"]);
+    assert_eq!(learn("d"), Vec::<String>::new());
+    assert_eq!(forget(&mut fleet, "c"), Vec::<String>::new());
+    assert_eq!(forget(&mut fleet, "d"), ["p0", "p1", "p2"]);
+}
+
+fn forget(fleet: &mut Fleet, name: &str) -> Vec<String> {
+    let key = ObjectKey::cluster_scoped(name);
+    let change = Change {
+        key: &key,
+        old: None,
+        new: None,
+    };
+    let affected = fleet.cluster(&change);
+    affected.iter().map(|key| key.name.to_string()).collect()
+}
+
+#[test]
+fn a_decision_looks_at_the_clusters_that_could_be_chosen_and_at_no_others() {
+    let mut fleet = fleet(10);
+    for number in 0..1000 {
+        let object = cluster(&format!("c{number}"), &(number % 100).to_string(), "");
+        tell(
+            &mut fleet,
+            Fleet::cluster,
+            "",
+            &format!("c{number}"),
+            &object,
+        );
+    }
+    fleet.begin();
+    let key = ObjectKey::new("a", "p7");
+    let rules = &fleet.known(&key).unwrap().rules;
+    fleet.view(&key, rules, Timestamp::UNIX_EPOCH, |view| {
+        assert_eq!(view.candidates.unwrap().len(), 10);
+    });
+}
+
+proptest::proptest! {
+    #[test]
+    fn the_index_finds_whom_a_look_at_everybody_finds(
+        changes in proptest::collection::vec((0_u8..6, 0_u8..4), 0..40),
+        begins_after in 0_usize..40,
+    ) {
+        let mut fleet = fleet(3);
+        for (at, (name, region)) in changes.iter().enumerate() {
+            if at == begins_after {
+                fleet.begin();
+            }
+            let name = format!("c{name}");
+            if *region == 3 {
+                forget(&mut fleet, &name);
+            } else {
+                let object = cluster(&name, &region.to_string(), "");
+                tell(&mut fleet, Fleet::cluster, "", &name, &object);
+            }
+        }
+        fleet.begin();
+        for number in 0..3 {
+            let key = ObjectKey::new("a", &format!("p{number}"));
+            let rules = &fleet.known(&key).unwrap().rules;
+            let found = fleet.view(&key, rules, Timestamp::UNIX_EPOCH, |view| {
+                let all = View { candidates: None, ..*view };
+                (schedule(view), schedule(&all))
+            });
+            proptest::prop_assert_eq!(&found.0, &found.1);
+        }
+    }
 }
 
 #[test]

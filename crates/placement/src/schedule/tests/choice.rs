@@ -252,7 +252,9 @@ fn scores_are_those_of_upstream() {
     };
     let spec = |built_in: &str| json!({"prioritizerPolicy": of(built_in)});
     let mut world = World::new(&spec("Balance"), &["a", "b", "c"]);
-    world.elsewhere = [("a".into(), 3), ("b".into(), 1)].into();
+    for cluster in ["a", "a", "a", "b"] {
+        world.elsewhere.add(&cluster.into());
+    }
     assert_eq!(world.chosen(), "a:-100 b:32 c:100");
     let world = World::new(&spec("Steady"), &["a", "b"]).decided(&["b"]);
     assert_eq!(world.chosen(), "a:0 b:100");

@@ -1,13 +1,14 @@
 //! A small fleet to choose from.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::schedule::{
-    Cluster, ClusterSet, Outcome, Placement, ScoreBoard, Verdict, View, concerns, schedule, why,
+    Choices, Cluster, ClusterSet, Outcome, Placement, ScoreBoard, Verdict, View, concerns,
+    schedule, why,
 };
 
 /// Everything a decision looks at; `global` is bound and holds every cluster.
@@ -18,7 +19,7 @@ pub(super) struct World {
     pub(super) clusters: Vec<Cluster>,
     pub(super) scores: ScoreBoard,
     pub(super) decided: BTreeSet<Arc<str>>,
-    pub(super) elsewhere: HashMap<Arc<str>, u32>,
+    pub(super) elsewhere: Choices,
     pub(super) now: Timestamp,
 }
 
@@ -38,7 +39,7 @@ impl World {
             clusters: Vec::new(),
             scores: ScoreBoard::default(),
             decided: BTreeSet::new(),
-            elsewhere: HashMap::new(),
+            elsewhere: Choices::default(),
             now: "2026-01-01T00:01:00Z".parse().unwrap(),
         };
         for cluster in clusters {
@@ -69,9 +70,10 @@ impl World {
             bindings: &self.bindings,
             sets: &self.sets,
             clusters: &self.clusters,
+            candidates: None,
             scores: &self.scores,
             decided: &self.decided,
-            chosen_elsewhere: &self.elsewhere,
+            chosen_elsewhere: &self.elsewhere.without([]),
             now: self.now,
         })
     }
