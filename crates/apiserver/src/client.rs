@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use bellwether_runtime::Reach;
 use http::{HeaderValue, Request, Response};
 
 use crate::access::Identity;
@@ -51,18 +52,25 @@ impl ApiServer {
         cluster: &str,
         credentials: &Credentials,
     ) -> Result<kube::Client, PkiError> {
+        let service = self.service_with_certificate(cluster, credentials)?;
+        Ok(kube::Client::new(service, "default"))
+    }
+
+    /// What such a client sends its requests to.
+    pub fn service_with_certificate(
+        &self,
+        cluster: &str,
+        credentials: &Credentials,
+    ) -> Result<ClusterService, PkiError> {
         let certified = self.identify(credentials)?;
-        Ok(self.client_of(Caller {
+        let caller = Caller {
             identity: Some(certified.identity),
             // One of another cluster proves nothing here.
             only_cluster: Some(cluster.to_owned()).filter(|it| *it == certified.cluster),
             expires: Some(certified.expires),
             ..caller(cluster)
-        }))
-    }
-
-    fn client_of(&self, caller: Caller) -> kube::Client {
-        kube::Client::new(ClusterService::new(self, caller), "default")
+        };
+        Ok(ClusterService::new(self, caller))
     }
 }
 
@@ -82,6 +90,11 @@ impl ClusterService {
             caller,
             authorization: None,
         }
+    }
+
+    /// The cluster for those who seldom need a client of it, on behalf of the same identity.
+    pub fn reach(self) -> Reach {
+        Reach::new(move || kube::Client::new(self.clone(), "default"))
     }
 }
 

@@ -121,7 +121,7 @@ async fn as_member(
     let agent = Agent {
         cluster: cluster.to_owned(),
         door: Arc::new(KubeconfigDoor::new(kubeconfig).await?),
-        member: member.clone(),
+        member: member.clone().into(),
         clock: Clock::system(),
         labels: BTreeMap::new(),
         client_configs: Vec::new(),
@@ -141,7 +141,14 @@ async fn as_member(
         let Some(hub) = client else { continue };
         clients.mark_unchanged();
         let clock = Clock::system();
-        let started = WorkAgents::start(hub, &address, Some(cluster), clock, options.clone()).await;
+        let started = WorkAgents::start(
+            hub.client(),
+            &address,
+            Some(cluster),
+            clock,
+            options.clone(),
+        )
+        .await;
         started.add_member(cluster, member.clone());
         say(&format!("the agent of {cluster} is ready; hub {address}"));
         tokio::select! {

@@ -11,6 +11,7 @@ use bellwether_apiserver::{
     serve, tls_config,
 };
 use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
+use bellwether_runtime::Reach;
 use bellwether_simulator::Simulator;
 use bellwether_store::Store;
 use clap::Args;
@@ -152,6 +153,12 @@ impl Running {
     /// A client of one cluster that may do everything there.
     pub(crate) fn client(&self, cluster: &str, user: &str) -> kube::Client {
         self.server.client(cluster, Identity::administrator(user))
+    }
+
+    /// The same for those who seldom need a client.
+    pub(crate) fn reach(&self, cluster: &str, user: &str) -> Reach {
+        let identity = Identity::administrator(user);
+        self.server.service(cluster, identity).reach()
     }
 
     /// Starts the agents of members of this hub; which ones is yet to be said.

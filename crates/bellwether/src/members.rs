@@ -9,9 +9,11 @@ use bellwether_api::cluster::{ClusterClaim, ManagedCluster};
 use bellwether_api::meta::is_true;
 use bellwether_apiserver::{ApiServer, BootstrapToken, Clock, HUB, Identity};
 use bellwether_controllers::Hub;
-use bellwether_controllers::registration::agent::{self, Agent, Credentials, Door, DoorError};
+use bellwether_controllers::registration::agent::{
+    self, Agent, Credentials, Door, DoorError, Roster,
+};
 use bellwether_controllers::work_agent::WorkAgents;
-use bellwether_runtime::ObjectKey;
+use bellwether_runtime::{ObjectKey, Reach};
 use kube::{Api, Client};
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
@@ -28,6 +30,8 @@ pub(crate) struct Members {
     server: ApiServer,
     clock: Clock,
     hub: Hub,
+    /// What the hub says about its clusters, for all agents.
+    roster: Roster,
     token: BootstrapToken,
     controllers: Mutex<JoinSet<()>>,
     agents: Mutex<JoinSet<()>>,
@@ -66,6 +70,7 @@ impl Members {
         Ok(Self {
             server: server.clone(),
             clock: clock.clone(),
+            roster: Roster::new(hub.clusters.clone()),
             hub,
             token,
             controllers: Mutex::new(controllers),
@@ -75,12 +80,12 @@ impl Members {
         })
     }
 
-    /// Starts the agent of a member, and waits until the hub finds it available. `member` is a
-    /// client of the member itself.
+    /// Starts the agent of a member, and waits until the hub finds it available. `member` is
+    /// the member itself.
     pub(crate) async fn join(
         &self,
         name: &str,
-        member: Client,
+        member: Reach,
         labels: BTreeMap<String, String>,
     ) -> anyhow::Result<()> {
         let claims = bellwether_api::definition::<ClusterClaim>();
@@ -90,6 +95,7 @@ impl Members {
             token: self.token.clone(),
             cluster: name.to_owned(),
             works: self.works.clone(),
+            roster: self.roster.clone(),
         };
         let agent = Agent {
             cluster: name.to_owned(),
@@ -144,6 +150,7 @@ struct EmbeddedDoor {
     token: BootstrapToken,
     cluster: String,
     works: WorkAgents,
+    roster: Roster,
 }
 
 impl Door for EmbeddedDoor {
@@ -151,16 +158,21 @@ impl Door for EmbeddedDoor {
         Ok(self.server.client_with_token(HUB, &self.token.reveal()))
     }
 
-    fn enter(&self, credentials: &Credentials) -> Result<Client, DoorError> {
+    fn enter(&self, credentials: &Credentials) -> Result<Reach, DoorError> {
         let credentials = bellwether_apiserver::Credentials {
             certificate: credentials.certificate.clone(),
             key: credentials.key.clone(),
         };
-        let client = self.server.client_with_certificate(HUB, &credentials);
-        let client = client.map_err(|error| DoorError(error.to_string()))?;
+        let service = self.server.service_with_certificate(HUB, &credentials);
+        let service = service.map_err(|error| DoorError(error.to_string()))?;
+        let hub = service.reach();
         // One watch serves the works of all members, but each writes with its own rights.
-        self.works.speak_for(&self.cluster, client.clone());
-        Ok(client)
+        self.works.speak_for(&self.cluster, hub.clone());
+        Ok(hub)
+    }
+
+    fn roster(&self) -> Option<Roster> {
+        Some(self.roster.clone())
     }
 
     fn address(&self) -> String {

@@ -58,13 +58,13 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
         .map(|number| async move {
             let name = format!("cluster{number}");
             launched.add_cluster(&name).await?;
-            let client = launched.client(&name, AGENT);
-            joining.join(&name, client.clone(), labels(number)).await?;
-            anyhow::Ok((name, client))
+            let member = launched.reach(&name, AGENT);
+            joining.join(&name, member.clone(), labels(number)).await?;
+            anyhow::Ok((name, member))
         })
         .buffered(MEMBERS_AT_ONCE);
-    while let Some((name, client)) = members.try_next().await? {
-        agents.add_member(&name, client);
+    while let Some((name, member)) = members.try_next().await? {
+        agents.add_member(&name, member);
         say(&format!("{name} ready"));
     }
     drop(members);

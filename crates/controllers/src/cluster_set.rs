@@ -2,7 +2,7 @@
 
 mod namespaces;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use bellwether_api::cluster::{
     ManagedClusterSetBinding, ManagedClusterSetSpec, SelectorType,
 };
 use bellwether_api::meta::{Condition, FALSE, LabelSelector, TRUE, Time, set_condition};
-use bellwether_placement::schedule::{Cluster, ClusterSet};
+use bellwether_placement::schedule::ClusterSet;
 use bellwether_runtime::{Change, Next, ObjectKey, Queue, Reconcile};
 use kube::api::Patch;
 use kube::{Api, ResourceExt as _};
@@ -93,7 +93,8 @@ fn listen(hub: &Hub, queue: &Queue<Key>, members: &Arc<Mutex<Members>>) {
 #[derive(Debug, Default)]
 struct Members {
     sets: Vec<ClusterSet>,
-    clusters: HashMap<Arc<str>, Cluster>,
+    /// The very objects that the hub keeps; membership is told by their labels alone.
+    clusters: HashMap<Arc<str>, Arc<ManagedCluster>>,
     /// The namespaces that sets want on their members, of sets that want any.
     namespaces: HashMap<String, Vec<String>>,
 }
@@ -127,11 +128,10 @@ impl Members {
 
     fn members(&self, name: &str) -> Vec<Arc<str>> {
         let set = self.sets.iter().find(|set| set.name == name);
-        let is_in = |cluster: &&Cluster| set.is_some_and(|set| set.contains(cluster));
-        self.clusters
-            .values()
-            .filter(is_in)
-            .map(|cluster| cluster.name.clone())
+        let clusters = self.clusters.iter();
+        clusters
+            .filter(|(_, cluster)| set.is_some_and(|set| is_in(set, cluster)))
+            .map(|(name, _)| name.clone())
             .collect()
     }
 
@@ -141,7 +141,7 @@ impl Members {
             return BTreeSet::new();
         };
         let sets = self.sets.iter();
-        sets.filter(|set| self.namespaces.contains_key(&set.name) && set.contains(cluster))
+        sets.filter(|set| self.namespaces.contains_key(&set.name) && is_in(set, cluster))
             .flat_map(|set| {
                 let names = self.namespaces.get(&set.name).into_iter().flatten();
                 names.map(|name| (set.name.clone(), name.clone()))
@@ -151,33 +151,33 @@ impl Members {
 
     /// Takes a change in, and returns the sets that won or lost a member by it.
     fn cluster(&mut self, change: &Change<'_, ManagedCluster>) -> Vec<Arc<str>> {
-        // Membership is told by labels alone; the rest of a cluster need not be kept.
-        let read = |object: &Arc<ManagedCluster>| {
-            let metadata = json!({"name": object.metadata.name, "labels": object.metadata.labels});
-            Cluster::from_json(Arc::new(json!({"metadata": metadata})))
+        let name = &change.key.name;
+        let old = match change.new {
+            Some(new) => self.clusters.insert(Arc::clone(name), Arc::clone(new)),
+            None => self.clusters.remove(name),
         };
-        let new = change.new.and_then(read);
-        let old = match &new {
-            Some(new) => self.clusters.insert(new.name.clone(), new.clone()),
-            None => self.clusters.remove(&change.key.name),
-        };
-        let is_in = |set: &ClusterSet, cluster: &Option<Cluster>| {
-            cluster
-                .as_ref()
-                .is_some_and(|cluster| set.contains(cluster))
+        let is_member = |set: &ClusterSet, cluster: Option<&Arc<ManagedCluster>>| {
+            cluster.is_some_and(|cluster| is_in(set, cluster))
         };
         let changed = self
             .sets
             .iter()
-            .filter(|set| is_in(set, &old) != is_in(set, &new));
+            .filter(|set| is_member(set, old.as_ref()) != is_member(set, change.new));
         changed.map(|set| set.name.as_str().into()).collect()
     }
 
     fn count(&self, name: &str) -> usize {
         let set = self.sets.iter().find(|set| set.name == name);
         set.map_or(0, |set| {
-            self.clusters.values().filter(|it| set.contains(it)).count()
+            self.clusters.values().filter(|it| is_in(set, it)).count()
         })
+    }
+}
+
+fn is_in(set: &ClusterSet, cluster: &ManagedCluster) -> bool {
+    match &cluster.metadata.labels {
+        Some(labels) => set.has(labels),
+        None => set.has(&BTreeMap::new()),
     }
 }
 

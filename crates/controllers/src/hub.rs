@@ -89,15 +89,3 @@ where
 {
     Cache::start(Api::all(client.clone()), Selection::default(), |_| {})
 }
-
-/// A cache of which somebody wants to know only that it has changed.
-pub(crate) fn follow_with<K>(
-    api: Api<K>,
-    selection: Selection,
-    on_change: impl Fn() + Send + 'static,
-) -> Cache<K>
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
-{
-    Cache::start(api, selection, move |_| on_change())
-}

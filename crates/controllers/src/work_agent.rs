@@ -36,7 +36,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_runtime::{Clock, Next, Queue, Reconcile};
+use bellwether_runtime::{Clock, Next, Queue, Reach, Reconcile};
 use bellwether_work::{Programs, feedback, record};
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
@@ -189,19 +189,19 @@ impl WorkAgents {
         Self { shared }
     }
 
-    /// Has everything that is written to the hub for a member written with this client from now on:
-    /// the one that the member's certificate vouches for.
-    pub fn speak_for(&self, cluster: &str, hub: Client) {
-        self.shared.speakers.insert(cluster, hub);
+    /// Has everything that is written to the hub for a member written by clients from there from now
+    /// on: those that the member's certificate vouches for.
+    pub fn speak_for(&self, cluster: &str, hub: impl Into<Reach>) {
+        self.shared.speakers.insert(cluster, hub.into());
     }
 
     /// Takes care of a member from now on. A member of that name is replaced.
-    pub fn add_member(&self, cluster: &str, client: Client) {
+    pub fn add_member(&self, cluster: &str, member: impl Into<Reach>) {
         let shared = &self.shared;
         let name: Arc<str> = cluster.into();
         let member = Member::new(
             Arc::clone(&name),
-            client,
+            member.into(),
             shared.queue.clone(),
             Arc::clone(&shared.metrics),
             Arc::clone(&shared.kinds),
@@ -294,6 +294,7 @@ impl Reconcile for Worker {
         let Some(member) = self.0.member(&key.cluster) else {
             return Ok(None);
         };
+        let _clients = (member.objects.hold(), self.0.speakers.hold(&key.cluster));
         let result = pass::look(&self.0, &member, key).await;
         if result.is_ok() {
             self.0.news.lock().remove(key);

@@ -15,7 +15,7 @@ use bellwether_apiserver::BootstrapToken;
 use bellwether_controllers::Hub;
 use bellwether_controllers::registration::agent::{self, Agent, KubeconfigDoor};
 use bellwether_controllers::{cluster_set, placement, registration};
-use bellwether_runtime::Clock;
+use bellwether_runtime::{Clock, Reach};
 use bellwether_testkit::{Assets, RealCluster};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
@@ -65,7 +65,7 @@ async fn define(client: &Client, definitions: Vec<Value>) {
 }
 
 /// An agent of `name` that joins with a token made for it.
-async fn join(hub: &RealCluster, member: &Client, name: &str) -> watch::Receiver<Option<Client>> {
+async fn join(hub: &RealCluster, member: &Client, name: &str) -> watch::Receiver<Option<Reach>> {
     let administrator = hub.client().await.unwrap();
     let token = BootstrapToken::generate().unwrap();
     let groups = ["system:bootstrappers:managedcluster"];
@@ -81,7 +81,7 @@ async fn join(hub: &RealCluster, member: &Client, name: &str) -> watch::Receiver
     let agent = Agent {
         cluster: name.to_owned(),
         door: Arc::new(KubeconfigDoor::new(kubeconfig).await.unwrap()),
-        member: member.clone(),
+        member: member.clone().into(),
         clock: Clock::system(),
         labels: BTreeMap::from([("region".to_owned(), name.to_owned())]),
         client_configs: Vec::new(),
@@ -151,11 +151,12 @@ async fn members_of_a_real_hub_join_and_are_kept_apart() {
         .unwrap()
         .unwrap();
 
-    let own = first.borrow().clone().unwrap();
+    let client = |it: watch::Receiver<Option<Reach>>| it.borrow().as_ref().map(Reach::client);
+    let own = client(first).unwrap();
     let leases: Api<Lease> = Api::namespaced(own.clone(), "c1");
     assert!(leases.get("managed-cluster-lease").await.is_ok());
     attempts::all_fail(&own, "c1", "c10").await;
-    attempts::all_fail(&second.borrow().clone().unwrap(), "c10", "c1").await;
+    attempts::all_fail(&client(second).unwrap(), "c10", "c1").await;
 
     let clusters: Api<ManagedCluster> = Api::all(administrator);
     clusters

@@ -43,7 +43,7 @@ async fn a_token_made_for_a_cluster_lets_it_in() {
     let _controllers = world.control(&[]);
     let token = world.token(Some("c1")).await;
     let member = world.member("c1", &token).await;
-    let client = member.agent.member.clone();
+    let client = member.agent.member.client();
     let claims: Api<bellwether_api::cluster::ClusterClaim> = Api::all(client);
     let claim = json!({"metadata": {"name": "id.k8s.io"}, "spec": {"value": "one"}});
     let claim = serde_json::from_value(claim).unwrap();
@@ -157,8 +157,10 @@ async fn an_agent_that_starts_anew_waits_for_the_answer_to_its_first_request() {
     let _running = member.start();
     world.until_condition("c1", AVAILABLE, "True").await;
     assert_eq!(asked().await.len(), 1);
-    let secrets: Api<Secret> =
-        Api::namespaced(member.agent.member.clone(), "open-cluster-management-agent");
+    let secrets: Api<Secret> = Api::namespaced(
+        member.agent.member.client(),
+        "open-cluster-management-agent",
+    );
     assert!(secrets.get_opt("hub-join-request").await.unwrap().is_none());
 }
 
@@ -218,8 +220,10 @@ async fn a_certificate_is_renewed_before_it_expires() {
     member.agent.expiration_seconds = Some(3600);
     let running = member.start();
     world.until_condition("c1", AVAILABLE, "True").await;
-    let secrets: Api<Secret> =
-        Api::namespaced(member.agent.member.clone(), "open-cluster-management-agent");
+    let secrets: Api<Secret> = Api::namespaced(
+        member.agent.member.client(),
+        "open-cluster-management-agent",
+    );
     let kept = async || {
         let secret = secrets.get("hub-kubeconfig-secret").await.unwrap();
         secret.data.unwrap()
@@ -309,7 +313,7 @@ async fn a_cluster_that_leaves_takes_its_rights_with_it() {
     let _controllers = world.control(&[]);
     let token = world.token(Some("c1")).await;
     let joining = world.member("c1", &token).await;
-    let member = joining.agent.member.clone();
+    let member = joining.agent.member.client();
     let running = joining.start();
     world.until_condition("c1", AVAILABLE, "True").await;
     let client = running.hub_client().await;
@@ -460,7 +464,7 @@ async fn namespaces_that_a_set_wants_are_on_its_members() {
     let _controllers = world.control(&[]);
     let token = world.token(Some("c1")).await;
     let member = world.member("c1", &token).await;
-    let namespaces: Api<Namespace> = Api::all(member.agent.member.clone());
+    let namespaces: Api<Namespace> = Api::all(member.agent.member.client());
     let running = member.start();
     world.until_condition("c1", AVAILABLE, "True").await;
     let set = json!({

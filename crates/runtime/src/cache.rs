@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use kube::{Api, Resource};
 use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::feed::{News, Selection, follow};
 use crate::key::ObjectKey;
+use crate::reach::Reach;
 
 /// The objects of one kind as last seen. Cheap to clone; the watch ends with the last clone.
 ///
@@ -20,8 +22,75 @@ use crate::key::ObjectKey;
 pub struct Cache<K> {
     objects: Arc<RwLock<BTreeMap<ObjectKey, Arc<K>>>>,
     listeners: Arc<Mutex<Vec<Listener<K>>>>,
-    complete: watch::Receiver<bool>,
+    progress: Arc<Progress>,
     watch: Arc<EndOnDrop>,
+}
+
+/// What a cache keeps of an object: all of it, or only what somebody asks for.
+pub trait Kept: Sized + Send + Sync + 'static {
+    /// Reads the text of an object as the server sent it.
+    fn read(text: &str) -> Result<Self, serde_json::Error>;
+
+    /// Which object it is.
+    fn key(&self) -> ObjectKey;
+
+    /// Whether both are one state of one object.
+    fn is_same(&self, other: &Self) -> bool;
+}
+
+impl<K: Resource + DeserializeOwned + Send + Sync + 'static> Kept for K {
+    fn read(text: &str) -> Result<Self, serde_json::Error> {
+        let mut object: Self = serde_json::from_str(text)?;
+        // They are larger than all else of most objects, and no controller asks for them.
+        object.meta_mut().managed_fields = None;
+        Ok(object)
+    }
+
+    fn key(&self) -> ObjectKey {
+        ObjectKey::of(self)
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let (one, other) = (self.meta(), other.meta());
+        one.uid == other.uid
+            && one.resource_version.is_some()
+            && one.resource_version == other.resource_version
+    }
+}
+
+/// How far a cache has come.
+#[derive(Default)]
+struct Progress {
+    reached: AtomicU8,
+    changed: Notify,
+}
+
+/// The server has answered something.
+const ANSWERED: u8 = 1;
+/// Everything that there was at the beginning has been seen.
+const READY: u8 = 2;
+
+impl Progress {
+    fn reach(&self, stage: u8) {
+        if self.reached.fetch_max(stage, Ordering::AcqRel) < stage {
+            self.changed.notify_waiters();
+        }
+    }
+
+    fn has_reached(&self, stage: u8) -> bool {
+        self.reached.load(Ordering::Acquire) >= stage
+    }
+
+    async fn until(&self, stage: u8) {
+        loop {
+            // Set up before the look, so that what happens in between still wakes.
+            let changed = self.changed.notified();
+            if self.has_reached(stage) {
+                return;
+            }
+            changed.await;
+        }
+    }
 }
 
 /// Somebody who is told of every change.
@@ -59,25 +128,38 @@ where
         selection: Selection,
         on_change: impl Fn(Change<'_, K>) + Send + 'static,
     ) -> Self {
+        let path = api.resource_url().to_owned();
+        Self::follow(api.into_client(), path, selection, on_change)
+    }
+}
+
+impl<K: Kept> Cache<K> {
+    /// The same for the objects at a path such as `/api/v1/nodes`, of which it keeps what the type
+    /// asks for.
+    pub fn follow(
+        cluster: impl Into<Reach>,
+        path: String,
+        selection: Selection,
+        on_change: impl Fn(Change<'_, K>) + Send + 'static,
+    ) -> Self {
         let objects = Arc::new(RwLock::new(BTreeMap::new()));
         let listeners: Arc<Mutex<Vec<Listener<K>>>> =
             Arc::new(Mutex::new(vec![Box::new(on_change)]));
-        let (completed, complete) = watch::channel(false);
+        let progress: Arc<Progress> = Arc::default();
         let mut follower = Follower {
             objects: Arc::clone(&objects),
             listing: BTreeMap::new(),
-            completed,
+            progress: Arc::clone(&progress),
             listeners: Arc::clone(&listeners),
         };
-        let path = api.resource_url().to_owned();
-        let client = api.into_client();
+        let cluster = cluster.into();
         let task = tokio::spawn(async move {
-            follow(client, &path, &selection, &mut |news| follower.hear(&news)).await;
+            follow(cluster, &path, &selection, &mut |news| follower.hear(&news)).await;
         });
         Self {
             objects,
             listeners,
-            complete,
+            progress,
             watch: Arc::new(EndOnDrop(task.abort_handle())),
         }
     }
@@ -101,13 +183,17 @@ impl<K> Cache<K> {
 
     /// Waits until everything that there was at the beginning has been seen and told.
     pub async fn ready(&self) {
-        // An error means that the watch has been ended, and that nobody needs the answer.
-        let _ = self.complete.clone().wait_for(|complete| *complete).await;
+        self.progress.until(READY).await;
+    }
+
+    /// Waits until the server has answered at all, be it that it has no such kind.
+    pub async fn answered(&self) {
+        self.progress.until(ANSWERED).await;
     }
 
     /// Whether everything that there was at the beginning has been seen.
     pub fn is_ready(&self) -> bool {
-        *self.complete.borrow()
+        self.progress.has_reached(READY)
     }
 
     /// The object of that name.
@@ -146,7 +232,7 @@ impl<K> Clone for Cache<K> {
         Self {
             objects: Arc::clone(&self.objects),
             listeners: Arc::clone(&self.listeners),
-            complete: self.complete.clone(),
+            progress: Arc::clone(&self.progress),
             watch: Arc::clone(&self.watch),
         }
     }
@@ -170,31 +256,30 @@ struct Follower<K> {
     listeners: Arc<Mutex<Vec<Listener<K>>>>,
     /// What has been seen of a list that is being read.
     listing: BTreeMap<ObjectKey, Arc<K>>,
-    completed: watch::Sender<bool>,
+    progress: Arc<Progress>,
 }
 
-impl<K: Resource + DeserializeOwned> Follower<K> {
+impl<K: Kept> Follower<K> {
     fn hear(&mut self, news: &News<'_>) {
         match news {
             News::Begin => self.listing.clear(),
             News::Listed(text) => {
                 if let Some(object) = read::<K>(text) {
-                    self.listing
-                        .insert(ObjectKey::of(&object), Arc::new(object));
+                    self.listing.insert(object.key(), Arc::new(object));
                 }
             }
             News::Complete(_) => self.replace_all(),
             News::Put(text) => {
                 if let Some(object) = read::<K>(text) {
-                    self.put(&ObjectKey::of(&object), &Arc::new(object));
+                    self.put(&object.key(), &Arc::new(object));
                 }
             }
             News::Gone(text) => {
                 if let Some(object) = read::<K>(text) {
-                    self.remove(&ObjectKey::of(&object));
+                    self.remove(&object.key());
                 }
             }
-            News::Interrupted(_) => {}
+            News::Interrupted(_) => self.progress.reach(ANSWERED),
         }
     }
 
@@ -222,22 +307,18 @@ impl<K: Resource + DeserializeOwned> Follower<K> {
         }
         for (key, object) in &new {
             let before = old.get(key);
-            if before.is_none_or(|before| !is_same(before.as_ref(), object.as_ref())) {
+            if before.is_none_or(|before| !before.is_same(object)) {
                 tell(&listeners, key, before, Some(object));
             }
         }
-        self.completed.send_replace(true);
+        self.progress.reach(READY);
     }
 }
 
 /// The object that a text says. One that cannot be read is left out, and stops none of the others.
-fn read<K: Resource + DeserializeOwned>(text: &str) -> Option<K> {
-    match serde_json::from_str::<K>(text) {
-        Ok(mut object) => {
-            // They are larger than all else of most objects, and no controller asks for them.
-            object.meta_mut().managed_fields = None;
-            Some(object)
-        }
+fn read<K: Kept>(text: &str) -> Option<K> {
+    match K::read(text) {
+        Ok(object) => Some(object),
         Err(error) => {
             tracing::warn!(%error, "an object is ignored, since it cannot be read");
             None
@@ -249,14 +330,6 @@ fn tell<K>(listeners: &[Listener<K>], key: &ObjectKey, old: Option<&Arc<K>>, new
     for listener in listeners {
         listener(Change { key, old, new });
     }
-}
-
-/// Whether both are one state of one object.
-fn is_same<K: Resource>(one: &K, other: &K) -> bool {
-    let (one, other) = (one.meta(), other.meta());
-    one.uid == other.uid
-        && one.resource_version.is_some()
-        && one.resource_version == other.resource_version
 }
 
 #[cfg(test)]

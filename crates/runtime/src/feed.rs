@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use futures::{AsyncBufReadExt as _, StreamExt as _};
 use http::header::{ACCEPT_ENCODING, HeaderValue};
-use kube::Client;
 use kube::api::{ListParams, WatchParams};
 use kube::core::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use crate::reach::Reach;
 
 /// How many objects a page of a list has.
 const PAGE: u32 = 500;
@@ -111,13 +112,13 @@ impl FeedError {
 /// Follows the objects at a path such as `/api/v1/configmaps`, and tells what there is to know. It
 /// never ends; what breaks is taken up again.
 pub async fn follow(
-    client: Client,
+    cluster: impl Into<Reach>,
     path: &str,
     selection: &Selection,
     tell: &mut (dyn FnMut(News<'_>) + Send),
 ) {
     let mut feed = Feed {
-        client,
+        cluster: cluster.into(),
         path,
         selection,
         tell,
@@ -137,7 +138,7 @@ pub async fn follow(
 }
 
 struct Feed<'a> {
-    client: Client,
+    cluster: Reach,
     path: &'a str,
     selection: &'a Selection,
     tell: &'a mut (dyn FnMut(News<'_>) + Send),
@@ -162,6 +163,7 @@ impl Feed<'_> {
     /// Tells all objects, and returns the version of the list.
     async fn list(&mut self) -> Result<String, FeedError> {
         (self.tell)(News::Begin);
+        let client = self.cluster.client();
         let mut params = ListParams {
             label_selector: self.selection.labels.clone(),
             field_selector: self.selection.fields.clone(),
@@ -170,7 +172,7 @@ impl Feed<'_> {
         };
         loop {
             let request = Request::new(self.path).list(&params)?;
-            let text = within(self.client.request_text(request)).await?;
+            let text = within(client.request_text(request)).await?;
             let page: Page<'_> = serde_json::from_str(&text)?;
             for item in page.items.into_iter().flatten() {
                 (self.tell)(News::Listed(item.get()));
@@ -198,7 +200,9 @@ impl Feed<'_> {
         // Servers that compress a watch line by line are not understood by all decoders.
         let identity = HeaderValue::from_static("identity");
         request.headers_mut().insert(ACCEPT_ENCODING, identity);
-        let stream = Box::pin(within(self.client.request_stream(request))).await?;
+        let client = self.cluster.client();
+        let begin = async move { within(client.request_stream(request)).await };
+        let stream = Box::pin(begin).await?;
         let stream = std::pin::pin!(stream);
         let mut lines = stream.lines();
         let mut heard = false;

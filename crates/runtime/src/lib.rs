@@ -5,7 +5,8 @@
 //! key that has to be looked at later says when, and one that failed comes back after a while that
 //! grows with every failure.
 //!
-//! A cluster is a [`kube::Client`], real or embedded; nothing here can tell which.
+//! A cluster is a [`kube::Client`], real or embedded; nothing here can tell which. Who looks after many
+//! clusters has a [`Reach`] of each, which makes a client when one is needed.
 
 mod cache;
 mod clock;
@@ -13,10 +14,12 @@ mod controller;
 mod feed;
 mod key;
 mod queue;
+mod reach;
 
-pub use cache::{Cache, Change};
+pub use cache::{Cache, Change, Kept};
 pub use clock::{Clock, Forward};
 pub use controller::{Next, Reconcile, run};
 pub use feed::{FeedError, News, Selection, follow};
 pub use key::ObjectKey;
 pub use queue::Queue;
+pub use reach::{Hold, Reach};

@@ -89,7 +89,7 @@ pub(crate) async fn run(arguments: JoinArgs) -> anyhow::Result<()> {
     let agent = Agent {
         cluster: name.clone(),
         door: Arc::new(door),
-        member,
+        member: member.into(),
         clock: Clock::system(),
         labels,
         client_configs: Vec::new(),

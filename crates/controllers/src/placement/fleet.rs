@@ -176,7 +176,7 @@ impl Fleet {
     pub(super) fn cluster(&mut self, change: &Change<'_, ManagedCluster>) -> Vec<ObjectKey> {
         let new = change
             .new
-            .and_then(|object| Cluster::from_json(Arc::new(to_json(&**object))));
+            .and_then(|object| Cluster::from_object(Arc::clone(object)));
         let old = self.replace(&change.key.name, new.clone());
         let (old, new) = (old.as_ref(), new.as_ref());
         let mut affected = self.count(old, new);

@@ -10,6 +10,7 @@ mod heartbeat;
 mod keyring;
 mod namespaces;
 mod report;
+mod roster;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use bellwether_api::cluster::names::label::CLUSTER_NAME;
 use bellwether_api::cluster::names::registration::SIGNER;
 use bellwether_api::cluster::{ClientConfig, ManagedCluster, ManagedClusterSpec};
 use bellwether_api::meta::ObjectMeta;
-use bellwether_runtime::Clock;
+use bellwether_runtime::{Clock, Reach};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{
     CertificateSigningRequest, CertificateSigningRequestSpec,
@@ -35,6 +36,7 @@ use certificate::{Certificate, KeyRequest};
 pub use door::{Door, DoorError, KubeconfigDoor};
 pub use keyring::{Credentials, keep_bootstrap, kept_bootstrap};
 use keyring::{Keyring, Pending};
+pub use roster::Roster;
 
 /// With so many requests of a cluster on the hub, an agent does not add to them.
 const MOST_REQUESTS: usize = 10;
@@ -53,7 +55,7 @@ pub struct Agent {
     /// How it reaches the hub.
     pub door: Arc<dyn Door>,
     /// Its own cluster.
-    pub member: Client,
+    pub member: Reach,
     /// The time.
     pub clock: Clock,
     /// Labels that the cluster begins with on the hub.
@@ -132,11 +134,11 @@ fn in_words(problem: &kube::Error) -> String {
     }
 }
 
-/// Is a member of the fleet until the hub lets it go. `hub` gets a client of the hub whenever there
-/// is a new one: after joining, and after each renewal.
+/// Is a member of the fleet until the hub lets it go. `hub` gets the way to the hub whenever there is
+/// a new certificate: after joining, and after each renewal.
 ///
 /// In the end nothing is left on the member of what it joined with: it does not ask again by itself.
-pub async fn run(agent: Agent, hub: watch::Sender<Option<Client>>) {
+pub async fn run(agent: Agent, hub: watch::Sender<Option<Reach>>) {
     let mut wait = FIRST_RETRY;
     loop {
         let began = agent.clock.now();
@@ -198,21 +200,27 @@ fn keyring(agent: &Agent) -> Keyring<'_> {
 ///
 /// What takes a moment and much room is in boxes, here and in [`report`]: a process may have thousands
 /// of agents, which wait nearly all the time.
-async fn live(agent: &Agent, hub: &watch::Sender<Option<Client>>) -> Result<(), AgentError> {
-    let credentials = Box::pin(credentials(agent)).await?;
-    let certificate = Certificate::read(&credentials.certificate)?;
-    let client = agent.door.enter(&credentials)?;
-    hub.send_replace(Some(client.clone()));
+async fn live(agent: &Agent, hub: &watch::Sender<Option<Reach>>) -> Result<(), AgentError> {
+    let (certificate, way) = Box::pin(enter(agent)).await?;
+    hub.send_replace(Some(way.clone()));
     let renew_in_time = async {
         let at = certificate.renew_at(jitter(&agent.cluster));
         agent.clock.until(at).await;
-        Box::pin(renew(agent, &client, &certificate)).await
+        Box::pin(renew(agent, &way.client(), &certificate)).await
     };
     let renewed = tokio::select! {
-        ended = report::report(agent, &client, &certificate) => return ended,
+        ended = report::report(agent, &way, &certificate) => return ended,
         renewed = renew_in_time => renewed?,
     };
     Box::pin(keyring(agent).store(&renewed)).await
+}
+
+/// The way to the hub, with the credentials that are kept or new ones.
+async fn enter(agent: &Agent) -> Result<(Certificate, Reach), AgentError> {
+    let _client = agent.member.hold();
+    let credentials = credentials(agent).await?;
+    let certificate = Certificate::read(&credentials.certificate)?;
+    Ok((certificate, agent.door.enter(&credentials)?))
 }
 
 /// The credentials that are kept, or new ones.

@@ -9,7 +9,7 @@ use bellwether_api::meta::ObjectMeta;
 use bellwether_api::multicluster::{self, Work, WorkManifestConfig, WorkStatus};
 use bellwether_api::work::names::FIELD_MANAGER;
 use bellwether_api::work::{ManifestWork, ManifestWorkStatus};
-use bellwether_runtime::{Cache, ObjectKey, Selection};
+use bellwether_runtime::{Cache, Hold, ObjectKey, Reach, Selection};
 use bellwether_work::work_api;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Client, Resource};
@@ -86,7 +86,7 @@ impl HubWork {
 /// the rights of members hold even where many of them share one watch.
 pub(super) struct Speakers {
     shared: Client,
-    own: RwLock<HashMap<Box<str>, Client>>,
+    own: RwLock<HashMap<Box<str>, Reach>>,
 }
 
 impl Speakers {
@@ -98,8 +98,8 @@ impl Speakers {
     }
 
     /// From now on a member speaks for itself.
-    pub(super) fn insert(&self, cluster: &str, client: Client) {
-        self.own.write().insert(cluster.into(), client);
+    pub(super) fn insert(&self, cluster: &str, hub: Reach) {
+        self.own.write().insert(cluster.into(), hub);
     }
 
     /// A member is gone.
@@ -110,7 +110,13 @@ impl Speakers {
     /// Who writes what belongs to a member, which is in the namespace of its name.
     pub(super) fn of(&self, cluster: &str) -> Client {
         let own = self.own.read();
-        own.get(cluster).unwrap_or(&self.shared).clone()
+        own.get(cluster)
+            .map_or_else(|| self.shared.clone(), Reach::client)
+    }
+
+    /// Keeps the client of a member at hand for several requests.
+    pub(super) fn hold(&self, cluster: &str) -> Option<Hold> {
+        self.own.read().get(cluster).map(Reach::hold)
     }
 }
 
@@ -362,7 +368,7 @@ where
 /// Whether a hub has the interface of the work API, asked until it answers.
 async fn has_small(client: &Client) -> bool {
     let path = format!("/apis/{}/{}", multicluster::GROUP, Work::NAMES.version);
-    let objects = Objects::new(client.clone(), Arc::default());
+    let objects = Objects::new(client.into(), Arc::default());
     loop {
         match objects.read(&path).await {
             Ok(list) => {

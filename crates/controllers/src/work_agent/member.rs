@@ -6,13 +6,12 @@ use std::sync::Arc;
 use bellwether_api::multicluster::AppliedWork;
 use bellwether_api::work::AppliedManifestWork;
 use bellwether_api::{Kind as _, KindNames};
-use bellwether_runtime::Queue;
+use bellwether_runtime::{Queue, Reach};
 use bellwether_work::apply::Baseline;
 use bellwether_work::manifest::{ObjectId, ResourceType};
 use bellwether_work::record;
 use bellwether_work::work_api::Pace;
 use jiff::Timestamp;
-use kube::Client;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
@@ -56,12 +55,12 @@ pub(super) struct Member {
 impl Member {
     pub(super) fn new(
         cluster: Arc<str>,
-        client: Client,
+        reach: Reach,
         queue: Queue<WorkKey>,
         metrics: Arc<Metrics>,
         kinds: Arc<SharedKinds>,
     ) -> Self {
-        let objects = Objects::new(client, Arc::clone(&metrics));
+        let objects = Objects::new(reach, Arc::clone(&metrics));
         Self {
             cluster,
             watches: Watches::new(objects.clone(), queue.clone(), metrics),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_api::work::names::FIELD_MANAGER;
+use bellwether_runtime::{Hold, Reach};
 use bellwether_work::manifest::{ObjectId, ResourceType};
-use kube::Client;
 use kube::api::{
     DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
 };
@@ -87,17 +87,23 @@ pub(super) enum Deleted {
 /// Objects of a cluster.
 #[derive(Clone)]
 pub(super) struct Objects {
-    client: Client,
+    cluster: Reach,
     metrics: Arc<Metrics>,
 }
 
 impl Objects {
-    pub(super) fn new(client: Client, metrics: Arc<Metrics>) -> Self {
-        Self { client, metrics }
+    pub(super) fn new(cluster: Reach, metrics: Arc<Metrics>) -> Self {
+        Self { cluster, metrics }
     }
 
-    pub(super) fn client(&self) -> &Client {
-        &self.client
+    /// The cluster that they are of.
+    pub(super) fn cluster(&self) -> &Reach {
+        &self.cluster
+    }
+
+    /// Keeps a client at hand for several requests.
+    pub(super) fn hold(&self) -> Hold {
+        self.cluster.hold()
     }
 
     pub(super) async fn get(
@@ -235,7 +241,8 @@ impl Objects {
 
     async fn ask(&self, request: http::Request<Vec<u8>>) -> Result<Value, RequestError> {
         self.metrics.member_requests.add(1);
-        within(self.client.request(request)).await
+        let client = self.cluster.client();
+        within(client.request(request)).await
     }
 }
 

@@ -8,12 +8,11 @@ use bellwether_api::meta::{ObjectMeta, Time};
 use bellwether_api::multicluster::{self, AppliedResourceMeta, AppliedWork};
 use bellwether_api::work::names::{annotation, finalizer};
 use bellwether_api::work::{AppliedManifestWork, AppliedResource};
-use bellwether_runtime::{Cache, ObjectKey, Selection};
+use bellwether_runtime::{Cache, ObjectKey, Reach, Selection};
 use bellwether_work::manifest::{ObjectId, ResourceType};
 use bellwether_work::ownership::Owner;
 use bellwether_work::record;
 use jiff::Timestamp;
-use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use super::Front;
@@ -180,10 +179,10 @@ impl Records {
     /// Begins to watch the records of an interface, and waits until they are known. What others
     /// change is told by name.
     pub(super) async fn watch(&self, front: Front, on_news: impl Fn(&str) + Send + 'static) {
-        let client = self.objects.client();
+        let cluster = self.objects.cluster();
         match front {
-            Front::ManifestWork => follow(&self.large, client, on_news).await,
-            Front::Work => follow(&self.small, client, on_news).await,
+            Front::ManifestWork => follow(&self.large, cluster, on_news).await,
+            Front::Work => follow(&self.small, cluster, on_news).await,
         }
     }
 
@@ -401,7 +400,7 @@ impl Records {
 /// Follows the records of one kind, told by name.
 async fn follow<K>(
     records: &OnceLock<Latest<K>>,
-    client: &Client,
+    cluster: &Reach,
     on_news: impl Fn(&str) + Send + 'static,
 ) where
     K: kube::Resource<DynamicType = ()>
@@ -413,8 +412,9 @@ async fn follow<K>(
         + 'static,
 {
     let records = records.get_or_init(|| {
-        let api = Api::all(client.clone());
-        let latest = Latest::new(Cache::start(api, Selection::default(), |_| {}));
+        let path = K::url_path(&(), None);
+        let cache = Cache::follow(cluster.clone(), path, Selection::default(), |_| {});
+        let latest = Latest::new(cache);
         latest.listen(move |change| on_news(&change.key.name));
         latest
     });

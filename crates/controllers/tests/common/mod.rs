@@ -16,7 +16,7 @@ use bellwether_apiserver::{ApiServer, Authority, BootstrapToken, HUB, Identity, 
 use bellwether_controllers::Hub;
 use bellwether_controllers::registration;
 use bellwether_controllers::registration::agent::{self, Agent, Credentials, Door, DoorError};
-use bellwether_runtime::Clock;
+use bellwether_runtime::{Clock, Reach};
 use bellwether_store::{Options, Store};
 use jiff::Timestamp;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
@@ -114,7 +114,7 @@ impl World {
             agent: Agent {
                 cluster: cluster.to_owned(),
                 door: Arc::new(door),
-                member: client,
+                member: client.into(),
                 clock: self.clock.clone(),
                 labels: std::collections::BTreeMap::new(),
                 client_configs: Vec::new(),
@@ -296,7 +296,7 @@ pub struct Member {
 pub struct Running {
     pub task: JoinHandle<()>,
     /// Its client of the hub.
-    pub hub: watch::Receiver<Option<Client>>,
+    pub hub: watch::Receiver<Option<Reach>>,
 }
 
 impl Running {
@@ -304,7 +304,7 @@ impl Running {
     pub async fn hub_client(&self) -> Client {
         let mut hub = self.hub.clone();
         let client = hub.wait_for(Option::is_some).await.unwrap();
-        client.clone().unwrap()
+        client.as_ref().unwrap().client()
     }
 
     pub async fn stop(self) {
@@ -333,13 +333,14 @@ impl Door for EmbeddedDoor {
         Ok(self.server.client_with_token(HUB, &self.token))
     }
 
-    fn enter(&self, credentials: &Credentials) -> Result<Client, DoorError> {
+    fn enter(&self, credentials: &Credentials) -> Result<Reach, DoorError> {
         let credentials = bellwether_apiserver::Credentials {
             certificate: credentials.certificate.clone(),
             key: credentials.key.clone(),
         };
         let client = self.server.client_with_certificate(HUB, &credentials);
-        client.map_err(|error| DoorError(error.to_string()))
+        let client = client.map_err(|error| DoorError(error.to_string()))?;
+        Ok(client.into())
     }
 
     fn address(&self) -> String {

@@ -1,9 +1,12 @@
 //! What is known of clusters: the parts of their objects that placements look at.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::label::CLUSTER_SET;
+use bellwether_api::meta;
 use bellwether_json::label::{LabelSelector, SelectorError};
 use bellwether_json::path::object_at;
 use bellwether_json::quantity::Quantity;
@@ -16,19 +19,31 @@ use serde_json::Value;
 pub struct Cluster {
     /// Its name.
     pub name: Arc<str>,
-    /// Its labels.
-    pub labels: BTreeMap<String, String>,
     /// What it claims about itself.
     pub claims: BTreeMap<String, String>,
     /// What keeps placements away from it.
     pub taints: Vec<Taint>,
     /// Whether it is about to go.
     pub is_deleting: bool,
-    /// The whole object, for expressions.
-    pub object: Arc<Value>,
-    capacity: BTreeMap<String, Quantity>,
-    allocatable: BTreeMap<String, Quantity>,
+    object: Object,
 }
+
+/// The whole object. A fleet has thousands of them, so what is known elsewhere is not copied.
+#[derive(Debug, Clone)]
+enum Object {
+    Json {
+        labels: BTreeMap<String, String>,
+        whole: Arc<Value>,
+    },
+    Typed {
+        cluster: Arc<ManagedCluster>,
+        /// As expressions see it, once one has looked.
+        whole: OnceLock<Arc<Value>>,
+    },
+}
+
+/// For a cluster without labels.
+static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
 
 /// Something about a cluster that placements must tolerate to choose it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,20 +107,87 @@ impl Cluster {
         let taints = items("/spec/taints").into_iter().flatten();
         Some(Self {
             name,
-            labels: texts(object_at(&object, &["metadata", "labels"])),
             claims: claims.filter_map(claim).collect(),
             taints: taints.filter_map(Taint::read).collect(),
             is_deleting,
-            capacity: quantities(object_at(&object, &["status", "capacity"])),
-            allocatable: quantities(object_at(&object, &["status", "allocatable"])),
-            object,
+            object: Object::Json {
+                labels: texts(object_at(&object, &["metadata", "labels"])),
+                whole: object,
+            },
         })
+    }
+
+    /// The same from an object that somebody else keeps as well.
+    pub fn from_object(cluster: Arc<ManagedCluster>) -> Option<Self> {
+        let metadata = &cluster.metadata;
+        let claims = cluster.status.iter().flat_map(|it| &it.cluster_claims);
+        let claim = |it: &bellwether_api::cluster::ManagedClusterClaim| {
+            Some((it.name.clone()?, it.value.clone()?))
+        };
+        Some(Self {
+            name: metadata.name.as_deref()?.into(),
+            claims: claims.filter_map(claim).collect(),
+            taints: cluster.spec.taints.iter().filter_map(Taint::of).collect(),
+            is_deleting: metadata.deletion_timestamp.is_some(),
+            object: Object::Typed {
+                cluster,
+                whole: OnceLock::new(),
+            },
+        })
+    }
+
+    /// Its labels.
+    pub fn labels(&self) -> &BTreeMap<String, String> {
+        match &self.object {
+            Object::Json { labels, .. } => labels,
+            Object::Typed { cluster, .. } => {
+                let labels = cluster.metadata.labels.as_ref();
+                labels.unwrap_or(&NO_LABELS)
+            }
+        }
+    }
+
+    /// The whole object, for expressions.
+    pub(super) fn object(&self) -> &Value {
+        match &self.object {
+            Object::Json { whole, .. } => whole,
+            // Our own types always have a JSON form.
+            Object::Typed { cluster, whole } => {
+                whole.get_or_init(|| Arc::new(serde_json::to_value(&**cluster).unwrap_or_default()))
+            }
+        }
     }
 
     /// How much of a resource can be used, if the cluster says so.
     pub(super) fn allocatable(&self, resource: &str) -> Option<f64> {
-        self.capacity.get(resource)?;
-        self.allocatable.get(resource).map(Quantity::as_f64)
+        self.amount("capacity", resource)?;
+        let amount = self.amount("allocatable", resource)?;
+        Some(amount.as_f64())
+    }
+
+    /// An amount of a resource, `capacity` or `allocatable`, if it can be read.
+    fn amount(&self, field: &str, resource: &str) -> Option<Quantity> {
+        let text = match &self.object {
+            Object::Json { whole, .. } => {
+                let amounts = object_at(whole, &["status", field])?;
+                match amounts.get(resource)? {
+                    Value::String(text) => Cow::Borrowed(text.as_str()),
+                    other => other.to_string().into(),
+                }
+            }
+            Object::Typed { cluster, .. } => {
+                let status = cluster.status.as_ref()?;
+                let amounts = match field {
+                    "capacity" => &status.capacity,
+                    _ => &status.allocatable,
+                };
+                match amounts.get(resource)? {
+                    meta::Quantity::Text(text) => Cow::Borrowed(text.as_str()),
+                    meta::Quantity::Number(number) => number.to_string().into(),
+                }
+            }
+        };
+        text.parse().ok()
     }
 }
 
@@ -119,22 +201,20 @@ impl Taint {
             time_added: text("timeAdded").and_then(|time| parse_time(time).ok()),
         })
     }
+
+    fn of(taint: &bellwether_api::cluster::Taint) -> Option<Self> {
+        Some(Self {
+            key: taint.key.clone(),
+            value: taint.value.clone().unwrap_or_default(),
+            effect: TaintEffect::read(taint.effect.as_str())?,
+            time_added: taint.time_added.as_ref().map(|time| time.0),
+        })
+    }
 }
 
 fn texts(map: Option<&serde_json::Map<String, Value>>) -> BTreeMap<String, String> {
     let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
     map.into_iter().flatten().filter_map(text).collect()
-}
-
-fn quantities(map: Option<&serde_json::Map<String, Value>>) -> BTreeMap<String, Quantity> {
-    let quantity = |(key, value): (&String, &Value)| {
-        let text = match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        Some((key.clone(), text.parse().ok()?))
-    };
-    map.into_iter().flatten().filter_map(quantity).collect()
 }
 
 /// A `ManagedClusterSet`: which clusters belong to it.
@@ -173,9 +253,14 @@ impl ClusterSet {
 
     /// Whether a cluster belongs to it.
     pub fn contains(&self, cluster: &Cluster) -> bool {
+        self.has(cluster.labels())
+    }
+
+    /// Whether a cluster with these labels belongs to it.
+    pub fn has(&self, labels: &BTreeMap<String, String>) -> bool {
         match &self.selector {
-            Some(selector) => selector.matches(&cluster.labels),
-            None => cluster.labels.get(CLUSTER_SET) == Some(&self.name),
+            Some(selector) => selector.matches(labels),
+            None => labels.get(CLUSTER_SET) == Some(&self.name),
         }
     }
 }

@@ -58,7 +58,7 @@ impl Predicate {
         let mut budget = Budget::kubernetes();
         self.expressions
             .iter()
-            .find_map(|it| it.unmet(&cluster.object, &scores, &mut budget))
+            .find_map(|it| it.unmet(cluster.object(), &scores, &mut budget))
     }
 }
 

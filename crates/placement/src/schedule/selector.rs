@@ -45,12 +45,12 @@ impl Selector {
     }
 
     pub(super) fn matches(&self, cluster: &Cluster) -> bool {
-        self.labels.matches(&cluster.labels) && self.claims.matches(&cluster.claims)
+        self.labels.matches(cluster.labels()) && self.claims.matches(&cluster.claims)
     }
 
     /// The first thing a cluster lacks.
     pub(super) fn missing(&self, cluster: &Cluster) -> Option<String> {
-        let unmet_label = |it: &&Requirement| !it.matches(&cluster.labels);
+        let unmet_label = |it: &&Requirement| !it.matches(cluster.labels());
         let unmet_claim = |it: &&Requirement| !it.matches(&cluster.claims);
         let label = self.labels.requirements().iter().find(unmet_label);
         let claim = self.claims.requirements().iter().find(unmet_claim);

@@ -48,7 +48,7 @@ impl Constraint {
         let values = if self.is_claim {
             &cluster.claims
         } else {
-            &cluster.labels
+            cluster.labels()
         };
         values.get(&self.key).map(String::as_str)
     }

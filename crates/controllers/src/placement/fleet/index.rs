@@ -82,7 +82,7 @@ impl Index {
         clusters: impl Iterator<Item = &'a Cluster>,
     ) -> BTreeSet<ObjectKey> {
         let mut asking = self.unanchored.clone();
-        for label in clusters.flat_map(|cluster| &cluster.labels) {
+        for label in clusters.flat_map(Cluster::labels) {
             let anchor = self.anchors.get(&owned(label));
             asking.extend(anchor.into_iter().flat_map(|it| &it.placements).cloned());
         }
@@ -104,7 +104,7 @@ impl Index {
         if self.anchors.is_empty() {
             return;
         }
-        for label in &cluster.labels {
+        for label in cluster.labels() {
             if let Some(anchor) = self.anchors.get_mut(&owned(label)) {
                 act(anchor);
             }
@@ -125,7 +125,7 @@ fn owned((key, value): (&String, &String)) -> Label {
 fn having((key, value): &Label, clusters: &[Cluster]) -> BTreeSet<usize> {
     let places = clusters.iter().enumerate();
     places
-        .filter(|(_, cluster)| cluster.labels.get(key) == Some(value))
+        .filter(|(_, cluster)| cluster.labels().get(key) == Some(value))
         .map(|(at, _)| at)
         .collect()
 }

@@ -4,11 +4,13 @@ use std::fmt::Debug;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bellwether_runtime::Reach;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
 
 use super::keyring::Credentials;
+use super::roster::Roster;
 
 /// Why a hub cannot be reached.
 #[derive(Debug, thiserror::Error)]
@@ -20,8 +22,14 @@ pub trait Door: Debug + Send + Sync + 'static {
     /// A client that may ask to join.
     fn knock(&self) -> Result<Client, DoorError>;
 
-    /// A client that a certificate vouches for.
-    fn enter(&self, credentials: &Credentials) -> Result<Client, DoorError>;
+    /// The hub for somebody whom a certificate vouches for.
+    fn enter(&self, credentials: &Credentials) -> Result<Reach, DoorError>;
+
+    /// A watch of the hub's clusters that there is already in this process; without one, an agent
+    /// watches its own cluster.
+    fn roster(&self) -> Option<Roster> {
+        None
+    }
 
     /// Where the hub is, which tells it from other hubs.
     fn address(&self) -> String;
@@ -64,7 +72,7 @@ impl Door for KubeconfigDoor {
         connect(self.config.clone())
     }
 
-    fn enter(&self, credentials: &Credentials) -> Result<Client, DoorError> {
+    fn enter(&self, credentials: &Credentials) -> Result<Reach, DoorError> {
         let mut config = self.config.clone();
         let user = json!({
             "client-certificate-data": STANDARD.encode(&credentials.certificate),
@@ -72,7 +80,7 @@ impl Door for KubeconfigDoor {
         });
         config.auth_info =
             serde_json::from_value(user).map_err(|error| DoorError(error.to_string()))?;
-        connect(config)
+        connect(config).map(Reach::from)
     }
 
     fn address(&self) -> String {

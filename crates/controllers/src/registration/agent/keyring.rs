@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_api::cluster::names::registration::{
     AGENT_NAMESPACE, BOOTSTRAP_SECRET, HUB_KUBECONFIG_SECRET, JOIN_REQUEST_SECRET,
 };
+use bellwether_runtime::Reach;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -42,7 +43,7 @@ pub(super) struct Pending {
 
 /// The Secret with the credentials of an agent.
 pub(super) struct Keyring<'a> {
-    pub(super) member: &'a Client,
+    pub(super) member: &'a Reach,
     pub(super) cluster: &'a str,
     /// How the hub is reached, beside the certificate; credentials for another hub are no good.
     pub(super) kubeconfig: Option<String>,
@@ -111,7 +112,7 @@ impl Keyring<'_> {
     }
 
     async fn data(&self, secret: &str) -> Result<BTreeMap<String, ByteString>, AgentError> {
-        let secrets: Api<Secret> = Api::namespaced(self.member.clone(), AGENT_NAMESPACE);
+        let secrets: Api<Secret> = Api::namespaced(self.member.client(), AGENT_NAMESPACE);
         let secret = secrets.get_opt(secret).await;
         let secret = secret.map_err(AgentError::kube("read the credentials"))?;
         Ok(secret.and_then(|secret| secret.data).unwrap_or_default())
@@ -126,8 +127,9 @@ impl Keyring<'_> {
             "metadata": {"name": name, "namespace": AGENT_NAMESPACE},
             "data": data,
         });
+        let member = self.member.client();
         for object in [namespace, secret] {
-            ensure(self.member, &object).await?;
+            ensure(&member, &object).await?;
         }
         Ok(())
     }
@@ -148,7 +150,7 @@ impl Keyring<'_> {
             "apiVersion": "v1", "kind": "Secret",
             "metadata": {"name": name, "namespace": AGENT_NAMESPACE},
         });
-        let done = delete_if_present(self.member, &secret).await;
+        let done = delete_if_present(&self.member.client(), &secret).await;
         done.map_err(AgentError::kube("remove the credentials"))
     }
 }

@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use bellwether_api::cluster::names::{condition, label, reason};
 use bellwether_api::cluster::{ClusterSetManagedNamespace, ManagedClusterStatus};
 use bellwether_api::meta::{Condition, FALSE, TRUE, Time, set_condition};
+use bellwether_runtime::Reach;
 use bellwether_work::record;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
 use kube::api::{ListParams, Patch};
-use kube::{Api, Client};
 use serde_json::json;
 
 use super::in_words;
@@ -26,7 +27,7 @@ const LONGEST_NAME: usize = 63;
 
 /// The namespaces of a cluster, as far as this agent has seen to them.
 pub(super) struct Namespaces {
-    member: Client,
+    member: Reach,
     /// The label that says that this hub manages a namespace.
     mark: String,
     /// How it went with those that were wanted last.
@@ -36,7 +37,7 @@ pub(super) struct Namespaces {
 
 impl Namespaces {
     /// For the hub at an address.
-    pub(super) fn new(member: Client, address: &str) -> Self {
+    pub(super) fn new(member: Reach, address: &str) -> Self {
         let mut hash = record::hub_hash(address);
         hash.truncate(LONGEST_NAME);
         Self {
@@ -72,12 +73,13 @@ impl Namespaces {
 
     async fn apply(&mut self, wanted: &BTreeSet<String>) {
         self.known.clear();
+        let member = self.member.client();
         for name in wanted {
             let namespace = json!({
                 "apiVersion": "v1", "kind": "Namespace",
                 "metadata": {"name": name, "labels": {&self.mark: "true"}},
             });
-            let done = ensure(&self.member, &namespace).await;
+            let done = ensure(&member, &namespace).await;
             let done = done.map(drop).map_err(|error| in_words(&error));
             self.known.insert(name.clone(), done);
         }
@@ -87,7 +89,7 @@ impl Namespaces {
     /// Takes back the mark of namespaces that are not wanted any more. What fails is tried again
     /// with the next change.
     async fn release(&self, wanted: &BTreeSet<String>) {
-        let namespaces: Api<Namespace> = Api::all(self.member.clone());
+        let namespaces: Api<Namespace> = Api::all(self.member.client());
         let marked = ListParams::default().labels(&format!("{}=true", self.mark));
         let list = match namespaces.list_metadata(&marked).await {
             Ok(list) => list.items,

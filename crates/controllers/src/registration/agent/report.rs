@@ -11,20 +11,21 @@ use bellwether_api::cluster::{
 use bellwether_api::meta::{
     Condition, FALSE, TRUE, Time, condition as find, is_true, set_condition,
 };
-use bellwether_runtime::{Cache, ObjectKey, Selection};
+use bellwether_runtime::{Cache, Kept, Reach, Selection};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::Patch;
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client, Resource as _, ResourceExt as _};
 use serde_json::json;
 use tokio::sync::Notify;
 
 use super::certificate::Certificate;
 use super::heartbeat::Heartbeat;
 use super::namespaces::Namespaces;
+use super::roster::{Entry, Roster};
 use super::{Agent, AgentError, jitter};
-use crate::hub::{follow_with, written_by};
-use capacity::Resources;
+use crate::hub::written_by;
+use capacity::{NodeResources, Resources};
 
 mod capacity;
 
@@ -40,72 +41,38 @@ const FIRST_LOOK: SignedDuration = SignedDuration::from_millis(20);
 const LAST_LOOK: SignedDuration = SignedDuration::from_secs(10);
 /// How soon to look for a lease that is not there yet.
 const LEASE_RETRY: SignedDuration = SignedDuration::from_secs(1);
+/// How long the first report waits for what the member has.
+const FIRST_FACTS: Duration = Duration::from_secs(5);
 /// How many claims besides the reserved ones are reported.
 const MOST_CLAIMS: usize = 20;
 
 /// Reports until something goes wrong.
 pub(super) async fn report(
     agent: &Agent,
-    hub: &Client,
+    hub: &Reach,
     certificate: &Certificate,
 ) -> Result<(), AgentError> {
+    Box::pin(await_rights(agent, hub)).await?;
     let changed = Arc::new(Notify::new());
-    let clusters: Api<ManagedCluster> = Api::all(hub.clone());
-    Box::pin(await_rights(agent, &clusters)).await?;
-    let reporter = Reporter::start(agent, clusters, certificate, &changed);
-    let mut heartbeat = Heartbeat::new(hub, &agent.cluster);
-    let mut health = Health::default();
-    let mut namespaces = Namespaces::new(agent.member.clone(), &agent.door.address());
-    let mut beat_at = agent.clock.now();
-    let mut is_known = false;
+    let mut reporter = Reporter::start(agent, hub, certificate, &changed);
     loop {
-        let now = agent.clock.now();
-        let Some(cluster) = reporter
-            .cluster
-            .get(&ObjectKey::cluster_scoped(&agent.cluster))
-        else {
-            if is_known {
-                Box::pin(namespaces.let_go()).await;
-                return Err(AgentError::Detached);
-            }
-            // Not seen yet: there is nobody to report about.
-            reporter.cluster.ready().await;
-            changed.notified().await;
-            continue;
+        // In a box, what takes a moment and much room; and clients are there for that moment.
+        let look = async {
+            let _clients = (hub.hold(), agent.member.hold());
+            reporter.look().await
         };
-        is_known = true;
-        let accepted = cluster
-            .status
-            .as_ref()
-            .is_some_and(|status| is_true(&status.conditions, condition::HUB_ACCEPTED));
-        if accepted && beat_at <= now {
-            let is_heard = Box::pin(heartbeat.beat(now)).await?;
-            let wait = if is_heard {
-                period(&cluster, &agent.cluster)
-            } else {
-                LEASE_RETRY
-            };
-            beat_at = now.checked_add(wait).unwrap_or(Timestamp::MAX);
-        }
-        if accepted {
-            Box::pin(health.check(&agent.member, now)).await;
-            Box::pin(reporter.tell(&cluster, &health, &mut namespaces, now)).await?;
-        }
-        let wake_at = if accepted {
-            beat_at.min(health.check_at)
-        } else {
-            Timestamp::MAX
-        };
+        let wake_at = Box::pin(look).await?;
         tokio::select! {
             () = changed.notified() => {}
-            () = agent.clock.until(wake_at), if accepted => {}
+            () = agent.clock.until(wake_at), if wake_at < Timestamp::MAX => {}
         }
     }
 }
 
 /// Waits until the hub has given the agent its rights, which takes a moment, or a person who accepts
 /// the cluster.
-async fn await_rights(agent: &Agent, clusters: &Api<ManagedCluster>) -> Result<(), AgentError> {
+async fn await_rights(agent: &Agent, hub: &Reach) -> Result<(), AgentError> {
+    let clusters: Api<ManagedCluster> = Api::all(hub.client());
     let mut wait = FIRST_LOOK;
     loop {
         match clusters.get_metadata(&agent.cluster).await {
@@ -157,12 +124,13 @@ impl Default for Health {
 
 impl Health {
     /// Asks, if it is time.
-    async fn check(&mut self, member: &Client, now: Timestamp) {
+    async fn check(&mut self, member: &Reach, now: Timestamp) {
         self.now = now;
         if now < self.check_at {
             return;
         }
-        let interval = match ask(member).await {
+        let member = member.client();
+        let interval = match ask(&member).await {
             Ok(()) => {
                 self.failing = None;
                 if let Ok(version) = member.apiserver_version().await {
@@ -234,48 +202,85 @@ fn said(kind: &str, status: &str, reason: &str, message: &str, now: Timestamp) -
 
 struct Reporter<'a> {
     agent: &'a Agent,
-    clusters: Api<ManagedCluster>,
-    cluster: Cache<ManagedCluster>,
-    nodes: Cache<Node>,
-    claims: Cache<ClusterClaim>,
+    hub: &'a Reach,
     certificate: &'a Certificate,
+    cluster: Entry,
+    nodes: Cache<NodeResources>,
+    claims: Cache<ClusterClaim>,
+    heartbeat: Heartbeat,
+    health: Health,
+    namespaces: Namespaces,
+    beat_at: Timestamp,
+    /// Whether the cluster has been seen: it is gone, then, when it is seen no more.
+    is_known: bool,
 }
 
 impl<'a> Reporter<'a> {
     /// Begins to watch what is reported about; `changed` is told of every change.
     fn start(
         agent: &'a Agent,
-        clusters: Api<ManagedCluster>,
+        hub: &'a Reach,
         certificate: &'a Certificate,
         changed: &Arc<Notify>,
     ) -> Self {
-        let wake = || {
-            let changed = Arc::clone(changed);
-            move || changed.notify_one()
-        };
-        let own = Selection::fields(&format!("metadata.name={}", agent.cluster));
-        let (nodes, claims) = (
-            Api::all(agent.member.clone()),
-            Api::all(agent.member.clone()),
-        );
+        let roster = agent.door.roster().unwrap_or_else(|| {
+            let path = ManagedCluster::url_path(&(), None);
+            let own = Selection::fields(&format!("metadata.name={}", agent.cluster));
+            Roster::new(Cache::follow(hub.clone(), path, own, |_| {}))
+        });
         Self {
             agent,
-            cluster: follow_with(clusters.clone(), own, wake()),
-            clusters,
-            nodes: follow_with(nodes, Selection::default(), wake()),
-            claims: follow_with(claims, Selection::default(), wake()),
+            hub,
             certificate,
+            cluster: roster.entry(&agent.cluster, changed),
+            nodes: follow(agent, Node::url_path(&(), None), changed),
+            claims: follow(agent, ClusterClaim::url_path(&(), None), changed),
+            heartbeat: Heartbeat::default(),
+            health: Health::default(),
+            namespaces: Namespaces::new(agent.member.clone(), &agent.door.address()),
+            beat_at: Timestamp::MIN,
+            is_known: false,
         }
     }
 
+    /// Does what there is to do, and returns when to look again if nothing changes before.
+    async fn look(&mut self) -> Result<Timestamp, AgentError> {
+        let Some(cluster) = self.cluster.get() else {
+            if self.is_known {
+                self.namespaces.let_go().await;
+                return Err(AgentError::Detached);
+            }
+            // Not seen yet: there is nobody to report about.
+            self.cluster.ready().await;
+            return Ok(Timestamp::MAX);
+        };
+        self.is_known = true;
+        let status = cluster.status.as_ref();
+        if !status.is_some_and(|status| is_true(&status.conditions, condition::HUB_ACCEPTED)) {
+            return Ok(Timestamp::MAX);
+        }
+        let now = self.agent.clock.now();
+        if self.beat_at <= now {
+            let name = &self.agent.cluster;
+            let wait = if self.heartbeat.beat(self.hub, name, now).await? {
+                period(&cluster, name)
+            } else {
+                LEASE_RETRY
+            };
+            self.beat_at = now.checked_add(wait).unwrap_or(Timestamp::MAX);
+        }
+        self.health.check(&self.agent.member, now).await;
+        if self.health.failing.is_none() {
+            // What there is to say is said at once, not bit by bit.
+            let facts = async { tokio::join!(self.nodes.answered(), self.claims.answered()) };
+            let _ = tokio::time::timeout(FIRST_FACTS, facts).await;
+        }
+        self.tell(&cluster, now).await?;
+        Ok(self.beat_at.min(self.health.check_at))
+    }
+
     /// Writes what is news.
-    async fn tell(
-        &self,
-        cluster: &ManagedCluster,
-        health: &Health,
-        namespaces: &mut Namespaces,
-        now: Timestamp,
-    ) -> Result<(), AgentError> {
+    async fn tell(&mut self, cluster: &ManagedCluster, now: Timestamp) -> Result<(), AgentError> {
         let before = cluster.status.clone().unwrap_or_default();
         // Times of a clock that is off would mislead.
         let clock = find(&before.conditions, condition::CLOCK_SYNCED);
@@ -287,12 +292,12 @@ impl<'a> Reporter<'a> {
         let joined = said(condition::JOINED, TRUE, joined[0], joined[1], now);
         set_condition(&mut after.conditions, joined);
         self.tell_rotation(&mut after, now);
-        if let Some(available) = health.condition() {
+        if let Some(available) = self.health.condition() {
             set_condition(&mut after.conditions, available);
         }
-        if health.failing.is_none() {
-            self.describe(&mut after, health);
-            namespaces.see_to(&mut after, now).await;
+        if self.health.failing.is_none() {
+            self.describe(&mut after);
+            self.namespaces.see_to(&mut after, now).await;
         }
         if after == before {
             return Ok(());
@@ -304,8 +309,8 @@ impl<'a> Reporter<'a> {
         // Written even if there are none left.
         patch["status"]["clusterClaims"] = json!(after.cluster_claims);
         let name = &self.agent.cluster;
-        match self
-            .clusters
+        let clusters: Api<ManagedCluster> = Api::all(self.hub.client());
+        match clusters
             .patch_status(name, &written_by(), &Patch::Merge(patch))
             .await
         {
@@ -331,8 +336,8 @@ impl<'a> Reporter<'a> {
     }
 
     /// Version, resources and claims.
-    fn describe(&self, status: &mut ManagedClusterStatus, health: &Health) {
-        if let Some(version) = &health.version {
+    fn describe(&self, status: &mut ManagedClusterStatus) {
+        if let Some(version) = &self.health.version {
             status.version = Some(ManagedClusterVersion {
                 kubernetes: Some(version.clone()),
                 ..status.version.clone().unwrap_or_default()
@@ -347,6 +352,19 @@ impl<'a> Reporter<'a> {
             status.cluster_claims = claims(&self.claims.list());
         }
     }
+}
+
+/// Follows a kind of the member; `changed` is told of every change.
+fn follow<K: Kept>(agent: &Agent, path: String, changed: &Arc<Notify>) -> Cache<K> {
+    let changed = Arc::clone(changed);
+    Cache::follow(
+        agent.member.clone(),
+        path,
+        Selection::default(),
+        move |_| {
+            changed.notify_one();
+        },
+    )
 }
 
 /// The claims to report: reserved ones first, then as many others as there is room for.

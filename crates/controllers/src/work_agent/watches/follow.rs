@@ -71,9 +71,9 @@ fn identify(text: &str) -> Option<(Name, u64)> {
 impl Follower {
     /// Follows for ever.
     pub(super) async fn run(mut self) {
-        let client = self.objects.client().clone();
+        let cluster = self.objects.cluster().clone();
         let path = collection(&self.resource, "").url_path;
-        follow(client, &path, &Selection::default(), &mut |news| {
+        follow(cluster, &path, &Selection::default(), &mut |news| {
             self.hear(&news);
         })
         .await;
