@@ -7,9 +7,9 @@
 //! | [`work`] | what a cluster shall run |
 //! | [`multicluster`] | the same in the smaller interface of the work API, with status to be synced |
 //!
-//! Strings of kinds that are not ours are here too, if ours or our controllers speak of them:
-//! [`workload`] has those of Kubernetes' workloads, [`simulator`] the annotations that steer simulated
-//! ones.
+//! What is not ours is here too, if our controllers speak of it: [`about`] has a kind by which clusters
+//! say what they are, [`workload`] the strings of Kubernetes' workloads, [`simulator`] the annotations
+//! that steer simulated ones.
 //!
 //! [`definitions`] has all of them as CustomResourceDefinitions. A type is a [`Kind`], and a
 //! `kube_core::Resource`, so that any client can be typed with it.
@@ -31,6 +31,7 @@ pub mod meta;
 mod open_enum;
 mod structural;
 
+pub mod about;
 pub mod cluster;
 pub mod multicluster;
 pub mod simulator;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bellwether_apiserver::Clock;
 use bellwether_controllers::registration;
-use bellwether_controllers::registration::agent::{Agent, KubeconfigDoor};
+use bellwether_controllers::registration::agent::{Agent, ClaimOptions, KubeconfigDoor};
 use bellwether_controllers::work_agent::{AgentOptions, Metrics, WorkAgents};
 use bellwether_json::duration::GoDuration;
 use clap::Args;
@@ -69,13 +69,35 @@ pub(crate) struct AgentArgs {
     /// Serve metrics at this address, under /metrics, such as 127.0.0.1:9090.
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
-    /// Features to switch on or off: RawFeedbackJsonString=true lets lists and maps come back.
+    /// How long certificates are to be good, in seconds; the hub's usual time if not given.
+    #[arg(long, value_name = "SECONDS", conflicts_with = "hub_kubeconfig")]
+    client_cert_expiration_seconds: Option<i32>,
+    /// How many claims of the member are reported besides the reserved ones.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        conflicts_with = "hub_kubeconfig"
+    )]
+    max_custom_cluster_claims: usize,
+    /// What the names of further reserved claims end with, which are always reported.
+    #[arg(
+        long,
+        value_name = "SUFFIX,…",
+        value_delimiter = ',',
+        conflicts_with = "hub_kubeconfig"
+    )]
+    reserved_cluster_claim_suffixes: Vec<String>,
+    /// Features to switch on or off: RawFeedbackJsonString=true lets lists and maps come back,
+    /// ClusterProperty=true reports properties of the about API as claims.
     #[arg(long, value_name = "NAME=BOOL,…", value_delimiter = ',')]
     feature_gates: Vec<String>,
 }
 
 pub(crate) async fn run(arguments: AgentArgs) -> anyhow::Result<()> {
+    let gates = Gates::read(&arguments.feature_gates)?;
     let mut options = options(&arguments)?;
+    options.raw_feedback = gates.raw_feedback;
     let numbers: Arc<Metrics> = Arc::default();
     options.metrics = Arc::clone(&numbers);
     if let Some(address) = arguments.metrics {
@@ -86,11 +108,20 @@ pub(crate) async fn run(arguments: AgentArgs) -> anyhow::Result<()> {
         .await
         .context("the member")?;
     let Some(hub_kubeconfig) = &arguments.hub_kubeconfig else {
+        let claims = ClaimOptions {
+            most_custom: arguments.max_custom_cluster_claims,
+            reserved_suffixes: arguments.reserved_cluster_claim_suffixes.clone(),
+            properties: gates.cluster_property,
+        };
         return tokio::select! {
-            ended = as_member(&arguments, member, options) => ended,
+            ended = as_member(&arguments, member, options, claims) => ended,
             stopped = stop_signal() => stopped,
         };
     };
+    anyhow::ensure!(
+        !gates.cluster_property,
+        "--feature-gates: ClusterProperty is for agents that join, which report claims: leave out --hub-kubeconfig"
+    );
     let (hub, address) = connect(hub_kubeconfig, arguments.hub_context.as_deref())
         .await
         .context("the hub")?;
@@ -114,6 +145,7 @@ async fn as_member(
     arguments: &AgentArgs,
     member: Client,
     options: AgentOptions,
+    claims: ClaimOptions,
 ) -> anyhow::Result<()> {
     let cluster = arguments.cluster_name.as_str();
     let kubeconfig = bootstrap(arguments, &member).await?;
@@ -125,7 +157,8 @@ async fn as_member(
         clock: Clock::system(),
         labels: BTreeMap::new(),
         client_configs: Vec::new(),
-        expiration_seconds: None,
+        expiration_seconds: arguments.client_cert_expiration_seconds,
+        claims,
     };
     let (sender, mut clients) = watch::channel(None);
     let registration = tokio::spawn(registration::agent::run(agent, sender));
@@ -185,7 +218,7 @@ fn options(arguments: &AgentArgs) -> anyhow::Result<AgentOptions> {
         "--appliedmanifestwork-eviction-grace-period",
         &arguments.appliedmanifestwork_eviction_grace_period,
     )?;
-    let mut options = AgentOptions {
+    Ok(AgentOptions {
         agent_id: arguments.agent_id.clone(),
         status_sync_interval: Duration::try_from(interval)
             .context("--status-sync-interval is negative")?,
@@ -193,22 +226,36 @@ fn options(arguments: &AgentArgs) -> anyhow::Result<AgentOptions> {
         max_json_raw: arguments.max_json_raw_length,
         workers: arguments.workload_agent_workers.max(1),
         ..AgentOptions::default()
-    };
-    for gate in &arguments.feature_gates {
-        let (name, value) = gate.split_once('=').unwrap_or((gate, "true"));
-        let value: bool = value
-            .parse()
-            .with_context(|| format!("--feature-gates: {name} is true or false, not {value:?}"))?;
-        match name {
-            "RawFeedbackJsonString" => options.raw_feedback = value,
-            // Reviews are asked only before a write, so there is nothing to be cached.
-            "ExecutorValidatingCaches" => {}
-            _ => anyhow::bail!(
-                "--feature-gates: {name} is not known; there are RawFeedbackJsonString and ExecutorValidatingCaches"
-            ),
+    })
+}
+
+/// Features that are switched on.
+#[derive(Debug, Default)]
+struct Gates {
+    raw_feedback: bool,
+    cluster_property: bool,
+}
+
+impl Gates {
+    fn read(gates: &[String]) -> anyhow::Result<Self> {
+        let mut read = Self::default();
+        for gate in gates {
+            let (name, value) = gate.split_once('=').unwrap_or((gate, "true"));
+            let value: bool = value.parse().with_context(|| {
+                format!("--feature-gates: {name} is true or false, not {value:?}")
+            })?;
+            match name {
+                "RawFeedbackJsonString" => read.raw_feedback = value,
+                "ClusterProperty" => read.cluster_property = value,
+                // Reviews are asked only before a write, so there is nothing to be cached.
+                "ExecutorValidatingCaches" => {}
+                _ => anyhow::bail!(
+                    "--feature-gates: {name} is not known; there are RawFeedbackJsonString, ClusterProperty and ExecutorValidatingCaches"
+                ),
+            }
         }
+        Ok(read)
     }
-    Ok(options)
 }
 
 fn duration(flag: &str, text: &str) -> anyhow::Result<SignedDuration> {

@@ -10,7 +10,7 @@ use bellwether_api::meta::is_true;
 use bellwether_apiserver::{ApiServer, BootstrapToken, Clock, HUB, Identity};
 use bellwether_controllers::Hub;
 use bellwether_controllers::registration::agent::{
-    self, Agent, Credentials, Door, DoorError, Roster,
+    self, Agent, ClaimOptions, Credentials, Door, DoorError, Roster,
 };
 use bellwether_controllers::work_agent::WorkAgents;
 use bellwether_runtime::{ObjectKey, Reach};
@@ -105,6 +105,7 @@ impl Members {
             labels,
             client_configs: Vec::new(),
             expiration_seconds: None,
+            claims: ClaimOptions::default(),
         };
         let (available, is_there) = oneshot::channel();
         self.waiting.lock().insert(name.to_owned(), available);

@@ -36,7 +36,11 @@ impl PrintArgs {
         match self.output {
             Format::Table => {
                 let mut out = std::io::stdout().lock();
-                bellwether_ctl::write_table(&mut out, lines).context("cannot print")?;
+                match bellwether_ctl::write_table(&mut out, lines) {
+                    // Whoever reads has read enough, as `head` has.
+                    Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+                    printed => printed.context("cannot print")?,
+                }
             }
             Format::Json => say(&serde_json::to_string_pretty(document)?),
             Format::Yaml => say(to_yaml(document).trim_end()),

@@ -91,7 +91,11 @@ impl Recorder {
 
     /// Tells that something happened to an object.
     pub(crate) fn tell<K: Resource<DynamicType = ()>>(&self, object: &K, happening: Happening) {
-        let reference = object.object_ref(&());
+        self.tell_about(object.object_ref(&()), happening);
+    }
+
+    /// Tells that something happened to the object of a reference, whose namespace the event is in.
+    pub(crate) fn tell_about(&self, reference: ObjectReference, happening: Happening) {
         let topic = (reference.uid.clone().unwrap_or_default(), happening.reason);
         {
             let mut gathered = self.gathered.lock();

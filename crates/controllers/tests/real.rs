@@ -9,15 +9,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_api::cluster::{ClusterClaim, ManagedCluster, PlacementDecision};
-use bellwether_api::meta::is_true;
+use bellwether_api::cluster::{
+    ClusterClaim, ManagedCluster, ManagedClusterStatus, PlacementDecision,
+};
+use bellwether_api::meta::{condition, is_true};
 use bellwether_apiserver::BootstrapToken;
 use bellwether_controllers::Hub;
-use bellwether_controllers::registration::agent::{self, Agent, KubeconfigDoor};
+use bellwether_controllers::registration::agent::{self, Agent, ClaimOptions, KubeconfigDoor};
 use bellwether_controllers::{cluster_set, placement, registration};
 use bellwether_runtime::{Clock, Reach};
 use bellwether_testkit::{Assets, RealCluster};
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::config::Kubeconfig;
 use kube::core::GroupVersionKind;
@@ -26,8 +30,10 @@ use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 const PATIENCE: Duration = Duration::from_mins(2);
+const AVAILABLE: &str = "ManagedClusterConditionAvailable";
 
 async fn create(client: &Client, object: Value) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -64,8 +70,8 @@ async fn define(client: &Client, definitions: Vec<Value>) {
     }
 }
 
-/// An agent of `name` that joins with a token made for it.
-async fn join(hub: &RealCluster, member: &Client, name: &str) -> watch::Receiver<Option<Reach>> {
+/// An agent of `name` with a token made for it.
+async fn agent_of(hub: &RealCluster, member: &Client, name: &str, clock: &Clock) -> Agent {
     let administrator = hub.client().await.unwrap();
     let token = BootstrapToken::generate().unwrap();
     let groups = ["system:bootstrappers:managedcluster"];
@@ -78,28 +84,151 @@ async fn join(hub: &RealCluster, member: &Client, name: &str) -> watch::Receiver
         serde_json::to_value(Kubeconfig::from_yaml(&hub.kubeconfig_text()).unwrap()).unwrap();
     kubeconfig["users"][0]["user"] = json!({"token": text});
     let kubeconfig: Kubeconfig = serde_json::from_value(kubeconfig).unwrap();
-    let agent = Agent {
+    Agent {
         cluster: name.to_owned(),
         door: Arc::new(KubeconfigDoor::new(kubeconfig).await.unwrap()),
         member: member.clone().into(),
-        clock: Clock::system(),
+        clock: clock.clone(),
         labels: BTreeMap::from([("region".to_owned(), name.to_owned())]),
         client_configs: Vec::new(),
         expiration_seconds: None,
+        claims: ClaimOptions::default(),
+    }
+}
+
+/// Has an agent join, and waits until the hub finds it available.
+async fn join(
+    administrator: &Client,
+    agent: Agent,
+) -> (JoinHandle<()>, watch::Receiver<Option<Reach>>) {
+    let name = agent.cluster.clone();
+    let (sender, way) = watch::channel(None);
+    let task = tokio::spawn(agent::run(agent, sender));
+    until(administrator, &name, |status, taints| {
+        is_true(&status.conditions, AVAILABLE) && taints.is_empty()
+    })
+    .await;
+    (task, way)
+}
+
+/// Waits until what is known of a cluster, and its taints, are as they should be.
+async fn until(
+    administrator: &Client,
+    name: &str,
+    is_right: impl Fn(&ManagedClusterStatus, &[&str]) -> bool,
+) -> ManagedCluster {
+    let clusters: Api<ManagedCluster> = Api::all(administrator.clone());
+    let is_right = |cluster: Option<&ManagedCluster>| {
+        cluster.is_some_and(|cluster| {
+            let taints = cluster.spec.taints.iter().map(|it| it.key.as_str());
+            let status = cluster.status.clone().unwrap_or_default();
+            is_right(&status, &taints.collect::<Vec<_>>())
+        })
     };
-    let (sender, client) = watch::channel(None);
-    tokio::spawn(agent::run(agent, sender));
-    let clusters: Api<ManagedCluster> = Api::all(administrator);
-    let is_available = |cluster: Option<&ManagedCluster>| {
-        let status = cluster.and_then(|it| it.status.as_ref());
-        status.is_some_and(|it| is_true(&it.conditions, "ManagedClusterConditionAvailable"))
+    let found = await_condition(clusters, name, is_right);
+    let found = tokio::time::timeout(PATIENCE, found).await;
+    found.expect("it becomes so").unwrap().unwrap()
+}
+
+/// A hub with all its controllers, which go by a clock.
+async fn start(assets: &Assets, clock: &Clock) -> (RealCluster, Client) {
+    let mut hub = RealCluster::start(assets).await.unwrap();
+    hub.start_controllers(assets).unwrap();
+    let administrator = hub.client().await.unwrap();
+    define(&administrator, bellwether_api::definitions()).await;
+    let controllers = Hub::start(administrator.clone(), clock.clone());
+    tokio::spawn(placement::run(controllers.clone()));
+    tokio::spawn(cluster_set::run(controllers.clone()));
+    tokio::spawn(registration::clusters::run(controllers.clone()));
+    tokio::spawn(registration::requests::run(controllers, BTreeSet::new()));
+    (hub, administrator)
+}
+
+/// The server's own time cannot be moved, but that of the hub's controllers and of agents can.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_real_hub_misses_a_silent_member_and_renews_certificates_in_time() {
+    let assets = match Assets::find() {
+        Ok(assets) => assets,
+        Err(why) => {
+            eprintln!("skipped: {why}");
+            return;
+        }
     };
-    let available = await_condition(clusters, name, is_available);
-    tokio::time::timeout(PATIENCE, available)
-        .await
-        .expect("it joins")
-        .unwrap();
-    client
+    let (clock, forward) = Clock::system().adjustable();
+    let (hub, administrator) = start(&assets, &clock).await;
+    let mut agent = agent_of(&hub, &administrator, "c1", &clock).await;
+    agent.expiration_seconds = Some(3600);
+    let (running, _) = join(&administrator, agent.clone()).await;
+
+    // Five renewals of a minute each have to be missed.
+    running.abort();
+    assert!(running.await.is_err());
+    forward.by(Duration::from_mins(4));
+    let clusters: Api<ManagedCluster> = Api::all(administrator.clone());
+    let status = clusters.get("c1").await.unwrap().status.unwrap();
+    assert!(is_true(&status.conditions, AVAILABLE));
+    forward.by(Duration::from_secs(61));
+    let unreachable = ["cluster.open-cluster-management.io/unreachable"];
+    let silent = until(&administrator, "c1", |status, taints| {
+        condition(&status.conditions, AVAILABLE).is_some_and(|it| it.status == "Unknown")
+            && taints == unreachable
+    })
+    .await;
+    let status = silent.status.unwrap();
+    let said = condition(&status.conditions, AVAILABLE).unwrap();
+    assert_eq!(said.reason, "ManagedClusterLeaseUpdateStopped");
+
+    // When it is heard of again it is back, with the certificate that it has.
+    let requests: Api<CertificateSigningRequest> = Api::all(administrator.clone());
+    let count = async || {
+        requests
+            .list(&ListParams::default())
+            .await
+            .unwrap()
+            .items
+            .len()
+    };
+    assert_eq!(count().await, 1);
+    agent.expiration_seconds = None;
+    let (_running, mut way) = join(&administrator, agent).await;
+    assert_eq!(count().await, 1);
+
+    // A fifth to a quarter of its life before it expires it is renewed.
+    let secrets: Api<Secret> =
+        Api::namespaced(administrator.clone(), "open-cluster-management-agent");
+    let kept = async || {
+        secrets
+            .get("hub-kubeconfig-secret")
+            .await
+            .unwrap()
+            .data
+            .unwrap()
+    };
+    let first = kept().await;
+    let status = clusters.get("c1").await.unwrap().status.unwrap();
+    let rotated = condition(&status.conditions, "ClusterCertificateRotated").unwrap();
+    let before = rotated.message.clone();
+    way.mark_unchanged();
+    forward.by(Duration::from_secs(2950 - 301));
+    let renewed = tokio::time::timeout(PATIENCE, way.changed()).await;
+    renewed.expect("it is renewed").unwrap();
+    let second = kept().await;
+    assert_ne!(first["tls.crt"], second["tls.crt"]);
+    assert_ne!(first["tls.key"], second["tls.key"]);
+    assert_eq!(first["agent-name"], second["agent-name"]);
+    let request = requests.get("c1-renewal-0").await.unwrap();
+    let approved = request.status.unwrap().conditions.unwrap().remove(0);
+    let reason = approved.reason.as_deref();
+    assert_eq!(reason, Some("AutoApprovedByHubCSRApprovingController"));
+    let own = way.borrow().clone().unwrap().client();
+    let leases: Api<Lease> = Api::namespaced(own, "c1");
+    assert!(leases.get("managed-cluster-lease").await.is_ok());
+    until(&administrator, "c1", |status, taints| {
+        let rotated = condition(&status.conditions, "ClusterCertificateRotated");
+        let is_told = rotated.is_some_and(|it| it.message != before);
+        is_told && is_true(&status.conditions, AVAILABLE) && taints.is_empty()
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,21 +240,17 @@ async fn members_of_a_real_hub_join_and_are_kept_apart() {
             return;
         }
     };
-    let mut hub = RealCluster::start(&assets).await.unwrap();
-    hub.start_controllers(&assets).unwrap();
+    let clock = Clock::system();
+    let (hub, administrator) = start(&assets, &clock).await;
     let member = RealCluster::start(&assets).await.unwrap();
-    let (administrator, member) = (hub.client().await.unwrap(), member.client().await.unwrap());
-    define(&administrator, bellwether_api::definitions()).await;
+    let member = member.client().await.unwrap();
     define(&member, vec![bellwether_api::definition::<ClusterClaim>()]).await;
-    let controllers = Hub::start(administrator.clone(), Clock::system());
-    tokio::spawn(placement::run(controllers.clone()));
-    tokio::spawn(cluster_set::run(controllers.clone()));
-    tokio::spawn(registration::clusters::run(controllers.clone()));
-    tokio::spawn(registration::requests::run(controllers, BTreeSet::new()));
 
-    let first = join(&hub, &member, "c1").await;
+    let agent = agent_of(&hub, &member, "c1", &clock).await;
+    let (_, first) = join(&administrator, agent).await;
     // The other one keeps its credentials elsewhere: on the hub itself, which may be a member too.
-    let second = join(&hub, &administrator, "c10").await;
+    let agent = agent_of(&hub, &administrator, "c10", &clock).await;
+    let (_, second) = join(&administrator, agent).await;
 
     let binding = json!({
         "apiVersion": "cluster.open-cluster-management.io/v1beta2",

@@ -6,8 +6,10 @@
 mod attempts;
 mod common;
 
-use bellwether_api::cluster::ManagedCluster;
+use bellwether_api::about::ClusterProperty;
+use bellwether_api::cluster::{ClusterClaim, ManagedCluster};
 use bellwether_api::meta::condition;
+use bellwether_controllers::registration::agent::ClaimOptions;
 use common::{Running, World};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -44,7 +46,7 @@ async fn a_token_made_for_a_cluster_lets_it_in() {
     let token = world.token(Some("c1")).await;
     let member = world.member("c1", &token).await;
     let client = member.agent.member.client();
-    let claims: Api<bellwether_api::cluster::ClusterClaim> = Api::all(client);
+    let claims: Api<ClusterClaim> = Api::all(client);
     let claim = json!({"metadata": {"name": "id.k8s.io"}, "spec": {"value": "one"}});
     let claim = serde_json::from_value(claim).unwrap();
     claims.create(&PostParams::default(), &claim).await.unwrap();
@@ -456,6 +458,72 @@ async fn what_happens_to_a_cluster_is_told_as_events() {
     running.stop().await;
     world.pass(400).await;
     assert_eq!(reasons(&world).await.last().unwrap(), "AvailableUnknown");
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_and_properties_are_reported_and_what_is_too_much_is_told() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let token = world.token(Some("c1")).await;
+    let mut member = world.member("c1", &token).await;
+    member.agent.claims = ClaimOptions {
+        most_custom: 2,
+        reserved_suffixes: vec![".example.com".to_owned()],
+        properties: true,
+    };
+    let client = member.agent.member.client();
+    let claims: Api<ClusterClaim> = Api::all(client.clone());
+    for (name, value) in [
+        ("a", "1"),
+        ("b", "2"),
+        ("c", "3"),
+        ("zone.example.com", "4"),
+    ] {
+        let claim = json!({"metadata": {"name": name}, "spec": {"value": value}});
+        let claim = serde_json::from_value(claim).unwrap();
+        claims.create(&PostParams::default(), &claim).await.unwrap();
+    }
+    let reported = async || -> Vec<String> {
+        world.pass(40).await;
+        let status = world.managed_cluster("c1").await.status.unwrap();
+        let text = |it: &Option<String>| it.clone().unwrap_or_default();
+        let claims = status.cluster_claims.iter();
+        claims
+            .map(|it| format!("{}={}", text(&it.name), text(&it.value)))
+            .collect()
+    };
+    let _running = member.start();
+    world.until_condition("c1", AVAILABLE, "True").await;
+    // The member does not know the kind of properties yet.
+    assert_eq!(reported().await, ["zone.example.com=4", "a=1", "b=2"]);
+    let events: Api<k8s_openapi::api::core::v1::Event> =
+        Api::namespaced(world.client.clone(), "c1");
+    let told = events.list(&ListParams::default()).await.unwrap().items;
+    assert_eq!(told.len(), 1);
+    assert_eq!(
+        told[0].reason.as_deref(),
+        Some("CustomClusterClaimsTruncated")
+    );
+    assert_eq!(
+        told[0].message.as_deref(),
+        Some(
+            "3 cluster claims are found. It exceeds the max number of custom cluster claims (2). \
+             1 custom cluster claims are not exposed."
+        )
+    );
+    let definition = bellwether_api::definition::<ClusterProperty>();
+    world.server.ensure("c1", definition).await.unwrap();
+    let properties: Api<ClusterProperty> = Api::all(client);
+    let property = json!({"metadata": {"name": "b"}, "spec": {"value": "property"}});
+    let property = serde_json::from_value(property).unwrap();
+    properties
+        .create(&PostParams::default(), &property)
+        .await
+        .unwrap();
+    assert_eq!(
+        reported().await,
+        ["zone.example.com=4", "a=1", "b=property"]
+    );
 }
 
 #[tokio::test(start_paused = true)]

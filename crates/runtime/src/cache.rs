@@ -191,6 +191,11 @@ impl<K> Cache<K> {
         self.progress.until(ANSWERED).await;
     }
 
+    /// Whether the server has answered anything, be it that there is nothing to see.
+    pub fn has_answered(&self) -> bool {
+        self.progress.has_reached(ANSWERED)
+    }
+
     /// Whether everything that there was at the beginning has been seen.
     pub fn is_ready(&self) -> bool {
         self.progress.has_reached(READY)

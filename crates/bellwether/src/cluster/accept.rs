@@ -123,9 +123,10 @@ async fn accept(client: &Client, name: &str, requesters: &[String]) -> anyhow::R
         let accepted = clusters.patch(name, &PatchParams::default(), &patch).await;
         accepted.with_context(|| format!("cannot accept {name}"))?;
     }
-    say(&format!(
-        "{name} is accepted; {} certificate requests approved",
-        approved.len()
-    ));
+    let requests = match approved.len() {
+        1 => "1 certificate request".to_owned(),
+        count => format!("{count} certificate requests"),
+    };
+    say(&format!("{name} is accepted; {requests} approved"));
     Ok(())
 }

@@ -14,7 +14,9 @@ use bellwether_api::definition;
 use bellwether_api::multicluster::AppliedWork;
 use bellwether_api::work::AppliedManifestWork;
 use bellwether_apiserver::Clock;
-use bellwether_controllers::registration::agent::{Agent, KubeconfigDoor, join, keep_bootstrap};
+use bellwether_controllers::registration::agent::{
+    Agent, ClaimOptions, KubeconfigDoor, join, keep_bootstrap,
+};
 use bellwether_json::yaml::to_yaml;
 use clap::Args;
 use kube::config::Kubeconfig;
@@ -94,6 +96,7 @@ pub(crate) async fn run(arguments: JoinArgs) -> anyhow::Result<()> {
         labels,
         client_configs: Vec::new(),
         expiration_seconds: arguments.client_cert_expiration_seconds,
+        claims: ClaimOptions::default(),
     };
     say(&format!(
         "{name} asks to join; unless its token lets it in, accept it on the hub:\n  bellwether cluster accept {name}"

@@ -36,6 +36,7 @@ use certificate::{Certificate, KeyRequest};
 pub use door::{Door, DoorError, KubeconfigDoor};
 pub use keyring::{Credentials, keep_bootstrap, kept_bootstrap};
 use keyring::{Keyring, Pending};
+pub use report::ClaimOptions;
 pub use roster::Roster;
 
 /// With so many requests of a cluster on the hub, an agent does not add to them.
@@ -64,6 +65,8 @@ pub struct Agent {
     pub client_configs: Vec<ClientConfig>,
     /// How long certificates are to be valid, in seconds; the hub's usual time if none.
     pub expiration_seconds: Option<i32>,
+    /// What is reported of that which the cluster says about itself.
+    pub claims: ClaimOptions,
 }
 
 impl std::fmt::Debug for Agent {

@@ -15,7 +15,9 @@ use bellwether_api::meta::condition;
 use bellwether_apiserver::{ApiServer, Authority, BootstrapToken, HUB, Identity, ServerOptions};
 use bellwether_controllers::Hub;
 use bellwether_controllers::registration;
-use bellwether_controllers::registration::agent::{self, Agent, Credentials, Door, DoorError};
+use bellwether_controllers::registration::agent::{
+    self, Agent, ClaimOptions, Credentials, Door, DoorError,
+};
 use bellwether_runtime::{Clock, Reach};
 use bellwether_store::{Options, Store};
 use jiff::Timestamp;
@@ -119,6 +121,7 @@ impl World {
                 labels: std::collections::BTreeMap::new(),
                 client_configs: Vec::new(),
                 expiration_seconds: None,
+                claims: ClaimOptions::default(),
             },
         }
     }

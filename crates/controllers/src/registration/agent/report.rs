@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_api::cluster::names::{claim, condition, label, reason};
+use bellwether_api::about::ClusterProperty;
+use bellwether_api::cluster::names::{condition, event, reason};
 use bellwether_api::cluster::{
-    ClusterClaim, ManagedCluster, ManagedClusterClaim, ManagedClusterStatus, ManagedClusterVersion,
+    ClusterClaim, ManagedCluster, ManagedClusterStatus, ManagedClusterVersion,
 };
 use bellwether_api::meta::{
     Condition, FALSE, TRUE, Time, condition as find, is_true, set_condition,
@@ -24,10 +25,14 @@ use super::heartbeat::Heartbeat;
 use super::namespaces::Namespaces;
 use super::roster::{Entry, Roster};
 use super::{Agent, AgentError, jitter};
+use crate::events::{Happening, Recorder, Tone};
 use crate::hub::written_by;
 use capacity::{NodeResources, Resources};
+pub use claims::ClaimOptions;
+use claims::Claims;
 
 mod capacity;
+mod claims;
 
 /// How often an API server that answers is asked again.
 const CHECK_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
@@ -43,8 +48,6 @@ const LAST_LOOK: SignedDuration = SignedDuration::from_secs(10);
 const LEASE_RETRY: SignedDuration = SignedDuration::from_secs(1);
 /// How long the first report waits for what the member has.
 const FIRST_FACTS: Duration = Duration::from_secs(5);
-/// How many claims besides the reserved ones are reported.
-const MOST_CLAIMS: usize = 20;
 
 /// Reports until something goes wrong.
 pub(super) async fn report(
@@ -207,6 +210,10 @@ struct Reporter<'a> {
     cluster: Entry,
     nodes: Cache<NodeResources>,
     claims: Cache<ClusterClaim>,
+    /// Watched only where they are reported.
+    properties: Option<Cache<ClusterProperty>>,
+    /// What was last said about claims that are left out.
+    warned: Option<String>,
     heartbeat: Heartbeat,
     health: Health,
     namespaces: Namespaces,
@@ -235,6 +242,11 @@ impl<'a> Reporter<'a> {
             cluster: roster.entry(&agent.cluster, changed),
             nodes: follow(agent, Node::url_path(&(), None), changed),
             claims: follow(agent, ClusterClaim::url_path(&(), None), changed),
+            properties: agent
+                .claims
+                .properties
+                .then(|| follow(agent, ClusterProperty::url_path(&(), None), changed)),
+            warned: None,
             heartbeat: Heartbeat::default(),
             health: Health::default(),
             namespaces: Namespaces::new(agent.member.clone(), &agent.door.address()),
@@ -272,11 +284,18 @@ impl<'a> Reporter<'a> {
         self.health.check(&self.agent.member, now).await;
         if self.health.failing.is_none() {
             // What there is to say is said at once, not bit by bit.
-            let facts = async { tokio::join!(self.nodes.answered(), self.claims.answered()) };
-            let _ = tokio::time::timeout(FIRST_FACTS, facts).await;
+            let _ = tokio::time::timeout(FIRST_FACTS, self.facts()).await;
         }
         self.tell(&cluster, now).await?;
         Ok(self.beat_at.min(self.health.check_at))
+    }
+
+    /// Waits until the member has answered about everything that is reported.
+    async fn facts(&self) {
+        tokio::join!(self.nodes.answered(), self.claims.answered());
+        if let Some(properties) = &self.properties {
+            properties.answered().await;
+        }
     }
 
     /// Writes what is news.
@@ -297,6 +316,7 @@ impl<'a> Reporter<'a> {
         }
         if self.health.failing.is_none() {
             self.describe(&mut after);
+            self.tell_claims(cluster, &mut after);
             self.namespaces.see_to(&mut after, now).await;
         }
         if after == before {
@@ -335,7 +355,36 @@ impl<'a> Reporter<'a> {
         set_condition(&mut status.conditions, rotated);
     }
 
-    /// Version, resources and claims.
+    /// Reports what the member says about itself, and warns if there is too much of it.
+    fn tell_claims(&mut self, cluster: &ManagedCluster, status: &mut ManagedClusterStatus) {
+        // A kind that the member does not know is an answer, too.
+        let properties = self.properties.as_ref();
+        if !self.claims.is_ready() || properties.is_some_and(|it| !it.has_answered()) {
+            return;
+        }
+        let properties = properties.map(Cache::list).unwrap_or_default();
+        let claims = Claims::of(&self.claims.list(), &properties, &self.agent.claims);
+        let warning = claims.warning();
+        if let Some(message) = &warning
+            && self.warned != warning
+        {
+            let recorder =
+                Recorder::new(&self.hub.client(), &self.agent.clock, "registration-agent");
+            let mut about = cluster.object_ref(&());
+            // An agent may write events only beside its own leases and works.
+            about.namespace = Some(self.agent.cluster.clone());
+            let happening = Happening {
+                tone: Tone::Warning,
+                reason: event::CUSTOM_CLAIMS_TRUNCATED,
+                message: message.clone(),
+            };
+            recorder.tell_about(about, happening);
+        }
+        self.warned = warning;
+        status.cluster_claims = claims.reported;
+    }
+
+    /// Version and resources.
     fn describe(&self, status: &mut ManagedClusterStatus) {
         if let Some(version) = &self.health.version {
             status.version = Some(ManagedClusterVersion {
@@ -347,9 +396,6 @@ impl<'a> Reporter<'a> {
             let resources = Resources::of(&self.nodes.list());
             status.capacity.extend(resources.capacity);
             status.allocatable.extend(resources.allocatable);
-        }
-        if self.claims.is_ready() {
-            status.cluster_claims = claims(&self.claims.list());
         }
     }
 }
@@ -365,27 +411,4 @@ fn follow<K: Kept>(agent: &Agent, path: String, changed: &Arc<Notify>) -> Cache<
             changed.notify_one();
         },
     )
-}
-
-/// The claims to report: reserved ones first, then as many others as there is room for.
-fn claims(claims: &[Arc<ClusterClaim>]) -> Vec<ManagedClusterClaim> {
-    let is_told = |it: &&Arc<ClusterClaim>| !it.labels().contains_key(label::SPOKE_ONLY);
-    let told = claims.iter().filter(is_told);
-    let is_reserved = |it: &&Arc<ClusterClaim>| claim::RESERVED.contains(&it.name_any().as_str());
-    let (mut reserved, mut custom): (Vec<_>, Vec<_>) = told.partition(is_reserved);
-    reserved.sort_by_key(|it| it.name_any());
-    custom.sort_by_key(|it| it.name_any());
-    custom.truncate(MOST_CLAIMS);
-    let read = |it: &Arc<ClusterClaim>| {
-        Some(ManagedClusterClaim {
-            name: Some(it.name_any()),
-            value: Some(it.spec.value.clone()?),
-            ..ManagedClusterClaim::default()
-        })
-    };
-    reserved
-        .into_iter()
-        .chain(custom)
-        .filter_map(read)
-        .collect()
 }
