@@ -11,6 +11,7 @@ pub mod agent;
 pub mod clusters;
 mod decide;
 mod guard;
+mod kept;
 pub mod names;
 mod news;
 mod request;

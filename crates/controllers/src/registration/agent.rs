@@ -18,7 +18,10 @@ use std::time::Duration;
 
 use bellwether_api::cluster::names::label::CLUSTER_NAME;
 use bellwether_api::cluster::names::registration::SIGNER;
-use bellwether_api::cluster::{ClientConfig, ManagedCluster, ManagedClusterSpec};
+use bellwether_api::cluster::names::taint;
+use bellwether_api::cluster::{
+    ClientConfig, ManagedCluster, ManagedClusterSpec, Taint, TaintEffect,
+};
 use bellwether_api::meta::ObjectMeta;
 use bellwether_runtime::{Clock, Reach};
 use k8s_openapi::ByteString;
@@ -313,8 +316,15 @@ async fn carry_on(
 /// for the agent to see.
 async fn create_cluster(agent: &Agent, client: &Client) -> Result<(), AgentError> {
     let clusters: Api<ManagedCluster> = Api::all(client.clone());
+    // The hub would say so as soon as it looks; until then placements would choose the cluster.
+    let unreachable = Taint {
+        key: taint::UNREACHABLE.to_owned(),
+        effect: TaintEffect::NoSelect,
+        ..Taint::default()
+    };
     let spec = ManagedClusterSpec {
         managed_cluster_client_configs: agent.client_configs.clone(),
+        taints: vec![unreachable],
         ..ManagedClusterSpec::default()
     };
     let mut cluster = ManagedCluster::new(&agent.cluster, spec);

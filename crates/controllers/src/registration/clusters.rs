@@ -10,20 +10,21 @@ use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::{annotation, event, label, object};
 use bellwether_api::meta::ObjectMeta;
 use bellwether_api::work::ManifestWork;
-use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile, Selection};
+use bellwether_runtime::{Cache, Change, Next, ObjectKey, Queue, Reconcile, Selection};
 use futures::future::try_join_all;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{DeleteParams, ListParams, Patch};
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client, Resource as _, ResourceExt as _};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::decide::{self, Action, Observed, Plan, Remains};
 use super::guard::{self, Touched};
+use super::kept::Beat;
 use super::news;
 use super::rights::{self, Standing};
 use crate::events::{Happening, Recorder, Tone};
@@ -79,16 +80,17 @@ fn listen_to_leases(
     hub: &Hub,
     queue: &Queue<Arc<str>>,
     heard: &Arc<Mutex<HashMap<Arc<str>, SignedDuration>>>,
-) -> Cache<Lease> {
+) -> Cache<Beat> {
     let (queue, heard, clock) = (queue.clone(), Arc::clone(heard), hub.clock.clone());
     let fields = format!("metadata.name={}", object::LEASE);
     let clusters = hub.clusters.clone();
-    Cache::start(
-        Api::all(hub.client.clone()),
+    Cache::follow(
+        &hub.client,
+        Lease::url_path(&(), None),
         Selection::fields(&fields),
-        move |change| {
+        move |change: Change<'_, Beat>| {
             let cluster = change.key.namespace.clone();
-            let renewed = change.new.and_then(|lease| renewed(lease));
+            let renewed = change.new.and_then(|beat| beat.renewed);
             if let (Some(renewed), Some(_)) = (renewed, change.old) {
                 let skew = clock.now().duration_since(renewed);
                 heard.lock().insert(cluster.clone(), skew);
@@ -121,14 +123,9 @@ fn is_alive_and_well(
         && is_true(&status.conditions, CLOCK_SYNCED)
 }
 
-fn renewed(lease: &Lease) -> Option<Timestamp> {
-    let time = lease.spec.as_ref()?.renew_time.as_ref()?;
-    Some(time.0)
-}
-
 struct Membership {
     hub: Hub,
-    leases: Cache<Lease>,
+    leases: Cache<Beat>,
     /// By how much clocks were off at the last heartbeat that the hub saw.
     heard: Arc<Mutex<HashMap<Arc<str>, SignedDuration>>>,
     /// Clusters whose rights have been written since the start, and whom nobody touched since.
@@ -157,7 +154,7 @@ impl Reconcile for Membership {
         let skew = self.heard.lock().get(name).copied();
         let plan = decide::decide(&Observed {
             cluster: &cluster,
-            renewed: lease.and_then(|lease| renewed(&lease)),
+            renewed: lease.and_then(|beat| beat.renewed),
             skew,
             remains: works.as_deref().map(remains),
             now: self.hub.clock.now(),

@@ -1,6 +1,8 @@
 //! What the hub does about a cluster, from what is known of it at one moment.
 
-use bellwether_api::cluster::names::{condition, finalizer, label, object, reason, taint};
+use bellwether_api::cluster::names::{
+    annotation, condition, finalizer, label, object, reason, taint,
+};
 use bellwether_api::cluster::{ManagedCluster, Taint, TaintEffect};
 use bellwether_api::meta::{self, Condition, FALSE, TRUE, Time, UNKNOWN, is_true, set_condition};
 use jiff::{SignedDuration, Timestamp};
@@ -119,7 +121,7 @@ pub(super) fn decide(observed: &Observed<'_>) -> Plan {
         deny(observed, &mut plan, &mut conditions);
     }
     hear(observed, &mut plan, &mut conditions);
-    plan.patch = patch(observed, &conditions);
+    plan.patch = patch(cluster, &conditions, observed.now);
     if conditions != before {
         plan.conditions = Some(conditions);
     }
@@ -162,8 +164,8 @@ fn hear(observed: &Observed<'_>, plan: &mut Plan, conditions: &mut Vec<Condition
             .annotations
             .as_ref()
             .is_some_and(|it| {
-                let key = bellwether_api::cluster::names::annotation::SKIP_CLOCK_SYNC_CHECK;
-                it.get(key).is_some_and(|value| value == "true")
+                it.get(annotation::SKIP_CLOCK_SYNC_CHECK)
+                    .is_some_and(|value| value == "true")
             });
         let (status, words) = if is_skipped || skew.abs() < grace {
             (
@@ -225,9 +227,20 @@ fn say(
     set_condition(conditions, condition);
 }
 
+/// What is to be merged into a cluster that is about to be accepted, so that this is one write.
+pub(super) fn acceptance(cluster: &ManagedCluster, now: Timestamp) -> Value {
+    let mut accepted = cluster.clone();
+    accepted.spec.hub_accepts_client = true;
+    let patch = patch(&accepted, conditions(cluster), now);
+    let mut patch = patch.unwrap_or_else(|| json!({}));
+    patch["metadata"]["annotations"] =
+        json!({annotation::AUTOMATICALLY_ACCEPTED_ON: now.to_string()});
+    patch["spec"]["hubAcceptsClient"] = json!(true);
+    patch
+}
+
 /// What is to be merged into the cluster itself.
-fn patch(observed: &Observed<'_>, conditions: &[Condition]) -> Option<Value> {
-    let cluster = observed.cluster;
+fn patch(cluster: &ManagedCluster, conditions: &[Condition], now: Timestamp) -> Option<Value> {
     let mut metadata = json!({});
     let mut patch = json!({});
     let labels = cluster.metadata.labels.as_ref();
@@ -247,7 +260,7 @@ fn patch(observed: &Observed<'_>, conditions: &[Condition]) -> Option<Value> {
         finalizers.extend(missing);
         metadata["finalizers"] = json!(finalizers);
     }
-    if let Some(taints) = taints(&cluster.spec.taints, conditions, observed.now) {
+    if let Some(taints) = taints(&cluster.spec.taints, conditions, now) {
         patch["spec"] = json!({"taints": taints});
     }
     if metadata != json!({}) {

@@ -10,16 +10,18 @@ use std::sync::Arc;
 use bellwether_api::Kind as _;
 use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::{annotation, label, registration};
-use bellwether_runtime::{Cache, Clock, Next, ObjectKey, Queue, Reconcile, Selection};
+use bellwether_runtime::{Cache, Change, Clock, Next, ObjectKey, Queue, Reconcile, Selection};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Patch;
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client, Resource as _, ResourceExt as _};
 use serde_json::json;
 
+use super::decide;
+use super::kept::Request;
 pub use super::request::{AgentRequest, is_pending, read};
 use crate::hub::{Hub, created_by, written_by};
 
@@ -38,11 +40,12 @@ const TOKEN: &str = "The bootstrap token was made for this cluster.";
 pub async fn run(hub: Hub, promised: BTreeSet<String>) {
     let queue = Queue::new(hub.clock.clone());
     let changed = queue.clone();
-    let requests = Cache::start(
-        Api::all(hub.client.clone()),
+    let requests = Cache::follow(
+        &hub.client,
+        CertificateSigningRequest::url_path(&(), None),
         Selection::labels(label::CLUSTER_NAME),
-        move |change| {
-            if change.new.is_some_and(|request| is_pending(request)) {
+        move |change: Change<'_, Request>| {
+            if change.new.is_some_and(|request| request.pending.is_some()) {
                 changed.add(change.key.clone());
             }
         },
@@ -59,7 +62,7 @@ pub async fn run(hub: Hub, promised: BTreeSet<String>) {
 struct Approver {
     client: Client,
     clock: Clock,
-    requests: Cache<CertificateSigningRequest>,
+    requests: Cache<Request>,
     promised: BTreeSet<String>,
 }
 
@@ -68,10 +71,11 @@ impl Reconcile for Approver {
     type Error = kube::Error;
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Next, kube::Error> {
-        let Some(request) = self.requests.get(key).filter(|it| is_pending(it)) else {
+        let known = self.requests.get(key);
+        let Some(request) = known.as_ref().and_then(|known| known.pending.as_deref()) else {
             return Ok(None);
         };
-        let wanted = match read(&request) {
+        let wanted = match read(request) {
             Ok(wanted) => wanted,
             Err(problem) => {
                 tracing::info!(name = %key, problem, "a certificate request is left to people");
@@ -81,7 +85,7 @@ impl Reconcile for Approver {
         let sender = request.spec.username.clone().unwrap_or_default();
         let token = self.token_for(&sender, &wanted.cluster).await?;
         let reason = if sender == wanted.user {
-            let may = self.may_renew(&request, &wanted.cluster).await?;
+            let may = self.may_renew(request, &wanted.cluster).await?;
             may.then_some(RENEWAL)
         } else if self.promised.contains(&sender) {
             self.accept(&wanted.cluster).await?.then_some(PROMISED)
@@ -93,7 +97,7 @@ impl Reconcile for Approver {
         let Some(reason) = reason else {
             return Ok(None);
         };
-        approve(&self.client, &request, reason, self.clock.now()).await?;
+        approve(&self.client, request, reason, self.clock.now()).await?;
         if let Some(token) = token {
             // It has served; whoever finds it later gets nothing by it. The agent still waits for
             // its certificate under the token's name, so that it expires soon instead of now.
@@ -204,13 +208,8 @@ pub async fn accept(
     if live.annotations().contains_key(stamp) {
         return Ok(false);
     }
-    let patch = json!({
-        "metadata": {
-            "resourceVersion": live.resource_version(),
-            "annotations": {stamp: now.to_string()},
-        },
-        "spec": {"hubAcceptsClient": true},
-    });
+    let mut patch = decide::acceptance(&live, now);
+    patch["metadata"]["resourceVersion"] = json!(live.resource_version());
     clusters
         .patch(cluster, &written_by(), &Patch::Merge(patch))
         .await?;

@@ -7,7 +7,7 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use serde_json::{Value, json};
 
-use super::decide::{Action, Observed, Plan, Remains, decide};
+use super::decide::{Action, Observed, Plan, Remains, acceptance, decide};
 use super::request::{AgentRequest, read};
 use super::rights::Standing;
 
@@ -158,6 +158,20 @@ fn who_was_never_accepted_gets_nothing() {
     let plan = plan(&cluster(json!({"metadata": {}})), None);
     assert_eq!(plan.actions, []);
     assert_eq!(plan.conditions, None);
+}
+
+#[test]
+fn a_cluster_that_is_accepted_needs_no_second_write() {
+    let new = cluster(json!({"metadata": {"labels": {"region": "emea"}}, "spec": {}}));
+    let accepted = cluster(acceptance(&new, now()));
+    assert!(accepted.spec.hub_accepts_client);
+    let Plan { patch, .. } = plan(&accepted, None);
+    // The server says since when a taint is there; here nobody does.
+    assert_eq!(patch.map(|it| it["metadata"].clone()), Some(Value::Null));
+    assert_eq!(
+        accepted.spec.taints[0].key,
+        "cluster.open-cluster-management.io/unreachable"
+    );
 }
 
 fn request(label: &str, user: &str, groups: [&str; 2]) -> CertificateSigningRequest {

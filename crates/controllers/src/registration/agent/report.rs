@@ -48,6 +48,8 @@ const LAST_LOOK: SignedDuration = SignedDuration::from_secs(10);
 const LEASE_RETRY: SignedDuration = SignedDuration::from_secs(1);
 /// How long the first report waits for what the member has.
 const FIRST_FACTS: Duration = Duration::from_secs(5);
+/// How long the first report waits for the hub to say that it heard the cluster.
+const FIRST_ECHO: SignedDuration = SignedDuration::from_millis(500);
 
 /// Reports until something goes wrong.
 pub(super) async fn report(
@@ -218,6 +220,8 @@ struct Reporter<'a> {
     health: Health,
     namespaces: Namespaces,
     beat_at: Timestamp,
+    /// When it was first heard by the hub.
+    heard_at: Option<Timestamp>,
     /// Whether the cluster has been seen: it is gone, then, when it is seen no more.
     is_known: bool,
 }
@@ -251,6 +255,7 @@ impl<'a> Reporter<'a> {
             health: Health::default(),
             namespaces: Namespaces::new(agent.member.clone(), &agent.door.address()),
             beat_at: Timestamp::MIN,
+            heard_at: None,
             is_known: false,
         }
     }
@@ -275,11 +280,15 @@ impl<'a> Reporter<'a> {
         if self.beat_at <= now {
             let name = &self.agent.cluster;
             let wait = if self.heartbeat.beat(self.hub, name, now).await? {
+                self.heard_at.get_or_insert(now);
                 period(&cluster, name)
             } else {
                 LEASE_RETRY
             };
             self.beat_at = now.checked_add(wait).unwrap_or(Timestamp::MAX);
+        }
+        if let Some(until) = self.echo_until(&cluster, now) {
+            return Ok(until);
         }
         self.health.check(&self.agent.member, now).await;
         if self.health.failing.is_none() {
@@ -296,6 +305,17 @@ impl<'a> Reporter<'a> {
         if let Some(properties) = &self.properties {
             properties.answered().await;
         }
+    }
+
+    /// Until when there may be word from the hub that it hears the cluster. A report that is written
+    /// before that would be in vain, or be written over at once.
+    fn echo_until(&self, cluster: &ManagedCluster, now: Timestamp) -> Option<Timestamp> {
+        let status = cluster.status.as_ref()?;
+        if find(&status.conditions, condition::CLOCK_SYNCED).is_some() {
+            return None;
+        }
+        let until = self.heard_at?.checked_add(FIRST_ECHO).ok()?;
+        Some(until).filter(|until| now < *until)
     }
 
     /// Writes what is news.
