@@ -19,7 +19,7 @@ mod token;
 
 pub(crate) use authorizer::Authorizer;
 pub(crate) use bearer::{api_audiences, authenticate_token};
-pub(crate) use bootstrap::{bootstrap_objects, shared_endings};
+pub(crate) use bootstrap::bootstrap_objects;
 pub use bootstrap_token::BootstrapToken;
 pub(crate) use bootstrap_token::{Contents as BootstrapSecret, PREFIX as BOOTSTRAP_PREFIX};
 pub(crate) use escalation::{is_all_powerful, refusal};

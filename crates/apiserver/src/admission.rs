@@ -121,7 +121,7 @@ pub(crate) fn check_namespace(cx: &RequestContext, object: &Value) -> Result<(),
             namespace,
         ));
     };
-    if !entry.value.facts.deleting {
+    if !entry.value.is_deleting() {
         return Ok(());
     }
     let name = crate::metadata::text(object, "name");

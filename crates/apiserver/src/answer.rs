@@ -167,7 +167,7 @@ impl Writer {
         let mut response = match reply.answer {
             Answer::Stored(code, object) => match resource {
                 Some(resource) => self.stored(code, resource, &object),
-                None => json_response(code, object.untyped_json()),
+                None => json_response(code, object.untyped_json().into()),
             },
             Answer::Value(code, value) => self.value(code, resource, value),
             Answer::Json(code, bytes) => self.encoded(code, bytes),

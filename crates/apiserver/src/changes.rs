@@ -1,12 +1,13 @@
 //! Following all objects of a cluster without a socket and without a watch per kind.
 //!
 //! For those who look after a whole cluster in this process, such as the simulator: one watch sees
-//! every kind, so an idle cluster costs them one sleeping task, however many kinds they know.
+//! every kind, so an idle cluster costs them one sleeping watch, however many kinds they know.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bellwether_store::{Range, Revision, Watch};
+use bellwether_store::{Event, Range, Revision, Watch};
+use futures::FutureExt as _;
 
 use crate::cluster::Cluster;
 use crate::object::StoredObject;
@@ -77,22 +78,23 @@ impl Changes {
             match &mut self.watch {
                 None => self.begin()?,
                 Some(watch) => match watch.next().await? {
-                    Ok(event) => {
-                        let subject = Subject {
-                            key: Arc::clone(&event.key),
-                            revision: event.revision,
-                        };
-                        return Some(if event.is_delete() {
-                            Change::Gone(subject)
-                        } else {
-                            Change::Put(subject, Arc::clone(event.value()))
-                        });
-                    }
+                    Ok(event) => return Some(told(&event)),
                     // We fell behind what the history reaches back to.
                     Err(_) => self.watch = None,
                 },
             }
         }
+    }
+
+    /// The next thing to know, if it is there already.
+    pub fn try_next(&mut self) -> Option<Change> {
+        self.next().now_or_never().flatten()
+    }
+
+    /// Has everything told anew, as of now.
+    pub fn begin_anew(&mut self) {
+        self.survey.clear();
+        self.watch = None;
     }
 
     fn begin(&mut self) -> Option<()> {
@@ -109,5 +111,18 @@ impl Changes {
         }));
         self.survey.push_back(Change::Complete);
         Some(())
+    }
+}
+
+/// What an event says.
+fn told(event: &Event<StoredObject>) -> Change {
+    let subject = Subject {
+        key: Arc::clone(&event.key),
+        revision: event.revision,
+    };
+    if event.is_delete() {
+        Change::Gone(subject)
+    } else {
+        Change::Put(subject, Arc::clone(event.value()))
     }
 }

@@ -1,8 +1,9 @@
 //! What happens behind the requests: contents of deleted namespaces and definitions are removed,
 //! objects without owners are collected, old events expire, tokens and certificates are issued.
 //!
-//! One task per cluster follows all its objects. Each helper is told of every change, keeps what it
-//! needs to know, and says which objects it wants to look at; nothing is polled.
+//! One task follows the objects of all clusters. Each helper is told of every change, keeps what it
+//! needs to know, and says which objects it wants to look at; nothing is polled. A cluster where
+//! something has to be done gets a task for as long as that takes, so that none waits for another.
 
 mod aggregation;
 mod deadlines;
@@ -17,7 +18,11 @@ mod tokens;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bellwether_store::{Event, Range, Watch};
+use bellwether_store::{Event, Range, Watch, WatchError};
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use crate::cluster::Cluster;
 use crate::object::StoredObject;
@@ -26,21 +31,41 @@ use crate::watching::try_next;
 pub(crate) use garbage::{FOREGROUND, ORPHAN};
 pub(crate) use rewrite::rewrite;
 
-/// Follows a cluster until it is closed.
-pub(crate) async fn keep_house(cluster: Arc<Cluster>) {
+/// Keeps house in all clusters that it is told of, until nobody is left to tell it of more.
+pub(crate) async fn keep_house(mut arrivals: mpsc::UnboundedReceiver<Arc<Cluster>>) {
+    let mut resting = FuturesUnordered::new();
+    let mut working = JoinSet::new();
     loop {
-        let mut house = House::new(cluster.clone());
-        let Some(watch) = house.survey() else { return };
-        if house.follow(watch).await {
-            return;
+        // A house that is given back here has to be looked at.
+        let house = tokio::select! {
+            arrival = arrivals.recv() => match arrival {
+                Some(cluster) => House::survey(cluster),
+                None => return,
+            },
+            Some(mut house) = resting.next() => {
+                let is_open = House::take_in(&mut house);
+                is_open.then_some(house)
+            }
+            Some(done) = working.join_next() => done.unwrap_or_else(|error| {
+                tracing::error!(%error, "housekeeping of a cluster has ended");
+                None
+            }),
+        };
+        match house {
+            Some(house) if house.is_idle() => resting.push(house.rest()),
+            Some(house) => drop(working.spawn(house.work())),
+            // The cluster is closed.
+            None => {}
         }
-        // The watch fell behind: look at everything anew.
-        tracing::debug!(cluster = cluster.name(), "housekeeping starts over");
     }
 }
 
+/// What is known of a cluster, and what is to be done there.
 struct House {
     cluster: Arc<Cluster>,
+    watch: Watch<StoredObject>,
+    /// What the watch told while the house was at rest; nothing if it has been woken by the time.
+    heard: Option<Heard>,
     garbage: garbage::Graph,
     expiry: expiry::Expiry,
     aggregation: aggregation::Aggregation,
@@ -48,59 +73,89 @@ struct House {
     deadlines: deadlines::Deadlines,
     /// Objects to look at, by key.
     todo: BTreeSet<Arc<str>>,
+    /// Whether something has to be done because of the time.
+    is_due: bool,
 }
 
+/// An event of a watch, or its end.
+type Heard = Option<Result<Arc<Event<StoredObject>>, WatchError>>;
+
 impl House {
-    fn new(cluster: Arc<Cluster>) -> Self {
-        Self {
+    /// Takes in what is there and begins to watch from that moment; nothing if it is closed.
+    fn survey(cluster: Arc<Cluster>) -> Option<Box<Self>> {
+        let keyspace = cluster.keyspace();
+        let page = keyspace.range(Range::prefix("")).ok()?;
+        let watch = keyspace.watch("", page.revision).ok()?;
+        let mut house = Box::new(Self {
             cluster,
+            watch,
+            heard: None,
             garbage: garbage::Graph::default(),
             expiry: expiry::Expiry::default(),
             aggregation: aggregation::Aggregation::default(),
             deadlines: deadlines::Deadlines::default(),
             todo: BTreeSet::new(),
-        }
-    }
-
-    /// Takes in what is there and begins to watch from that moment.
-    fn survey(&mut self) -> Option<Watch<StoredObject>> {
-        let keyspace = self.cluster.keyspace().clone();
-        let range = Range {
-            prefix: "",
-            start_after: None,
-            limit: None,
-            at: None,
-        };
-        let page = keyspace.range(range).ok()?;
+            is_due: false,
+        });
         for entry in &page.entries {
-            self.notice(&entry.key, None, Some(&entry.value));
+            house.notice(&entry.key, None, Some(&entry.value));
         }
-        keyspace.watch("", page.revision).ok()
+        Some(house)
     }
 
-    /// Returns true when the cluster is closed, false when the watch fell behind.
-    async fn follow(&mut self, mut watch: Watch<StoredObject>) -> bool {
+    /// Whether there is nothing to do at present.
+    fn is_idle(&self) -> bool {
+        self.todo.is_empty() && !self.is_due
+    }
+
+    /// Waits until something happens, or has to.
+    async fn rest(mut self: Box<Self>) -> Box<Self> {
+        let now = self.cluster.clock().now();
+        let expires = self.expiry.next(now);
+        let wake = self.deadlines.next(now).into_iter().chain(expires).min();
+        self.heard = tokio::select! {
+            heard = self.watch.next() => Some(heard),
+            () = sleep(wake) => None,
+        };
+        self
+    }
+
+    /// Takes in what happened at rest and since; false if the cluster is closed.
+    fn take_in(self: &mut Box<Self>) -> bool {
+        let mut heard = self.heard.take();
+        self.is_due |= heard.is_none();
         loop {
-            self.work().await;
-            let now = self.cluster.clock().now();
-            let expires = self.expiry.next(now);
-            let wake = self.deadlines.next(now).into_iter().chain(expires).min();
-            let event = tokio::select! {
-                event = watch.next() => event,
-                () = sleep(wake) => {
-                    self.expire().await;
-                    continue;
+            match heard {
+                Some(Some(Ok(event))) => self.notice_event(&event),
+                Some(Some(Err(_))) => {
+                    // The watch fell behind: look at everything anew.
+                    tracing::debug!(cluster = self.cluster.name(), "housekeeping starts over");
+                    let Some(anew) = Self::survey(Arc::clone(&self.cluster)) else {
+                        return false;
+                    };
+                    *self = anew;
                 }
-            };
-            match event {
-                Some(Ok(event)) => self.notice_event(&event),
-                Some(Err(_)) => return false,
+                Some(None) => return false,
                 None => return true,
             }
-            while let Some(Ok(event)) = try_next(&mut watch) {
-                self.notice_event(&event);
+            heard = try_next(&mut self.watch).map(Some);
+        }
+    }
+
+    /// Does what is to be done, also because of what happens meanwhile. Gives the house back unless
+    /// the cluster is closed.
+    async fn work(mut self: Box<Self>) -> Option<Box<Self>> {
+        while !self.is_idle() {
+            if std::mem::take(&mut self.is_due) {
+                self.expire().await;
+            }
+            self.look_at_all().await;
+            self.heard = try_next(&mut self.watch).map(Some);
+            if self.heard.is_some() && !Self::take_in(&mut self) {
+                return None;
             }
         }
+        Some(self)
     }
 
     fn notice_event(&mut self, event: &Event<StoredObject>) {
@@ -116,14 +171,14 @@ impl House {
     ) {
         self.garbage.notice(
             key,
-            before.map(|o| &o.facts),
-            now.map(|o| &o.facts),
+            before.map(|object| &**object),
+            now.map(|object| &**object),
             &mut self.todo,
         );
         self.expiry
             .notice(key, now.is_some(), self.cluster.clock().now());
         if let Some(object) = now
-            && object.facts.deleting
+            && object.is_deleting()
         {
             self.todo.insert(key.clone());
         }
@@ -138,7 +193,7 @@ impl House {
                 .extend(teardown::definition_of_key(&self.cluster, key));
             if let Some(object) = before {
                 self.todo
-                    .extend(garbage::owner_keys(&self.cluster, key, &object.facts));
+                    .extend(garbage::owner_keys(&self.cluster, key, object));
             }
         }
     }
@@ -161,7 +216,7 @@ impl House {
         self.deadlines.set(key, deadline);
     }
 
-    async fn work(&mut self) {
+    async fn look_at_all(&mut self) {
         while let Some(key) = self.todo.pop_first() {
             if key.starts_with("core/namespaces/") {
                 namespaces::finish(&self.cluster, &key).await;

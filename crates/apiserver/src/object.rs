@@ -1,51 +1,52 @@
 //! An object at rest: its JSON without `apiVersion` and `kind`, and the few facts that lists,
 //! selectors and garbage collection ask for without parsing it.
 //!
-//! The type is left out because the key says it: an answer is the type's prefix followed by these
-//! bytes, so reading costs no serialisation, and a list is a concatenation.
-//!
-//! The default roles are the greater part of an idle cluster, and differ between clusters only in
-//! their metadata: their rules, which end the text, are kept once for all clusters.
+//! The type is left out because the key says it: an answer is the type's prefix followed by this
+//! text, so reading costs no serialisation, and a list is a concatenation. What the texts of many
+//! objects have in common is kept once (`shape`).
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
+mod draft;
+mod scan;
+mod shape;
+
+use std::sync::Arc;
 
 use bellwether_json::label::Labels;
 use bellwether_store::{DecodeError, Revision, Value as StoreValue};
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::access::shared_endings;
+pub(crate) use self::draft::Draft;
+use self::scan::{Role, Scan, Span, scan};
+use self::shape::{Shape, Values, recognise};
 
 /// An object as the store keeps it.
 #[derive(Debug)]
 pub struct StoredObject {
-    /// The text but for its ending.
-    json: Bytes,
-    /// The ending, if many objects share it; else nothing.
-    ending: &'static [u8],
-    /// What is known without parsing.
-    pub facts: Facts,
+    text: Text,
+    owners: Box<[Owner]>,
 }
 
-/// What lists, selectors and garbage collection ask for.
-#[derive(Debug, Default)]
-pub struct Facts {
-    /// `metadata.uid`
-    pub uid: Box<str>,
-    /// `metadata.labels`, sorted by key.
-    pub labels: Box<[(Box<str>, Box<str>)]>,
-    /// `metadata.ownerReferences`
-    pub owners: Box<[Owner]>,
-    /// Whether `metadata.deletionTimestamp` is set.
-    pub deleting: bool,
+/// The text of an object, and where in it to find what is known without parsing.
+#[derive(Debug)]
+enum Text {
+    /// As it is.
+    Whole {
+        json: Box<[u8]>,
+        /// Keys and values of `metadata.labels`.
+        labels: Box<[(Span, Span)]>,
+        uid: Span,
+        is_deleting: bool,
+    },
+    /// As others, but for its values.
+    Shared { shape: Arc<Shape>, values: Values },
 }
 
 /// One entry of `metadata.ownerReferences`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Owner {
+pub(crate) struct Owner {
     /// API version of the owner.
     #[serde(default)]
     pub api_version: Box<str>,
@@ -65,27 +66,29 @@ pub struct Owner {
 
 impl StoredObject {
     /// The object without its type.
-    pub fn untyped_json(&self) -> Bytes {
-        if self.ending.is_empty() {
-            return self.json.clone();
-        }
-        [&self.json, self.ending].concat().into()
+    pub fn untyped_json(&self) -> Vec<u8> {
+        let mut json = Vec::with_capacity(self.length());
+        self.write_untyped(&mut json);
+        json
     }
 
     /// The length of the object without its type.
     pub(crate) fn length(&self) -> usize {
-        self.json.len() + self.ending.len()
+        match &self.text {
+            Text::Whole { json, .. } => json.len(),
+            Text::Shared { shape, values } => shape.length(values),
+        }
     }
 
-    /// Whether a text occurs in the object, its ending apart: a look before parsing it.
+    /// Whether a text occurs in the object: a look before parsing it.
     pub(crate) fn mentions(&self, text: &str) -> bool {
-        std::str::from_utf8(&self.json).is_ok_and(|json| json.contains(text))
+        let json = self.untyped_json();
+        std::str::from_utf8(&json).is_ok_and(|json| json.contains(text))
     }
 
     /// Appends the object without its type.
     pub(crate) fn write_untyped(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.json);
-        out.extend_from_slice(self.ending);
+        self.write_from(0, out);
     }
 
     /// Appends the object with its type in front.
@@ -95,8 +98,14 @@ impl StoredObject {
         out.extend_from_slice(b"\",\"apiVersion\":\"");
         out.extend_from_slice(api_version.as_bytes());
         out.extend_from_slice(b"\",");
-        out.extend_from_slice(&self.json[1..]);
-        out.extend_from_slice(self.ending);
+        self.write_from(1, out);
+    }
+
+    fn write_from(&self, skip: usize, out: &mut Vec<u8>) {
+        match &self.text {
+            Text::Whole { json, .. } => out.extend_from_slice(&json[skip..]),
+            Text::Shared { shape, values } => shape.write(values, skip, out),
+        }
     }
 
     /// The object with its type, for changing it.
@@ -112,214 +121,129 @@ impl StoredObject {
     /// The object without its type.
     pub fn to_untyped_value(&self) -> Value {
         // What was written by `Draft` or accepted by `decode` parses.
-        serde_json::from_slice(&self.untyped_json()).unwrap_or_default()
+        match &self.text {
+            Text::Whole { json, .. } => serde_json::from_slice(json),
+            Text::Shared { .. } => serde_json::from_slice(&self.untyped_json()),
+        }
+        .unwrap_or_default()
     }
+
+    /// `metadata.uid`
+    pub(crate) fn uid(&self) -> &str {
+        text(match &self.text {
+            Text::Whole { json, uid, .. } => uid.of(json),
+            Text::Shared { shape, values } => shape.uid(values),
+        })
+    }
+
+    /// `metadata.ownerReferences`
+    pub(crate) fn owners(&self) -> &[Owner] {
+        &self.owners
+    }
+
+    /// Whether `metadata.deletionTimestamp` is set.
+    pub(crate) fn is_deleting(&self) -> bool {
+        match &self.text {
+            Text::Whole { is_deleting, .. } => *is_deleting,
+            Text::Shared { shape, .. } => shape.is_deleting(),
+        }
+    }
+}
+
+/// A part of an object's text.
+fn text(bytes: &[u8]) -> &str {
+    // A text is cut at quotes only.
+    std::str::from_utf8(bytes).unwrap_or_default()
 }
 
 impl Labels for StoredObject {
     fn label(&self, key: &str) -> Option<&str> {
-        let labels = &self.facts.labels;
-        let found = labels
-            .binary_search_by(|(name, _)| (**name).cmp(key))
-            .ok()?;
-        Some(&labels[found].1)
+        let value = match &self.text {
+            Text::Whole { json, labels, .. } => {
+                let mut labels = labels.iter();
+                let found = labels.find(|(name, _)| name.of(json) == key.as_bytes());
+                found?.1.of(json)
+            }
+            Text::Shared { shape, values } => shape.label(key, values)?,
+        };
+        Some(text(value))
     }
 }
 
-/// An object that is ready to be written, but for its revision.
-#[derive(Debug)]
-pub(crate) struct Draft {
-    json: Vec<u8>,
-    /// Where the digits of `metadata.resourceVersion` go.
-    hole: usize,
-    facts: Facts,
-}
-
-impl Draft {
-    /// Serialises `object`, leaving out its type and a hole where the revision will stand.
-    pub(crate) fn new(object: &Value) -> Self {
-        let mut json = Vec::with_capacity(512);
-        let mut hole = 0;
-        let empty = Map::new();
-        let fields = object.as_object().unwrap_or(&empty);
-        json.push(b'{');
-        let mut has_metadata = false;
-        for (key, value) in fields {
-            if key == "apiVersion" || key == "kind" {
-                continue;
-            }
-            separate(&mut json);
-            write_json(&mut json, key);
-            json.push(b':');
-            if key == "metadata" {
-                has_metadata = true;
-                hole = write_metadata(&mut json, value.as_object().unwrap_or(&empty));
-            } else {
-                write_json(&mut json, value);
+impl Text {
+    /// A text that is kept whole.
+    fn whole(json: Box<[u8]>, scan: &Scan) -> Self {
+        let (mut labels, mut key, mut uid) = (Vec::new(), None, Span::default());
+        let mut is_deleting = false;
+        for token in &scan.tokens {
+            match token.role {
+                Role::LabelKey => key = Some(token.span),
+                Role::LabelValue => labels.extend(key.take().map(|key| (key, token.span))),
+                Role::Uid => uid = token.span,
+                Role::Deletion => is_deleting = true,
+                _ => {}
             }
         }
-        if !has_metadata {
-            separate(&mut json);
-            json.extend_from_slice(b"\"metadata\":");
-            hole = write_metadata(&mut json, &empty);
-        }
-        json.push(b'}');
-        let facts = facts_of(object.get("metadata").unwrap_or(&Value::Null));
-        Self { json, hole, facts }
-    }
-
-    /// Fills in the revision.
-    pub(crate) fn finish(self, revision: Revision) -> StoredObject {
-        let revision = revision.to_string();
-        // An ending follows the metadata, so it comes after the hole.
-        let ending = shared_ending(&self.json);
-        let end = self.json.len() - ending.len();
-        let mut json = Vec::with_capacity(end + revision.len());
-        json.extend_from_slice(&self.json[..self.hole]);
-        json.extend_from_slice(revision.as_bytes());
-        json.extend_from_slice(&self.json[self.hole..end]);
-        StoredObject {
-            json: json.into(),
-            ending,
-            facts: self.facts,
+        Self::Whole {
+            json,
+            labels: labels.into(),
+            uid,
+            is_deleting,
         }
     }
 }
 
-/// The ending of a text that many objects have, or nothing.
-fn shared_ending(json: &[u8]) -> &'static [u8] {
-    let mut endings = shared_endings().iter();
-    endings
-        .find(|ending| json.ends_with(ending))
-        .map_or(&[], |ending| ending)
-}
-
-/// Writes `metadata` with an empty `resourceVersion` and returns where its digits go.
-fn write_metadata(json: &mut Vec<u8>, metadata: &Map<String, Value>) -> usize {
-    const FIELD: &str = "resourceVersion";
-    let mut hole = None;
-    json.push(b'{');
-    for (key, value) in metadata {
-        if key == FIELD {
-            continue;
-        }
-        if hole.is_none() && key.as_str() > FIELD {
-            hole = Some(write_hole(json));
-        }
-        separate(json);
-        write_json(json, key);
-        json.push(b':');
-        write_json(json, value);
-    }
-    let hole = hole.unwrap_or_else(|| write_hole(json));
-    json.push(b'}');
-    hole
-}
-
-fn write_hole(json: &mut Vec<u8>) -> usize {
-    separate(json);
-    json.extend_from_slice(b"\"resourceVersion\":\"");
-    let hole = json.len();
-    json.push(b'"');
-    hole
-}
-
-fn separate(json: &mut Vec<u8>) {
-    if json.last() != Some(&b'{') {
-        json.push(b',');
-    }
-}
-
-fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
-    // Writing a JSON value with string keys into memory has no way to fail.
-    let _ = serde_json::to_writer(out, value);
-}
-
-fn facts_of(metadata: &Value) -> Facts {
-    let labels = metadata["labels"].as_object().map(|labels| {
-        labels
-            .iter()
-            .map(|(key, value)| {
-                (
-                    key.as_str().into(),
-                    value.as_str().unwrap_or_default().into(),
-                )
-            })
-            .collect()
-    });
-    let owners = metadata["ownerReferences"].as_array().map(|owners| {
-        owners
-            .iter()
-            .filter_map(|owner| Owner::deserialize(owner).ok())
-            .collect()
-    });
-    Facts {
-        uid: metadata["uid"].as_str().unwrap_or_default().into(),
-        labels: labels.unwrap_or_default(),
-        owners: owners.unwrap_or_default(),
-        deleting: metadata
-            .get("deletionTimestamp")
-            .is_some_and(Value::is_string),
-    }
-}
-
-/// The part of an object that [`Facts`] are made of, borrowed from its bytes.
-#[derive(Deserialize)]
-struct Head<'a> {
-    #[serde(borrow)]
-    metadata: HeadMetadata<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct HeadMetadata<'a> {
-    #[serde(borrow, default)]
-    uid: Cow<'a, str>,
-    #[serde(borrow, default)]
-    labels: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
-    #[serde(default)]
-    owner_references: Vec<Owner>,
-    #[serde(borrow, default)]
-    deletion_timestamp: Option<Cow<'a, str>>,
+/// The owners that a text names.
+fn owners(json: &[u8], scan: &Scan) -> Box<[Owner]> {
+    let Some(list) = scan.owners else {
+        return Box::default();
+    };
+    let owners: Vec<Value> = serde_json::from_slice(list.of(json)).unwrap_or_default();
+    let owners = owners.iter();
+    owners
+        .filter_map(|owner| Owner::deserialize(owner).ok())
+        .collect()
 }
 
 impl StoreValue for StoredObject {
     fn encode(&self) -> Bytes {
-        self.untyped_json()
+        self.untyped_json().into()
     }
 
     fn decode(json: Bytes) -> Result<Self, DecodeError> {
-        let head: Head<'_> =
-            serde_json::from_slice(&json).map_err(|error| DecodeError::new(error.to_string()))?;
-        let metadata = head.metadata;
-        let facts = Facts {
-            uid: metadata.uid.into(),
-            labels: metadata
-                .labels
-                .into_iter()
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect(),
-            owners: metadata.owner_references.into(),
-            deleting: metadata.deletion_timestamp.is_some(),
-        };
-        let ending = shared_ending(&json);
-        let kept = json.len() - ending.len();
-        // A slice would keep the whole text alive.
-        let json = match ending {
-            [] => json,
-            _ => Bytes::copy_from_slice(&json[..kept]),
+        serde_json::from_slice::<Head>(&json)
+            .map_err(|error| DecodeError::new(error.to_string()))?;
+        let scan = scan(&json);
+        let text = match recognise(&json, &scan.tokens) {
+            Some((shape, values)) => Text::Shared { shape, values },
+            None => Text::whole(json.as_ref().into(), &scan),
         };
         Ok(Self {
-            json,
-            ending,
-            facts,
+            owners: owners(&json, &scan),
+            text,
         })
     }
+
+    fn weight(&self) -> usize {
+        let text = match &self.text {
+            Text::Whole { json, .. } => json.len(),
+            Text::Shared { values, .. } => values.len(),
+        };
+        size_of::<Self>() + text
+    }
+}
+
+/// What every object at rest has: that much is checked when one is read.
+#[derive(Deserialize)]
+struct Head {
+    #[expect(dead_code, reason = "it has to be there")]
+    metadata: serde::de::IgnoredAny,
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use proptest::prelude::*;
+    use serde_json::{Map, json};
 
     use super::*;
 
@@ -345,44 +269,95 @@ mod tests {
     }
 
     #[test]
-    fn facts_survive_a_restart() {
+    fn what_is_known_survives_a_restart_and_sharing() {
         let object = json!({"metadata": {
-            "name": "x", "uid": "u", "labels": {"b": "2", "a": "1"}, "deletionTimestamp": "2026-01-01T00:00:00Z",
+            "name": "x", "uid": "0a2b3c4d-0000-4000-8000-000000000000", "labels": {"b": "2", "a": "x"},
+            "deletionTimestamp": "2026-01-01T00:00:00Z",
             "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "o", "blockOwnerDeletion": true}],
-        }});
-        let stored = Draft::new(&object).finish(7);
-        let read = StoredObject::decode(stored.encode()).unwrap();
-        assert_eq!(read.facts.labels, stored.facts.labels);
-        assert_eq!(read.facts.owners, stored.facts.owners);
-        assert_eq!((&*read.facts.uid, read.facts.deleting), ("u", true));
+        }, "spec": {"what": "is not worth sharing unless it is a little longer than this"}});
+        let first = Draft::new(&object).finish(7);
+        let second = Draft::new(&object).finish(7);
+        assert!(matches!(second.text, Text::Shared { .. }));
+        let third = StoredObject::decode(first.encode()).unwrap();
+        assert!(matches!(third.text, Text::Shared { .. }));
+        for stored in [first, second, third] {
+            assert_eq!(stored.uid(), object["metadata"]["uid"]);
+            assert_eq!(
+                (stored.label("a"), stored.label("b")),
+                (Some("x"), Some("2"))
+            );
+            assert_eq!((stored.owners().len(), &*stored.owners()[0].uid), (1, "o"));
+            assert!(stored.is_deleting() && stored.mentions("\"what\""));
+            assert_eq!(stored.length(), stored.encode().len());
+            let mut read = stored.to_untyped_value();
+            let metadata = read["metadata"].as_object_mut().unwrap();
+            assert_eq!(metadata.remove("resourceVersion").unwrap(), "7");
+            assert_eq!(read, object);
+            let mut typed = Vec::new();
+            stored.write_typed("v1", "X", &mut typed);
+            assert!(typed.starts_with(br#"{"kind":"X","apiVersion":"v1","metadata":{"deletion"#));
+            assert_eq!(
+                typed.len(),
+                stored.length() + r#""kind":"X","apiVersion":"v1","#.len()
+            );
+        }
     }
 
     #[test]
-    fn what_many_objects_end_with_is_kept_once_and_never_missed() {
-        let role = crate::access::bootstrap_objects()
-            .into_iter()
-            .find(|object| object["metadata"]["name"] == "admin")
-            .unwrap();
-        let stored = Draft::new(&role).finish(42);
-        assert!(stored.json.len() * 2 < stored.length());
-        for stored in [StoredObject::decode(stored.encode()).unwrap(), stored] {
-            let mut read = stored.to_value("rbac.authorization.k8s.io/v1", "ClusterRole");
-            let metadata = read["metadata"].as_object_mut().unwrap();
-            assert_eq!(metadata.remove("resourceVersion").unwrap(), "42");
-            assert_eq!(read, role);
-            let mut typed = Vec::new();
-            stored.write_typed("v1", "X", &mut typed);
-            assert_eq!(
-                serde_json::from_slice::<Value>(&typed).unwrap()["rules"],
-                role["rules"]
-            );
-            let mut untyped = Vec::new();
-            stored.write_untyped(&mut untyped);
-            assert_eq!(
-                (untyped.len(), untyped),
-                (stored.length(), stored.encode().to_vec())
-            );
+    fn what_is_not_an_object_is_no_value() {
+        for text in ["{}", "[]", "{\"metadata\"", "{\"metadata\":{}} x"] {
+            assert!(StoredObject::decode(text.into()).is_err(), "{text}");
         }
+    }
+
+    proptest! {
+        #[test]
+        fn any_object_is_read_as_it_was_written(object in any_object(), revision in 1_u64..10_000_000) {
+            let mut want = object.clone();
+            want["metadata"]["resourceVersion"] = revision.to_string().into();
+            for _ in 0..3 {
+                let stored = Draft::new(&object).finish(revision);
+                prop_assert_eq!(&stored.to_untyped_value(), &want);
+                prop_assert_eq!(stored.uid(), want["metadata"]["uid"].as_str().unwrap());
+                let read = StoredObject::decode(stored.encode()).unwrap();
+                prop_assert_eq!(&read.to_untyped_value(), &want);
+                let labels = want["metadata"]["labels"].as_object().unwrap();
+                for (key, value) in labels {
+                    prop_assert_eq!(stored.label(key), value.as_str());
+                    prop_assert_eq!(read.label(key), value.as_str());
+                }
+            }
+        }
+    }
+
+    /// Objects with values of all sorts, many of which look like names, times and uids.
+    fn any_object() -> impl Strategy<Value = Value> {
+        let text = || {
+            prop_oneof![
+                Just("one".to_owned()),
+                Just("of one, and \"two\"".to_owned()),
+                Just("2026-01-31T12:00:00Z".to_owned()),
+                Just("01234567-89ab-cdef-0123-456789abcdef".to_owned()),
+                Just("k:{\"uid\":\"01234567-89ab-cdef-0123-456789abcdef\"}".to_owned()),
+                "[a-z\\\\\"\u{0}-\u{1f}äß]{0,300}",
+            ]
+        };
+        let leaf = prop_oneof![
+            text().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from)
+        ];
+        let tree = leaf.prop_recursive(4, 40, 5, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map(text(), inner, 0..5)
+                    .prop_map(|fields| fields.into_iter().collect::<Map<_, _>>().into()),
+            ]
+        });
+        let labels = prop::collection::btree_map("[a-z./]{1,9}", "(one|two|[a-z]{0,9})", 0..4);
+        let uid = Just("fedcba98-89ab-cdef-0123-456789abcdef");
+        ("(one|two)", labels, uid, tree).prop_map(|(name, labels, uid, spec)| {
+            json!({"metadata": {"name": name, "labels": labels, "uid": uid}, "spec": spec})
+        })
     }
 
     #[test]

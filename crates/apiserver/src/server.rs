@@ -10,6 +10,7 @@ use http::request::Parts;
 use http::{Request, Response, StatusCode, header};
 use parking_lot::RwLock;
 use serde_json::Value;
+use tokio::sync::mpsc;
 
 use crate::access::{Issuers, TokenKey};
 use crate::answer::{Answer, Body, Reply, Writer, failure};
@@ -50,6 +51,8 @@ struct Inner {
     audit: Option<AuditLog>,
     clock: Clock,
     metrics: Metrics,
+    /// Tells of clusters where house is to be kept.
+    arrivals: mpsc::UnboundedSender<Arc<Cluster>>,
     /// Forgets old history; ends with the server.
     sweeper: tokio::task::JoinHandle<()>,
 }
@@ -93,7 +96,10 @@ impl ApiServer {
             .token_key
             .or_else(|| TokenKey::generate().ok())
             .map(Arc::new);
+        let (arrivals, arriving) = mpsc::unbounded_channel();
+        tokio::spawn(housekeeping::keep_house(arriving));
         let inner = Inner {
+            arrivals,
             sweeper: tokio::spawn(forget_history(store.clone())),
             store,
             clusters: RwLock::default(),
@@ -122,12 +128,18 @@ impl ApiServer {
             self.inner.issuers.clone(),
             self.inner.clock.clone(),
         );
+        let is_new = cluster.keyspace().is_empty();
         bootstrap::prepare(&cluster).await?;
+        if is_new {
+            // Nobody has seen it come into being, and nobody will ask.
+            cluster.keyspace().compact(cluster.keyspace().revision());
+        }
         self.inner
             .clusters
             .write()
             .insert(name.to_owned(), cluster.clone());
-        tokio::spawn(housekeeping::keep_house(cluster.clone()));
+        // An error means that the runtime is being shut down.
+        let _ = self.inner.arrivals.send(cluster.clone());
         Ok(cluster)
     }
 

@@ -43,6 +43,7 @@ mod daemon_set;
 mod deployment;
 mod disruption;
 mod events;
+mod follow;
 mod hash;
 mod job;
 mod kind;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use bellwether_apiserver::{ApiServer, Change, Changes, Identity};
+use bellwether_apiserver::{ApiServer, Change, ChangedObject, Identity};
 use bellwether_runtime::{Clock, ObjectKey, Queue};
 use jiff::Timestamp;
 use kube::Client;
@@ -38,11 +38,16 @@ pub(crate) struct Member {
     writers: AtomicUsize,
     clock: Clock,
     queue: Queue<Key>,
-    world: RwLock<World>,
+    /// What is known; nothing while the cluster is at rest.
+    world: Mutex<Option<Arc<RwLock<World>>>>,
     recorder: Mutex<Recorder>,
     /// Whether everything that there was has been seen. Before that nothing is decided, since what
     /// has not been seen yet would seem to be missing.
     ready: AtomicBool,
+    /// Whether something has happened since somebody last asked.
+    active: AtomicBool,
+    /// Whether nothing is known, since nothing has to be done.
+    resting: AtomicBool,
 }
 
 impl std::fmt::Debug for Member {
@@ -64,9 +69,11 @@ impl Member {
             writers: AtomicUsize::new(0),
             clock,
             queue,
-            world: RwLock::default(),
+            world: Mutex::default(),
             recorder: Mutex::default(),
             ready: AtomicBool::new(false),
+            active: AtomicBool::new(true),
+            resting: AtomicBool::new(true),
         }
     }
 
@@ -78,8 +85,31 @@ impl Member {
         self.clock.now()
     }
 
-    pub(crate) fn world(&self) -> &RwLock<World> {
-        &self.world
+    pub(crate) fn world(&self) -> Arc<RwLock<World>> {
+        Arc::clone(self.world.lock().get_or_insert_default())
+    }
+
+    /// Whether nothing is known, since nothing has to be done.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.resting.load(Ordering::Acquire)
+    }
+
+    /// Forgets what is known if it can be read again when something happens: most clusters are idle,
+    /// and have neither workloads nor anything else that changes with time. Not if something has
+    /// happened since this was last asked. Returns whether the cluster is at rest.
+    pub(crate) fn try_to_rest(&self) -> bool {
+        if self.active.swap(false, Ordering::AcqRel) {
+            return false;
+        }
+        let mut world = self.world.lock();
+        if world.as_ref().is_some_and(|world| world.read().is_alive()) {
+            return false;
+        }
+        self.ready.store(false, Ordering::Release);
+        self.resting.store(true, Ordering::Release);
+        *world = None;
+        *self.recorder.lock() = Recorder::default();
+        true
     }
 
     pub(crate) fn recorder(&self) -> &Mutex<Recorder> {
@@ -100,42 +130,41 @@ impl Member {
 
     /// Keeps the client for as long as the answer is kept.
     pub(crate) fn writing(&self) -> Writing<'_> {
+        self.active.store(true, Ordering::Release);
         self.writers.fetch_add(1, Ordering::AcqRel);
         Writing(self)
     }
 
-    /// Follows the cluster until it is closed.
-    pub(crate) async fn follow(&self, mut changes: Changes) {
-        while let Some(change) = changes.next().await {
-            match change {
-                Change::Anew => {
-                    self.ready.store(false, Ordering::Release);
-                    self.world.write().clear();
+    /// Takes in what has happened to the cluster.
+    pub(crate) fn take_in_change(&self, change: Change) {
+        match change {
+            Change::Anew => {
+                self.resting.store(false, Ordering::Release);
+                self.ready.store(false, Ordering::Release);
+                self.world().write().clear();
+            }
+            Change::Complete => {
+                self.ready.store(true, Ordering::Release);
+                let targets = route::everything(&self.world().read());
+                self.enqueue(targets);
+            }
+            Change::Put(subject, object) => {
+                let kind = kind_of(&subject);
+                if let Some(kind) = kind {
+                    let json = &object.untyped_json();
+                    let difference = self.world().write().put(kind, subject.revision, json);
+                    self.note(kind, difference);
                 }
-                Change::Complete => {
-                    self.ready.store(true, Ordering::Release);
-                    let targets = route::everything(&self.world.read());
-                    self.enqueue(targets);
+                self.world().write().has_seen(kind, subject.revision);
+            }
+            Change::Gone(subject) => {
+                let kind = kind_of(&subject);
+                if let Some(kind) = kind {
+                    let (.., namespace, name) = subject.parts();
+                    let key = ObjectKey::new(namespace, name);
+                    self.remove(kind, &key, subject.revision);
                 }
-                Change::Put(subject, object) => {
-                    let (group, resource, ..) = subject.parts();
-                    let kind = Kind::of_resource(group, resource);
-                    if let Some(kind) = kind {
-                        let json = &object.untyped_json();
-                        let difference = self.world.write().put(kind, subject.revision, json);
-                        self.note(kind, difference);
-                    }
-                    self.world.write().has_seen(kind, subject.revision);
-                }
-                Change::Gone(subject) => {
-                    let (group, resource, namespace, name) = subject.parts();
-                    let kind = Kind::of_resource(group, resource);
-                    if let Some(kind) = kind {
-                        let key = ObjectKey::new(namespace, name);
-                        self.remove(kind, &key, subject.revision);
-                    }
-                    self.world.write().has_seen(kind, subject.revision);
-                }
+                self.world().write().has_seen(kind, subject.revision);
             }
         }
     }
@@ -151,7 +180,7 @@ impl Member {
     }
 
     fn remove(&self, kind: Kind, key: &ObjectKey, revision: u64) {
-        let difference = self.world.write().remove(kind, key, revision);
+        let difference = self.world().write().remove(kind, key, revision);
         if let Some(difference) = difference {
             if let Some(old) = &difference.old {
                 let uid = old.metadata().uid.as_deref().unwrap_or_default();
@@ -164,12 +193,14 @@ impl Member {
     /// Has everybody looked at whom a change concerns.
     fn spread(&self, kind: Kind, difference: &Difference) {
         if self.is_ready() {
-            let targets: BTreeSet<Target> = route::concerned(&self.world.read(), kind, difference);
+            let targets: BTreeSet<Target> =
+                route::concerned(&self.world().read(), kind, difference);
             self.enqueue(targets);
         }
     }
 
     fn enqueue(&self, targets: impl IntoIterator<Item = Target>) {
+        self.active.store(true, Ordering::Release);
         for (kind, object) in targets {
             self.queue.add(Key {
                 cluster: Arc::clone(&self.name),
@@ -181,9 +212,12 @@ impl Member {
 
     /// Takes in the answer to a write, so that nothing is decided without knowing of it.
     pub(crate) fn take_in(&self, kind: Kind, object: &Value) -> Result<(), ActError> {
+        if self.is_at_rest() {
+            return Ok(());
+        }
         let revision = revision(object);
         let json = serde_json::to_vec(object)?;
-        let difference = self.world.write().put_written(kind, revision, &json);
+        let difference = self.world().write().put_written(kind, revision, &json);
         self.note(kind, difference);
         Ok(())
     }
@@ -195,7 +229,8 @@ impl Member {
 
     /// Remembers why something could not be created, or that it could.
     pub(crate) fn set_trouble(&self, owner: &str, trouble: Option<&str>) {
-        let mut world = self.world.write();
+        let world = self.world();
+        let mut world = world.write();
         match trouble {
             Some(trouble) => {
                 world.troubles.insert(owner.to_owned(), trouble.to_owned());
@@ -205,6 +240,12 @@ impl Member {
             }
         }
     }
+}
+
+/// The kind of the object that a change is about; nothing for one that is not simulated.
+pub(crate) fn kind_of(subject: &ChangedObject) -> Option<Kind> {
+    let (group, resource, ..) = subject.parts();
+    Kind::of_resource(group, resource)
 }
 
 /// Somebody writes; the last one to end lets the client go.

@@ -146,7 +146,8 @@ fn of_daemon_set(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan
 }
 
 fn of_job(member: &Member, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
-    let world = member.world().read();
+    let known = member.world();
+    let world = known.read();
     let job = Arc::clone(world.jobs.get(name)?);
     let uid = uid_of(job.as_ref());
     let pods = collect(world.pods.owned_by(uid));
@@ -154,7 +155,7 @@ fn of_job(member: &Member, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
     drop(world);
     if job::finished(&job).is_none() {
         endings.learn(job.spec.as_ref()?, &pods);
-        let mut world = member.world().write();
+        let mut world = known.write();
         world.endings.insert(uid.to_owned(), endings.clone());
     }
     let view = job::View {
@@ -358,7 +359,8 @@ fn collect<'a, K: 'a>(objects: impl Iterator<Item = &'a Arc<K>>) -> Vec<Arc<K>> 
 }
 
 fn of_pod(member: &Member, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
-    let world = member.world().read();
+    let known = member.world();
+    let world = known.read();
     let pod = Arc::clone(world.pods.get(name)?);
     if job::is_tracked(&pod) && !has_job(&world, &pod) {
         return Some(job::release(&pod));
@@ -385,7 +387,7 @@ fn of_pod(member: &Member, name: &ObjectKey, now: Timestamp) -> Option<Plan> {
         .unwrap_or_else(|| last_change(&pod, now));
     let stopping_since = world.stopping.get(&uid).copied();
     drop(world);
-    let mut world = member.world().write();
+    let mut world = known.write();
     let has_address = pod
         .status
         .as_ref()

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bellwether_apiserver::{ApiError, ApiServer};
+use bellwether_apiserver::{ApiError, ApiServer, Changes};
 use bellwether_runtime::{Clock, Next, Queue, Reconcile, run};
 use parking_lot::RwLock;
+use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use crate::account;
 use crate::act::ActError;
+use crate::follow::follow_all;
 use crate::kind::Kind;
 use crate::member::{Key, Member};
 use crate::node;
@@ -26,7 +28,9 @@ const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kub
 #[derive(Debug)]
 pub struct Simulator {
     shared: Arc<Shared>,
-    tasks: RwLock<Vec<AbortHandle>>,
+    /// Tells of clusters that are to be followed.
+    arrivals: mpsc::UnboundedSender<(Arc<Member>, Changes)>,
+    tasks: [AbortHandle; 2],
 }
 
 #[derive(Debug)]
@@ -47,10 +51,13 @@ impl Simulator {
             queue: queue.clone(),
             members: RwLock::default(),
         });
+        let (arrivals, arriving) = mpsc::unbounded_channel();
         let workers = tokio::spawn(run(queue, Arc::clone(&shared), WORKERS));
+        let follower = tokio::spawn(follow_all(arriving));
         Self {
             shared,
-            tasks: RwLock::new(vec![workers.abort_handle()]),
+            arrivals,
+            tasks: [workers.abort_handle(), follower.abort_handle()],
         }
     }
 
@@ -85,15 +92,15 @@ impl Simulator {
             queue.clone(),
         ));
         members.write().insert(cluster.into(), Arc::clone(&member));
-        let task = tokio::spawn(async move { member.follow(changes).await });
-        self.tasks.write().push(task.abort_handle());
+        // An error means that the runtime is being shut down.
+        let _ = self.arrivals.send((member, changes));
         Ok(())
     }
 }
 
 impl Drop for Simulator {
     fn drop(&mut self) {
-        for task in self.tasks.read().iter() {
+        for task in &self.tasks {
             task.abort();
         }
     }

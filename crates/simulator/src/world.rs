@@ -60,6 +60,10 @@ impl<K: Object> Objects<K> {
         self.by_key.get(key).map(|(_, object)| object)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<K>> {
         self.by_key.values().map(|(_, object)| object)
     }
@@ -302,6 +306,51 @@ impl<K: Object> IntoKnown for K {
 }
 
 impl World {
+    /// Whether there is something here that can change without being changed by somebody: all that a
+    /// new cluster has stays as it is.
+    pub(crate) fn is_alive(&self) -> bool {
+        let Self {
+            deployments,
+            replica_sets,
+            replication_controllers,
+            stateful_sets,
+            daemon_sets,
+            revisions: _,
+            jobs,
+            cron_jobs,
+            pods,
+            nodes: _,
+            services: _,
+            endpoints: _,
+            slices: _,
+            claims,
+            volumes,
+            classes: _,
+            autoscalers,
+            budgets,
+            namespaces: _,
+            accounts: _,
+            moments: _,
+            stopping: _,
+            endings: _,
+            troubles: _,
+            seen: _,
+            next_address: _,
+        } = self;
+        !(deployments.is_empty()
+            && replica_sets.is_empty()
+            && replication_controllers.is_empty()
+            && stateful_sets.is_empty()
+            && daemon_sets.is_empty()
+            && jobs.is_empty()
+            && cron_jobs.is_empty()
+            && pods.is_empty()
+            && claims.is_empty()
+            && volumes.is_empty()
+            && autoscalers.is_empty()
+            && budgets.is_empty())
+    }
+
     /// Takes in an object; tells what changed, unless it is old news.
     pub(crate) fn put(
         &mut self,

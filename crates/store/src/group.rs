@@ -14,7 +14,7 @@ use crate::engine::{Change, Engine};
 use crate::error::{StorageError, WriteError};
 use crate::event::{Record, Slot};
 use crate::space::{Garbage, Space};
-use crate::value::{Entry, Revision};
+use crate::value::{Entry, Revision, Value};
 use crate::write::{Intent, Moment, decide};
 use crate::writer::{Answer, Request};
 
@@ -52,7 +52,7 @@ enum Pending<V> {
     Drop(oneshot::Sender<Result<(), Arc<StorageError>>>),
 }
 
-impl<V> Group<V> {
+impl<V: Value> Group<V> {
     pub(crate) fn new() -> Self {
         Self {
             parts: Vec::new(),
@@ -158,7 +158,7 @@ impl<V> Group<V> {
     }
 }
 
-impl<V> Part<V> {
+impl<V: Value> Part<V> {
     fn new(space: Arc<Space<V>>) -> Self {
         let (revision, closed) = {
             let state = space.read();

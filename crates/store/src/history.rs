@@ -2,8 +2,11 @@
 
 use std::collections::VecDeque;
 
-use crate::event::Record;
-use crate::value::Revision;
+use crate::event::{EventKind, Record};
+use crate::value::{Revision, Value};
+
+/// About what a record takes besides values.
+const RECORD: usize = 160;
 
 /// A ring of records whose revisions follow each other without a gap.
 pub(crate) struct History<V> {
@@ -11,6 +14,8 @@ pub(crate) struct History<V> {
     records: VecDeque<Record<V>>,
     /// The latest revision that has been dropped.
     compacted: Revision,
+    /// About how many bytes there are only because of this history.
+    bytes: usize,
 }
 
 /// What is to be kept.
@@ -29,6 +34,7 @@ impl<V> History<V> {
         Self {
             records: VecDeque::new(),
             compacted,
+            bytes: 0,
         }
     }
 
@@ -37,8 +43,17 @@ impl<V> History<V> {
         self.compacted
     }
 
+    /// About how many bytes there are only because of this history.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Adds the record of the next revision.
-    pub(crate) fn push(&mut self, record: Record<V>) {
+    pub(crate) fn push(&mut self, record: Record<V>)
+    where
+        V: Value,
+    {
+        self.bytes += weight(&record);
         debug_assert_eq!(
             record.event.revision,
             self.compacted + self.records.len() as u64 + 1,
@@ -63,12 +78,16 @@ impl<V> History<V> {
     }
 
     /// Removes and returns the oldest record if it is not to be kept.
-    pub(crate) fn drop_oldest(&mut self, keep: Keep) -> Option<Record<V>> {
+    pub(crate) fn drop_oldest(&mut self, keep: Keep) -> Option<Record<V>>
+    where
+        V: Value,
+    {
         if !self.exceeds(keep) {
             return None;
         }
         let oldest = self.records.pop_front()?;
         self.compacted = oldest.event.revision;
+        self.bytes = self.bytes.saturating_sub(weight(&oldest));
         Some(oldest)
     }
 
@@ -78,4 +97,14 @@ impl<V> History<V> {
             self.records.shrink_to_fit();
         }
     }
+}
+
+/// About how many bytes there are only because of a record: what it replaced or removed.
+fn weight<V: Value>(record: &Record<V>) -> usize {
+    let previous = record.event.previous().map_or(0, |value| value.weight());
+    let last = match &record.event.kind {
+        EventKind::Put { .. } => 0,
+        EventKind::Delete { last, .. } => last.weight(),
+    };
+    RECORD + previous + last
 }

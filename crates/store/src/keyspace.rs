@@ -77,10 +77,7 @@ impl<V: Value> Keyspace<V> {
             action: Action::Put,
             expected,
         };
-        self.shared
-            .committer
-            .write(&self.space, intent, value)
-            .await
+        self.write(intent, value).await
     }
 
     /// Removes a key, and returns its final entry when that is durable.
@@ -98,7 +95,17 @@ impl<V: Value> Keyspace<V> {
             action: Action::Delete,
             expected,
         };
-        self.shared.committer.write(&self.space, intent, last).await
+        self.write(intent, last).await
+    }
+
+    async fn write(
+        &self,
+        intent: Intent<'_>,
+        make: impl FnOnce(Revision) -> V + Send + 'static,
+    ) -> Result<Entry<V>, WriteError<V>> {
+        let written = self.shared.committer.write(&self.space, intent, make).await;
+        self.shared.relieve();
+        written
     }
 
     /// Follows the keys with the prefix: every event with a revision greater than `from`, in order,

@@ -50,7 +50,7 @@
 //!
 //! - A write is acknowledged, and seen by reads and watches, only after it is durable. After a crash
 //!   everything that was acknowledged is there, and revisions go on from where they were.
-//! - [`Options`] say how many events are kept, and how long. They are kept on disk as well: after a
+//! - [`Options`] say how many events are kept, how long, and how many bytes they may take. They are kept on disk as well: after a
 //!   restart a watch resumes from any revision that was in the history, and sees every event or, if
 //!   some are gone, [`WatchError::Compacted`].
 //! - Readers and watches never wait for the disk, and a slow watch neither holds up writers nor
@@ -77,6 +77,7 @@ mod history;
 mod keyspace;
 mod options;
 mod range;
+mod retention;
 mod space;
 mod store;
 mod subscription;

@@ -18,17 +18,23 @@ pub struct Options {
     pub history_events: usize,
     /// How long an event is kept at most.
     pub history_age: Duration,
+    /// About how many bytes the history of all keyspaces may take together: what has been replaced
+    /// or deleted. If it is more, events are kept for a shorter time, though for some seconds at
+    /// least.
+    pub history_bytes: usize,
     /// Where the time comes from.
     pub clock: Clock,
 }
 
 impl Options {
-    /// Five minutes of history, as kube-apiserver keeps it, and at most 10,000 events: enough for
-    /// a client that pages through a large list while others write.
+    /// Five minutes of history, as kube-apiserver keeps it, and at most 10,000 events for each
+    /// keyspace and 64 MiB for all: enough for a client that pages through a large list while others
+    /// write.
     pub fn new(clock: Clock) -> Self {
         Self {
             history_events: 10_000,
             history_age: Duration::from_mins(5),
+            history_bytes: 64 << 20,
             clock,
         }
     }
@@ -51,6 +57,7 @@ impl fmt::Debug for Options {
             .debug_struct("Options")
             .field("history_events", &self.history_events)
             .field("history_age", &self.history_age)
+            .field("history_bytes", &self.history_bytes)
             .finish_non_exhaustive()
     }
 }

@@ -14,16 +14,16 @@ use crate::engine::{Change, Engine};
 use crate::error::{RangeError, WatchError, WriteError};
 use crate::event::{Record, Slot};
 use crate::history::{History, Keep};
-use crate::options::Options;
 use crate::range::{Page, Range};
+use crate::retention::Retention;
 use crate::subscription::Subscriptions;
-use crate::value::{Entry, FIRST_REVISION, Revision};
+use crate::value::{Entry, FIRST_REVISION, Revision, Value};
 use crate::write::{Intent, Moment, decide};
 
 /// One keyspace.
 pub(crate) struct Space<V> {
     pub(crate) name: Arc<str>,
-    options: Arc<Options>,
+    retention: Arc<Retention>,
     state: RwLock<State<V>>,
 }
 
@@ -36,6 +36,8 @@ pub(crate) struct State<V> {
     /// Revisions that no read can need any more, for the engine to remove; nothing if the engine
     /// stores nothing.
     garbage: Option<Vec<Revision>>,
+    /// How many bytes of history the store has been told of.
+    accounted: usize,
     /// Set for good when the store is closed or the keyspace dropped.
     pub(crate) closed: bool,
 }
@@ -69,13 +71,56 @@ pub(crate) struct Garbage {
 }
 
 impl<V> Space<V> {
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state.read().closed
+    }
+
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, State<V>> {
+        self.state.read()
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<Entry<V>> {
+        self.state.read().get(key)
+    }
+
+    pub(crate) fn leave(&self, prefix: &str) {
+        self.state.write().subscriptions.leave(prefix);
+    }
+
+    /// Refuses writes and ends watches from now on.
+    pub(crate) fn close(&self) {
+        let bells = {
+            let mut state = self.state.write();
+            state.closed = true;
+            state.subscriptions.bells()
+        };
+        ring(bells);
+    }
+
+    /// Closes a keyspace that the engine has dropped, and forgets what was in it.
+    pub(crate) fn erase(&self) {
+        let entries = {
+            let mut state = self.state.write();
+            // The engine knows keyspaces by name, and the next one of this name is not to blame.
+            state.garbage = None;
+            self.retention.account(state.accounted, 0);
+            state.accounted = 0;
+            state.history = History::new(state.revision);
+            std::mem::take(&mut state.entries)
+        };
+        self.close();
+        drop(entries);
+    }
+}
+
+impl<V: Value> Space<V> {
     /// An empty keyspace whose writes go nowhere else.
-    pub(crate) fn in_memory(name: Arc<str>, options: Arc<Options>) -> Self {
-        Self::with_state(name, options, State::new(FIRST_REVISION, None))
+    pub(crate) fn in_memory(name: Arc<str>, retention: Arc<Retention>) -> Self {
+        Self::with_state(name, retention, State::new(FIRST_REVISION, None))
     }
 
     /// The keyspace that results from what an engine has stored.
-    pub(crate) fn stored(content: Content<V>, options: Arc<Options>) -> Self {
+    pub(crate) fn stored(content: Content<V>, retention: Arc<Retention>) -> Self {
         let Content {
             name,
             compacted,
@@ -89,29 +134,17 @@ impl<V> Space<V> {
                 state.history.push(record);
             }
         }
-        let space = Self::with_state(name, options, state);
+        let space = Self::with_state(name, retention, state);
         space.compact(0);
         space
     }
 
-    fn with_state(name: Arc<str>, options: Arc<Options>, state: State<V>) -> Self {
+    fn with_state(name: Arc<str>, retention: Arc<Retention>, state: State<V>) -> Self {
         Self {
             name,
-            options,
+            retention,
             state: RwLock::new(state),
         }
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.state.read().closed
-    }
-
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, State<V>> {
-        self.state.read()
-    }
-
-    pub(crate) fn get(&self, key: &str) -> Option<Entry<V>> {
-        self.state.read().get(key)
     }
 
     pub(crate) fn range(&self, range: &Range<'_>) -> Result<Page<V>, RangeError> {
@@ -126,12 +159,8 @@ impl<V> Space<V> {
     pub(crate) fn join(&self, prefix: &str, from: Revision) -> Result<Arc<Notify>, WatchError> {
         let keep = self.keep(0);
         let mut state = self.state.write();
-        state.compact(keep);
+        self.forget(&mut state, keep);
         state.join(prefix, from)
-    }
-
-    pub(crate) fn leave(&self, prefix: &str) {
-        self.state.write().subscriptions.leave(prefix);
     }
 
     /// Decides, commits and publishes in one step: for an engine that never waits.
@@ -160,7 +189,7 @@ impl<V> Space<V> {
             }])?;
             let entry = record.entry();
             state.apply(record, &mut bells);
-            state.compact(keep);
+            self.forget(&mut state, keep);
             entry
         };
         ring(bells);
@@ -184,7 +213,7 @@ impl<V> Space<V> {
             for record in records {
                 state.apply(record, &mut bells);
             }
-            state.compact(keep);
+            self.forget(&mut state, keep);
         }
         ring(bells);
     }
@@ -193,7 +222,7 @@ impl<V> Space<V> {
     pub(crate) fn compact(&self, through: Revision) {
         let keep = self.keep(through);
         let mut state = self.state.write();
-        state.compact(keep);
+        self.forget(&mut state, keep);
         state.history.shrink();
         state.subscriptions.shrink();
     }
@@ -211,39 +240,25 @@ impl<V> Space<V> {
         })
     }
 
-    /// Refuses writes and ends watches from now on.
-    pub(crate) fn close(&self) {
-        let bells = {
-            let mut state = self.state.write();
-            state.closed = true;
-            state.subscriptions.bells()
-        };
-        ring(bells);
-    }
-
-    /// Closes a keyspace that the engine has dropped, and forgets what was in it.
-    pub(crate) fn erase(&self) {
-        let entries = {
-            let mut state = self.state.write();
-            // The engine knows keyspaces by name, and the next one of this name is not to blame.
-            state.garbage = None;
-            std::mem::take(&mut state.entries)
-        };
-        self.close();
-        drop(entries);
-    }
-
     /// Milliseconds since 1970.
     pub(crate) fn now(&self) -> i64 {
-        (self.options.clock)().as_millisecond()
+        self.retention.now()
     }
 
     /// Drops history that is too old, if there is any.
     fn expire(&self) {
         let keep = self.keep(0);
         if self.state.read().history.exceeds(keep) {
-            self.state.write().compact(keep);
+            self.forget(&mut self.state.write(), keep);
         }
+    }
+
+    /// Drops history that is not to be kept, and tells the store how much is left.
+    fn forget(&self, state: &mut State<V>, keep: Keep) {
+        state.compact(keep);
+        let bytes = state.history.bytes();
+        self.retention.account(state.accounted, bytes);
+        state.accounted = bytes;
     }
 
     fn keep(&self, after: Revision) -> Keep {
@@ -254,11 +269,37 @@ impl<V> Space<V> {
     }
 
     fn keep_since(&self, now: i64) -> Keep {
-        let age = i64::try_from(self.options.history_age.as_millis()).unwrap_or(i64::MAX);
         Keep {
-            count: self.options.history_events.max(1),
-            since: now.saturating_sub(age),
+            count: self.retention.options.history_events.max(1),
+            since: self.retention.since(now),
             after: 0,
+        }
+    }
+}
+
+impl<V> Drop for Space<V> {
+    fn drop(&mut self) {
+        self.retention.account(self.state.get_mut().accounted, 0);
+    }
+}
+
+impl<V: Value> State<V> {
+    fn apply(&mut self, record: Record<V>, bells: &mut Vec<Arc<Notify>>) {
+        self.set(&record);
+        self.revision = record.event.revision;
+        self.subscriptions.publish(&record.event, bells);
+        self.history.push(record);
+    }
+
+    fn compact(&mut self, keep: Keep) {
+        while let Some(record) = self.history.drop_oldest(keep) {
+            self.subscriptions.forget(&record.event);
+            if let Some(garbage) = &mut self.garbage {
+                garbage.extend(record.previous_modified);
+                if record.event.is_delete() {
+                    garbage.push(record.event.revision);
+                }
+            }
         }
     }
 }
@@ -271,6 +312,7 @@ impl<V> State<V> {
             history: History::new(revision),
             subscriptions: Subscriptions::new(),
             garbage,
+            accounted: 0,
             closed: false,
         }
     }
@@ -318,13 +360,6 @@ impl<V> State<V> {
         }))
     }
 
-    fn apply(&mut self, record: Record<V>, bells: &mut Vec<Arc<Notify>>) {
-        self.set(&record);
-        self.revision = record.event.revision;
-        self.subscriptions.publish(&record.event, bells);
-        self.history.push(record);
-    }
-
     fn set(&mut self, record: &Record<V>) {
         match record.after() {
             Some(slot) => {
@@ -332,18 +367,6 @@ impl<V> State<V> {
             }
             None => {
                 self.entries.remove(&record.event.key);
-            }
-        }
-    }
-
-    fn compact(&mut self, keep: Keep) {
-        while let Some(record) = self.history.drop_oldest(keep) {
-            self.subscriptions.forget(&record.event);
-            if let Some(garbage) = &mut self.garbage {
-                garbage.extend(record.previous_modified);
-                if record.event.is_delete() {
-                    garbage.push(record.event.revision);
-                }
             }
         }
     }
@@ -358,6 +381,7 @@ fn ring(bells: Vec<Arc<Notify>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Options;
     use crate::engine::memory::Memory;
     use crate::write::{Action, Expected};
 
@@ -368,7 +392,7 @@ mod tests {
             ..Options::default()
         };
         let content = Content::new("hub".into(), FIRST_REVISION);
-        let space = Space::stored(content, Arc::new(options));
+        let space = Space::stored(content, Arc::new(Retention::new(options)));
         let write = |key, action| {
             let intent = Intent {
                 key,
@@ -376,7 +400,7 @@ mod tests {
                 expected: Expected::Any,
             };
             space
-                .write_through(Memory, &intent, |_| ())
+                .write_through(Memory, &intent, |_| String::new())
                 .unwrap()
                 .modified
         };

@@ -14,6 +14,7 @@ use crate::engine::memory::Memory;
 use crate::error::{OpenError, WriteError};
 use crate::keyspace::Keyspace;
 use crate::options::Options;
+use crate::retention::Retention;
 use crate::space::{Content, Space};
 use crate::value::{FIRST_REVISION, Value};
 use crate::writer::Writer;
@@ -27,7 +28,7 @@ pub struct Store<V> {
 
 /// What all handles of a store share.
 pub(crate) struct Shared<V> {
-    options: Arc<Options>,
+    pub(crate) retention: Arc<Retention>,
     pub(crate) committer: Committer<V>,
     spaces: RwLock<Spaces<V>>,
 }
@@ -41,7 +42,7 @@ impl<V: Value> Store<V> {
     /// A store that is gone with the process.
     pub fn in_memory(options: Options) -> Self {
         Self::new(
-            Arc::new(options),
+            Arc::new(Retention::new(options)),
             Committer::Direct(Memory),
             BTreeMap::new(),
         )
@@ -57,25 +58,25 @@ impl<V: Value> Store<V> {
 
     /// A store over an engine that has to be waited for.
     fn with_engine(mut engine: impl Engine<V>, options: Options) -> Result<Self, OpenError> {
-        let options = Arc::new(options);
+        let retention = Arc::new(Retention::new(options));
         let mut spaces = BTreeMap::new();
         for content in engine.load_all()? {
-            let space = Space::stored(content, Arc::clone(&options));
+            let space = Space::stored(content, Arc::clone(&retention));
             spaces.insert(Arc::clone(&space.name), Arc::new(space));
         }
         let writer = Writer::start(engine).map_err(OpenError::Thread)?;
-        Ok(Self::new(options, Committer::Grouped(writer), spaces))
+        Ok(Self::new(retention, Committer::Grouped(writer), spaces))
     }
 
     fn new(
-        options: Arc<Options>,
+        retention: Arc<Retention>,
         committer: Committer<V>,
         by_name: BTreeMap<Arc<str>, Arc<Space<V>>>,
     ) -> Self {
         let closed = false;
         Self {
             shared: Arc::new(Shared {
-                options,
+                retention,
                 committer,
                 spaces: RwLock::new(Spaces { by_name, closed }),
             }),
@@ -136,17 +137,8 @@ impl<V: Value> Store<V> {
     /// Drops the history that is too old in all keyspaces, also in those that nobody writes to, and
     /// frees their storage. To be called from time to time.
     pub fn compact(&self) {
-        let spaces: Vec<_> = self
-            .shared
-            .spaces
-            .read()
-            .by_name
-            .values()
-            .cloned()
-            .collect();
-        for space in &spaces {
-            space.compact(0);
-        }
+        self.shared.retention.widen();
+        let spaces = self.shared.compact();
         self.shared.committer.sweep(spaces);
     }
 
@@ -158,17 +150,33 @@ impl<V: Value> Store<V> {
     }
 }
 
-impl<V> Shared<V> {
+impl<V: Value> Shared<V> {
+    /// Drops history that is not to be kept from all keyspaces, and returns them.
+    fn compact(&self) -> Vec<Arc<Space<V>>> {
+        let spaces: Vec<_> = self.spaces.read().by_name.values().cloned().collect();
+        for space in &spaces {
+            space.compact(0);
+        }
+        spaces
+    }
+
+    /// Keeps less history if there is too much of it. To be called after writes.
+    pub(crate) fn relieve(&self) {
+        if self.retention.narrow() {
+            self.compact();
+        }
+    }
+
     /// Adds a keyspace, unless somebody else just did.
     fn add_space(&self, name: &str) -> Arc<Space<V>> {
         let mut spaces = self.spaces.write();
         if let Some(space) = spaces.live(name) {
             return Arc::clone(space);
         }
-        let (name, options): (Arc<str>, _) = (name.into(), Arc::clone(&self.options));
+        let (name, retention): (Arc<str>, _) = (name.into(), Arc::clone(&self.retention));
         let space = Arc::new(match self.committer {
-            Committer::Direct(_) => Space::in_memory(name, options),
-            Committer::Grouped(_) => Space::stored(Content::new(name, FIRST_REVISION), options),
+            Committer::Direct(_) => Space::in_memory(name, retention),
+            Committer::Grouped(_) => Space::stored(Content::new(name, FIRST_REVISION), retention),
         });
         if spaces.closed {
             space.close();
@@ -178,7 +186,9 @@ impl<V> Shared<V> {
             .insert(Arc::clone(&space.name), Arc::clone(&space));
         space
     }
+}
 
+impl<V> Shared<V> {
     fn close(&self) {
         let mut spaces = self.spaces.write();
         spaces.closed = true;
@@ -215,7 +225,7 @@ impl<V> fmt::Debug for Store<V> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Store")
-            .field("options", &self.shared.options)
+            .field("options", &self.shared.retention.options)
             .field("keyspaces", &self.shared.spaces.read().by_name.len())
             .finish_non_exhaustive()
     }

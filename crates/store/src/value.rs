@@ -16,14 +16,16 @@ pub const FIRST_REVISION: Revision = 1;
 
 /// A value: kept in memory as itself, on disk as bytes.
 ///
-/// [`encode`](Value::encode) runs on the one thread that writes to disk, so a value that can be
-/// shared with its encoded form should keep the bytes and hand out clones.
+/// [`encode`](Value::encode) runs on the one thread that writes to disk, so it should be quick.
 pub trait Value: Send + Sync + Sized + 'static {
     /// The bytes that [`decode`](Value::decode) turns back into an equal value.
     fn encode(&self) -> Bytes;
 
     /// Reads what [`encode`](Value::encode) wrote.
     fn decode(bytes: Bytes) -> Result<Self, DecodeError>;
+
+    /// About how many bytes it takes in memory.
+    fn weight(&self) -> usize;
 }
 
 impl Value for Bytes {
@@ -34,6 +36,10 @@ impl Value for Bytes {
     fn decode(bytes: Bytes) -> Result<Self, DecodeError> {
         Ok(bytes)
     }
+
+    fn weight(&self) -> usize {
+        self.len()
+    }
 }
 
 impl Value for String {
@@ -43,6 +49,10 @@ impl Value for String {
 
     fn decode(bytes: Bytes) -> Result<Self, DecodeError> {
         String::from_utf8(bytes.into()).map_err(DecodeError::new)
+    }
+
+    fn weight(&self) -> usize {
+        self.len()
     }
 }
 

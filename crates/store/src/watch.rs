@@ -13,7 +13,7 @@ use tokio::sync::futures::OwnedNotified;
 use crate::error::WatchError;
 use crate::event::Event;
 use crate::space::Space;
-use crate::value::Revision;
+use crate::value::{Revision, Value};
 
 /// How many events a watch takes from the history at a time: few enough that a watcher which does
 /// not read costs nothing, enough that one which does seldom asks for the lock.
@@ -40,7 +40,7 @@ pub struct Watch<V> {
     ended: bool,
 }
 
-impl<V> Watch<V> {
+impl<V: Value> Watch<V> {
     pub(crate) fn new(
         space: Arc<Space<V>>,
         prefix: &str,
@@ -58,7 +58,9 @@ impl<V> Watch<V> {
             ended: false,
         })
     }
+}
 
+impl<V> Watch<V> {
     /// The next event, waiting for it if need be; nothing after the end.
     ///
     /// Dropping the future loses no event.
@@ -103,6 +105,8 @@ impl<V> Watch<V> {
                 return Poll::Ready(Some(Err(error)));
             }
             if self.fetched.is_empty() && !self.ended {
+                // Most watches wait for a long time.
+                self.fetched = VecDeque::new();
                 ready!(self.rung.as_mut().poll(cx));
                 self.rung.set(Arc::clone(&self.bell).notified_owned());
             }

@@ -43,19 +43,6 @@ pub(crate) fn bootstrap_objects() -> Vec<Value> {
     OBJECTS.clone()
 }
 
-/// How the texts of those roles end: with their rules, which no cluster needs for itself.
-static ENDINGS: LazyLock<Vec<Box<[u8]>>> = LazyLock::new(|| {
-    let rules = OBJECTS.iter().filter_map(|object| object.get("rules"));
-    rules
-        .map(|rules| format!(",\"rules\":{rules}}}").into_bytes().into())
-        .collect()
-});
-
-/// The endings of stored objects that all clusters share.
-pub(crate) fn shared_endings() -> &'static [Box<[u8]>] {
-    &ENDINGS
-}
-
 fn build() -> Vec<Value> {
     let mut objects = roles();
     for (name, part_of) in AGGREGATED {

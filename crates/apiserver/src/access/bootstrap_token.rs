@@ -109,7 +109,7 @@ impl BootstrapToken {
     /// Who shows this token, if it is good in the cluster.
     pub(crate) fn redeem(&self, cluster: &Cluster) -> Option<Identity> {
         let entry = cluster.keyspace().get(&format!("{PREFIX}{}", self.id))?;
-        if entry.value.facts.deleting {
+        if entry.value.is_deleting() {
             return None;
         }
         let secret = Contents(entry.value.to_untyped_value());

@@ -101,10 +101,10 @@ impl Lookup<'_> {
         let Some(found) = self.cluster.keyspace().get(&key) else {
             return Err(format!("serviceaccounts \"{name}\" not found"));
         };
-        if *found.value.facts.uid != **uid {
+        if found.value.uid() != &**uid {
             return Err(format!(
                 "service account UID ({}) does not match claim ({uid})",
-                found.value.facts.uid
+                found.value.uid()
             ));
         }
         if self.is_deleted(&found) {
@@ -146,10 +146,11 @@ impl Lookup<'_> {
             .get(&format!("{prefix}{}", wanted.name))
             .filter(|found| !self.is_deleted(found))
             .ok_or("service account token has been invalidated")?;
-        if *found.value.facts.uid != *wanted.uid {
+        if found.value.uid() != &*wanted.uid {
             return Err(format!(
                 "{what} UID ({}) does not match service account {what} ref claim ({})",
-                found.value.facts.uid, wanted.uid
+                found.value.uid(),
+                wanted.uid
             ));
         }
         Ok(found)
@@ -157,7 +158,7 @@ impl Lookup<'_> {
 
     /// An object that waits for its finalizers counts for a little while.
     fn is_deleted(&self, found: &Entry<StoredObject>) -> bool {
-        if !found.value.facts.deleting {
+        if !found.value.is_deleting() {
             return false;
         }
         let object = found.value.to_untyped_value();

@@ -76,7 +76,7 @@ fn check_acceptance(
         .cluster
         .keyspace()
         .get(&format!("core/namespaces/{name}"));
-    if namespace.is_some_and(|it| it.value.facts.deleting) {
+    if namespace.is_some_and(|it| it.value.is_deleting()) {
         return Err(ApiError::bad_request(format!(
             "the namespace {name} of the cluster is terminating: accept it when that is done"
         )));

@@ -37,7 +37,7 @@ pub(crate) fn create(cx: &RequestContext, body: &RequestBody) -> Result<Reply, A
         .keyspace()
         .get(&cx.key()?)
         .ok_or_else(|| not_found(cx))?;
-    let uid = &*entry.value.facts.uid;
+    let uid = entry.value.uid();
     complete(cx, &mut request, uid)?;
     let seconds = request["spec"]["expirationSeconds"]
         .as_i64()
@@ -265,7 +265,7 @@ fn reference(
     let entry = cx.cluster.keyspace().get(&key)?;
     let reference = Reference {
         name: name.to_owned(),
-        uid: entry.value.facts.uid.to_string(),
+        uid: entry.value.uid().to_owned(),
     };
     Some((reference, entry.value.to_untyped_value()))
 }

@@ -55,7 +55,7 @@ pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
     let Some(entry) = cluster
         .keyspace()
         .get(key)
-        .filter(|entry| is_aggregated(&entry.value) && !entry.value.facts.deleting)
+        .filter(|entry| is_aggregated(&entry.value) && !entry.value.is_deleting())
     else {
         return;
     };

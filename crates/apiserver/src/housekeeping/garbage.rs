@@ -8,7 +8,7 @@ use crate::context::RequestContext;
 use crate::handler::delete::delete_object;
 use crate::housekeeping::rewrite::{keep, remove_finalizer, rewrite};
 use crate::metadata;
-use crate::object::{Facts, Owner, StoredObject};
+use crate::object::{Owner, StoredObject};
 use crate::params::{DeleteOptions, Propagation};
 use crate::resource::Resource;
 use crate::status::ApiError;
@@ -31,19 +31,17 @@ impl Graph {
     pub(super) fn notice(
         &mut self,
         key: &Arc<str>,
-        before: Option<&Facts>,
-        now: Option<&Facts>,
+        before: Option<&StoredObject>,
+        now: Option<&StoredObject>,
         todo: &mut BTreeSet<Arc<str>>,
     ) {
-        let owners = |facts: Option<&Facts>| -> Vec<Owner> {
-            facts.map(|facts| facts.owners.to_vec()).unwrap_or_default()
-        };
-        let (old, new) = (owners(before), owners(now));
+        let old = before.map_or(&[][..], StoredObject::owners);
+        let new = now.map_or(&[][..], StoredObject::owners);
         if old != new {
-            for owner in &old {
+            for owner in old {
                 self.forget(&owner.uid, key);
             }
-            for owner in &new {
+            for owner in new {
                 self.dependents
                     .entry(owner.uid.clone())
                     .or_default()
@@ -55,8 +53,8 @@ impl Graph {
         }
         match (before, now) {
             // Dependents have to find out that their owner is gone.
-            (Some(gone), None) => todo.extend(self.of(&gone.uid)),
-            (_, Some(now)) if now.deleting => {
+            (Some(gone), None) => todo.extend(self.of(gone.uid())),
+            (_, Some(now)) if now.is_deleting() => {
                 todo.insert(key.clone());
             }
             _ => {}
@@ -110,7 +108,7 @@ pub(super) async fn collect(
         return;
     };
     let object = entry.value;
-    let result = if object.facts.deleting {
+    let result = if object.is_deleting() {
         let value = object.to_untyped_value();
         let finalizers = metadata::finalizers(&value);
         if finalizers.contains(&ORPHAN) {
@@ -120,7 +118,7 @@ pub(super) async fn collect(
         } else {
             Ok(())
         }
-    } else if object.facts.owners.is_empty() {
+    } else if object.owners().is_empty() {
         Ok(())
     } else {
         follow_owners(cluster, graph, &resource, key, &object, todo).await
@@ -148,8 +146,7 @@ async fn follow_owners(
 ) -> Result<(), ApiError> {
     let (namespace, _) = resource.split_key(key);
     let standings: Vec<(&Owner, Standing)> = object
-        .facts
-        .owners
+        .owners()
         .iter()
         .map(|owner| (owner, standing(cluster, owner, namespace)))
         .collect();
@@ -170,14 +167,14 @@ async fn follow_owners(
             remove_owners(&cx, &gone).await
         };
     }
-    let has_dependents = !graph.of(&object.facts.uid).is_empty();
+    let has_dependents = !graph.of(object.uid()).is_empty();
     let propagation = if any(Standing::Waiting) && has_dependents {
         Some(Propagation::Foreground)
     } else {
         None
     };
     let options = DeleteOptions {
-        uid: Some(object.facts.uid.to_string()),
+        uid: Some(object.uid().to_owned()),
         propagation,
         ..DeleteOptions::default()
     };
@@ -193,13 +190,13 @@ async fn follow_owners(
 }
 
 /// The keys of the owners of an object, some of which may wait for it to go.
-pub(super) fn owner_keys(cluster: &Cluster, key: &str, facts: &Facts) -> Vec<Arc<str>> {
+pub(super) fn owner_keys(cluster: &Cluster, key: &str, object: &StoredObject) -> Vec<Arc<str>> {
     let Some(resource) = resource_of(cluster, key) else {
         return Vec::new();
     };
     let (namespace, _) = resource.split_key(key);
-    facts
-        .owners
+    object
+        .owners()
         .iter()
         .filter_map(|owner| owner_key(cluster, owner, namespace))
         .collect()
@@ -220,8 +217,8 @@ fn standing(cluster: &Cluster, owner: &Owner, namespace: Option<&str>) -> Standi
         return Standing::Unknown;
     };
     match cluster.keyspace().get(&key) {
-        Some(entry) if entry.value.facts.uid == owner.uid => {
-            let waiting = entry.value.facts.deleting
+        Some(entry) if entry.value.uid() == &*owner.uid => {
+            let waiting = entry.value.is_deleting()
                 && metadata::finalizers(&entry.value.to_untyped_value()).contains(&FOREGROUND);
             if waiting {
                 Standing::Waiting
@@ -251,12 +248,12 @@ async fn release_dependents(
     key: &Arc<str>,
     object: &StoredObject,
 ) -> Result<(), ApiError> {
-    for dependent in graph.of(&object.facts.uid) {
+    for dependent in graph.of(object.uid()) {
         let Some(resource) = resource_of(cluster, &dependent) else {
             continue;
         };
         let cx = RequestContext::internal(cluster, &resource, &dependent, CONTROLLER);
-        match remove_owners(&cx, &[&object.facts.uid]).await {
+        match remove_owners(&cx, &[object.uid()]).await {
             Err(error) if error.reason != "NotFound" => return Err(error),
             _ => {}
         }
@@ -275,17 +272,16 @@ async fn wait_for_dependents(
     todo: &mut BTreeSet<Arc<str>>,
 ) -> Result<(), ApiError> {
     let mut blocked = false;
-    for dependent in graph.of(&object.facts.uid) {
+    for dependent in graph.of(object.uid()) {
         let Some(entry) = cluster.keyspace().get(&dependent) else {
             continue;
         };
         blocked |= entry
             .value
-            .facts
-            .owners
+            .owners()
             .iter()
-            .any(|owner| owner.uid == object.facts.uid && owner.block_owner_deletion);
-        if !entry.value.facts.deleting {
+            .any(|owner| *owner.uid == *object.uid() && owner.block_owner_deletion);
+        if !entry.value.is_deleting() {
             todo.insert(dependent);
         }
     }

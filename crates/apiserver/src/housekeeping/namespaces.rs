@@ -21,7 +21,7 @@ pub(super) fn of_key(cluster: &Cluster, key: &str) -> Option<Arc<str>> {
         .nth(2)
         .filter(|_| key.matches('/').count() == 3)?;
     let entry = cluster.keyspace().get(&format!("{PREFIX}{namespace}"))?;
-    entry.value.facts.deleting.then_some(entry.key)
+    entry.value.is_deleting().then_some(entry.key)
 }
 
 /// Removes the contents of a deleted namespace, and the namespace once it is empty.
@@ -29,7 +29,7 @@ pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
     let Some(entry) = cluster
         .keyspace()
         .get(key)
-        .filter(|entry| entry.value.facts.deleting)
+        .filter(|entry| entry.value.is_deleting())
     else {
         return;
     };

@@ -89,7 +89,7 @@ pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
     let Some(entry) = cluster
         .keyspace()
         .get(key)
-        .filter(|entry| !entry.value.facts.deleting)
+        .filter(|entry| !entry.value.is_deleting())
     else {
         return;
     };
@@ -100,7 +100,7 @@ pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
     let result = if deadline(&request).is_some_and(|at| at <= cluster.clock().now()) {
         let cx = RequestContext::internal(cluster, resource, key, CLEANER);
         let options = DeleteOptions {
-            uid: Some(entry.value.facts.uid.to_string()),
+            uid: Some(entry.value.uid().to_owned()),
             ..DeleteOptions::default()
         };
         delete_object(&cx, &options).await.map(drop)

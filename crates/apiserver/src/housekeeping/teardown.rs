@@ -22,7 +22,7 @@ pub(super) fn definition_of_key(cluster: &Cluster, key: &str) -> Option<Arc<str>
     let entry = cluster
         .keyspace()
         .get(&format!("{PREFIX}{plural}.{group}"))?;
-    entry.value.facts.deleting.then_some(entry.key)
+    entry.value.is_deleting().then_some(entry.key)
 }
 
 /// Removes the objects of a deleted definition, and the definition once there are none.
@@ -30,7 +30,7 @@ pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
     let Some(entry) = cluster
         .keyspace()
         .get(key)
-        .filter(|entry| entry.value.facts.deleting)
+        .filter(|entry| entry.value.is_deleting())
     else {
         return;
     };

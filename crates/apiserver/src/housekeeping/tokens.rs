@@ -65,7 +65,7 @@ pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
     let Some(entry) = cluster
         .keyspace()
         .get(key)
-        .filter(|entry| !entry.value.facts.deleting)
+        .filter(|entry| !entry.value.is_deleting())
     else {
         return;
     };
@@ -96,7 +96,7 @@ async fn remove(cluster: &Arc<Cluster>, entry: &Entry<StoredObject>) -> Result<(
         return Ok(());
     };
     let options = DeleteOptions {
-        uid: Some(entry.value.facts.uid.to_string()),
+        uid: Some(entry.value.uid().to_owned()),
         ..DeleteOptions::default()
     };
     delete_object(&cx, &options).await.map(drop)
@@ -120,7 +120,7 @@ async fn sync(cluster: &Arc<Cluster>, entry: &Entry<StoredObject>) -> Result<(),
     let Some(account) = account else {
         return remove(cluster, entry).await;
     };
-    let uid = &*account.value.facts.uid;
+    let uid = account.value.uid();
     if note(ACCOUNT_UID).is_some_and(|noted| noted != uid) {
         return remove(cluster, entry).await;
     }
@@ -132,7 +132,7 @@ async fn sync(cluster: &Arc<Cluster>, entry: &Entry<StoredObject>) -> Result<(),
         let mut claims = claims(cluster.name(), namespace, name, uid, cx.now);
         claims.holder.secret = Some(Reference {
             name: cx.name()?.to_owned(),
-            uid: entry.value.facts.uid.to_string(),
+            uid: entry.value.uid().to_owned(),
         });
         let token = key
             .sign(&claims)

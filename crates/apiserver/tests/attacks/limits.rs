@@ -110,7 +110,7 @@ async fn open_watches(
     for _ in 0..count {
         let mut stream = server.connect(bob.certificate.as_ref()).await.unwrap();
         let head = format!(
-            "GET {MAPS}?watch=1&resourceVersion=1 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+            "GET {MAPS}?watch=1&resourceVersion=0 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut buffer = [0; 512];

@@ -1,8 +1,11 @@
 //! The store over an engine that does what the test wants: when writes are visible, and what happens
 //! when the storage fails.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::Poll;
+
+use jiff::Timestamp;
 
 use super::*;
 use crate::engine::Change;
@@ -221,4 +224,50 @@ async fn writes_after_a_drop_in_the_same_group_are_refused() {
 fn an_idle_keyspace_is_small() {
     // Beside this: an entry of the map that finds it, and its name.
     assert!(size_of::<Space<String>>() < 512);
+}
+
+#[tokio::test]
+async fn a_busy_store_keeps_less_history_in_all_keyspaces() {
+    let second = Arc::new(AtomicI64::new(1_000));
+    let clock = Arc::clone(&second);
+    let mut options = Options::new(Arc::new(move || {
+        Timestamp::from_second(clock.load(Ordering::Relaxed)).unwrap()
+    }));
+    options.history_bytes = 100_000;
+    let store: Store<String> = Store::in_memory(options);
+    let (busy, quiet) = (store.keyspace("busy"), store.keyspace("quiet"));
+    for keyspace in [&quiet, &busy] {
+        keyspace
+            .put("a", Expected::Any, |_| String::new())
+            .await
+            .unwrap();
+    }
+    for _ in 0..100 {
+        second.fetch_add(1, Ordering::Relaxed);
+        busy.put("a", Expected::Any, |_| "x".repeat(10_000))
+            .await
+            .unwrap();
+    }
+    assert!(!store.shared.retention.is_exceeded());
+    assert!(busy.oldest() > FIRST_REVISION + 80, "{}", busy.oldest());
+    assert_eq!(quiet.oldest(), FIRST_REVISION + 1);
+    // What is kept is still there to be watched.
+    assert!(busy.watch("a", busy.oldest()).is_ok());
+    drop(busy);
+    assert!(store.drop_keyspace("busy").await.unwrap());
+    second.fetch_add(1, Ordering::Relaxed);
+    for _ in 0..20 {
+        store.compact();
+    }
+    quiet
+        .put("a", Expected::Any, |_| String::new())
+        .await
+        .unwrap();
+    second.fetch_add(290, Ordering::Relaxed);
+    store.compact();
+    assert_eq!(
+        quiet.oldest(),
+        FIRST_REVISION + 1,
+        "there is room for five minutes again"
+    );
 }

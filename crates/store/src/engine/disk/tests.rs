@@ -12,6 +12,7 @@ use redb::StorageBackend;
 
 use super::*;
 use crate::event::{Event, EventKind};
+use crate::retention::Retention;
 use crate::space::{Garbage, Space};
 use crate::{Options, Range};
 
@@ -156,7 +157,10 @@ fn open(path: &Path, disk: &Arc<Forgetful>) -> (Disk, Space<String>) {
     let mut engine = Disk::with_file(directory, file).unwrap();
     let content = Engine::load_all(&mut engine).unwrap().pop();
     let content = content.unwrap_or_else(|| Content::new("hub".into(), FIRST_REVISION));
-    (engine, Space::stored(content, Arc::new(Options::default())))
+    (
+        engine,
+        Space::stored(content, Arc::new(Retention::new(Options::default()))),
+    )
 }
 
 /// Commits batches of creations, and now and then removes what is no longer needed.
