@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bellwether_store::Keyspace;
+use jiff::SignedDuration;
 use parking_lot::RwLock;
 
 use crate::access::{Authorizer, Issuers};
@@ -22,6 +23,7 @@ pub struct Cluster {
     /// Compiled definitions, shared with the other clusters.
     definitions: Arc<DefinitionCache>,
     clock: Clock,
+    event_time_to_live: SignedDuration,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -40,6 +42,7 @@ impl Cluster {
         definitions: Arc<DefinitionCache>,
         issuers: Arc<Issuers>,
         clock: Clock,
+        event_time_to_live: SignedDuration,
     ) -> Arc<Self> {
         let cluster = Self {
             name: name.to_owned(),
@@ -49,6 +52,7 @@ impl Cluster {
             definitions,
             issuers,
             clock,
+            event_time_to_live,
         };
         cluster.refresh_resources();
         Arc::new(cluster)
@@ -79,6 +83,11 @@ impl Cluster {
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// How long events are kept.
+    pub(crate) fn event_time_to_live(&self) -> SignedDuration {
+        self.event_time_to_live
     }
 
     /// Reads the definitions anew. Called after each write of one, before it is answered, so that

@@ -28,6 +28,7 @@ use crate::cluster::Cluster;
 use crate::object::StoredObject;
 use crate::watching::try_next;
 
+pub(crate) use expiry::TIME_TO_LIVE;
 pub(crate) use garbage::{FOREGROUND, ORPHAN};
 pub(crate) use rewrite::rewrite;
 
@@ -86,12 +87,13 @@ impl House {
         let keyspace = cluster.keyspace();
         let page = keyspace.range(Range::prefix("")).ok()?;
         let watch = keyspace.watch("", page.revision).ok()?;
+        let event_time_to_live = cluster.event_time_to_live();
         let mut house = Box::new(Self {
             cluster,
             watch,
             heard: None,
             garbage: garbage::Graph::default(),
-            expiry: expiry::Expiry::default(),
+            expiry: expiry::Expiry::new(event_time_to_live),
             aggregation: aggregation::Aggregation::default(),
             deadlines: deadlines::Deadlines::default(),
             todo: BTreeSet::new(),

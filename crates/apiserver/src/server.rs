@@ -8,6 +8,7 @@ use bellwether_store::Store;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Request, Response, StatusCode, header};
+use jiff::SignedDuration;
 use parking_lot::RwLock;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -50,6 +51,7 @@ struct Inner {
     in_flight: InFlight,
     audit: Option<AuditLog>,
     clock: Clock,
+    event_time_to_live: SignedDuration,
     metrics: Metrics,
     /// Tells of clusters where house is to be kept.
     arrivals: mpsc::UnboundedSender<Arc<Cluster>>,
@@ -82,6 +84,8 @@ pub struct ServerOptions {
     pub limits: Limits,
     /// Where requests that may change something are noted; nowhere without it.
     pub audit: Option<AuditLog>,
+    /// How long events are kept after they were last written; an hour if nothing is said.
+    pub event_time_to_live: Option<SignedDuration>,
 }
 
 impl ApiServer {
@@ -108,6 +112,9 @@ impl ApiServer {
             in_flight: InFlight::new(options.limits),
             audit: options.audit,
             clock,
+            event_time_to_live: options
+                .event_time_to_live
+                .unwrap_or(housekeeping::TIME_TO_LIVE),
             metrics: Metrics::default(),
         };
         Self {
@@ -127,6 +134,7 @@ impl ApiServer {
             self.inner.definitions.clone(),
             self.inner.issuers.clone(),
             self.inner.clock.clone(),
+            self.inner.event_time_to_live,
         );
         let is_new = cluster.keyspace().is_empty();
         bootstrap::prepare(&cluster).await?;

@@ -11,10 +11,12 @@ use bellwether_apiserver::{
     serve, tls_config,
 };
 use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
+use bellwether_json::duration::GoDuration;
 use bellwether_runtime::Reach;
 use bellwether_simulator::Simulator;
 use bellwether_store::Store;
 use clap::Args;
+use jiff::SignedDuration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -58,6 +60,9 @@ pub(crate) struct ServerArgs {
     /// Note every request that may change something in this file, a JSON line each.
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_log: Option<PathBuf>,
+    /// How long events are kept after they were last written.
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = time_to_live)]
+    pub(crate) event_ttl: SignedDuration,
 }
 
 pub(crate) async fn run(arguments: ApiserverArgs) -> anyhow::Result<()> {
@@ -70,6 +75,15 @@ pub(crate) async fn run(arguments: ApiserverArgs) -> anyhow::Result<()> {
         path.display()
     ));
     running.until_stopped().await
+}
+
+fn time_to_live(text: &str) -> Result<SignedDuration, String> {
+    let parsed: Result<GoDuration, _> = text.parse();
+    let duration = parsed.map(GoDuration::to_signed);
+    duration
+        .ok()
+        .filter(SignedDuration::is_positive)
+        .ok_or_else(|| format!("{text:?} is no duration such as 10m or 1h30m"))
 }
 
 /// A server that accepts connections.
@@ -115,6 +129,7 @@ impl Running {
             authority: Some(authority.clone()),
             token_key: Some(data.token_key(arguments.in_memory)?),
             audit: audit.clone(),
+            event_time_to_live: Some(arguments.event_ttl),
             ..ServerOptions::default()
         };
         let server = ApiServer::with_options(store.clone(), clock.clone(), options);

@@ -1,6 +1,6 @@
-//! Events are kept for an hour.
+//! Events are kept for a while: an hour, if nothing else is said.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,20 +11,30 @@ use crate::cluster::Cluster;
 use crate::object::Draft;
 
 /// How long an event is kept after it was last written, as kube-apiserver does.
-const TIME_TO_LIVE: SignedDuration = SignedDuration::from_hours(1);
+pub(crate) const TIME_TO_LIVE: SignedDuration = SignedDuration::from_hours(1);
 
 const PREFIX: &str = "core/events/";
 
 /// When which event expires.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Expiry {
+    /// How long an event is kept after it was last written.
+    time_to_live: SignedDuration,
     /// In the order of expiry. An event that is written again stands here twice; only the later
     /// entry counts, because the earlier finds the object younger than it thought.
     queue: VecDeque<(Timestamp, Arc<str>)>,
-    latest: std::collections::HashMap<Arc<str>, Timestamp>,
+    latest: HashMap<Arc<str>, Timestamp>,
 }
 
 impl Expiry {
+    pub(super) fn new(time_to_live: SignedDuration) -> Self {
+        Self {
+            time_to_live,
+            queue: VecDeque::new(),
+            latest: HashMap::new(),
+        }
+    }
+
     pub(super) fn notice(&mut self, key: &Arc<str>, exists: bool, now: Timestamp) {
         if !key.starts_with(PREFIX) {
             return;
@@ -33,7 +43,9 @@ impl Expiry {
             self.latest.remove(key);
             return;
         }
-        let at = now.saturating_add(TIME_TO_LIVE).unwrap_or(Timestamp::MAX);
+        let at = now
+            .saturating_add(self.time_to_live)
+            .unwrap_or(Timestamp::MAX);
         self.latest.insert(key.clone(), at);
         self.queue.push_back((at, key.clone()));
     }
@@ -79,7 +91,7 @@ mod tests {
 
     #[test]
     fn an_event_that_is_written_again_lives_longer() {
-        let mut expiry = Expiry::default();
+        let mut expiry = Expiry::new(TIME_TO_LIVE);
         let key: Arc<str> = "core/events/default/e".into();
         let start = Timestamp::UNIX_EPOCH;
         let minutes = |n: i64| start.saturating_add(SignedDuration::from_mins(n)).unwrap();

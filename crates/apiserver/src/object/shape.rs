@@ -37,27 +37,49 @@ enum Piece {
     Value(u8),
 }
 
-/// The values of a text, one after the other, each after its length. The version is the first.
+/// The values of a text. The version is the first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Values(Box<[u8]>);
+pub(super) struct Values {
+    /// One after the other, each after its length; the length of a long one is zero.
+    packed: Box<[u8]>,
+    /// The long ones with their numbers: certificates, for example, which several objects have, and
+    /// all versions of each.
+    long: Box<[(u8, Arc<[u8]>)]>,
+}
 
 impl Values {
-    fn pack(values: &[&[u8]]) -> Self {
-        let mut packed = Vec::with_capacity(values.iter().map(|value| value.len() + 2).sum());
-        for value in values {
-            write_length(value.len(), &mut packed);
-            packed.extend_from_slice(value);
+    /// There are few enough of them that each has a number.
+    fn new(values: &[&[u8]]) -> Self {
+        let (mut packed, mut long) = (Vec::new(), Vec::new());
+        for (number, value) in (0..=u8::MAX).zip(values) {
+            match u8::try_from(value.len()) {
+                Ok(length) => {
+                    packed.push(length);
+                    packed.extend_from_slice(value);
+                }
+                Err(_) => {
+                    packed.push(0);
+                    long.push((number, SHARED.lock().long.share(value)));
+                }
+            }
         }
-        Self(packed.into())
+        Self {
+            packed: packed.into(),
+            long: long.into(),
+        }
     }
 
     /// These values with another version.
-    pub(super) fn with_version(&self, version: &str) -> Self {
-        let mut values: Vec<&[u8]> = self.iter().collect();
-        if let Some(first) = values.first_mut() {
-            *first = version.as_bytes();
+    pub(super) fn with_version(self, version: &str) -> Self {
+        let before = self.packed.first().map_or(0, |length| usize::from(*length));
+        let rest = self.packed.get(before + 1..).unwrap_or_default();
+        // The digits of a number are few.
+        let length = u8::try_from(version.len()).unwrap_or_default();
+        let version = &version.as_bytes()[..usize::from(length)];
+        Self {
+            packed: [&[length], version, rest].concat().into(),
+            long: self.long,
         }
-        Self::pack(&values)
     }
 
     fn nth(&self, number: u8) -> &[u8] {
@@ -65,42 +87,21 @@ impl Values {
     }
 
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let mut rest = &*self.0;
-        std::iter::from_fn(move || {
-            let length = read_length(&mut rest)?;
-            let (value, after) = rest.split_at_checked(length)?;
+        let (mut rest, mut long) = (&*self.packed, self.long.iter().peekable());
+        (0..=u8::MAX).map_while(move |number| {
+            let (length, after) = rest.split_first()?;
+            let (value, after) = after.split_at_checked(usize::from(*length))?;
             rest = after;
-            Some(value)
+            let own = long.next_if(|(position, _)| *position == number);
+            Some(own.map_or(value, |(_, value)| value))
         })
     }
 
-    /// How many bytes they take.
+    /// About how many bytes they take.
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        let long = self.long.iter().map(|(_, value)| value.len());
+        self.packed.len() + long.sum::<usize>()
     }
-}
-
-/// Writes seven bits of a length per byte, the lowest first; the highest bit says that more follow.
-fn write_length(mut length: usize, out: &mut Vec<u8>) {
-    while length >= 0x80 {
-        out.push(u8::try_from(length & 0x7f).unwrap_or_default() | 0x80);
-        length >>= 7;
-    }
-    out.push(u8::try_from(length).unwrap_or_default());
-}
-
-/// Reads what [`write_length`] wrote.
-fn read_length(text: &mut &[u8]) -> Option<usize> {
-    let mut length = 0;
-    for shift in (0..usize::BITS).step_by(7) {
-        let (byte, rest) = text.split_first()?;
-        *text = rest;
-        length |= usize::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            break;
-        }
-    }
-    Some(length)
 }
 
 impl Shape {
@@ -157,18 +158,18 @@ pub(super) fn recognise(text: &[u8], tokens: &[Token]) -> Option<(Arc<Shape>, Va
         return None;
     }
     let (shape, values) = split(text, tokens)?;
-    if values.len() + WORTHWHILE / 2 > text.len() {
+    if shape.literal.len() < WORTHWHILE / 2 {
         return None;
     }
     let mut hasher = DefaultHasher::new();
     shape.literal.hash(&mut hasher);
     shape.holes.hash(&mut hasher);
-    let shared = SHAPES.lock().share(hasher.finish(), shape)?;
-    Some((shared, values))
+    let shared = SHARED.lock().shapes.share(hasher.finish(), shape)?;
+    Some((shared, Values::new(&values)))
 }
 
 /// Takes a text apart; nothing if it has too many values, or no version.
-fn split(text: &[u8], tokens: &[Token]) -> Option<(Shape, Values)> {
+fn split<'a>(text: &'a [u8], tokens: &[Token]) -> Option<(Shape, Vec<&'a [u8]>)> {
     let names: Vec<&[u8]> = tokens
         .iter()
         .filter(|token| token.role == Role::Name)
@@ -249,8 +250,8 @@ impl<'a> Parts<'a> {
         Some(())
     }
 
-    fn finish(self) -> Option<(Shape, Values)> {
-        let values: Vec<&[u8]> = std::iter::once(self.version?).chain(self.values).collect();
+    fn finish(self) -> Option<(Shape, Vec<&'a [u8]>)> {
+        let values = std::iter::once(self.version?).chain(self.values).collect();
         let shape = Shape {
             literal: self.literal.into(),
             holes: self.holes.into(),
@@ -258,7 +259,7 @@ impl<'a> Parts<'a> {
             uid: self.uid,
             is_deleting: self.is_deleting,
         };
-        Some((shape, Values::pack(&values)))
+        Some((shape, values))
     }
 }
 
@@ -305,34 +306,91 @@ fn has_word(value: &[u8], word: &[u8]) -> bool {
             })
 }
 
-/// The shapes that are in use, in this process.
-static SHAPES: LazyLock<Mutex<Shapes>> = LazyLock::new(|| Mutex::new(Shapes::new()));
+/// What is in use in this process.
+static SHARED: LazyLock<Mutex<Shared>> = LazyLock::new(Mutex::default);
 
-/// Finds shapes by their hashes.
-struct Shapes {
-    by_hash: HashMap<u64, Weak<Shape>>,
-    /// Hashes that were met once, each at the place that it names; the latest there counts. Only
-    /// what comes again is worth a shape.
-    met: Box<[u64]>,
+#[derive(Default)]
+struct Shared {
+    shapes: Shapes,
+    long: LongValues,
+}
+
+/// Long values by their hashes.
+#[derive(Default)]
+struct LongValues(Table<[u8]>);
+
+impl LongValues {
+    /// The one that is kept of all that are equal to this one.
+    fn share(&mut self, value: &[u8]) -> Arc<[u8]> {
+        let mut hasher = DefaultHasher::new();
+        value.hash(&mut hasher);
+        let hash = hasher.finish();
+        match self.0.get(hash) {
+            Some(known) if *known == *value => known,
+            _ => {
+                let shared: Arc<[u8]> = value.into();
+                self.0.insert(hash, &shared);
+                shared
+            }
+        }
+    }
+}
+
+/// What is in use somewhere, by hash.
+struct Table<T: ?Sized> {
+    by_hash: HashMap<u64, Weak<T>>,
     /// When there are so many, those that are no longer in use are forgotten.
     review_at: usize,
 }
 
-impl Shapes {
-    const MEMORY: usize = 4096;
-    const FIRST_REVIEW: usize = 1024;
-
-    fn new() -> Self {
+impl<T: ?Sized> Default for Table<T> {
+    fn default() -> Self {
         Self {
             by_hash: HashMap::new(),
-            met: vec![0; Self::MEMORY].into(),
             review_at: Self::FIRST_REVIEW,
         }
     }
+}
+
+impl<T: ?Sized> Table<T> {
+    const FIRST_REVIEW: usize = 1024;
+
+    fn get(&self, hash: u64) -> Option<Arc<T>> {
+        self.by_hash.get(&hash).and_then(Weak::upgrade)
+    }
+
+    fn insert(&mut self, hash: u64, value: &Arc<T>) {
+        if self.by_hash.len() >= self.review_at {
+            self.by_hash.retain(|_, value| value.strong_count() > 0);
+            self.review_at = Self::FIRST_REVIEW.max(self.by_hash.len() * 2);
+        }
+        self.by_hash.insert(hash, Arc::downgrade(value));
+    }
+}
+
+/// Finds shapes by their hashes.
+struct Shapes {
+    table: Table<Shape>,
+    /// Hashes that were met once, each at the place that it names; the latest there counts. Only
+    /// what comes again is worth a shape.
+    met: Box<[u64]>,
+}
+
+impl Default for Shapes {
+    fn default() -> Self {
+        Self {
+            table: Table::default(),
+            met: vec![0; Self::MEMORY].into(),
+        }
+    }
+}
+
+impl Shapes {
+    const MEMORY: usize = 4096;
 
     /// The one that is kept of all shapes that are equal to this one; nothing for the first.
     fn share(&mut self, hash: u64, shape: Shape) -> Option<Arc<Shape>> {
-        if let Some(known) = self.by_hash.get(&hash).and_then(Weak::upgrade) {
+        if let Some(known) = self.table.get(hash) {
             // Another shape with the same hash is not worth the trouble.
             return (*known == shape).then_some(known);
         }
@@ -341,12 +399,8 @@ impl Shapes {
             self.met[index] = hash;
             return None;
         }
-        if self.by_hash.len() >= self.review_at {
-            self.by_hash.retain(|_, shape| shape.strong_count() > 0);
-            self.review_at = Self::FIRST_REVIEW.max(self.by_hash.len() * 2);
-        }
         let shape = Arc::new(shape);
-        self.by_hash.insert(hash, Arc::downgrade(&shape));
+        self.table.insert(hash, &shape);
         Some(shape)
     }
 }
@@ -378,6 +432,7 @@ mod tests {
             .each_ref()
             .map(|text| split(text, &scan(text).tokens).unwrap());
         assert_eq!(one, other);
+        let values = Values::new(&values);
         let mut written = Vec::new();
         one.write(&values, 0, &mut written);
         assert_eq!(written, texts[1]);
@@ -392,7 +447,7 @@ mod tests {
     fn a_version_is_replaced_by_a_longer_one() {
         let text = text("one", "2026-01-31T12:00:00Z", UIDS[0]);
         let (shape, values) = split(&text, &scan(&text).tokens).unwrap();
-        let values = values.with_version("12345");
+        let values = Values::new(&values).with_version("12345");
         let mut written = Vec::new();
         shape.write(&values, 1, &mut written);
         let written = String::from_utf8(written).unwrap();
@@ -402,7 +457,7 @@ mod tests {
 
     #[test]
     fn only_what_comes_again_is_shared_and_only_while_it_is_in_use() {
-        let mut shapes = Shapes::new();
+        let mut shapes = Shapes::default();
         let text = text("one", "2026-01-31T12:00:00Z", UIDS[0]);
         let shape = || split(&text, &scan(&text).tokens).unwrap().0;
         assert!(shapes.share(5, shape()).is_none());
@@ -410,20 +465,23 @@ mod tests {
         let third = shapes.share(5, shape()).unwrap();
         assert!(Arc::ptr_eq(&second, &third));
         drop((second, third));
-        shapes.review_at = 1;
+        shapes.table.review_at = 1;
         shapes.share(6, shape());
         shapes.share(6, shape());
-        assert!(shapes.by_hash.keys().eq([&6]));
+        assert!(shapes.table.by_hash.keys().eq([&6]));
     }
 
     #[test]
-    fn values_of_any_length_are_packed() {
+    fn values_of_any_length_are_kept_and_long_ones_shared() {
         let long = vec![b'x'; 40_000];
-        let values: [&[u8]; 5] = [b"1", b"", &long[..127], &long[..128], &long];
-        let packed = Values::pack(&values);
-        assert!(packed.iter().eq(values));
-        assert_eq!(packed.with_version("23").iter().last(), Some(&long[..]));
-        assert_eq!(packed.with_version("23").nth(0), b"23");
+        let values: [&[u8]; 6] = [b"1", b"", &long[..255], &long[..256], b"y", &long];
+        let kept = Values::new(&values);
+        assert!(kept.iter().eq(values));
+        assert_eq!(kept.nth(3), &long[..256]);
+        let other = Values::new(&values).with_version("23");
+        assert!(other.iter().skip(1).eq(values.into_iter().skip(1)));
+        assert_eq!(other.nth(0), b"23");
+        assert!(Arc::ptr_eq(&kept.long[1].1, &other.long[1].1));
     }
 
     #[test]
