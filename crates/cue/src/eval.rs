@@ -258,6 +258,8 @@ pub(crate) struct Evaluator {
     opaque: Vec<NodeId>,
     /// What was read by whom.
     reads: depend::Reads,
+    /// What the comprehensions at work range over.
+    ranged_over: Vec<NodeId>,
     /// What is kept while part of the evaluation starts again; nothing before the first time.
     refill: Option<Box<refill::Refill>>,
 }
@@ -309,6 +311,7 @@ impl Evaluator {
             named_packages: BTreeSet::new(),
             opaque: Vec::new(),
             reads: depend::Reads::with_capacity(size),
+            ranged_over: Vec::new(),
             refill: None,
             program,
         };
@@ -348,13 +351,18 @@ impl Evaluator {
             node.depth = above.depth + 1;
             node.rootless = above.rootless;
             node.eager = above.eager;
-            // Known before it is started: who refers to it closes what it takes from it.
-            node.closed_recursive = label.is_definition() || above.closed_recursive;
+            node.closed_recursive = self.is_closed_from_birth(parent, label);
         }
         self.nodes.push(node);
         self.counters.nodes += 1;
         self.use_memory(NODE_BYTES);
         id
+    }
+
+    /// Whether a field is closed at every level for where it stands. That is known before it is
+    /// started, because whoever refers to it closes what it takes from it.
+    fn is_closed_from_birth(&self, parent: NodeId, label: Label) -> bool {
+        label.is_definition() || !parent.is_none() && self.node(parent).closed_recursive
     }
 
     /// Counts memory taken for good; false once the budget is used up.

@@ -1,12 +1,15 @@
 //! Comprehensions: clauses yield environments, each adds the value struct once.
 
 use super::depend::{Need, Reader};
+use super::task::Task;
 use super::{
     Base, Binding, CloseInfo, Conjunct, EnvId, ErrId, Evaluator, NodeId, Source, Status, Val,
 };
 use crate::diagnostic::Code;
 use crate::ir::{ArcKind, Clause, ComprehensionId, ExprId};
+use crate::label::Label;
 use crate::number::Number;
+use crate::token::Pos;
 use crate::value::{Kind, Value};
 
 impl Evaluator {
@@ -42,10 +45,45 @@ impl Evaluator {
         }
         let mut envs = Vec::new();
         let run = self.begin_run(id, env);
+        let outer = self.ranged_over.len();
         let outcome = self.reading_as(Reader::Run(run), |this| this.clauses(id, 0, env, &mut envs));
+        if outcome.is_ok() {
+            for index in outer..self.ranged_over.len() {
+                let node = self.ranged_over[index];
+                self.node_mut(node).is_counted = true;
+            }
+        }
+        self.ranged_over.truncate(outer);
         outcome?;
         self.end_run(run, &envs);
         Ok(envs)
+    }
+
+    /// Refuses a field that comes after a loop has gone over the members of its struct: what the loop
+    /// yields would depend on which of the two came first.
+    pub(crate) fn is_too_late(
+        &mut self,
+        node: NodeId,
+        label: Label,
+        pos: Pos,
+        is_computed: bool,
+    ) -> bool {
+        if !self.node(node).is_counted || self.arc(node, label).is_some() {
+            return false;
+        }
+        let name = self.labels.show(label);
+        let (code, message) = if is_computed {
+            let message =
+                format!("adding field {name} not allowed as field set was already referenced");
+            (Code::Eval, message)
+        } else {
+            (Code::Cycle, format!("cyclic reference to field {name}"))
+        };
+        let saved = std::mem::replace(&mut self.current, node);
+        let error = self.error_at(code, pos, message);
+        self.current = saved;
+        self.add_error(node, error);
+        true
     }
 
     /// Runs the clauses from one on.
@@ -129,9 +167,7 @@ impl Evaluator {
             }
         };
         self.settle(node, false);
-        let slot = self.node(node);
-        let unfinished = slot.status < Status::Settled && self.is_growing(node);
-        if unfinished && !self.forced {
+        if !self.forced && self.is_growing(node) {
             let text = self.program.text(source).to_owned();
             let message = format!("cannot range over {text} (incomplete)");
             return Err(self.pending_error(Code::Incomplete, pos, message));
@@ -183,6 +219,7 @@ impl Evaluator {
 
     fn members(&mut self, node: NodeId, source: ExprId) -> Result<Vec<(Value, NodeId)>, ErrId> {
         let mut members = Vec::new();
+        self.ranged_over.push(node);
         // Iteration follows the order in which fields were added, as in the reference; only
         // exports sort them.
         self.expand(node);
@@ -216,8 +253,10 @@ impl Evaluator {
 
     /// Whether some task of the node, or of one above it, may still add fields to it.
     fn is_growing(&self, node: NodeId) -> bool {
-        self.node(node).tasks.iter().any(|task| {
+        let slot = self.node(node);
+        let is_open = |task: &Task| {
             !task.done && (task.running || task.error.is_none_or(|e| self.error(e).pending))
-        })
+        };
+        slot.status < Status::Settled && slot.tasks.iter().any(is_open) || self.may_learn(node)
     }
 }

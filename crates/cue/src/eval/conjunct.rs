@@ -283,6 +283,9 @@ impl Evaluator {
                 value,
                 meta,
             } => {
+                if self.is_too_late(node, label, self.program.pos(value), false) {
+                    return;
+                }
                 if label.is_regular() && kind == ArcKind::Member {
                     self.must_be_struct(node, id);
                 }

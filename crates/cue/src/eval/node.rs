@@ -275,6 +275,8 @@ pub(crate) struct Node {
     /// At or below an alternative: data is taken apart at once, to be compared.
     pub(crate) eager: bool,
     pub(crate) is_disjunct: bool,
+    /// Loops went over its members: more must not come.
+    pub(crate) is_counted: bool,
     pub(crate) has_struct: bool,
     /// Has a regular field or is a plain literal: must be a struct.
     pub(crate) is_struct: bool,
@@ -335,6 +337,7 @@ impl Node {
             rootless: false,
             eager: false,
             is_disjunct: false,
+            is_counted: false,
             has_struct: false,
             is_struct: false,
             has_top: false,

@@ -292,6 +292,8 @@ impl Evaluator {
         fresh.anonymous = slot.anonymous;
         fresh.bound = slot.bound;
         fresh.rootless = slot.rootless;
+        fresh.closed_recursive =
+            !slot.anonymous && self.is_closed_from_birth(slot.parent, slot.label);
         fresh.drop_parent_requirements = slot.drop_parent_requirements;
         fresh.readers = slot.readers;
         fresh.epoch = slot.epoch + 1;

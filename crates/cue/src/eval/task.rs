@@ -277,6 +277,9 @@ impl Evaluator {
             return Ok(());
         };
         let label = self.dynamic_label(key, task.env)?;
+        if self.is_too_late(node, label, self.program.pos(key), true) {
+            return Ok(());
+        }
         let info = task.info.keyed(u64::from(value.0));
         let conjunct = Conjunct {
             source: Source::Expr(value),
