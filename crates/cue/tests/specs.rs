@@ -2,7 +2,9 @@
 //!
 //! A `cue` block is followed by `json` (the exported value, fields in order), `error` (a final
 //! problem whose text contains the block), `incomplete` (a problem that more data may resolve) or
-//! `reject` (a problem found before evaluation). A `base` and a `patch` block are merged first.
+//! `reject` (a problem found before evaluation). Several `cue` blocks in a row are files of one package; a
+//! `package PATH` block before them is what they may import under that path. A `base` and a `patch` block
+//! are merged first; `patch NAME` names the strategy.
 //!
 //! A `work` block after the expectation holds the work that it took: nodes made, conjuncts unified,
 //! alternatives tried. It is exact, so that a change that makes evaluation do more shows as a
@@ -84,8 +86,17 @@ fn conclude(evaluation: &mut Evaluation) -> Outcome {
     }
 }
 
-fn evaluated(source: &str) -> Run {
-    match Template::compile(source) {
+/// Evaluates one example: its packages, then its files.
+fn evaluated(blocks: &[Block<'_>]) -> Run {
+    let mut files = Vec::new();
+    let mut packages = Vec::new();
+    for block in blocks {
+        match block.kind.split_once(' ') {
+            Some((_, path)) => packages.push((path, block.text.as_str())),
+            None => files.push(("-", block.text.as_str())),
+        }
+    }
+    match Template::compile_files(&files, &packages) {
         Ok(template) => finish(template.evaluate(Budget::default())),
         Err(problems) => {
             assert!(problems.iter().all(|problem| problem.phase != Phase::Eval));
@@ -97,7 +108,7 @@ fn evaluated(source: &str) -> Run {
     }
 }
 
-fn merged(base: &str, patch: &str) -> Run {
+fn merged(base: &str, patch: &str, strategy: Strategy) -> Run {
     let compiled = |source: &str| {
         Template::compile(source)
             .expect(source)
@@ -114,7 +125,7 @@ fn merged(base: &str, patch: &str) -> Run {
             evaluation: &mut patch,
             value: patch_root,
         },
-        Strategy::Unify,
+        strategy,
         Budget::default(),
     );
     match result {
@@ -123,6 +134,19 @@ fn merged(base: &str, patch: &str) -> Run {
             outcome: Outcome::Failed(error.to_string()),
             work: None,
         },
+    }
+}
+
+fn is_source(block: &Block<'_>) -> bool {
+    block.kind == "cue" || block.kind.starts_with("package ")
+}
+
+fn strategy(kind: &str) -> Option<Strategy> {
+    match kind {
+        "patch" => Some(Strategy::Unify),
+        "patch jsonMergePatch" => Some(Strategy::JsonMergePatch),
+        "patch jsonPatch" => Some(Strategy::JsonPatch),
+        _ => None,
     }
 }
 
@@ -152,13 +176,15 @@ fn run(name: &str, document: &str) {
     let mut position = 0;
     while position < blocks.len() {
         let block = &blocks[position];
-        let (Run { outcome, work }, mut length) = match block.kind {
-            "cue" => (evaluated(&block.text), 1),
-            "base" => {
-                assert_eq!(blocks[position + 1].kind, "patch", "{name}:{}", block.line);
-                (merged(&block.text, &blocks[position + 1].text), 2)
-            }
-            other => panic!("{name}:{}: unexpected block {other:?}", block.line),
+        let (Run { outcome, work }, mut length) = if block.kind == "base" {
+            let patch = &blocks[position + 1];
+            let strategy = strategy(patch.kind).expect(patch.kind);
+            (merged(&block.text, &patch.text, strategy), 2)
+        } else {
+            let rest = &blocks[position..];
+            let length = rest.iter().take_while(|block| is_source(block)).count();
+            assert!(length > 0, "{name}:{}: unexpected block", block.line);
+            (evaluated(&rest[..length]), length)
         };
         let expected = &blocks[position + length];
         if let Some(text) = disagreement(&outcome, expected) {
@@ -208,5 +234,5 @@ macro_rules! specs {
 
 specs! {
     lexing, unification, disjunctions, references, structs, closedness, existence, errors, cycles,
-    operators, strings, order, builtins, extensions, patches, work,
+    operators, packages, strings, order, builtins, extensions, patches, work,
 }
