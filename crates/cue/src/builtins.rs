@@ -36,6 +36,7 @@ use crate::value::{Builtin, Function, Kind, Package, Param};
 pub use self::json::{
     parse as parse_json, write as write_json, write_indented as write_json_indented,
 };
+pub(crate) use self::json::{write_string as write_json_string, write_value as write_json_value};
 pub use self::yaml::{parse as parse_yaml, parse_stream as parse_yaml_stream, write as write_yaml};
 
 /// Every package, sorted by path.

@@ -30,9 +30,8 @@
 //! # Errors and limits
 //!
 //! An error is a value in the arena ([`error`]), final or temporary: more data can resolve the latter.
-//! Every evaluation runs under a [`Budget`]. Whatever takes time calls [`step`](Evaluator::step) or
-//! [`toil`](Evaluator::toil), whatever recurses goes through [`deeper`](Evaluator::deeper), and what a limit
-//! cuts short is never taken for a value.
+//! Every evaluation runs under a [`Budget`] ([`limit`]), and what a limit cuts short is never taken for a
+//! value.
 
 mod access;
 mod call;
@@ -52,6 +51,7 @@ mod hosting;
 mod identity;
 mod lazy;
 mod leaf;
+mod limit;
 mod list;
 mod marks;
 mod node;
@@ -75,13 +75,11 @@ use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::diagnostic::Code;
 use crate::host::Deadline;
 use crate::ir::{ExprId, LetId, PackageId, Program};
 use crate::label::{Interner, Label};
 use crate::quick::QuickMap;
 use crate::regex::Regex;
-use crate::token::Pos;
 use crate::value::{Opaque, Value};
 
 pub(crate) use self::error::{ErrId, Error};
@@ -91,17 +89,6 @@ pub(crate) use self::validate::Rigour;
 
 /// Bytes a node takes, with the environments, values and errors that come with it.
 const NODE_BYTES: usize = 2 * size_of::<Node>();
-
-/// Levels of nesting between two looks at the stack.
-const STACK_CHECK_EVERY: u32 = 8;
-/// Bytes of stack that serve for so many levels, in builds without optimisation too.
-const STACK_LEFT: usize = 512 * 1024;
-/// Bytes of stack added when less is left.
-const STACK_MORE: usize = 16 * 1024 * 1024;
-/// What making more stack costs, in steps.
-const STACK_COST: usize = 200;
-/// Bytes of stack that one level of reading a finished value needs at most.
-const STACK_FOR_READING: usize = 128 * 1024;
 
 /// Limits of one evaluation. Exceeding one is an ordinary error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,12 +116,6 @@ impl Default for Budget {
         }
     }
 }
-
-/// Small operations that cost as much as a step.
-const EFFORT_PER_STEP: u64 = 128;
-
-/// Steps between two looks at the clock: often enough to stop within a millisecond or so.
-const CLOCK_EVERY: u64 = 512;
 
 /// Work done by an evaluation; a slow-down shows here first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -365,15 +346,6 @@ impl Evaluator {
         label.is_definition() || !parent.is_none() && self.node(parent).closed_recursive
     }
 
-    /// Counts memory taken for good; false once the budget is used up.
-    pub(crate) fn use_memory(&mut self, bytes: usize) -> bool {
-        self.memory = self.memory.saturating_add(bytes);
-        if self.memory > self.budget.memory {
-            self.exhaust("memory");
-        }
-        self.exhausted.is_none()
-    }
-
     /// A node outside the tree, still without conjuncts. Its parent only serves messages.
     pub(crate) fn detached(&mut self) -> NodeId {
         let node = self.new_node(self.current, Label::index(0));
@@ -482,97 +454,6 @@ impl Evaluator {
             id = self.node(id).disjunct;
         }
         id
-    }
-
-    /// Counts a unit of work; false once the budget is used up.
-    pub(crate) fn step(&mut self) -> bool {
-        self.counters.steps += 1;
-        if self.counters.steps >= self.checkpoint {
-            self.check_budget();
-        }
-        self.exhausted.is_none()
-    }
-
-    /// Counts small operations of which many make a step.
-    pub(crate) fn toil(&self, operations: usize) {
-        self.effort.set(self.effort.get() + operations as u64);
-    }
-
-    /// Whether the budget of steps is used up, small operations included.
-    pub(crate) fn is_spent(&self) -> bool {
-        self.counters.steps + self.effort.get() / EFFORT_PER_STEP > self.budget.steps
-    }
-
-    /// Looks at the limits of steps and time; called now and then.
-    fn check_budget(&mut self) {
-        self.checkpoint = (self.counters.steps + CLOCK_EVERY).min(self.budget.steps);
-        if self.is_spent() {
-            self.exhaust("steps");
-        }
-        if self.deadline.as_ref().is_some_and(Deadline::is_past) {
-            self.exhaust("time");
-        }
-    }
-
-    /// Ends the evaluation once the deadline is past.
-    pub(crate) fn set_deadline(&mut self, deadline: Deadline) {
-        self.deadline = Some(deadline);
-        self.checkpoint = 0;
-    }
-
-    /// Counts several units of work at once.
-    pub(crate) fn spend(&mut self, units: usize) -> bool {
-        self.counters.steps += units as u64;
-        self.step()
-    }
-
-    pub(crate) fn exhaust(&mut self, which: &str) -> ErrId {
-        if let Some(error) = self.exhausted {
-            return error;
-        }
-        let message = format!("evaluation limit exceeded: {which}");
-        let error = self.error_at(Code::Eval, Pos::NONE, message);
-        self.exhausted = Some(error);
-        error
-    }
-
-    /// The error of a value that is nested too deeply.
-    pub(crate) fn too_deep(&mut self, node: NodeId) -> ErrId {
-        let saved = std::mem::replace(&mut self.current, node);
-        let error = self.error_at(Code::Eval, Pos::NONE, "evaluation limit exceeded: depth");
-        self.current = saved;
-        error
-    }
-
-    /// Runs `body` one native level deeper, or fails when the limit is reached.
-    pub(crate) fn deeper<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> Result<T, ErrId> {
-        if let Some(error) = self.exhausted {
-            return Err(error);
-        }
-        if self.depth >= self.budget.depth {
-            // Only what is nested so deeply fails: the steps still bound the whole.
-            return Err(self.too_deep(self.current));
-        }
-        self.depth += 1;
-        // Asking how much stack is left costs as much as a small expression: once in a while is
-        // enough, as long as what is left then serves for all levels up to the next time.
-        let result = if self.depth % STACK_CHECK_EVERY == 1 {
-            self.with_stack(STACK_LEFT, body)
-        } else {
-            body(self)
-        };
-        self.depth -= 1;
-        Ok(result)
-    }
-
-    /// Runs `body` with at least so much stack. Making more costs far more than a step does, and
-    /// is paid for as such: a loop that goes back and forth across the edge must end too.
-    pub(crate) fn with_stack<T>(&mut self, bytes: usize, body: impl FnOnce(&mut Self) -> T) -> T {
-        if stacker::remaining_stack().is_some_and(|left| left >= bytes) {
-            return body(self);
-        }
-        self.spend(STACK_COST);
-        stacker::grow(STACK_MORE, || body(self))
     }
 
     pub(crate) fn opaque(&mut self, node: NodeId) -> Value {

@@ -264,24 +264,21 @@ impl Evaluation {
     /// The finished value with defaults taken.
     pub fn export(&mut self, value: Handle) -> Result<Value, Diagnostic> {
         let value = self.current(value);
-        match self.evaluator.plain(value.0) {
-            Ok(value) => Ok(value),
-            Err(error) => {
-                let leaf = self
-                    .evaluator
-                    .leaves(error)
-                    .first()
-                    .copied()
-                    .unwrap_or(error);
-                Err(self.evaluator.diagnostic(leaf))
-            }
-        }
+        let exported = self.evaluator.plain(value.0);
+        exported.map_err(|error| self.first_problem(error))
     }
 
     /// The finished value as JSON text on one line.
     pub fn json(&mut self, value: Handle) -> Result<String, Diagnostic> {
-        let value = self.export(value)?;
-        Ok(crate::builtins::write_json(&value))
+        let value = self.current(value);
+        let written = self.evaluator.json(value.0);
+        written.map_err(|error| self.first_problem(error))
+    }
+
+    fn first_problem(&self, error: crate::eval::ErrId) -> Diagnostic {
+        let leaves = self.evaluator.leaves(error);
+        let leaf = leaves.first().copied().unwrap_or(error);
+        self.evaluator.diagnostic(leaf)
     }
 
     /// The value as CUE text, defaults and documentation kept as the options say.

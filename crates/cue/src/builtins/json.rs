@@ -11,6 +11,7 @@ use crate::value::{Failure, Host, Kind, Package, Param, Value};
 
 pub use self::read::parse;
 pub use self::render::{write, write_indented};
+pub(crate) use self::render::{write_string, write_value};
 
 pub(super) static PACKAGE: Package = Package {
     path: "encoding/json",

@@ -7,10 +7,13 @@
 //! another one narrows it. The bookkeeping follows the reference implementation
 //! (cue: internal/core/adt/typocheck.go), because its corner cases are observable.
 
+mod requirement;
+
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use self::requirement::Requirement;
 use super::seldom::Seldom;
 use super::{CloseInfo, Evaluator, NodeId};
 use crate::diagnostic::Code;
@@ -67,20 +70,6 @@ pub(crate) enum Mark {
     OpenValidator,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Requirement {
-    id: u32,
-    parent: u32,
-    embed: u32,
-    kind: GroupKind,
-    /// Closes one level only.
-    once: bool,
-    ignored: bool,
-    removed: bool,
-}
-
-type Requirements = Vec<Requirement>;
-
 /// The requirements of a node, once they are known.
 #[derive(Debug, Default)]
 enum Known {
@@ -99,6 +88,8 @@ pub(crate) struct State {
     /// Pairs (from, to): evidence for `to` also counts for `from`.
     replacements: Seldom<(u32, u32)>,
     requirements: Known,
+    /// Whether one of the groups restricts fields, as only those of definitions and of `close()` do.
+    restricts: bool,
 }
 
 impl State {
@@ -190,9 +181,11 @@ impl Evaluator {
         let close_outer = (info.from_def && info.from_embed) || closed_once;
         if close_outer && !force_ignore {
             let mut outer = info.outer;
-            for group in self.node_mut(node).close.groups.iter_mut().rev() {
+            let close = &mut self.node_mut(node).close;
+            for group in close.groups.iter_mut().rev() {
                 if group.id == outer && outer != 0 {
                     group.ignore = false;
+                    close.restricts = true;
                     group.recursive |= closed_recursive;
                     outer = group.parent;
                 }
@@ -218,7 +211,9 @@ impl Evaluator {
                 self.add_replacement(node, next, id);
             }
             id = next;
-            self.node_mut(node).close.groups.push(Group {
+            let close = &mut self.node_mut(node).close;
+            close.restricts |= !ignore;
+            close.groups.push(Group {
                 target,
                 id,
                 parent: info.outer,
@@ -286,7 +281,24 @@ impl Evaluator {
 
     /// Whether some closed group restricts the fields of a node.
     pub(crate) fn is_restricted(&mut self, node: NodeId) -> bool {
-        self.requirements(node).is_some()
+        self.is_below_restriction(node) && self.requirements(node).is_some()
+    }
+
+    /// Whether some group at a node or above it restricts fields. Most values have none, which is
+    /// found out sooner than what the others amount to.
+    fn is_below_restriction(&self, node: NodeId) -> bool {
+        let mut cursor = node;
+        while !cursor.is_none() {
+            let slot = self.node(cursor);
+            if slot.close.restricts {
+                return true;
+            }
+            if slot.drop_parent_requirements {
+                return false;
+            }
+            cursor = slot.parent;
+        }
+        false
     }
 
     /// Reports the fields of a complete node that some closed group does not allow.
@@ -300,6 +312,9 @@ impl Evaluator {
             .error
             .is_some_and(|error| !self.error(error).not_allowed)
         {
+            return;
+        }
+        if !self.is_below_restriction(node) {
             return;
         }
         let Some(base) = self.requirements(node) else {
@@ -452,134 +467,6 @@ impl Evaluator {
             .iter()
             .find(|known| known.flags & HAS_ELLIPSIS != 0 && self.contains(node, group, known.id))
             .map_or(0, |known| known.id)
-    }
-
-    /// The closed groups that apply to the fields of a node.
-    fn requirements(&mut self, node: NodeId) -> Option<Arc<[Requirement]>> {
-        match &self.node(node).close.requirements {
-            Known::Nothing => {}
-            Known::None => return None,
-            Known::Some(known) => return Some(known.clone()),
-        }
-        let parent = self.node(node).parent;
-        let mut sets = Requirements::new();
-        if !parent.is_none() && !self.node(node).drop_parent_requirements {
-            if let Some(above) = self.requirements(parent) {
-                sets = above.to_vec();
-            }
-            for set in &mut sets {
-                set.ignored |= set.once;
-            }
-        }
-        self.add_own_groups(node, &mut sets);
-        if sets.is_empty() {
-            self.node_mut(node).close.requirements = Known::None;
-            return None;
-        }
-        if !self.node(node).label.is_regular() && !self.node(node).label.is_index() {
-            let evidence = self.node(node).close.evidence.clone();
-            sets.retain(|set| {
-                evidence
-                    .iter()
-                    .any(|known| self.contains(node, set.id, known.id))
-            });
-        }
-        self.filter_top(node, &mut sets);
-        let known = (!sets.is_empty()).then(|| Arc::from(sets));
-        self.node_mut(node).close.requirements = match &known {
-            Some(sets) => Known::Some(Arc::clone(sets)),
-            None => Known::None,
-        };
-        known
-    }
-
-    fn add_own_groups(&mut self, node: NodeId, sets: &mut Requirements) {
-        let inherited = sets.len();
-        for index in 0..self.node(node).close.groups.len() {
-            let group = self.node(node).close.groups[index];
-            if group.ignore && group.kind == GroupKind::Reference {
-                continue;
-            }
-            if sets.iter().any(|set| set.id == group.id) {
-                continue;
-            }
-            let mut once = false;
-            if group.kind != GroupKind::Embedding {
-                once = !group.target.is_none() && self.node(group.target).closed_once;
-                if !group.ignore && !group.recursive {
-                    once = true;
-                }
-            }
-            sets.push(Requirement {
-                id: group.id,
-                parent: group.parent,
-                embed: group.embed,
-                kind: group.kind,
-                once,
-                ignored: group.ignore,
-                removed: false,
-            });
-            if group.parent == 0 || group.ignore {
-                continue;
-            }
-            let mut outer = group.parent;
-            for set in sets[..inherited].iter_mut().rev() {
-                if outer != 0 && set.id == outer {
-                    set.once = if set.ignored {
-                        !group.recursive
-                    } else {
-                        set.once && !group.recursive
-                    };
-                    set.ignored = false;
-                    outer = set.parent;
-                }
-            }
-        }
-    }
-
-    /// Drops groups that a bare `_` or a validator opens, and marks those lifted by `...` above.
-    fn filter_top(&mut self, node: NodeId, sets: &mut Requirements) {
-        let evidence = self.node(node).close.evidence.clone();
-        if !self.spend(sets.len() * evidence.len()) {
-            return;
-        }
-        let parent = self.node(node).parent;
-        let mut kept = Requirements::with_capacity(sets.len());
-        for mut set in sets.drain(..) {
-            let mut flags = 0;
-            let mut any = false;
-            for known in &evidence {
-                if self.contains(node, set.id, known.id) {
-                    any = true;
-                    let own = if known.id < set.id {
-                        known.flags & !HAS_STRUCT
-                    } else {
-                        known.flags
-                    };
-                    flags |= own;
-                }
-            }
-            let top = flags & HAS_TOP != 0 && flags & HAS_STRUCT == 0;
-            if top || flags & HAS_OPEN_VALIDATOR != 0 {
-                continue;
-            }
-            if any && set.kind != GroupKind::Struct {
-                kept.push(set);
-                continue;
-            }
-            let lifted = if parent.is_none() {
-                0
-            } else {
-                self.parent_ellipsis(node, set.id, parent)
-            };
-            if lifted != 0 {
-                let supported = |known: &Evidence| self.contains(node, lifted, known.id);
-                set.removed |=
-                    !any || set.kind == GroupKind::Struct && !evidence.iter().any(supported);
-            }
-            kept.push(set);
-        }
-        *sets = kept;
     }
 
     /// Whether a field could be added to the node without an error.

@@ -1,5 +1,7 @@
 //! Comprehensions: clauses yield environments, each adds the value struct once.
 
+use smallvec::SmallVec;
+
 use super::depend::{Need, Reader};
 use super::task::Task;
 use super::{
@@ -128,11 +130,11 @@ impl Evaluator {
     }
 
     fn condition(&mut self, condition: ExprId, env: EnvId) -> Result<bool, ErrId> {
-        let value = self.eval_default(condition, env)?;
-        let pos = self.program.pos(condition);
-        if let Val::Atom(Value::Bool(answer)) = value {
+        if let Some(Value::Bool(answer)) = self.known_atom(condition, env) {
             return Ok(answer);
         }
+        let value = self.eval_default(condition, env)?;
+        let pos = self.program.pos(condition);
         if let Some(Value::Bool(answer)) = self.atom(&value) {
             Ok(answer)
         } else {
@@ -150,7 +152,10 @@ impl Evaluator {
     /// Keys and values of what a `for` ranges over.
     fn range(&mut self, source: ExprId, env: EnvId) -> Result<Vec<(Value, NodeId)>, ErrId> {
         let pos = self.program.pos(source);
-        let value = self.ranged_over(source, env)?;
+        let value = match self.known_range(source, env) {
+            Some(node) => Val::Node(node),
+            None => self.ranged_over(source, env)?,
+        };
         let node = match value {
             Val::Node(node) => self.default_node(node, pos)?,
             Val::Atom(value @ (Value::List(_) | Value::Struct(_))) => {
@@ -218,12 +223,12 @@ impl Evaluator {
     }
 
     fn members(&mut self, node: NodeId, source: ExprId) -> Result<Vec<(Value, NodeId)>, ErrId> {
-        let mut members = Vec::new();
         self.ranged_over.push(node);
         // Iteration follows the order in which fields were added, as in the reference; only
         // exports sort them.
         self.expand(node);
-        let mut arcs = self.node(node).arcs.clone();
+        let mut arcs: SmallVec<[_; 16]> = SmallVec::from_slice(&self.node(node).arcs);
+        let mut members = Vec::with_capacity(arcs.len());
         if self.node(node).list.is_some() {
             arcs.sort_by_key(|(label, _)| label.as_index());
         }

@@ -97,7 +97,7 @@ impl Evaluator {
             Source::Data(value) => {
                 self.unshare(node);
                 let value = self.values[value as usize].clone();
-                self.insert_value(node, &value, Pos::NONE, conjunct.info);
+                self.insert_owned(node, value, Pos::NONE, conjunct.info);
             }
             Source::Node(target) => self.add_target(node, target, conjunct),
             Source::Composite(index) => {
@@ -170,7 +170,7 @@ impl Evaluator {
         match self.program.expr(id) {
             Expr::Value(value) => {
                 let value = self.program.constant(value).clone();
-                self.insert_value(node, &value, pos, info);
+                self.insert_owned(node, value, pos, info);
             }
             Expr::Top => {
                 self.update_cyclic_status(node, info);
@@ -198,6 +198,19 @@ impl Evaluator {
                 self.add_error(node, error);
             }
         }
+    }
+
+    /// Adds a finished value that is handed over. What threads share is better counted only once.
+    pub(crate) fn insert_owned(&mut self, node: NodeId, value: Value, pos: Pos, info: CloseInfo) {
+        if matches!(value, Value::List(_) | Value::Struct(_) | Value::Opaque(_)) {
+            self.insert_value(node, &value, pos, info);
+            return;
+        }
+        self.evidence(node, info, Mark::None);
+        self.update_cyclic_status(node, info);
+        let result = self.node_mut(node).scalar.add_atom(value, pos);
+        self.report(node, result, pos);
+        self.progress += 1;
     }
 
     pub(crate) fn push_task(&mut self, node: NodeId, kind: TaskKind, env: EnvId, info: CloseInfo) {
@@ -462,9 +475,7 @@ impl Evaluator {
             }
             Value::Opaque(_) => {}
             atom => {
-                let mut scalar = std::mem::take(&mut self.node_mut(node).scalar);
-                let result = scalar.add_atom(atom, pos);
-                self.node_mut(node).scalar = scalar;
+                let result = self.node_mut(node).scalar.add_atom(atom.clone(), pos);
                 self.report(node, result, pos);
             }
         }
@@ -490,9 +501,7 @@ impl Evaluator {
         info: CloseInfo,
     ) {
         self.evidence(node, info, Mark::None);
-        let mut scalar = std::mem::take(&mut self.node_mut(node).scalar);
-        let result = scalar.restrict_kind(kind, by, pos);
-        self.node_mut(node).scalar = scalar;
+        let result = self.node_mut(node).scalar.restrict_kind(kind, by, pos);
         self.report(node, result, pos);
     }
 

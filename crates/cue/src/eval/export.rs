@@ -4,18 +4,144 @@ use std::sync::Arc;
 
 use super::validate::MAX_NESTING;
 use super::{Base, ErrId, Evaluator, NodeId, Val};
+use crate::builtins::{write_json_string, write_json_value};
 use crate::diagnostic::Code;
 use crate::ir::ArcKind;
+use crate::label::{Interner, Label};
 use crate::token::Pos;
 use crate::value::Value;
+
+/// A value with members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Composite {
+    List,
+    Struct,
+}
+
+/// What takes in a finished value, part after part.
+trait Sink {
+    /// A value without nodes below it: a scalar, or data.
+    fn value(&mut self, value: &Value);
+    fn begin(&mut self, composite: Composite);
+    /// What follows is the next element.
+    fn element(&mut self);
+    /// What follows is the value of a field.
+    fn field(&mut self, labels: &Interner, label: Label);
+    fn end(&mut self, composite: Composite);
+}
+
+/// Makes a plain value.
+#[derive(Default)]
+struct Tree {
+    /// The lists and structs around what comes next.
+    open: Vec<Members>,
+    finished: Option<Value>,
+}
+
+enum Members {
+    List(Vec<Value>),
+    /// The label comes before its value.
+    Struct(Vec<(Arc<str>, Value)>),
+}
+
+impl Tree {
+    fn put(&mut self, value: Value) {
+        match self.open.last_mut() {
+            Some(Members::List(items)) => items.push(value),
+            Some(Members::Struct(fields)) => {
+                if let Some((_, field)) = fields.last_mut() {
+                    *field = value;
+                }
+            }
+            None => self.finished = Some(value),
+        }
+    }
+}
+
+impl Sink for Tree {
+    fn value(&mut self, value: &Value) {
+        self.put(value.clone());
+    }
+
+    fn begin(&mut self, composite: Composite) {
+        self.open.push(match composite {
+            Composite::List => Members::List(Vec::new()),
+            Composite::Struct => Members::Struct(Vec::new()),
+        });
+    }
+
+    fn element(&mut self) {}
+
+    fn field(&mut self, labels: &Interner, label: Label) {
+        if let Some(Members::Struct(fields)) = self.open.last_mut() {
+            fields.push((labels.text(label), Value::Null));
+        }
+    }
+
+    fn end(&mut self, _: Composite) {
+        match self.open.pop() {
+            Some(Members::List(items)) => self.put(Value::List(items.into())),
+            Some(Members::Struct(fields)) => self.put(Value::Struct(fields.into())),
+            None => {}
+        }
+    }
+}
+
+/// Writes JSON.
+#[derive(Default)]
+struct JsonText {
+    output: String,
+}
+
+impl JsonText {
+    /// Puts a comma before all members but the first.
+    fn separate(&mut self) {
+        if !self.output.ends_with(['[', '{']) {
+            self.output.push(',');
+        }
+    }
+}
+
+impl Sink for JsonText {
+    fn value(&mut self, value: &Value) {
+        write_json_value(&mut self.output, value);
+    }
+
+    fn begin(&mut self, composite: Composite) {
+        self.output.push(match composite {
+            Composite::List => '[',
+            Composite::Struct => '{',
+        });
+    }
+
+    fn element(&mut self) {
+        self.separate();
+    }
+
+    fn field(&mut self, labels: &Interner, label: Label) {
+        self.separate();
+        write_json_string(&mut self.output, labels.spelling(label));
+        self.output.push(':');
+    }
+
+    fn end(&mut self, composite: Composite) {
+        self.output.push(match composite {
+            Composite::List => ']',
+            Composite::Struct => '}',
+        });
+    }
+}
 
 impl Evaluator {
     /// The finished value of a node with defaults taken; the first problem otherwise.
     pub(crate) fn plain(&mut self, node: NodeId) -> Result<Value, ErrId> {
         self.finalize(node);
-        let value = self.plain_at(node, 0);
+        let mut tree = Tree::default();
+        let written = self.write_at(node, 0, &mut tree);
         // A value that is cut short by a limit is no value.
-        self.exhausted.map_or(value, Err)
+        self.exhausted
+            .map_or(written, Err)
+            .map(|()| tree.finished.unwrap_or(Value::Null))
     }
 
     pub(crate) fn plain_value(&mut self, value: &Val) -> Result<Value, ErrId> {
@@ -47,7 +173,16 @@ impl Evaluator {
         }
     }
 
-    fn plain_at(&mut self, node: NodeId, depth: u32) -> Result<Value, ErrId> {
+    /// The finished value of a node as JSON text on one line, without a value in between.
+    pub(crate) fn json(&mut self, node: NodeId) -> Result<String, ErrId> {
+        self.finalize(node);
+        let mut text = JsonText::default();
+        let written = self.write_at(node, 0, &mut text);
+        self.exhausted.map_or(written, Err).map(|()| text.output)
+    }
+
+    /// Writes what a node and everything below it is.
+    fn write_at(&mut self, node: NodeId, depth: u32, sink: &mut impl Sink) -> Result<(), ErrId> {
         if depth > MAX_NESTING {
             return Err(self.too_deep(node));
         }
@@ -55,61 +190,57 @@ impl Evaluator {
         let saved = std::mem::replace(&mut self.current, node);
         let found = self.default_node(node, Pos::NONE);
         let result = match found {
-            Ok(node) => self.plain_resolved(node, original, depth),
+            Ok(node) => self.write_resolved(node, original, depth, sink),
             Err(_) => Err(self.incomplete_value(original)),
         };
         self.current = saved;
         result
     }
 
-    fn plain_resolved(
+    fn write_resolved(
         &mut self,
         node: NodeId,
         original: NodeId,
         depth: u32,
-    ) -> Result<Value, ErrId> {
+        sink: &mut impl Sink,
+    ) -> Result<(), ErrId> {
         let slot = self.node(node);
         if let Some(error) = slot.error {
             return Err(error);
         }
         if let Some(atom) = &slot.scalar.atom {
-            return Ok(atom.clone());
+            sink.value(atom);
+            return Ok(());
         }
         if let Some(lazy) = &slot.lazy {
-            return Ok(lazy.value.clone());
+            sink.value(&lazy.value);
+            return Ok(());
         }
-        match slot.base {
-            Base::List => {
-                let mut items = Vec::new();
-                for (label, arc) in self.ordered_arcs(node) {
-                    if label.is_index() {
-                        items.push(self.with_stack(super::STACK_FOR_READING, |this| {
-                            this.plain_at(arc, depth + 1)
-                        })?);
-                    }
+        let composite = match slot.base {
+            Base::List => Composite::List,
+            Base::Struct => Composite::Struct,
+            _ => return Err(self.incomplete_value(original)),
+        };
+        sink.begin(composite);
+        for (label, arc) in self.ordered_arcs(node) {
+            if composite == Composite::List && label.is_index() {
+                sink.element();
+            } else if composite == Composite::Struct && label.is_regular() {
+                match self.node(arc).arc {
+                    ArcKind::Optional => continue,
+                    ArcKind::Required => return Err(self.required(arc)),
+                    ArcKind::Member => {}
                 }
-                Ok(Value::List(items.into()))
+                sink.field(&self.labels, label);
+            } else {
+                continue;
             }
-            Base::Struct => {
-                let mut fields: Vec<(Arc<str>, Value)> = Vec::new();
-                for (label, arc) in self.ordered_arcs(node) {
-                    if !label.is_regular() {
-                        continue;
-                    }
-                    match self.node(arc).arc {
-                        ArcKind::Optional => continue,
-                        ArcKind::Required => return Err(self.required(arc)),
-                        ArcKind::Member => {}
-                    }
-                    let value = self.with_stack(super::STACK_FOR_READING, |this| {
-                        this.plain_at(arc, depth + 1)
-                    })?;
-                    fields.push((self.labels.text(label), value));
-                }
-                Ok(Value::Struct(fields.into()))
-            }
-            _ => Err(self.incomplete_value(original)),
+            self.with_stack(super::limit::STACK_FOR_READING, |this| {
+                this.write_at(arc, depth + 1, sink)
+            })?;
         }
+        sink.end(composite);
+        Ok(())
     }
 
     pub(crate) fn required(&mut self, arc: NodeId) -> ErrId {

@@ -153,18 +153,9 @@ impl Evaluator {
         right: ExprId,
         env: EnvId,
     ) -> Result<Val, ErrId> {
-        if matches!(op, BinaryOp::Equal | BinaryOp::NotEqual) {
-            let tested = if matches!(self.program.expr(left), Expr::Bottom) {
-                Some(right)
-            } else if matches!(self.program.expr(right), Expr::Bottom) {
-                Some(left)
-            } else {
-                None
-            };
-            if let Some(tested) = tested {
-                let exists = self.exists(tested, env)?;
-                return Ok(Val::Atom(Value::Bool(exists == (op == BinaryOp::NotEqual))));
-            }
+        if let Some(tested) = self.tested_for_existence(op, left, right) {
+            let exists = self.exists(tested, env)?;
+            return Ok(Val::Atom(Value::Bool(exists == (op == BinaryOp::NotEqual))));
         }
         // Both sides are evaluated even if one decides: an error on either is an error.
         let left = self.concrete(left, env, op.text());
@@ -179,8 +170,8 @@ impl Evaluator {
 
     /// Answers `x != _|_`.
     pub(crate) fn exists(&mut self, expr: ExprId, env: EnvId) -> Result<bool, ErrId> {
-        if self.known_atom(expr, env).is_some() {
-            return Ok(true);
+        if let Some(known) = self.is_known_to_exist(expr, env) {
+            return Ok(known);
         }
         let value = match self.eval(expr, env) {
             Ok(value) => value,

@@ -114,14 +114,14 @@ impl Scalar {
     }
 
     /// Adds an atom.
-    pub(crate) fn add_atom(&mut self, value: &Value, pos: Pos) -> Result<(), Conflict> {
+    pub(crate) fn add_atom(&mut self, value: Value, pos: Pos) -> Result<(), Conflict> {
         if let Some(known) = &self.atom {
-            if atoms_equal(known, value) {
+            if atoms_equal(known, &value) {
                 return Ok(());
             }
             if known.kind() == value.kind() {
                 let clash = Clash {
-                    left: Described::Value(value.clone()),
+                    left: Described::Value(value),
                     right: Described::Value(known.clone()),
                     kinds: None,
                 };
@@ -134,11 +134,11 @@ impl Scalar {
         }
         let met = self.kind & value.kind();
         if met.is_empty() {
-            let by = Described::Value(value.clone());
-            return self.restrict_kind(value.kind(), by, pos);
+            let kind = value.kind();
+            return self.restrict_kind(kind, Described::Value(value), pos);
         }
         self.kind = met;
-        self.atom = Some(value.clone());
+        self.atom = Some(value);
         self.atom_pos = pos;
         Ok(())
     }
@@ -404,9 +404,9 @@ mod tests {
     #[test]
     fn an_atom_unifies_with_itself_only() {
         let mut scalar = Scalar::default();
-        assert!(scalar.add_atom(&number(1), Pos::NONE).is_ok());
-        assert!(scalar.add_atom(&number(1), Pos::NONE).is_ok());
-        assert!(scalar.add_atom(&number(2), Pos::NONE).is_err());
+        assert!(scalar.add_atom(number(1), Pos::NONE).is_ok());
+        assert!(scalar.add_atom(number(1), Pos::NONE).is_ok());
+        assert!(scalar.add_atom(number(2), Pos::NONE).is_err());
     }
 
     #[test]
@@ -414,7 +414,7 @@ mod tests {
         let mut scalar = Scalar::default();
         let by = Described::Kind(Kind::FLOAT);
         assert!(scalar.restrict_kind(Kind::FLOAT, by, Pos::NONE).is_ok());
-        assert!(scalar.add_atom(&number(1), Pos::NONE).is_err());
+        assert!(scalar.add_atom(number(1), Pos::NONE).is_err());
     }
 
     #[test]

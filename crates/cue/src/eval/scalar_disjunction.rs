@@ -299,7 +299,7 @@ impl Evaluator {
                     let by = super::scalar::Described::Kind(*kind);
                     (scalar.restrict_kind(*kind, by, *pos), *pos)
                 }
-                Constraint::Atom(value, pos) => (scalar.add_atom(value, *pos), *pos),
+                Constraint::Atom(value, pos) => (scalar.add_atom(value.clone(), *pos), *pos),
                 Constraint::Bound(bound) => (self.add_bound(&mut scalar, bound.clone()), bound.pos),
                 Constraint::Fails(error) => return Err(*error),
             };

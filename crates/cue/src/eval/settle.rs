@@ -171,9 +171,8 @@ impl Evaluator {
         let literal = self.node(node).literals.first().copied();
         let by = literal.map_or(Described::Kind(Kind::STRUCT), Described::Literal);
         let pos = literal.map_or(Pos::NONE, |literal| self.program.structure(literal).pos);
-        let mut scalar = std::mem::take(&mut self.node_mut(node).scalar);
+        let scalar = &mut self.node_mut(node).scalar;
         let result = scalar.restrict_kind(Kind::STRUCT, by, pos);
-        self.node_mut(node).scalar = scalar;
         if let Err(conflict) = result {
             let error = self.conflict(node, conflict, pos);
             self.add_error(node, error);

@@ -75,7 +75,7 @@ impl Evaluator {
             out.push('_');
             return;
         }
-        self.with_stack(super::STACK_FOR_READING, |this| {
+        self.with_stack(super::limit::STACK_FOR_READING, |this| {
             this.source_inner(out, node, options, indent);
         });
     }

@@ -183,7 +183,7 @@ impl Evaluator {
     /// Adds the outcome of an expression to a node.
     pub(crate) fn insert(&mut self, node: NodeId, value: Val, pos: Pos, info: CloseInfo) {
         match value {
-            Val::Atom(value) => self.insert_value(node, &value, pos, info),
+            Val::Atom(value) => self.insert_owned(node, value, pos, info),
             Val::Node(target) => {
                 let conjunct = Conjunct {
                     source: Source::Node(target),

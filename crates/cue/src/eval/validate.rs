@@ -1,6 +1,6 @@
 //! Collecting the problems of a value.
 
-use super::{Base, ErrId, Evaluator, NodeId};
+use super::{Base, ErrId, Evaluator, NodeId, Status};
 use crate::diagnostic::Diagnostic;
 use crate::ir::ArcKind;
 use crate::token::Pos;
@@ -57,7 +57,7 @@ impl Evaluator {
             found.push(error);
             return;
         }
-        self.with_stack(super::STACK_FOR_READING, |this| {
+        self.with_stack(super::limit::STACK_FOR_READING, |this| {
             this.collect_inner(node, rigour, depth, found);
         });
     }
@@ -65,6 +65,11 @@ impl Evaluator {
     fn collect_inner(&mut self, node: NodeId, rigour: Rigour, depth: u32, found: &mut Vec<ErrId>) {
         let original = node;
         let mut node = self.deref(node);
+        let slot = self.node(node);
+        let is_sound = slot.error.is_none() && slot.child_error.is_none();
+        if is_sound && rigour == Rigour::Plain && slot.status == Status::Final {
+            return;
+        }
         if matches!(self.node(node).base, Base::Disjunction(_)) && self.node(node).error.is_none() {
             if rigour < Rigour::Concrete {
                 return;

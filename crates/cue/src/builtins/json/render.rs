@@ -34,7 +34,8 @@ fn write_scalar(output: &mut String, value: &Value) -> bool {
     true
 }
 
-fn write_value(output: &mut String, value: &Value) {
+/// Writes a finished value on one line behind what is there.
+pub(crate) fn write_value(output: &mut String, value: &Value) {
     if write_scalar(output, value) {
         return;
     }
@@ -95,23 +96,31 @@ fn write_lines(output: &mut String, value: &Value, level: usize) {
 }
 
 /// Writes a quoted string with the escapes the reference uses.
-fn write_string(output: &mut String, text: &str) {
+pub(crate) fn write_string(output: &mut String, text: &str) {
     output.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => output.push_str("\\\""),
-            '\\' => output.push_str("\\\\"),
-            '\n' => output.push_str("\\n"),
-            '\r' => output.push_str("\\r"),
-            '\t' => output.push_str("\\t"),
-            '\u{8}' => output.push_str("\\b"),
-            '\u{c}' => output.push_str("\\f"),
-            '\u{0}'..='\u{1f}' | '\u{2028}' | '\u{2029}' => {
-                let _ = write!(output, "\\u{:04x}", u32::from(character));
-            }
-            _ => output.push(character),
+    // What needs no escape is copied as a whole.
+    let mut copied = 0;
+    for (position, character) in text.char_indices() {
+        let escape = match character {
+            '"' => "\\\"",
+            '\\' => "\\\\",
+            '\n' => "\\n",
+            '\r' => "\\r",
+            '\t' => "\\t",
+            '\u{8}' => "\\b",
+            '\u{c}' => "\\f",
+            '\u{0}'..='\u{1f}' | '\u{2028}' | '\u{2029}' => "",
+            _ => continue,
+        };
+        output.push_str(&text[copied..position]);
+        copied = position + character.len_utf8();
+        if escape.is_empty() {
+            let _ = write!(output, "\\u{:04x}", u32::from(character));
+        } else {
+            output.push_str(escape);
         }
     }
+    output.push_str(&text[copied..]);
     output.push('"');
 }
 
