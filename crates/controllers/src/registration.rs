@@ -8,6 +8,7 @@
 //! its own namespace, and on certificate requests of reserved names ([`rights`]).
 
 pub mod agent;
+mod cleanup;
 pub mod clusters;
 mod decide;
 mod guard;

@@ -251,6 +251,54 @@ async fn a_certificate_is_renewed_before_it_expires() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_renewal_that_fails_is_told_and_tried_again_while_the_member_lives_on() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let token = world.token(Some("c1")).await;
+    let mut member = world.member("c1", &token).await;
+    member.agent.expiration_seconds = Some(36_000);
+    let _running = member.start();
+    world.until_condition("c1", AVAILABLE, "True").await;
+    // All names for renewals are taken.
+    let requests: Api<CertificateSigningRequest> = Api::all(world.client.clone());
+    let known = requests.list(&ListParams::default()).await.unwrap().items;
+    for number in 0..10 {
+        let mut another = known[0].clone();
+        another.metadata = kube::api::ObjectMeta {
+            name: Some(format!("c1-renewal-{number}")),
+            ..kube::api::ObjectMeta::default()
+        };
+        another.status = None;
+        requests
+            .create(&PostParams::default(), &another)
+            .await
+            .unwrap();
+    }
+    let rotated = "ClusterCertificateRotated";
+    world.until_condition("c1", rotated, "True").await;
+    world.pass(29_000).await;
+    world.until_condition("c1", rotated, "False").await;
+    let status = world.managed_cluster("c1").await.status.unwrap();
+    let told = condition(&status.conditions, rotated).unwrap();
+    assert_eq!(told.reason, "ClientCertificateUpdateFailed");
+    assert!(told.message.contains("are taken"), "{}", told.message);
+    world.pass(5).await;
+    assert!(
+        reasons(&world)
+            .await
+            .contains(&"CertificateRotationFailed".to_owned())
+    );
+    // Meanwhile it is heard of as ever.
+    world.pass(3600).await;
+    world.until_condition("c1", AVAILABLE, "True").await;
+    let first = DeleteParams::default();
+    requests.delete("c1-renewal-0", &first).await.unwrap();
+    world.pass(700).await;
+    world.until_condition("c1", rotated, "True").await;
+    world.until_condition("c1", AVAILABLE, "True").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_member_can_do_nothing_to_another() {
     let world = World::start().await;
     let _controllers = world.control(&[]);
@@ -327,12 +375,25 @@ async fn a_cluster_that_leaves_takes_its_rights_with_it() {
         ]}},
     });
     world.create(work.clone()).await;
+    // One of the other interface, whose turn comes later.
+    let small = json!({
+        "apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "Work",
+        "metadata": {"name": "s", "namespace": "c1",
+            "annotations": {"open-cluster-management.io/cleanup-priority": "10"}},
+        "spec": {"workload": {"manifests": [
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "n"}},
+        ]}},
+    });
+    world.create(small).await;
     let cluster = json!({
         "apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
         "metadata": {"name": "c1"},
     });
     world.delete(&cluster).await;
     world.until_condition("c1", "Deleting", "False").await;
+    let smalls: Api<bellwether_api::multicluster::Work> =
+        Api::namespaced(world.client.clone(), "c1");
+    assert!(smalls.get_opt("s").await.unwrap().is_some());
     // The agent removes what it runs, and needs its rights for that.
     let own: Api<bellwether_api::work::ManifestWork> = Api::namespaced(client.clone(), "c1");
     let live = own.get("w").await.unwrap();
@@ -351,6 +412,7 @@ async fn a_cluster_that_leaves_takes_its_rights_with_it() {
             }
         })
         .await;
+    assert!(smalls.get_opt("s").await.unwrap().is_none());
     // On the member nothing is left of what it joined with, and the agent has ended.
     let secrets: Api<Secret> = Api::namespaced(member, "open-cluster-management-agent");
     world

@@ -237,6 +237,8 @@ pub mod event {
     pub const MISCONFIGURED: &str = "Misconfigured";
     /// On a cluster: it is accepted.
     pub const ACCEPTED: &str = "Accepted";
+    /// On a cluster: it is accepted, but cannot be given its rights.
+    pub const ACCEPT_FAILED: &str = "AcceptFailed";
     /// On a cluster: it is accepted no more.
     pub const DENIED: &str = "Denied";
     /// On a cluster: its agent has joined.
@@ -253,6 +255,8 @@ pub mod event {
     pub const CUSTOM_CLAIMS_TRUNCATED: &str = "CustomClusterClaimsTruncated";
     /// On a cluster: its certificate has been renewed.
     pub const CERTIFICATE_ROTATED: &str = "CertificateRotated";
+    /// On a cluster: its certificate could not be renewed.
+    pub const CERTIFICATE_ROTATION_FAILED: &str = "CertificateRotationFailed";
     /// On a cluster: what it runs is being removed before it leaves.
     pub const DETACHING: &str = "Detaching";
     /// On a cluster: rights that somebody took away have been given back.

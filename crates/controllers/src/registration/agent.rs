@@ -24,6 +24,7 @@ use bellwether_api::cluster::{
 };
 use bellwether_api::meta::ObjectMeta;
 use bellwether_runtime::{Clock, Reach};
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{
     CertificateSigningRequest, CertificateSigningRequestSpec,
@@ -31,7 +32,8 @@ use k8s_openapi::api::certificates::v1::{
 use kube::api::ListParams;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client, ResourceExt as _};
-use tokio::sync::watch;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
 
 use super::names;
 use crate::hub::created_by;
@@ -50,6 +52,10 @@ const PROMPT: Duration = Duration::from_secs(1);
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// However often it fails.
 const LAST_RETRY: Duration = Duration::from_mins(1);
+
+/// How soon a renewal that failed is tried again, at first and at most.
+const FIRST_RENEWAL_RETRY: SignedDuration = SignedDuration::from_secs(10);
+const LAST_RENEWAL_RETRY: SignedDuration = SignedDuration::from_mins(10);
 
 /// Everything that an agent has to know.
 #[derive(Clone)]
@@ -209,16 +215,52 @@ fn keyring(agent: &Agent) -> Keyring<'_> {
 async fn live(agent: &Agent, hub: &watch::Sender<Option<Reach>>) -> Result<(), AgentError> {
     let (certificate, way) = Box::pin(enter(agent)).await?;
     hub.send_replace(Some(way.clone()));
-    let renew_in_time = async {
-        let at = certificate.renew_at(jitter(&agent.cluster));
-        agent.clock.until(at).await;
-        Box::pin(renew(agent, &way.client(), &certificate)).await
-    };
+    let tenure = Tenure::new(certificate);
     let renewed = tokio::select! {
-        ended = report::report(agent, &way, &certificate) => return ended,
-        renewed = renew_in_time => renewed?,
+        ended = report::report(agent, &way, &tenure) => return ended,
+        renewed = renew_in_time(agent, &way, &tenure) => renewed,
     };
     Box::pin(keyring(agent).store(&renewed)).await
+}
+
+/// The time with one certificate.
+struct Tenure {
+    certificate: Certificate,
+    /// Why the next one was not to be had, when it was last asked for.
+    failure: Mutex<Option<String>>,
+    /// Told when there is something new to report.
+    changed: Arc<Notify>,
+}
+
+impl Tenure {
+    fn new(certificate: Certificate) -> Self {
+        Self {
+            certificate,
+            failure: Mutex::default(),
+            changed: Arc::default(),
+        }
+    }
+}
+
+/// Has the certificate renewed when it is time. What fails is told to the hub, as long as the present
+/// certificate is good for that, and tried again.
+async fn renew_in_time(agent: &Agent, way: &Reach, tenure: &Tenure) -> Credentials {
+    let mut at = tenure.certificate.renew_at(jitter(&agent.cluster));
+    let mut wait = FIRST_RENEWAL_RETRY;
+    loop {
+        agent.clock.until(at).await;
+        match Box::pin(renew(agent, &way.client(), &tenure.certificate)).await {
+            Ok(renewed) => return renewed,
+            Err(error) => {
+                tracing::warn!(cluster = agent.cluster, %error, "the certificate is not renewed yet");
+                *tenure.failure.lock() = Some(error.to_string());
+                tenure.changed.notify_one();
+            }
+        }
+        let now = agent.clock.now();
+        at = now.checked_add(wait).unwrap_or(Timestamp::MAX);
+        wait = (wait * 2).min(LAST_RENEWAL_RETRY);
+    }
 }
 
 /// The way to the hub, with the credentials that are kept or new ones.

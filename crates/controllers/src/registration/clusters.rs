@@ -1,4 +1,4 @@
-//! The hub's side of membership: rights, heartbeats, taints, clean-up.
+//! The hub's side of membership: rights, heartbeats, taints, and what is left to be cleaned up.
 //!
 //! Cost follows change: an idle cluster costs the hub one heartbeat a minute, which it reads from a
 //! watch, and one look every five minutes.
@@ -7,9 +7,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bellwether_api::cluster::ManagedCluster;
-use bellwether_api::cluster::names::{annotation, event, label, object};
+use bellwether_api::cluster::names::{event, label, object};
 use bellwether_api::meta::ObjectMeta;
-use bellwether_api::work::ManifestWork;
 use bellwether_runtime::{Cache, Change, Next, ObjectKey, Queue, Reconcile, Selection};
 use futures::future::try_join_all;
 use jiff::SignedDuration;
@@ -17,12 +16,14 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use kube::api::{DeleteParams, ListParams, Patch};
+use kube::api::{ListParams, Patch};
 use kube::{Api, Client, Resource as _, ResourceExt as _};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::decide::{self, Action, Observed, Plan, Remains};
+pub use super::cleanup::force_removal;
+use super::cleanup::{self, Load};
+use super::decide::{self, Action, Observed, Plan};
 use super::guard::{self, Touched};
 use super::kept::Beat;
 use super::news;
@@ -147,7 +148,7 @@ impl Reconcile for Membership {
         };
         let lease = self.leases.get(&ObjectKey::new(name, object::LEASE));
         let works = if decide::needs_remains(&cluster) {
-            Some(self.works(name).await?)
+            Some(cleanup::loads(&self.hub.client, name).await?)
         } else {
             None
         };
@@ -156,20 +157,12 @@ impl Reconcile for Membership {
             cluster: &cluster,
             renewed: lease.and_then(|beat| beat.renewed),
             skew,
-            remains: works.as_deref().map(remains),
+            remains: works.as_deref().map(cleanup::remains),
             now: self.hub.clock.now(),
         });
         self.execute(name, &cluster, &plan, works.as_deref())
             .await?;
         Ok(plan.wake_at)
-    }
-}
-
-fn remains(works: &[ManifestWork]) -> Remains {
-    let is_pending = |work: &&ManifestWork| work.metadata.deletion_timestamp.is_some();
-    Remains {
-        works: works.len(),
-        pending: works.iter().filter(is_pending).count(),
     }
 }
 
@@ -206,30 +199,27 @@ impl Membership {
         }
     }
 
-    async fn works(&self, cluster: &str) -> Result<Vec<ManifestWork>, kube::Error> {
-        let api: Api<ManifestWork> = Api::namespaced(self.hub.client.clone(), cluster);
-        match api.list(&ListParams::default()).await {
-            Ok(list) => Ok(list.items),
-            // A hub without works has none to clean up.
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
-    }
-
     async fn execute(
         &self,
         name: &Arc<str>,
         cluster: &ManagedCluster,
         plan: &Plan,
-        works: Option<&[ManifestWork]>,
+        works: Option<&[Load]>,
     ) -> Result<(), kube::Error> {
         for action in &plan.actions {
-            match action {
-                Action::DeleteWorks => self.delete_next(name, works.unwrap_or_default()).await?,
-                Action::Grant(standing) => self.grant(name, cluster, *standing).await?,
-                Action::Revoke => self.revoke(name).await?,
-                Action::CreateLease => self.create_lease(name).await?,
-                Action::Remove => self.remove(name).await?,
+            let done = match action {
+                Action::DeleteWorks => {
+                    let works = works.unwrap_or_default();
+                    cleanup::delete_next(&self.hub.client, name, works).await
+                }
+                Action::Grant(standing) => self.grant(name, cluster, *standing).await,
+                Action::Revoke => self.revoke(name).await,
+                Action::CreateLease => self.create_lease(name).await,
+                Action::Remove => self.remove(name).await,
+            };
+            if let Err(error) = done {
+                self.tell_failure(cluster, *action, &error).await;
+                return Err(error);
             }
         }
         let clusters: Api<ManagedCluster> = Api::all(self.hub.client.clone());
@@ -250,6 +240,26 @@ impl Membership {
                 .await?;
         }
         Ok(())
+    }
+
+    /// Says in the status what could not be done; it is tried again.
+    async fn tell_failure(&self, cluster: &ManagedCluster, action: Action, error: &kube::Error) {
+        let now = self.hub.clock.now();
+        let Some(conditions) = decide::failed(cluster, action, &error.to_string(), now) else {
+            return;
+        };
+        let clusters: Api<ManagedCluster> = Api::all(self.hub.client.clone());
+        let patch = json!({
+            "metadata": {"resourceVersion": cluster.resource_version()},
+            "status": {"conditions": conditions},
+        });
+        let patch = Patch::Merge(patch);
+        let told = clusters
+            .patch_status(&cluster.name_any(), &written_by(), &patch)
+            .await;
+        if let Err(error) = told {
+            tracing::debug!(%error, "a failure cannot be told");
+        }
     }
 
     async fn grant(
@@ -315,12 +325,12 @@ impl Membership {
         let requests: Api<CertificateSigningRequest> = Api::all(self.hub.client.clone());
         let secrets: Api<Secret> = Api::namespaced(self.hub.client.clone(), "kube-system");
         for request in requests.list_metadata(&own).await?.items {
-            remove_one(&requests, &request.name_any()).await?;
+            cleanup::remove_one(&requests, &request.name_any()).await?;
         }
         for secret in secrets.list_metadata(&own).await?.items {
             let name = secret.name_any();
             if name.starts_with("bootstrap-token-") {
-                remove_one(&secrets, &name).await?;
+                cleanup::remove_one(&secrets, &name).await?;
             }
         }
         Ok(())
@@ -347,64 +357,4 @@ impl Membership {
             Err(error) => Err(error),
         }
     }
-
-    /// Deletes the works whose turn it is: those of the lowest priority.
-    async fn delete_next(&self, cluster: &str, works: &[ManifestWork]) -> Result<(), kube::Error> {
-        let Some(lowest) = works.iter().map(priority).min() else {
-            return Ok(());
-        };
-        let api: Api<ManifestWork> = Api::namespaced(self.hub.client.clone(), cluster);
-        let next = works
-            .iter()
-            .filter(|work| priority(work) == lowest && work.metadata.deletion_timestamp.is_none());
-        for work in next {
-            remove_one(&api, &work.name_any()).await?;
-        }
-        Ok(())
-    }
-}
-
-async fn remove_one<K>(api: &Api<K>, name: &str) -> Result<(), kube::Error>
-where
-    K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
-{
-    match api.delete(name, &DeleteParams::default()).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-/// The turn of a work in a clean-up, from 0 to 100.
-fn priority(work: &ManifestWork) -> u8 {
-    let annotations = work.metadata.annotations.as_ref();
-    let text = annotations.and_then(|it| it.get(annotation::CLEANUP_PRIORITY));
-    text.and_then(|text| text.parse().ok())
-        .unwrap_or(0)
-        .min(100)
-}
-
-/// Removes the rights of a cluster that the hub never got to clean up after, as a person may ask
-/// for when nobody else will: finalizers of works and of the cluster are dropped.
-pub async fn force_removal(client: &Client, cluster: &str) -> Result<(), kube::Error> {
-    let none = json!({"metadata": {"finalizers": Value::Null}});
-    let works: Api<ManifestWork> = Api::namespaced(client.clone(), cluster);
-    let list = match works.list(&ListParams::default()).await {
-        Ok(list) => list.items,
-        Err(kube::Error::Api(status)) if status.is_not_found() => Vec::new(),
-        Err(error) => return Err(error),
-    };
-    for work in list {
-        let name = work.name_any();
-        works.delete(&name, &DeleteParams::default()).await?;
-        if !work.finalizers().is_empty() {
-            let patch = Patch::Merge(none.clone());
-            match works.patch(&name, &written_by(), &patch).await {
-                Ok(_) => {}
-                Err(kube::Error::Api(status)) if status.is_not_found() => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-    Ok(())
 }

@@ -35,6 +35,8 @@ pub(super) struct Observed<'a> {
 /// What has to be gone before a cluster is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Remains {
+    /// What they are called.
+    pub(super) resource: &'static str,
     /// How many works there are.
     pub(super) works: usize,
     /// How many of them only wait for finalizers.
@@ -304,6 +306,31 @@ fn taints(current: &[Taint], conditions: &[Condition], now: Timestamp) -> Option
     (taints != current).then_some(taints)
 }
 
+/// What the conditions of a cluster say when something around it could not be done; nothing if they
+/// say so already, or have nothing to do with it.
+pub(super) fn failed(
+    cluster: &ManagedCluster,
+    action: Action,
+    error: &str,
+    now: Timestamp,
+) -> Option<Vec<Condition>> {
+    let mut conditions = conditions(cluster).to_vec();
+    let before = conditions.clone();
+    match action {
+        Action::DeleteWorks | Action::Remove => {
+            let words = [reason::DELETING_ERROR, error];
+            say(&mut conditions, condition::DELETING, FALSE, words, now);
+        }
+        // One that has its rights keeps them, and is not told otherwise for a moment's trouble.
+        Action::Grant(Standing::Accepted) if !is_true(&before, condition::HUB_ACCEPTED) => {
+            let words = [reason::ERROR, error];
+            say(&mut conditions, condition::HUB_ACCEPTED, FALSE, words, now);
+        }
+        Action::Grant(_) | Action::Revoke | Action::CreateLease => {}
+    }
+    (conditions != before).then_some(conditions)
+}
+
 /// When to look again whether a clean-up is done: soon at first, and ever later the longer it takes.
 fn look_again(since: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let wait = now.duration_since(since) / 4;
@@ -331,9 +358,9 @@ fn leave(observed: &Observed<'_>) -> Plan {
         plan.wake_at = look_again(since.map_or(now, |it| it.0), now);
         // The word is the peer's, whose tools may look for it.
         let message = format!(
-            "The resource manifestworks is remaning, the remaining count is {}, the finalizer \
-             pending count is {}",
-            remains.works, remains.pending
+            "The resource {} is remaning, the remaining count is {}, the finalizer pending count \
+             is {}",
+            remains.resource, remains.works, remains.pending
         );
         let words = [reason::RESOURCE_REMAINING, message.as_str()];
         say(&mut conditions, condition::DELETING, FALSE, words, now);

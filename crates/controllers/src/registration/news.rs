@@ -1,7 +1,7 @@
 //! What is told about a cluster when it joins, is heard of no more, comes back, or leaves.
 
 use bellwether_api::cluster::ManagedCluster;
-use bellwether_api::cluster::names::{condition, event};
+use bellwether_api::cluster::names::{condition, event, reason};
 use bellwether_api::meta::{Condition, FALSE, TRUE, UNKNOWN, condition as find};
 
 use crate::events::{Happening, Recorder, Tone};
@@ -58,11 +58,19 @@ fn said<'a>(cluster: &'a ManagedCluster, kind: &str) -> Option<&'a Condition> {
 }
 
 fn words(name: &str, kind: &str, is_first: bool, now: &Condition) -> Option<Happening> {
-    let (tone, reason, message) = match (kind, now.status.as_str()) {
+    let (tone, what, message) = match (kind, now.status.as_str()) {
         (condition::HUB_ACCEPTED, TRUE) => (
             Tone::Normal,
             event::ACCEPTED,
             format!("The cluster {name} is accepted, and has its rights"),
+        ),
+        (condition::HUB_ACCEPTED, FALSE) if now.reason == reason::ERROR => (
+            Tone::Warning,
+            event::ACCEPT_FAILED,
+            format!(
+                "The cluster {name} cannot be given its rights: {}",
+                now.message
+            ),
         ),
         (condition::HUB_ACCEPTED, FALSE) => (
             Tone::Warning,
@@ -96,11 +104,16 @@ fn words(name: &str, kind: &str, is_first: bool, now: &Condition) -> Option<Happ
             event::CERTIFICATE_ROTATED,
             now.message.clone(),
         ),
+        (condition::CERTIFICATE_ROTATED, FALSE) => (
+            Tone::Warning,
+            event::CERTIFICATE_ROTATION_FAILED,
+            now.message.clone(),
+        ),
         _ => return None,
     };
     Some(Happening {
         tone,
-        reason,
+        reason: what,
         message,
     })
 }

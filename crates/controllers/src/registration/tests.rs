@@ -7,7 +7,7 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use serde_json::{Value, json};
 
-use super::decide::{Action, Observed, Plan, Remains, acceptance, decide};
+use super::decide::{Action, Observed, Plan, Remains, acceptance, decide, failed};
 use super::request::{AgentRequest, read};
 use super::rights::Standing;
 
@@ -140,7 +140,11 @@ fn a_cluster_leaves_when_nothing_is_left_of_it() {
             cluster: &cluster,
             renewed: Some(ago(1)),
             skew: None,
-            remains: Some(Remains { works, pending: 0 }),
+            remains: Some(Remains {
+                resource: "works",
+                works,
+                pending: 1,
+            }),
             now: now(),
         })
     };
@@ -148,9 +152,35 @@ fn a_cluster_leaves_when_nothing_is_left_of_it() {
     assert_eq!(plan.actions, [Action::DeleteWorks]);
     assert_eq!(plan.patch, None);
     assert!(plan.wake_at.is_some());
+    let conditions = plan.conditions.unwrap();
+    let deleting = condition(&conditions, "Deleting").unwrap();
+    assert_eq!(deleting.reason, "ResourceRemaining");
+    assert_eq!(
+        deleting.message,
+        "The resource works is remaning, the remaining count is 2, the finalizer pending count is 1"
+    );
     let plan = leave(0);
     assert_eq!(plan.actions, [Action::Remove]);
     assert_eq!(plan.patch, Some(json!({"metadata": {"finalizers": []}})));
+}
+
+#[test]
+fn what_cannot_be_done_is_told() {
+    let check = |object: Value, action: Action, expected: Option<[&str; 3]>| {
+        let conditions = failed(&cluster(object), action, "no room", now());
+        let told = conditions.as_ref().and_then(|it| it.last());
+        let told = told.map(|it| [it.type_.as_str(), it.status.as_str(), it.reason.as_str()]);
+        assert_eq!(told, expected, "{action:?}");
+        assert!(conditions.is_none_or(|it| it.last().unwrap().message == "no room"));
+    };
+    let grant = Action::Grant(Standing::Accepted);
+    let error = Some(["HubAcceptedManagedCluster", "False", "Error"]);
+    check(json!({"metadata": {}}), grant, error);
+    check(settled(), grant, None);
+    let error = Some(["Deleting", "False", "DeletingError"]);
+    check(settled(), Action::DeleteWorks, error);
+    check(settled(), Action::Remove, error);
+    check(settled(), Action::CreateLease, None);
 }
 
 #[test]

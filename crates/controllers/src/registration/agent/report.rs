@@ -24,7 +24,7 @@ use super::certificate::Certificate;
 use super::heartbeat::Heartbeat;
 use super::namespaces::Namespaces;
 use super::roster::{Entry, Roster};
-use super::{Agent, AgentError, jitter};
+use super::{Agent, AgentError, Tenure, jitter};
 use crate::events::{Happening, Recorder, Tone};
 use crate::hub::written_by;
 use capacity::{NodeResources, Resources};
@@ -52,14 +52,9 @@ const FIRST_FACTS: Duration = Duration::from_secs(5);
 const FIRST_ECHO: SignedDuration = SignedDuration::from_millis(500);
 
 /// Reports until something goes wrong.
-pub(super) async fn report(
-    agent: &Agent,
-    hub: &Reach,
-    certificate: &Certificate,
-) -> Result<(), AgentError> {
+pub(super) async fn report(agent: &Agent, hub: &Reach, tenure: &Tenure) -> Result<(), AgentError> {
     Box::pin(await_rights(agent, hub)).await?;
-    let changed = Arc::new(Notify::new());
-    let mut reporter = Reporter::start(agent, hub, certificate, &changed);
+    let mut reporter = Reporter::start(agent, hub, tenure);
     loop {
         // In a box, what takes a moment and much room; and clients are there for that moment.
         let look = async {
@@ -68,7 +63,7 @@ pub(super) async fn report(
         };
         let wake_at = Box::pin(look).await?;
         tokio::select! {
-            () = changed.notified() => {}
+            () = tenure.changed.notified() => {}
             () = agent.clock.until(wake_at), if wake_at < Timestamp::MAX => {}
         }
     }
@@ -208,7 +203,7 @@ fn said(kind: &str, status: &str, reason: &str, message: &str, now: Timestamp) -
 struct Reporter<'a> {
     agent: &'a Agent,
     hub: &'a Reach,
-    certificate: &'a Certificate,
+    tenure: &'a Tenure,
     cluster: Entry,
     nodes: Cache<NodeResources>,
     claims: Cache<ClusterClaim>,
@@ -227,13 +222,9 @@ struct Reporter<'a> {
 }
 
 impl<'a> Reporter<'a> {
-    /// Begins to watch what is reported about; `changed` is told of every change.
-    fn start(
-        agent: &'a Agent,
-        hub: &'a Reach,
-        certificate: &'a Certificate,
-        changed: &Arc<Notify>,
-    ) -> Self {
+    /// Begins to watch what is reported about; whoever waits for `tenure` is told of every change.
+    fn start(agent: &'a Agent, hub: &'a Reach, tenure: &'a Tenure) -> Self {
+        let changed = &tenure.changed;
         let roster = agent.door.roster().unwrap_or_else(|| {
             let path = ManagedCluster::url_path(&(), None);
             let own = Selection::fields(&format!("metadata.name={}", agent.cluster));
@@ -242,7 +233,7 @@ impl<'a> Reporter<'a> {
         Self {
             agent,
             hub,
-            certificate,
+            tenure,
             cluster: roster.entry(&agent.cluster, changed),
             nodes: follow(agent, Node::url_path(&(), None), changed),
             claims: follow(agent, ClusterClaim::url_path(&(), None), changed),
@@ -361,17 +352,26 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// Says since when the certificate counts, once it is not the first any more.
+    /// Says from when to when the certificate counts, or why there is no new one.
     fn tell_rotation(&self, status: &mut ManagedClusterStatus, now: Timestamp) {
         let Certificate {
             not_before,
             not_after,
             ..
-        } = self.certificate;
-        let message =
-            format!("client certificate rotated starting from {not_before} to {not_after}");
-        let reason = reason::CLIENT_CERTIFICATE_UPDATED;
-        let rotated = said(condition::CERTIFICATE_ROTATED, TRUE, reason, &message, now);
+        } = &self.tenure.certificate;
+        let (holds, reason, message) = match &*self.tenure.failure.lock() {
+            None => (
+                TRUE,
+                reason::CLIENT_CERTIFICATE_UPDATED,
+                format!("client certificate rotated starting from {not_before} to {not_after}"),
+            ),
+            Some(failure) => (
+                FALSE,
+                reason::CLIENT_CERTIFICATE_UPDATE_FAILED,
+                format!("Failed to rotate client certificate: {failure}"),
+            ),
+        };
+        let rotated = said(condition::CERTIFICATE_ROTATED, holds, reason, &message, now);
         set_condition(&mut status.conditions, rotated);
     }
 
