@@ -52,15 +52,12 @@ impl Values {
     fn new(values: &[&[u8]]) -> Self {
         let (mut packed, mut long) = (Vec::new(), Vec::new());
         for (number, value) in (0..=u8::MAX).zip(values) {
-            match u8::try_from(value.len()) {
-                Ok(length) => {
-                    packed.push(length);
-                    packed.extend_from_slice(value);
-                }
-                Err(_) => {
-                    packed.push(0);
-                    long.push((number, SHARED.lock().long.share(value)));
-                }
+            if let Ok(length) = u8::try_from(value.len()) {
+                packed.push(length);
+                packed.extend_from_slice(value);
+            } else {
+                packed.push(0);
+                long.push((number, SHARED.lock().long.share(value)));
             }
         }
         Self {
