@@ -258,7 +258,98 @@ async fn conditions_of_any_name_come_from_expressions(fleet: &mut Fleet) {
     );
 }
 
+async fn a_stateful_set_that_lost_what_it_had_is_degraded_and_one_that_starts_is_not(
+    fleet: &mut Fleet,
+) {
+    let set = |image: &str| {
+        json!({
+            "apiVersion": "apps/v1", "kind": "StatefulSet",
+            "metadata": {"name": "s", "namespace": "default"},
+            "spec": {"replicas": 3, "serviceName": "s", "selector": {"matchLabels": {"app": "s"}},
+                "template": {"metadata": {"labels": {"app": "s"}},
+                    "spec": {"containers": [{"name": "main", "image": image}]}}},
+        })
+    };
+    let rule = |name: &str| json!({"type": "WellKnownConditions", "condition": name});
+    let rules = json!([rule("Progressing"), rule("Degraded")]);
+    let config = json!({"resourceIdentifier": {"group": "apps", "resource": "statefulsets",
+        "name": "s", "namespace": "default"}, "conditionRules": rules});
+    let work = work_with(
+        "w",
+        json!([set("nginx:1")]),
+        json!({"manifestConfigs": [config]}),
+    );
+    fleet.create(HUB, work.clone()).await;
+    let status = |generation: i64, ready: i64, revision: &str| {
+        json!({"observedGeneration": generation, "replicas": 3, "readyReplicas": ready,
+            "updatedReplicas": if revision == "a" { 3 } else { 0 },
+            "currentRevision": "a", "updateRevision": revision})
+    };
+    let all = |progressing: &'static str, degraded: &'static str| {
+        move |work: Option<&Value>| {
+            work.is_some_and(|work| {
+                let generation = &work["metadata"]["generation"];
+                [("Progressing", progressing), ("Degraded", degraded)]
+                    .iter()
+                    .all(|(name, wanted)| {
+                        let found = condition(&work["status"], name);
+                        found["status"] == *wanted && found["observedGeneration"] == *generation
+                    })
+            })
+        }
+    };
+    fleet.until_there(MEMBER, &set("")).await;
+    fleet
+        .merge_status(MEMBER, &set(""), status(1, 1, "a"))
+        .await;
+    let starts = all("True", "False");
+    fleet.until(HUB, &work, "it starts", starts).await;
+    fleet
+        .merge_status(MEMBER, &set(""), status(1, 3, "a"))
+        .await;
+    let serves = all("False", "False");
+    fleet.until(HUB, &work, "it is all there", serves).await;
+    fleet
+        .merge_status(MEMBER, &set(""), status(1, 2, "a"))
+        .await;
+    let seen = fleet
+        .until(HUB, &work, "it is degraded", all("True", "True"))
+        .await;
+    assert_eq!(
+        manifest_condition(&seen.unwrap(), 0, "Degraded")["message"],
+        "only 2 of 3 replicas are ready any more"
+    );
+    // What comes next is not what was lost.
+    let change = json!({"spec": {"workload": {"manifests": [set("nginx:2")]}}});
+    fleet.merge(HUB, &work, change).await;
+    fleet
+        .merge_status(MEMBER, &set(""), status(2, 2, "b"))
+        .await;
+    fleet
+        .until(HUB, &work, "it is updated", all("True", "False"))
+        .await;
+}
+
+async fn an_expression_gives_status_message_and_reason_at_once(fleet: &mut Fleet) {
+    let expression = "{'status': object.data.key == '2', 'reason': 'Counted', 'message': 'key is ' + object.data.key}";
+    let rule = json!([{"type": "CEL", "condition": "Ready", "celExpressions": [expression]}]);
+    let spec = rules("configmaps", "a", rule);
+    let work = work_with("w", json!([config_map("a", "1")]), spec);
+    fleet.create(HUB, work.clone()).await;
+    let seen = fleet.until_condition(&work, "Ready", "False").await;
+    let told = manifest_condition(&seen, 0, "Ready");
+    assert_eq!(
+        (&told["reason"], &told["message"]),
+        (&json!("Counted"), &json!("key is 1"))
+    );
+    let change = json!({"spec": {"workload": {"manifests": [config_map("a", "2")]}}});
+    fleet.merge(HUB, &work, change).await;
+    fleet.until_condition(&work, "Ready", "True").await;
+}
+
 crate::cases![
+    a_stateful_set_that_lost_what_it_had_is_degraded_and_one_that_starts_is_not,
+    an_expression_gives_status_message_and_reason_at_once,
     a_job_that_is_done_is_never_updated_or_made_again,
     a_pod_that_is_done_is_complete,
     a_manifest_that_is_done_is_not_updated_even_if_nobody_has_said_so_yet,
