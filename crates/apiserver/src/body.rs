@@ -164,23 +164,33 @@ pub(crate) fn decode_value(
     let unknown = resource
         .drop_unknown(&mut value)
         .map_err(|why| cannot_handle(resource, &why))?;
+    let warnings =
+        judge(validation, repeats, &unknown).map_err(|why| cannot_handle(resource, &why))?;
+    resource.default(&mut value);
+    Ok((value, warnings))
+}
+
+/// What fields that are unknown or written twice mean to one who asked for this validation: the
+/// warnings, or why the body is refused.
+pub(crate) fn judge(
+    validation: FieldValidation,
+    repeats: &Repeats,
+    unknown: &[String],
+) -> Result<Vec<String>, String> {
     let unknown = unknown
         .iter()
         .map(|path| format!("unknown field \"{path}\""));
-    let warnings = match validation {
-        FieldValidation::Ignore => Vec::new(),
-        FieldValidation::Warn => repeats.warnings().into_iter().chain(unknown).collect(),
+    match validation {
+        FieldValidation::Ignore => Ok(Vec::new()),
+        FieldValidation::Warn => Ok(repeats.warnings().into_iter().chain(unknown).collect()),
         FieldValidation::Strict => {
             let errors: Vec<_> = repeats.errors().into_iter().chain(unknown).collect();
-            if !errors.is_empty() {
-                let why = format!("strict decoding error: {}", errors.join(", "));
-                return Err(cannot_handle(resource, &why));
+            if errors.is_empty() {
+                return Ok(Vec::new());
             }
-            Vec::new()
+            Err(format!("strict decoding error: {}", errors.join(", ")))
         }
-    };
-    resource.default(&mut value);
-    Ok((value, warnings))
+    }
 }
 
 fn cannot_handle(resource: &Resource, why: &str) -> ApiError {

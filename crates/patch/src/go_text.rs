@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use bellwether_schema::text::quote;
 use serde_json::Value;
 
 /// `%v` of an unstructured value behind structured-merge-diff's wrapper: `&{…}`.
@@ -75,7 +76,7 @@ fn plain(value: &Value, out: &mut String) {
 fn syntax(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("interface {}(nil)"),
-        Value::String(text) => crate::value::go_quote(text, out),
+        Value::String(text) => out.push_str(&quote(text)),
         Value::Array(items) => {
             out.push_str("[]interface {}{");
             for (index, item) in items.iter().enumerate() {
@@ -92,7 +93,7 @@ fn syntax(value: &Value, out: &mut String) {
                 if index > 0 {
                     out.push_str(", ");
                 }
-                crate::value::go_quote(name, out);
+                out.push_str(&quote(name));
                 out.push(':');
                 syntax(member, out);
             }

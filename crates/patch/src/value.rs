@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt::Write;
 
+use bellwether_schema::text;
 use serde_json::{Number, Value};
 
 /// The name that Go's `encoding/json` uses for a JSON value in its error texts.
@@ -98,7 +99,7 @@ pub(crate) fn write_readable(value: &Value, out: &mut String) {
         Value::Number(number) => {
             let _ = write!(out, "{number}");
         }
-        Value::String(text) => go_quote(text, out),
+        Value::String(text) => out.push_str(&text::quote(text)),
         Value::Array(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
@@ -117,27 +118,4 @@ pub(crate) fn write_readable(value: &Value, out: &mut String) {
             }
         }
     }
-}
-
-/// Writes `text` as Go's `%q` does.
-pub(crate) fn go_quote(text: &str, out: &mut String) {
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{b}' => out.push_str("\\v"),
-            '\u{c}' => out.push_str("\\f"),
-            control if (control as u32) < 0x20 || control as u32 == 0x7f => {
-                let _ = write!(out, "\\x{:02x}", control as u32);
-            }
-            other => out.push(other),
-        }
-    }
-    out.push('"');
 }

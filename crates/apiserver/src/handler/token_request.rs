@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::access::{Claims, Holder, Reference, api_audiences, issuer, user_name};
 use crate::answer::{Answer, Reply};
-use crate::body::{RequestBody, wrong_type};
+use crate::body::{RequestBody, judge, wrong_type};
 use crate::context::RequestContext;
 use crate::handler::get::not_found;
 use crate::metadata;
@@ -115,23 +115,7 @@ fn decode_request(
         .ok_or_else(|| ApiError::internal("token requests have no schema"))?;
     let unknown =
         decode::decode(&mut value, &schema, KIND).map_err(|error| cannot(error.to_string()))?;
-    let unknown = unknown
-        .iter()
-        .map(|path| format!("unknown field \"{path}\""));
-    let warnings = match validation {
-        FieldValidation::Ignore => Vec::new(),
-        FieldValidation::Warn => repeats.warnings().into_iter().chain(unknown).collect(),
-        FieldValidation::Strict => {
-            let errors: Vec<_> = repeats.errors().into_iter().chain(unknown).collect();
-            if !errors.is_empty() {
-                return Err(cannot(format!(
-                    "strict decoding error: {}",
-                    errors.join(", ")
-                )));
-            }
-            Vec::new()
-        }
-    };
+    let warnings = judge(validation, &repeats, &unknown).map_err(cannot)?;
     value["apiVersion"] = API_VERSION.into();
     value["kind"] = KIND.into();
     Ok((value, warnings))

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use bellwether_schema::text::quote;
+
 use super::entries::{ManagerId, Operation};
 use crate::fieldset::FieldSet;
 use crate::path::{Path, PathElement};
-use crate::value::go_quote;
 
 /// A field that the configuration would change and another manager owns.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,11 +45,10 @@ impl Conflict {
 
     /// The manager as messages name it: `"kubectl" with subresource "status" using v1`.
     fn manager_text(&self) -> String {
-        let mut text = String::new();
-        go_quote(&self.id.manager, &mut text);
+        let mut text = quote(&self.id.manager);
         if !self.id.subresource.is_empty() {
             text.push_str(" with subresource ");
-            go_quote(&self.id.subresource, &mut text);
+            text.push_str(&quote(&self.id.subresource));
         }
         if let Some(version) = self.api_version() {
             text.push_str(" using ");
