@@ -25,6 +25,7 @@ mod latest;
 mod member;
 mod metrics;
 mod objects;
+mod packed;
 mod pass;
 mod records;
 mod removal;

@@ -221,6 +221,22 @@ impl<K> Cache<K> {
             .collect()
     }
 
+    /// The keys of all objects, in order.
+    pub fn keys(&self) -> Vec<ObjectKey> {
+        self.objects.read().keys().cloned().collect()
+    }
+
+    /// The keys of the objects of one namespace, in the order of their names.
+    pub fn keys_in(&self, namespace: &str) -> Vec<ObjectKey> {
+        let objects = self.objects.read();
+        let keys = objects
+            .range(ObjectKey::new(namespace, "")..)
+            .map(|(key, _)| key);
+        keys.take_while(|key| &*key.namespace == namespace)
+            .cloned()
+            .collect()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.objects.read().len()

@@ -1,6 +1,7 @@
 //! Works as the hub has them, in both interfaces, and what is written about them.
 
 use std::collections::HashMap;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +15,13 @@ use bellwether_work::work_api;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Client, Resource};
 use parking_lot::RwLock;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::Front;
 use super::latest::Latest;
 use super::metrics::Metrics;
 use super::objects::{Objects, RequestError, within};
+use super::packed::Object;
 
 /// How long to wait before an absent hub is asked again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -148,9 +149,9 @@ impl HubSide {
         metrics: Arc<Metrics>,
     ) -> Self {
         let client = speakers.shared.clone();
-        let works = Latest::new(watch(&client, cluster));
+        let works = watch(&client, cluster);
         let small = has_small(&client).await.then(|| Small {
-            works: Latest::new(watch(&client, cluster)),
+            works: watch(&client, cluster),
             configs: Cache::start(Api::all(client.clone()), Selection::default(), |_| {}),
         });
         works.ready().await;
@@ -172,35 +173,31 @@ impl HubSide {
         on_news: impl Fn(&str, Front, &str) + Clone + Send + Sync + 'static,
     ) {
         let tell = on_news.clone();
-        self.works.listen(move |change| {
-            tell(&change.key.namespace, Front::ManifestWork, &change.key.name);
+        self.works.listen(move |work| {
+            tell(&work.namespace, Front::ManifestWork, &work.name);
         });
         let Some(small) = &self.small else {
             return;
         };
         let tell = on_news.clone();
-        small.works.listen(move |change| {
-            tell(&change.key.namespace, Front::Work, &change.key.name);
+        small.works.listen(move |work| {
+            tell(&work.namespace, Front::Work, &work.name);
         });
         let works = small.works.clone();
         small.configs.subscribe(move |_| {
-            for work in works.list() {
-                let key = ObjectKey::of(&*work);
-                on_news(&key.namespace, Front::Work, &key.name);
+            for work in works.keys() {
+                on_news(&work.namespace, Front::Work, &work.name);
             }
         });
     }
 
     /// The works of a cluster.
-    pub(super) fn works_of(&self, cluster: &str) -> Vec<(Front, String)> {
-        let name = |metadata: &ObjectMeta| metadata.name.clone().unwrap_or_default();
-        let works = self.works.in_namespace(cluster).into_iter();
-        let mut found: Vec<_> = works
-            .map(|work| (Front::ManifestWork, name(&work.metadata)))
-            .collect();
+    pub(super) fn works_of(&self, cluster: &str) -> Vec<(Front, Arc<str>)> {
+        let works = self.works.keys_in(cluster).into_iter();
+        let mut found: Vec<_> = works.map(|work| (Front::ManifestWork, work.name)).collect();
         if let Some(small) = &self.small {
-            let works = small.works.in_namespace(cluster).into_iter();
-            found.extend(works.map(|work| (Front::Work, name(&work.metadata))));
+            let works = small.works.keys_in(cluster).into_iter();
+            found.extend(works.map(|work| (Front::Work, work.name)));
         }
         found
     }
@@ -295,14 +292,17 @@ impl HubSide {
     }
 }
 
-fn large(work: Arc<ManifestWork>) -> HubWork {
-    HubWork { work, small: None }
+fn large(work: ManifestWork) -> HubWork {
+    HubWork {
+        work: Arc::new(work),
+        small: None,
+    }
 }
 
-fn small(work: Arc<Work>) -> HubWork {
+fn small(work: Work) -> HubWork {
     HubWork {
         work: Arc::new(work_api::as_manifest_work(&work)),
-        small: Some(work),
+        small: Some(Arc::new(work)),
     }
 }
 
@@ -318,15 +318,9 @@ async fn write<K>(
     work: &HubWork,
     patch: &Value,
     of_status: bool,
-) -> Result<Arc<K>, RequestError>
+) -> Result<K, RequestError>
 where
-    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
-        + Clone
-        + DeserializeOwned
-        + std::fmt::Debug
-        + Send
-        + Sync
-        + 'static,
+    K: Object + Debug + Resource<Scope = k8s_openapi::NamespaceResourceScope>,
 {
     let api: Api<K> = Api::namespaced(client.clone(), work.namespace());
     let params = PatchParams {
@@ -340,7 +334,10 @@ where
         within(api.patch(work.name(), &params, &patch)).await
     };
     match answer {
-        Ok(object) => Ok(works.wrote(object)),
+        Ok(object) => {
+            works.wrote(&object);
+            Ok(object)
+        }
         Err(error) => {
             works.doubt(&ObjectKey::new(work.namespace(), work.name()));
             Err(error)
@@ -348,21 +345,9 @@ where
     }
 }
 
-fn watch<K>(client: &Client, cluster: Option<&str>) -> Cache<K>
-where
-    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
-        + Clone
-        + DeserializeOwned
-        + std::fmt::Debug
-        + Send
-        + Sync
-        + 'static,
-{
-    let api = match cluster {
-        Some(cluster) => Api::namespaced(client.clone(), cluster),
-        None => Api::all(client.clone()),
-    };
-    Cache::start(api, Selection::default(), |_| {})
+fn watch<K: Object>(client: &Client, cluster: Option<&str>) -> Latest<K> {
+    let path = K::url_path(&(), cluster);
+    Latest::new(Cache::follow(client, path, Selection::default(), |_| {}))
 }
 
 /// Whether a hub has the interface of the work API, asked until it answers.

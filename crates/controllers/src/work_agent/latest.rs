@@ -1,19 +1,22 @@
 //! A cache that also knows what was just written: the echo of a write is no news.
 
 use std::collections::HashMap;
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use bellwether_runtime::{Cache, Change, ObjectKey};
 use kube::Resource;
 use parking_lot::Mutex;
-use serde::de::DeserializeOwned;
+
+use super::packed::{Object, Packed};
 
 /// Objects of one kind as last seen or written. Cheap to clone.
 pub(super) struct Latest<K> {
-    cache: Cache<K>,
-    written: Arc<Mutex<HashMap<ObjectKey, Arc<K>>>>,
+    cache: Cache<Packed<K>>,
+    written: Written<K>,
 }
+
+/// What was written and not seen since.
+type Written<K> = Arc<Mutex<HashMap<ObjectKey, Packed<K>>>>;
 
 impl<K> Clone for Latest<K> {
     fn clone(&self) -> Self {
@@ -24,23 +27,20 @@ impl<K> Clone for Latest<K> {
     }
 }
 
-impl<K> Latest<K>
-where
-    K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
-{
-    pub(super) fn new(cache: Cache<K>) -> Self {
+impl<K: Object> Latest<K> {
+    pub(super) fn new(cache: Cache<Packed<K>>) -> Self {
         Self {
             cache,
             written: Arc::default(),
         }
     }
 
-    /// Has changes told that somebody else made.
-    pub(super) fn listen(&self, on_news: impl Fn(&Change<'_, K>) + Send + 'static) {
+    /// Has objects told that somebody else changed.
+    pub(super) fn listen(&self, on_news: impl Fn(&ObjectKey) + Send + 'static) {
         let written = Arc::clone(&self.written);
         self.cache.subscribe(move |change| {
             if is_news(&written, &change) {
-                on_news(&change);
+                on_news(change.key);
             }
         });
     }
@@ -50,41 +50,50 @@ where
     }
 
     /// The object of that name, in its latest state that is known.
-    pub(super) fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
+    pub(super) fn get(&self, key: &ObjectKey) -> Option<K> {
         let seen = self.cache.get(key);
-        let written = self.written.lock().get(key).cloned();
-        match (seen, written) {
-            (Some(seen), Some(written)) if version(&*seen) >= version(&*written) => Some(seen),
-            (seen, written) => written.or(seen),
+        let written = self.written.lock();
+        match (seen, written.get(key)) {
+            (Some(seen), Some(written)) if seen.version() < written.version() => written.open(),
+            (Some(seen), _) => {
+                drop(written);
+                seen.open()
+            }
+            (None, written) => written?.open(),
         }
     }
 
-    pub(super) fn list(&self) -> Vec<Arc<K>> {
-        self.cache.list()
+    pub(super) fn list(&self) -> Vec<K> {
+        let all = self.cache.list();
+        all.iter().filter_map(|packed| packed.open()).collect()
     }
 
-    pub(super) fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
-        self.cache.in_namespace(namespace)
+    /// What they are called.
+    pub(super) fn keys(&self) -> Vec<ObjectKey> {
+        self.cache.keys()
+    }
+
+    /// What those of a namespace are called.
+    pub(super) fn keys_in(&self, namespace: &str) -> Vec<ObjectKey> {
+        self.cache.keys_in(namespace)
     }
 
     /// Notes the answer to a write.
-    pub(super) fn wrote(&self, mut object: K) -> Arc<K> {
-        // Nobody asks, and they are larger than all else.
-        object.meta_mut().managed_fields = None;
-        let object = Arc::new(object);
-        let key = ObjectKey::of(&*object);
+    pub(super) fn wrote(&self, object: &K) {
+        let Some(packed) = Packed::of(object) else {
+            return;
+        };
+        let key = ObjectKey::of(object);
         // Held until it is put in, lest an end that is heard of meanwhile be taken for an old one.
         let mut written = self.written.lock();
         let is_known = match self.cache.get(&key) {
-            Some(seen) => version(&*seen) >= version(&*object),
+            Some(seen) => seen.version() >= packed.version(),
             // The end of an object may be heard of before the answer to the write that let it go.
-            None => is_over(&*object),
+            None => is_over(object),
         };
         if !is_known {
-            written.insert(key, Arc::clone(&object));
+            written.insert(key, packed);
         }
-        drop(written);
-        object
     }
 
     /// Forgets what was written: the server contradicts it.
@@ -94,26 +103,23 @@ where
 }
 
 /// Whether a change is not the echo of a write; what was written is forgotten once it is seen.
-fn is_news<K: Resource>(
-    written: &Mutex<HashMap<ObjectKey, Arc<K>>>,
-    change: &Change<'_, K>,
+fn is_news<K>(
+    written: &Mutex<HashMap<ObjectKey, Packed<K>>>,
+    change: &Change<'_, Packed<K>>,
 ) -> bool {
     let mut written = written.lock();
     let Some(own) = written.get(change.key) else {
         return true;
     };
     match change.new {
-        Some(new) if version(&**new) < version(&**own) => false,
+        Some(new) if new.version() < own.version() => false,
         Some(new) => {
-            let is_echo = version(&**new) == version(&**own);
+            let is_echo = new.version() == own.version();
             written.remove(change.key);
             !is_echo
         }
         None => {
-            let is_same = change
-                .old
-                .is_none_or(|old| old.meta().uid == own.meta().uid);
-            if is_same {
+            if change.old.is_none_or(|old| old.is_same_object(own)) {
                 written.remove(change.key);
             }
             true
@@ -126,9 +132,4 @@ fn is_over<K: Resource>(object: &K) -> bool {
     let metadata = object.meta();
     let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
     metadata.deletion_timestamp.is_some() && finalizers.is_empty()
-}
-
-fn version<K: Resource>(object: &K) -> u64 {
-    let text = object.meta().resource_version.as_deref();
-    text.and_then(|text| text.parse().ok()).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! The records of works on a member: AppliedManifestWork, and AppliedWork of the work API.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use bellwether_api::Kind as _;
 use bellwether_api::meta::{ObjectMeta, Time};
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::Front;
 use super::latest::Latest;
 use super::objects::{Deleted, Objects, RequestError};
+use super::packed::Object;
 
 /// A record in either interface.
 #[derive(Debug, Clone)]
@@ -218,11 +219,11 @@ impl Records {
         match front {
             Front::ManifestWork => {
                 let all = self.large.get().map(Latest::list).unwrap_or_default();
-                all.iter().map(|it| Record::of_manifest_work(it)).collect()
+                all.iter().map(Record::of_manifest_work).collect()
             }
             Front::Work => {
                 let all = self.small.get().map(Latest::list).unwrap_or_default();
-                all.iter().map(|it| Record::of_work(it)).collect()
+                all.iter().map(Record::of_work).collect()
             }
         }
     }
@@ -387,54 +388,38 @@ impl Records {
         Ok(match front {
             Front::ManifestWork => {
                 let object = serde_json::from_value(object).map_err(unreadable)?;
-                Record::of_manifest_work(&noted(&self.large, object))
+                note(&self.large, &object);
+                Record::of_manifest_work(&object)
             }
             Front::Work => {
                 let object = serde_json::from_value(object).map_err(unreadable)?;
-                Record::of_work(&noted(&self.small, object))
+                note(&self.small, &object);
+                Record::of_work(&object)
             }
         })
     }
 }
 
 /// Follows the records of one kind, told by name.
-async fn follow<K>(
+async fn follow<K: Object>(
     records: &OnceLock<Latest<K>>,
     cluster: &Reach,
     on_news: impl Fn(&str) + Send + 'static,
-) where
-    K: kube::Resource<DynamicType = ()>
-        + Clone
-        + serde::de::DeserializeOwned
-        + std::fmt::Debug
-        + Send
-        + Sync
-        + 'static,
-{
+) {
     let records = records.get_or_init(|| {
         let path = K::url_path(&(), None);
         let cache = Cache::follow(cluster.clone(), path, Selection::default(), |_| {});
         let latest = Latest::new(cache);
-        latest.listen(move |change| on_news(&change.key.name));
+        latest.listen(move |record| on_news(&record.name));
         latest
     });
     records.ready().await;
 }
 
 /// Notes the answer to a write, if anybody follows.
-fn noted<K>(records: &OnceLock<Latest<K>>, object: K) -> Arc<K>
-where
-    K: kube::Resource
-        + Clone
-        + serde::de::DeserializeOwned
-        + std::fmt::Debug
-        + Send
-        + Sync
-        + 'static,
-{
-    match records.get() {
-        Some(records) => records.wrote(object),
-        None => Arc::new(object),
+fn note<K: Object>(records: &OnceLock<Latest<K>>, object: &K) {
+    if let Some(records) = records.get() {
+        records.wrote(object);
     }
 }
 
