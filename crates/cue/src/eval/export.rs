@@ -222,7 +222,12 @@ impl Evaluator {
             _ => return Err(self.incomplete_value(original)),
         };
         sink.begin(composite);
-        for (label, arc) in self.ordered_arcs(node) {
+        let sorted = (!self.is_in_order(node)).then(|| self.ordered_arcs(node));
+        for index in 0..self.node(node).arcs.len() {
+            let (label, arc) = match &sorted {
+                Some(sorted) => sorted[index],
+                None => self.node(node).arcs[index],
+            };
             if composite == Composite::List && label.is_index() {
                 sink.element();
             } else if composite == Composite::Struct && label.is_regular() {

@@ -38,13 +38,13 @@ impl Evaluator {
         let node = self.deref(node);
         self.expand(node);
         let slot = self.node(node);
+        if self.is_in_order(node) {
+            return slot.arcs.clone();
+        }
         if slot.list.is_some() {
             let mut arcs = slot.arcs.clone();
             arcs.sort_by_key(|(label, _)| label.as_index().unwrap_or(usize::MAX));
             return arcs;
-        }
-        if slot.arcs.len() <= 1 || slot.literals.len() <= 1 {
-            return slot.arcs.clone();
         }
         let shape = self.shape(node);
         if !self.orders.contains_key(&shape) {
@@ -57,6 +57,16 @@ impl Evaluator {
         let arcs = &self.node(node).arcs;
         let places = self.orders.get(&shape).into_iter().flatten();
         places.map(|place| arcs[*place]).collect()
+    }
+
+    /// Whether the fields of a node are listed in the order in which they came.
+    pub(crate) fn is_in_order(&self, node: NodeId) -> bool {
+        let slot = self.node(node);
+        if slot.list.is_some() {
+            let place = |(label, _): &(Label, NodeId)| label.as_index().unwrap_or(usize::MAX);
+            return slot.arcs.is_sorted_by_key(place);
+        }
+        slot.arcs.len() <= 1 || slot.literals.len() <= 1
     }
 
     /// Everything that decides about the order of the fields of a node. Elements of one list mostly

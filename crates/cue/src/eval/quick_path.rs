@@ -108,12 +108,13 @@ impl Evaluator {
         let (base, label) = self.known_selection(expr, env)?;
         let node = self.known_struct(base)?;
         let member = self.arc(node, label);
-        let absent = match member {
-            None => true,
-            Some(member) => self.node(member).arc == ArcKind::Optional,
-        };
+        if let Some(member) = member
+            && self.node(member).arc != ArcKind::Optional
+        {
+            return self.is_known_composite(member).then_some(true);
+        }
         // The general way has it from an error that it makes; here none is needed.
-        if !absent || self.may_gain(node, label) || !self.step() {
+        if self.may_gain(node, label) || !self.step() {
             return None;
         }
         self.note(base, Need::Nature);
@@ -122,6 +123,21 @@ impl Evaluator {
             self.note(member, Need::Conjuncts);
         }
         Some(false)
+    }
+
+    /// Whether a node is a finished struct or list without problems.
+    fn is_known_composite(&mut self, node: NodeId) -> bool {
+        let Some(value) = self.known_default(node) else {
+            return false;
+        };
+        let slot = self.node(value);
+        let is_sound = slot.error.is_none() && slot.child_error.is_none();
+        let is_finished = slot.status == Status::Final && self.node(node).arc == ArcKind::Member;
+        if !is_sound || !is_finished || !matches!(slot.base, Base::Struct | Base::List) {
+            return false;
+        }
+        self.note_whole(node);
+        self.step()
     }
 
     /// The node and the label that a selector or an index by a known string selects.

@@ -51,6 +51,9 @@ impl Evaluator {
         if slot.has_struct || slot.list.is_some() || calls || !slot.arcs.is_empty() {
             return false;
         }
+        if self.is_atom_among(node, pending) {
+            return true;
+        }
         let current = std::mem::replace(&mut self.current, node);
         let reader = std::mem::replace(&mut self.reads.reader, Reader::Node(node));
         let mut disjunctions = Vec::with_capacity(pending.len());
@@ -72,6 +75,34 @@ impl Evaluator {
         self.current = current;
         self.reads.reader = reader;
         complete
+    }
+
+    /// Whether a value is given, and each disjunction has a plain alternative for it: then it stays as
+    /// it is, whatever the marks. This is the fate of nearly all defaults that somebody overrides.
+    fn is_atom_among(&mut self, node: NodeId, pending: &[Pending]) -> bool {
+        let scalar = &self.node(node).scalar;
+        let Some(atom) = scalar.atom.as_ref().filter(|_| !scalar.is_limited()) else {
+            return false;
+        };
+        let admits = |disjunction: &Pending| {
+            let Source::Expr(expr) = disjunction.source else {
+                return false;
+            };
+            let Expr::Disjunction { terms, .. } = self.program.expr(expr) else {
+                return false;
+            };
+            let mut terms = self.program.terms(terms).iter();
+            terms.any(|term| match self.program.expr(term.value) {
+                Expr::Value(value) => self.program.constant(value) == atom,
+                Expr::Type(kind) => kind.contains(atom.kind()),
+                _ => false,
+            })
+        };
+        let found = pending.iter().all(admits);
+        if found {
+            self.counters.disjuncts += pending.len() as u64;
+        }
+        found && self.step()
     }
 
     /// Finds disjunctions of an incomplete node of which no alternative can hold, whatever comes.
