@@ -47,6 +47,8 @@ pub(super) async fn execute(
         try_join_all(step.iter().map(|write| writer.write(write))).await?;
     }
     if let Some(status) = &plan.status {
+        // Decisions of other placements go first: those are what is waited for.
+        tokio::task::yield_now().await;
         let placements: Api<Placement> = Api::namespaced(client.clone(), &key.namespace);
         let patch = status_patch(&plan.placement, status);
         let written = placements

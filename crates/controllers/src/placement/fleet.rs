@@ -356,9 +356,15 @@ impl Fleet {
             }
             let is_same = known.object.spec == object.spec;
             known.object = Arc::clone(object);
-            if !is_same {
-                known.rules = Rules::from_json(&to_json(&**object));
+            if is_same {
+                // It asks for the same labels as before.
+                return if self.is_complete {
+                    vec![change.key.clone()]
+                } else {
+                    Vec::new()
+                };
             }
+            known.rules = Rules::from_json(&to_json(&**object));
         } else {
             let known = Known {
                 object: Arc::clone(object),
