@@ -1,5 +1,7 @@
 //! Which objects of a collection a list or a watch wants.
 
+use std::sync::Arc;
+
 use bellwether_json::field::FieldSelector;
 use bellwether_json::label::LabelSelector;
 
@@ -13,7 +15,7 @@ use crate::status::ApiError;
 pub(crate) struct Selector {
     labels: LabelSelector,
     fields: Vec<FieldCondition>,
-    resource: Resource,
+    resource: Arc<Resource>,
 }
 
 #[derive(Debug, Clone)]
@@ -33,11 +35,11 @@ enum Field {
 
 impl Selector {
     /// Checks that the resource knows the fields.
-    pub(crate) fn new(resource: &Resource, options: &ListOptions) -> Result<Self, ApiError> {
+    pub(crate) fn new(resource: &Arc<Resource>, options: &ListOptions) -> Result<Self, ApiError> {
         Ok(Self {
             labels: options.labels.clone(),
             fields: conditions(resource, &options.fields)?,
-            resource: resource.clone(),
+            resource: Arc::clone(resource),
         })
     }
 

@@ -69,13 +69,19 @@ impl Turn<'_> {
     /// Brings the list of active jobs up to date.
     fn look_at_jobs(&mut self) {
         let listed = self.status.active.take().unwrap_or_default();
-        let is_listed = |uid: &str| listed.iter().any(|found| found.uid.as_deref() == Some(uid));
+        let entry = |uid: &str| {
+            listed
+                .iter()
+                .find(|found| found.uid.as_deref() == Some(uid))
+        };
         let mut active = Vec::new();
         for job in self.view.jobs {
             let uid = uid_of(job.as_ref());
             match finished(job) {
-                None if !is_deleting(&job.metadata) => active.push(reference(job)),
-                Some(condition) if is_listed(uid) => {
+                None if !is_deleting(&job.metadata) => {
+                    active.push(entry(uid).cloned().unwrap_or_else(|| reference(job)));
+                }
+                Some(condition) if entry(uid).is_some() => {
                     let name = job.metadata.name.as_deref().unwrap_or_default();
                     let message =
                         format!("Saw completed job: {name}, condition: {}", condition.type_);
@@ -315,7 +321,7 @@ fn reference(job: &Job) -> ObjectReference {
         name: Some(key.name.to_string()),
         namespace: Some(key.namespace.to_string()),
         uid: job.metadata.uid.clone(),
-        resource_version: None,
+        resource_version: job.metadata.resource_version.clone(),
         field_path: None,
     }
 }

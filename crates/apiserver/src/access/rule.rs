@@ -22,14 +22,18 @@ pub(crate) struct PolicyRule {
 impl PolicyRule {
     /// Reads the `rules` of a role.
     pub(crate) fn list(rules: &Value) -> Vec<Self> {
-        let rules = rules.as_array().into_iter().flatten();
-        rules.map(Self::from_json).collect()
+        let rules = rules.as_array().map_or(&[][..], Vec::as_slice);
+        rules.iter().map(Self::from_json).collect()
     }
 
     fn from_json(rule: &Value) -> Self {
         let texts = |key: &str| {
             let items = rule[key].as_array().into_iter().flatten();
-            items.filter_map(Value::as_str).map(str::to_owned).collect()
+            let items = items.filter_map(Value::as_str).map(str::to_owned);
+            let mut texts: Vec<String> = items.collect();
+            // Rules are many, and seldom change.
+            texts.shrink_to_fit();
+            texts
         };
         Self {
             verbs: texts("verbs"),

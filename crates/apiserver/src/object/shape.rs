@@ -83,6 +83,15 @@ impl Values {
         self.iter().nth(number.into()).unwrap_or_default()
     }
 
+    /// By their numbers, without asking for memory: lists have thousands of objects.
+    fn all(&self) -> [&[u8]; MOST as usize] {
+        let mut all: [&[u8]; MOST as usize] = [&[]; MOST as usize];
+        for (place, value) in all.iter_mut().zip(self.iter()) {
+            *place = value;
+        }
+        all
+    }
+
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let (mut rest, mut long) = (&*self.packed, self.long.iter().peekable());
         (0..=u8::MAX).map_while(move |number| {
@@ -105,12 +114,12 @@ impl Shape {
     /// Appends the text that has these values, but for so many bytes of its beginning, which must
     /// belong to no value.
     pub(super) fn write(&self, values: &Values, skip: usize, out: &mut Vec<u8>) {
-        let values: Vec<&[u8]> = values.iter().collect();
+        let values = values.all();
         let mut from = skip;
         for (offset, number) in &self.holes {
             let upto = *offset as usize;
             out.extend_from_slice(&self.literal[from..upto]);
-            out.extend_from_slice(values.get(usize::from(*number)).unwrap_or(&&[][..]));
+            out.extend_from_slice(values[usize::from(*number)]);
             from = upto;
         }
         out.extend_from_slice(&self.literal[from..]);
@@ -118,11 +127,9 @@ impl Shape {
 
     /// How long the text is that has these values.
     pub(super) fn length(&self, values: &Values) -> usize {
-        let values: Vec<usize> = values.iter().map(<[u8]>::len).collect();
-        let lengths = self
-            .holes
-            .iter()
-            .filter_map(|(_, number)| values.get(usize::from(*number)));
+        let values = values.all();
+        let holes = self.holes.iter();
+        let lengths = holes.map(|(_, number)| values[usize::from(*number)].len());
         self.literal.len() + lengths.sum::<usize>()
     }
 

@@ -55,10 +55,7 @@ pub(super) fn claims(
             let labels = claim.metadata.labels.get_or_insert_default();
             labels.extend(spec.selector.match_labels.clone().unwrap_or_default());
             if goes_along {
-                let mut reference = owner.controller();
-                reference.controller = None;
-                reference.block_owner_deletion = None;
-                claim.metadata.owner_references = Some(vec![reference]);
+                claim.metadata.owner_references = Some(vec![owner.controller()]);
             }
             claim
         })

@@ -171,3 +171,39 @@ async fn pods_of_jobs_are_replaced_as_with_a_real_controller() {
         })
         .await;
 }
+
+#[tokio::test]
+async fn cron_jobs_with_busy_jobs_go_on_as_with_a_real_controller() {
+    let Some(stage) = Stage::start("overlaps").await else {
+        return;
+    };
+    let endless = json!({"simulator.bellwether.dev/run-for": "1h"});
+    for policy in ["Forbid", "Replace", "Allow"] {
+        let spec = json!({"schedule": "* * * * *", "concurrencyPolicy": policy,
+                          "jobTemplate": {"spec": job("x", json!({}), endless.clone())["spec"]}});
+        stage
+            .create(json!({"apiVersion": "batch/v1", "kind": "CronJob",
+                           "metadata": {"name": policy.to_lowercase()}, "spec": spec}))
+            .await;
+    }
+    let active = |picture: &Picture, name: &str| {
+        let found = picture.field(&format!("cronjobs/{name}"), "/status/active");
+        found.as_array().map_or(0, Vec::len)
+    };
+    stage
+        .agree("a minute", |picture| {
+            ["forbid", "replace", "allow"]
+                .iter()
+                .all(|name| active(picture, name) == 1)
+        })
+        .await;
+    stage
+        .agree("another minute", |picture| {
+            active(picture, "allow") == 2
+                && active(picture, "replace") == 1
+                && ["JobAlreadyActive", "SuccessfulDelete"]
+                    .iter()
+                    .all(|reason| picture.events.iter().any(|event| event.contains(reason)))
+        })
+        .await;
+}

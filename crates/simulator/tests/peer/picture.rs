@@ -183,6 +183,7 @@ fn normal(value: &Value, names: &[(String, String)]) -> Value {
                 let value = match key.as_str() {
                     "uid" | "containerID" => json!("UID"),
                     "nodeName" => json!("NODE"),
+                    "resourceVersion" => json!("VERSION"),
                     _ => normal(value, names),
                 };
                 (replaced(key, names), value)

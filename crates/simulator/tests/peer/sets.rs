@@ -156,3 +156,69 @@ async fn unusual_sets_are_kept_as_with_a_real_controller() {
         })
         .await;
 }
+
+#[tokio::test]
+async fn claims_of_sets_are_kept_as_with_a_real_controller() {
+    let Some(stage) = Stage::start("disks").await else {
+        return;
+    };
+    for (name, size) in [("small", "1Gi"), ("medium", "2Gi"), ("large", "3Gi")] {
+        stage
+            .create(
+                json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+                           "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "manual",
+                                    "capacity": {"storage": size}, "hostPath": {"path": "/data"},
+                                    "persistentVolumeReclaimPolicy": "Retain"}}),
+            )
+            .await;
+    }
+    let claims = json!([{"metadata": {"name": "data", "labels": {"kind": "disk"}},
+                         "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "manual",
+                                  "resources": {"requests": {"storage": "1Gi"}}}}]);
+    let set = |name: &str, replicas: i64, retention: Value| {
+        workload(
+            "apps/v1",
+            "StatefulSet",
+            name,
+            json!({"replicas": replicas, "serviceName": name, "volumeClaimTemplates": claims,
+                   "persistentVolumeClaimRetentionPolicy": retention}),
+        )
+    };
+    let ready = |picture: &Picture, name: &str| {
+        let key = format!("statefulsets/{name}");
+        number(picture, &key, "/status/availableReplicas")
+    };
+    let scaled = json!({"whenScaled": "Delete", "whenDeleted": "Retain"});
+    stage.create(set("db", 2, scaled)).await;
+    stage
+        .agree("two", |picture| ready(picture, "db") == 2)
+        .await;
+    let deleted = json!({"whenScaled": "Retain", "whenDeleted": "Delete"});
+    stage.create(set("cache", 1, deleted)).await;
+    // The real controller may trip over its own change of the claim, and tell so.
+    stage
+        .agree_on_objects("three", |picture| ready(picture, "cache") == 1)
+        .await;
+    let path = "/apis/apps/v1/namespaces/{ns}/statefulsets";
+    stage
+        .patch(&format!("{path}/db"), json!({"spec": {"replicas": 1}}))
+        .await;
+    stage
+        .agree_on_objects("scaled", |picture| {
+            number(picture, "statefulsets/db", "/status/replicas") == 1
+                && picture.count("persistentvolumeclaims") == 2
+        })
+        .await;
+    for name in ["db", "cache"] {
+        stage
+            .both("DELETE", &format!("{path}/{name}"), &json!({}))
+            .await;
+    }
+    stage
+        .agree_on_objects("deleted", |picture| {
+            picture.count("statefulsets") == 0
+                && picture.count("pods") == 0
+                && picture.count("persistentvolumeclaims") == 1
+        })
+        .await;
+}
