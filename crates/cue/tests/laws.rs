@@ -84,8 +84,65 @@ fn disjunction() -> impl Strategy<Value = String> {
     })
 }
 
+/// Declarations that depend on each other; those of a group need nothing outside it.
+const RELATED: &[&[&str]] = &[
+    &[
+        "#D: {a: {b?: 1}}",
+        "x: #D & {a: {c: 2}}",
+        "y: #D",
+        "y: a: b: 1",
+    ],
+    &[
+        "#E: {#F, z?: 1}",
+        "#F: {v?: int}",
+        "e: #E & {z: 1}",
+        "e: v: 2",
+    ],
+    &["l: #L & {w: [{}, {k: 1}]}", "#L: {w: [{}, ...]}"],
+    &[
+        "p: {b: {x: 1, y: {w: q.d.x + 1}}}",
+        "q: d: {p.b, z: 1}",
+        "q: d: x: <2",
+    ],
+    &["if s.on {t: 1}", "s: on: *true | bool", "s: on: false"],
+    &[
+        "for k, v in m {n: (k): v}",
+        "m: u: 1",
+        "for k, v in o {m: (k): v}",
+        "o: w: 2",
+    ],
+    &["a: {i: 1, for k, v in a {\"\\(k)2\": v}}", "a: i: int"],
+    &[
+        "f: g: *1 | int",
+        "f: g: h.g",
+        "h: g: *1 | 2",
+        "f: k: f.g + 1",
+    ],
+    &[
+        "c: [string]: {name: string}",
+        "c: one: {}",
+        "for k, v in c {c: (k): name: k}",
+    ],
+    &[
+        "r: s1: r.s2",
+        "r: s2: r.s3",
+        "r: s3: {d: 1}",
+        "r: s1: {e: 2}",
+    ],
+];
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn related_declarations_may_be_shuffled(
+        (original, shuffled) in prop::sample::subsequence(RELATED, 1..4).prop_flat_map(|groups| {
+            let lines = groups.concat();
+            (Just(lines.clone()), Just(lines).prop_shuffle())
+        })
+    ) {
+        prop_assert_eq!(meaning(&original.join("\n")), meaning(&shuffled.join("\n")));
+    }
 
     #[test]
     fn defaults_do_not_depend_on_the_order_of_two_disjunctions(

@@ -93,6 +93,18 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Makes the struct literals around an embedded definition restrict fields as well.
+    fn activate(&mut self, mut outer: u32, recursive: bool) {
+        for group in self.groups.iter_mut().rev() {
+            if group.id == outer && outer != 0 {
+                group.ignore = false;
+                group.recursive |= recursive;
+                self.restricts = true;
+                outer = group.parent;
+            }
+        }
+    }
+
     /// The groups opened on the node.
     pub(super) fn groups(&self) -> Vec<Group> {
         self.groups.to_vec()
@@ -180,16 +192,8 @@ impl Evaluator {
         };
         let close_outer = (info.from_def && info.from_embed) || closed_once;
         if close_outer && !force_ignore {
-            let mut outer = info.outer;
             let close = &mut self.node_mut(node).close;
-            for group in close.groups.iter_mut().rev() {
-                if group.id == outer && outer != 0 {
-                    group.ignore = false;
-                    close.restricts = true;
-                    group.recursive |= closed_recursive;
-                    outer = group.parent;
-                }
-            }
+            close.activate(info.outer, closed_recursive);
         }
         let ignore = if force_ignore {
             true

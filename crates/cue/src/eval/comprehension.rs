@@ -172,11 +172,7 @@ impl Evaluator {
             }
         };
         self.settle(node, false);
-        if !self.forced && self.is_growing(node) {
-            let text = self.program.text(source).to_owned();
-            let message = format!("cannot range over {text} (incomplete)");
-            return Err(self.pending_error(Code::Incomplete, pos, message));
-        }
+        self.count_members(node, source)?;
         if let Some(error) = self.node(node).error {
             return Err(error);
         }
@@ -222,8 +218,20 @@ impl Evaluator {
         }
     }
 
-    fn members(&mut self, node: NodeId, source: ExprId) -> Result<Vec<(Value, NodeId)>, ErrId> {
+    /// Waits until all members of a node are there, as far as that can be waited for, and notes that a
+    /// comprehension relies on it.
+    pub(crate) fn count_members(&mut self, node: NodeId, source: ExprId) -> Result<(), ErrId> {
+        if !self.forced && self.is_growing(node) {
+            let text = self.program.text(source).to_owned();
+            let message = format!("cannot range over {text} (incomplete)");
+            let pos = self.program.pos(source);
+            return Err(self.pending_error(Code::Incomplete, pos, message));
+        }
         self.ranged_over.push(node);
+        Ok(())
+    }
+
+    fn members(&mut self, node: NodeId, source: ExprId) -> Result<Vec<(Value, NodeId)>, ErrId> {
         // Iteration follows the order in which fields were added, as in the reference; only
         // exports sort them.
         self.expand(node);

@@ -75,19 +75,7 @@ impl Evaluator {
         let mut info = conjunct.info;
         let here = self.deref_disjunct(node);
         if self.is_ancestor(node, target) {
-            info.cycle = CycleKind::Cyclic;
-            info.is_cyclic = true;
-            if self.too_many_rounds(node, &mut info) {
-                return Followed::Skip;
-            }
-            let slot = self.node_mut(node);
-            slot.has_cyclic = true;
-            slot.has_ancestor_cycle = true;
-            if !slot.has_non_cycle {
-                slot.postponed.push((Conjunct { info, ..conjunct }, target));
-                return Followed::Skip;
-            }
-            return Followed::Go(info);
+            return self.mark_cyclic(node, target, conjunct);
         }
         let (non_cycle, non_cyclic, depth) = {
             let slot = self.node(node);
@@ -154,6 +142,24 @@ impl Evaluator {
     fn same(&self, left: NodeId, right: NodeId) -> bool {
         left == right
             || (!left.is_none() && !right.is_none() && self.deref(left) == self.deref(right))
+    }
+
+    /// Follows a reference to a value around it only if something else gives the node structure.
+    fn mark_cyclic(&mut self, node: NodeId, target: NodeId, conjunct: Conjunct) -> Followed {
+        let mut info = conjunct.info;
+        info.cycle = CycleKind::Cyclic;
+        info.is_cyclic = true;
+        if self.too_many_rounds(node, &mut info) {
+            return Followed::Skip;
+        }
+        let slot = self.node_mut(node);
+        slot.has_cyclic = true;
+        slot.has_ancestor_cycle = true;
+        if !slot.has_non_cycle {
+            slot.postponed.push((Conjunct { info, ..conjunct }, target));
+            return Followed::Skip;
+        }
+        Followed::Go(info)
     }
 
     fn mark_cyclic_path(

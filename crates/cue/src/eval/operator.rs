@@ -10,6 +10,20 @@ use crate::number::{Number, NumberError};
 use crate::token::Pos;
 use crate::value::{Kind, Value};
 
+/// Whether two values are in the order that a comparison asks for; nothing if they have none.
+fn in_order(op: BinaryOp, left: &Value, right: &Value) -> Option<bool> {
+    if matches!(left.kind(), Kind::BOOL | Kind::NULL) {
+        return None;
+    }
+    let order = compare(left, right)?;
+    Some(match op {
+        BinaryOp::Less => order == Ordering::Less,
+        BinaryOp::LessEqual => order != Ordering::Greater,
+        BinaryOp::Greater => order == Ordering::Greater,
+        _ => order != Ordering::Less,
+    })
+}
+
 impl Evaluator {
     /// Applies an operator.
     pub(crate) fn operate(
@@ -30,14 +44,9 @@ impl Evaluator {
                 BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Greater | BinaryOp::GreaterEqual,
                 Some(a),
                 Some(b),
-            ) if a.kind() != Kind::BOOL && a.kind() != Kind::NULL => {
-                if let Some(order) = compare(a, b) {
-                    return truth(match op {
-                        BinaryOp::Less => order == Ordering::Less,
-                        BinaryOp::LessEqual => order != Ordering::Greater,
-                        BinaryOp::Greater => order == Ordering::Greater,
-                        _ => order != Ordering::Less,
-                    });
+            ) => {
+                if let Some(holds) = in_order(op, a, b) {
+                    return truth(holds);
                 }
             }
             (BinaryOp::LogicalAnd | BinaryOp::LogicalOr, ..) => {
@@ -54,11 +63,11 @@ impl Evaluator {
             }
             (BinaryOp::Add, Some(Value::String(a)), Some(Value::String(b))) => {
                 self.check_output(a.len() + b.len())?;
-                return Ok(Val::Atom(Value::string(format!("{a}{b}"))));
+                return Ok(Val::Atom(Value::string([&**a, b].concat())));
             }
             (BinaryOp::Add, Some(Value::Bytes(a)), Some(Value::Bytes(b))) => {
                 self.check_output(a.len() + b.len())?;
-                return Ok(Val::Atom(Value::Bytes([&**a, &**b].concat().into())));
+                return Ok(Val::Atom(Value::Bytes([&**a, b].concat().into())));
             }
             (_, Some(Value::Number(a)), Some(Value::Number(b))) => {
                 if let Some(result) = arithmetic(op, a, b) {

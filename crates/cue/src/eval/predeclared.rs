@@ -64,6 +64,8 @@ impl Evaluator {
                 return count(list.length);
             }
             if slot.is_composite() {
+                self.count_members(*node, argument)?;
+                let slot = self.node(*node);
                 let regular = slot.arcs.iter().filter(|(label, arc)| {
                     label.is_regular() && self.node(*arc).arc == ArcKind::Member
                 });

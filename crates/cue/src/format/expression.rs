@@ -3,8 +3,8 @@
 use super::Printer;
 use super::declaration::first_offset;
 use crate::ast::{
-    Clause, ClauseKind, Comments, Comprehension, Element, ElementKind, Expr, ExprKind, ListLit,
-    StructLit, UnaryOp,
+    BinaryOp, Clause, ClauseKind, Comments, Comprehension, Element, ElementKind, Expr, ExprKind,
+    ListLit, StructLit, UnaryOp,
 };
 use crate::token::Span;
 
@@ -25,46 +25,16 @@ impl Printer<'_> {
             }
             ExprKind::Struct(literal) => self.structure(expr.span, literal),
             ExprKind::List(literal) => self.list(expr.span, literal),
-            ExprKind::Unary { op, operand } => {
-                self.output.push_str(op.text());
-                // `!=~` would be read as `!=` and `~`.
-                let runs_into = matches!(op, UnaryOp::Not | UnaryOp::Less | UnaryOp::Greater);
-                if runs_into && is_match(operand) {
-                    self.output.push(' ');
-                }
-                self.expression(operand);
-            }
+            ExprKind::Unary { op, operand } => self.unary(*op, operand),
             ExprKind::Binary {
                 op,
                 op_span,
                 left,
                 right,
-            } => {
-                self.expression(left);
-                self.output.push(' ');
-                self.output.push_str(op.text());
-                if self.line(right.span.start) > self.line(op_span.start) {
-                    self.indent += 1;
-                    self.new_line();
-                    self.expression(right);
-                    self.indent -= 1;
-                } else {
-                    self.output.push(' ');
-                    self.expression(right);
-                }
-            }
+            } => self.binary(*op, *op_span, left, right),
             ExprKind::Selector {
                 base, label_span, ..
-            } => {
-                self.expression(base);
-                // `2.a` would be read as the number `2.` and a name.
-                if matches!(base.kind, ExprKind::Number) {
-                    self.output.push(' ');
-                }
-                self.output.push('.');
-                let label = self.written(*label_span).to_owned();
-                self.output.push_str(&label);
-            }
+            } => self.selector(base, *label_span),
             ExprKind::Index { base, index } => {
                 self.expression(base);
                 self.output.push('[');
@@ -101,6 +71,42 @@ impl Printer<'_> {
                 self.expression(value);
             }
         }
+    }
+
+    fn unary(&mut self, op: UnaryOp, operand: &Expr) {
+        self.output.push_str(op.text());
+        // `!=~` would be read as `!=` and `~`.
+        let runs_into = matches!(op, UnaryOp::Not | UnaryOp::Less | UnaryOp::Greater);
+        if runs_into && is_match(operand) {
+            self.output.push(' ');
+        }
+        self.expression(operand);
+    }
+
+    fn binary(&mut self, op: BinaryOp, op_span: Span, left: &Expr, right: &Expr) {
+        self.expression(left);
+        self.output.push(' ');
+        self.output.push_str(op.text());
+        if self.line(right.span.start) > self.line(op_span.start) {
+            self.indent += 1;
+            self.new_line();
+            self.expression(right);
+            self.indent -= 1;
+        } else {
+            self.output.push(' ');
+            self.expression(right);
+        }
+    }
+
+    fn selector(&mut self, base: &Expr, label: Span) {
+        self.expression(base);
+        // `2.a` would be read as the number `2.` and a name.
+        if matches!(base.kind, ExprKind::Number) {
+            self.output.push(' ');
+        }
+        self.output.push('.');
+        let label = self.written(label).to_owned();
+        self.output.push_str(&label);
     }
 
     /// The sign between an alias and what it names, kept apart from a match operator.

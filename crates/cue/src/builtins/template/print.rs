@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::execute::Item;
+use crate::number::Number;
 use crate::value::Value;
 
 /// The text of an action's result.
@@ -191,19 +192,7 @@ fn verb_text(verb: char, directive: &Directive, argument: &Item) -> String {
             plus(number.to_string(), number.is_negative())
         }
         ('x' | 'X' | 'o' | 'b', Item::Value(Value::Number(number))) if number.is_int() => {
-            let base = match verb {
-                'o' => 8,
-                'b' => 2,
-                _ => 16,
-            };
-            let text = number
-                .to_big()
-                .map_or(String::new(), |big| big.to_str_radix(base));
-            if verb == 'X' {
-                text.to_uppercase()
-            } else {
-                text
-            }
+            in_base(verb, number)
         }
         ('x', Item::Value(Value::String(text))) => {
             text.bytes().fold(String::new(), |mut output, byte| {
@@ -229,6 +218,23 @@ fn verb_text(verb: char, directive: &Directive, argument: &Item) -> String {
         }
         ('T', Item::Value(value)) => value.kind().to_string(),
         (verb, argument) => format!("%!{verb}({})", item(argument)),
+    }
+}
+
+/// An integer in base 2, 8 or 16.
+fn in_base(verb: char, number: &Number) -> String {
+    let base = match verb {
+        'o' => 8,
+        'b' => 2,
+        _ => 16,
+    };
+    let text = number
+        .to_big()
+        .map_or(String::new(), |big| big.to_str_radix(base));
+    if verb == 'X' {
+        text.to_uppercase()
+    } else {
+        text
     }
 }
 

@@ -90,47 +90,19 @@ fn read_element<'a>(parsed: &mut Parsed, element: Element<'_>, text: &'a str) ->
         }),
         Element::LongWeekday => read_name(&WEEKDAYS, usize::MAX, text).map(|(_, rest)| rest),
         Element::ShortWeekday => read_name(&WEEKDAYS, 3, text).map(|(_, rest)| rest),
-        Element::Month { padded } => read_number(text, padded, 1..=12).map(|(month, rest)| {
-            parsed.month = Some(month);
-            rest
-        }),
-        Element::Day { padding } => {
-            let text = if padding == Padding::Blank {
-                text.trim_start_matches(' ')
-            } else {
-                text
-            };
-            let (day, rest) = read_number(text, padding == Padding::Zero, 1..=31)?;
-            parsed.day = Some(day);
-            Some(rest)
-        }
+        Element::Month { .. }
+        | Element::Day { .. }
+        | Element::Hour24
+        | Element::Hour12 { .. }
+        | Element::Minute { .. }
+        | Element::Second { .. } => read_two_digits(parsed, element, text),
         Element::YearDay { padding } => {
-            let text = if padding == Padding::Blank {
-                text.trim_start_matches(' ')
-            } else {
-                text
-            };
+            let text = without_padding(text, padding);
             let length = text.bytes().take(3).take_while(u8::is_ascii_digit).count();
             let (digits, rest) = text.split_at(length);
             parsed.year_day = Some(digits.parse().ok().filter(|day| (1..=366).contains(day))?);
             Some(rest)
         }
-        Element::Hour24 => read_number(text, false, 0..=23).map(|(hour, rest)| {
-            parsed.hour = hour;
-            rest
-        }),
-        Element::Hour12 { padded } => read_number(text, padded, 0..=12).map(|(hour, rest)| {
-            parsed.hour = hour;
-            rest
-        }),
-        Element::Minute { padded } => read_number(text, padded, 0..=59).map(|(minute, rest)| {
-            parsed.minute = minute;
-            rest
-        }),
-        Element::Second { padded } => read_number(text, padded, 0..=59).map(|(second, rest)| {
-            parsed.second = second;
-            rest
-        }),
         Element::LongYear => {
             let digits = text
                 .get(..4)
@@ -160,6 +132,43 @@ fn read_element<'a>(parsed: &mut Parsed, element: Element<'_>, text: &'a str) ->
             digits,
             trim,
         } => read_fraction(parsed, text, separator, digits, trim),
+    }
+}
+
+/// Reads a part of one or two digits.
+fn read_two_digits<'a>(
+    parsed: &mut Parsed,
+    element: Element<'_>,
+    text: &'a str,
+) -> Option<&'a str> {
+    let (number, rest) = match element {
+        Element::Month { padded } => read_number(text, padded, 1..=12)?,
+        Element::Day { padding } => {
+            let text = without_padding(text, padding);
+            read_number(text, padding == Padding::Zero, 1..=31)?
+        }
+        Element::Hour24 => read_number(text, false, 0..=23)?,
+        Element::Hour12 { padded } => read_number(text, padded, 0..=12)?,
+        Element::Minute { padded } | Element::Second { padded } => {
+            read_number(text, padded, 0..=59)?
+        }
+        _ => return None,
+    };
+    match element {
+        Element::Month { .. } => parsed.month = Some(number),
+        Element::Day { .. } => parsed.day = Some(number),
+        Element::Minute { .. } => parsed.minute = number,
+        Element::Second { .. } => parsed.second = number,
+        _ => parsed.hour = number,
+    }
+    Some(rest)
+}
+
+fn without_padding(text: &str, padding: Padding) -> &str {
+    if padding == Padding::Blank {
+        text.trim_start_matches(' ')
+    } else {
+        text
     }
 }
 
