@@ -125,9 +125,11 @@ async fn until(
             is_right(&status, &taints.collect::<Vec<_>>())
         })
     };
-    let found = await_condition(clusters, name, is_right);
-    let found = tokio::time::timeout(PATIENCE, found).await;
-    found.expect("it becomes so").unwrap().unwrap()
+    let found = await_condition(clusters.clone(), name, is_right);
+    match tokio::time::timeout(PATIENCE, found).await {
+        Ok(found) => found.unwrap().unwrap(),
+        Err(_) => panic!("in vain; at last: {:#?}", clusters.get_opt(name).await),
+    }
 }
 
 /// A hub with all its controllers, which go by a clock.

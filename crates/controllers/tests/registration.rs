@@ -9,6 +9,7 @@ mod common;
 use bellwether_api::about::ClusterProperty;
 use bellwether_api::cluster::{ClusterClaim, ManagedCluster};
 use bellwether_api::meta::condition;
+use bellwether_apiserver::HUB;
 use bellwether_controllers::registration::agent::ClaimOptions;
 use common::{Running, World};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
@@ -17,7 +18,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::api::rbac::v1::{ClusterRole, RoleBinding};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const AVAILABLE: &str = "ManagedClusterConditionAvailable";
 const JOINED: &str = "ManagedClusterJoined";
@@ -357,6 +358,27 @@ async fn a_member_gets_no_certificate_for_another() {
     );
 }
 
+/// An add-on of a cluster, which somebody has to remove; its kind is not ours.
+async fn add_on(world: &World) -> Value {
+    let group = "addon.open-cluster-management.io";
+    let (plural, kind) = ("managedclusteraddons", "ManagedClusterAddOn");
+    let schema = json!({"openAPIV3Schema": {"type": "object"}});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {"group": group, "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": "managedclusteraddon"},
+            "versions": [{"name": "v1alpha1", "served": true, "storage": true, "schema": schema}]},
+    });
+    world.server.ensure(HUB, definition).await.unwrap();
+    let add_on = json!({
+        "apiVersion": format!("{group}/v1alpha1"), "kind": kind,
+        "metadata": {"name": "a", "namespace": "c1", "finalizers": ["example.com/agent"]},
+    });
+    world.create(add_on.clone()).await;
+    add_on
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_leaves_takes_its_rights_with_it() {
     let world = World::start().await;
@@ -385,19 +407,37 @@ async fn a_cluster_that_leaves_takes_its_rights_with_it() {
         ]}},
     });
     world.create(small).await;
+    let add_on = add_on(&world).await;
     let cluster = json!({
         "apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
         "metadata": {"name": "c1"},
     });
     world.delete(&cluster).await;
+    // Add-ons go first, since they make works.
     world.until_condition("c1", "Deleting", "False").await;
+    let status = world.managed_cluster("c1").await.status.unwrap();
+    let told = condition(&status.conditions, "Deleting").unwrap();
+    assert!(
+        told.message.contains("managedclusteraddons"),
+        "{}",
+        told.message
+    );
+    world
+        .merge(&add_on, json!({"metadata": {"finalizers": null}}))
+        .await;
     let smalls: Api<bellwether_api::multicluster::Work> =
         Api::namespaced(world.client.clone(), "c1");
     assert!(smalls.get_opt("s").await.unwrap().is_some());
     // The agent removes what it runs, and needs its rights for that.
     let own: Api<bellwether_api::work::ManifestWork> = Api::namespaced(client.clone(), "c1");
-    let live = own.get("w").await.unwrap();
-    assert!(live.metadata.deletion_timestamp.is_some());
+    world
+        .until("the work is deleted".into(), async || {
+            world.pass(1).await;
+            let live = own.get("w").await.unwrap();
+            let is_deleted = live.metadata.deletion_timestamp.is_some();
+            is_deleted.then_some(()).ok_or_else(String::new)
+        })
+        .await;
     let done = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     own.patch("w", &PatchParams::default(), &done)
         .await

@@ -69,6 +69,18 @@ pub mod claim {
     pub const RESERVED: [&str; 4] = [ID, KUBE_VERSION, PLATFORM, PRODUCT];
 }
 
+/// The kind of add-ons, which is not ours: a hub may have it.
+pub mod add_on {
+    /// Its group.
+    pub const GROUP: &str = "addon.open-cluster-management.io";
+    /// Its version.
+    pub const VERSION: &str = "v1alpha1";
+    /// Its name.
+    pub const KIND: &str = "ManagedClusterAddOn";
+    /// What paths and roles call it.
+    pub const PLURAL: &str = "managedclusteraddons";
+}
+
 /// Names of objects.
 pub mod object {
     /// The set that clusters without a set are put in.

@@ -1,117 +1,138 @@
-//! What a cluster runs, and how the hub has it removed when the cluster leaves: works of both
-//! interfaces, those of the lowest priority first.
+//! What a cluster runs, and how the hub has it removed when the cluster leaves: its add-ons, where the
+//! hub knows such, then its works of both interfaces, those of the lowest priority first.
 
 use std::fmt::Debug;
 
-use bellwether_api::Kind;
-use bellwether_api::cluster::names::annotation;
+use bellwether_api::Kind as _;
+use bellwether_api::cluster::names::{add_on, annotation};
 use bellwether_api::multicluster::Work;
 use bellwether_api::work::ManifestWork;
-use kube::api::{DeleteParams, ListParams, Patch};
-use kube::core::NamespaceResourceScope;
-use kube::{Api, Client, Resource, ResourceExt as _};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch};
+use kube::discovery::ApiResource;
+use kube::{Api, Client, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::decide::Remains;
+use super::decide::{Remains, Turn};
 use crate::hub::written_by;
 
-/// A work of a cluster.
+/// Something that a cluster runs, by the object on the hub that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Load {
-    interface: Interface,
+    kind: LoadKind,
     name: String,
-    /// Its turn in a clean-up, from 0 to 100.
+    /// Its turn among those of its kind, from 0 to 100.
     priority: u8,
     /// Whether it is deleted, and only waits for somebody.
     is_going: bool,
     has_finalizers: bool,
 }
 
-/// Of which of the two kinds a work is.
+/// What says that a cluster runs something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Interface {
+enum LoadKind {
+    AddOn,
     ManifestWork,
     Work,
 }
 
-/// All works of a cluster.
-pub(super) async fn loads(client: &Client, cluster: &str) -> Result<Vec<Load>, kube::Error> {
-    let mut loads = of_kind::<ManifestWork>(client, cluster, Interface::ManifestWork).await?;
-    loads.extend(of_kind::<Work>(client, cluster, Interface::Work).await?);
-    Ok(loads)
+impl LoadKind {
+    const ALL: [Self; 3] = [Self::AddOn, Self::ManifestWork, Self::Work];
+
+    fn resource(self) -> ApiResource {
+        match self {
+            Self::AddOn => ApiResource {
+                group: add_on::GROUP.to_owned(),
+                version: add_on::VERSION.to_owned(),
+                api_version: format!("{}/{}", add_on::GROUP, add_on::VERSION),
+                kind: add_on::KIND.to_owned(),
+                plural: add_on::PLURAL.to_owned(),
+            },
+            Self::ManifestWork => ApiResource::erase::<ManifestWork>(&()),
+            Self::Work => ApiResource::erase::<Work>(&()),
+        }
+    }
+
+    fn plural(self) -> &'static str {
+        match self {
+            Self::AddOn => add_on::PLURAL,
+            Self::ManifestWork => ManifestWork::NAMES.plural,
+            Self::Work => Work::NAMES.plural,
+        }
+    }
+
+    /// Add-ons go first: they make works.
+    fn turn(self) -> u8 {
+        match self {
+            Self::AddOn => 0,
+            Self::ManifestWork | Self::Work => 1,
+        }
+    }
+
+    fn api(self, client: &Client, cluster: &str) -> Api<DynamicObject> {
+        Api::namespaced_with(client.clone(), cluster, &self.resource())
+    }
 }
 
-async fn of_kind<K>(
-    client: &Client,
-    cluster: &str,
-    interface: Interface,
-) -> Result<Vec<Load>, kube::Error>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + DeserializeOwned
-        + Debug,
-{
-    let api: Api<K> = Api::namespaced(client.clone(), cluster);
-    let list = match api.list_metadata(&ListParams::default()).await {
-        Ok(list) => list.items,
-        // A hub that does not know such works has none to clean up.
-        Err(kube::Error::Api(status)) if status.is_not_found() => Vec::new(),
-        Err(error) => return Err(error),
-    };
-    let load = |work: kube::core::PartialObjectMeta<K>| {
-        let priority = work.annotations().get(annotation::CLEANUP_PRIORITY);
-        Load {
-            interface,
-            name: work.name_any(),
-            priority: priority
-                .and_then(|text| text.parse().ok())
-                .unwrap_or(0)
-                .min(100),
-            is_going: work.metadata.deletion_timestamp.is_some(),
-            has_finalizers: !work.finalizers().is_empty(),
-        }
-    };
-    Ok(list.into_iter().map(load).collect())
+/// Everything that a cluster runs.
+pub(super) async fn loads(client: &Client, cluster: &str) -> Result<Vec<Load>, kube::Error> {
+    let mut loads = Vec::new();
+    for kind in LoadKind::ALL {
+        let list = kind.api(client, cluster);
+        let list = match list.list_metadata(&ListParams::default()).await {
+            Ok(list) => list.items,
+            // A hub that does not know the kind has none to clean up, and says so in no form.
+            Err(kube::Error::Api(status)) if status.code == 404 => continue,
+            Err(error) => return Err(error),
+        };
+        loads.extend(list.into_iter().map(|object| {
+            let priority = object.annotations().get(annotation::CLEANUP_PRIORITY);
+            Load {
+                kind,
+                name: object.name_any(),
+                priority: priority
+                    .and_then(|text| text.parse().ok())
+                    .unwrap_or(0)
+                    .min(100),
+                is_going: object.metadata.deletion_timestamp.is_some(),
+                has_finalizers: !object.finalizers().is_empty(),
+            }
+        }));
+    }
+    Ok(loads)
 }
 
 /// How much is left.
 pub(super) fn remains(loads: &[Load]) -> Remains {
-    let is_small = |load: &Load| load.interface == Interface::Work;
+    let works = loads.iter().filter(|load| load.kind != LoadKind::AddOn);
+    let turn = loads.iter().map(|load| load.kind.turn()).min();
+    let next: Vec<&Load> = loads
+        .iter()
+        .filter(|load| Some(load.kind.turn()) == turn)
+        .collect();
     Remains {
-        resource: if !loads.is_empty() && loads.iter().all(is_small) {
-            Work::NAMES.plural
-        } else {
-            ManifestWork::NAMES.plural
-        },
-        works: loads.len(),
-        pending: loads.iter().filter(|load| load.is_going).count(),
+        works: works.count(),
+        turn: next.first().map(|first| Turn {
+            resource: first.kind.plural(),
+            count: next.len(),
+            pending: next.iter().filter(|load| load.is_going).count(),
+        }),
     }
 }
 
-/// Deletes the works whose turn it is: those of the lowest priority.
+/// Deletes what is next: add-ons before works, and of these those of the lowest priority.
 pub(super) async fn delete_next(
     client: &Client,
     cluster: &str,
     loads: &[Load],
 ) -> Result<(), kube::Error> {
-    let lowest = loads.iter().map(|load| load.priority).min();
-    let is_next = |load: &&Load| Some(load.priority) == lowest && !load.is_going;
+    let place = |load: &Load| (load.kind.turn(), load.priority);
+    let first = loads.iter().map(place).min();
+    let is_next = |load: &&Load| Some(place(load)) == first && !load.is_going;
     for load in loads.iter().filter(is_next) {
-        delete(client, cluster, load).await?;
+        remove_one(&load.kind.api(client, cluster), &load.name).await?;
     }
     Ok(())
-}
-
-async fn delete(client: &Client, cluster: &str, load: &Load) -> Result<(), kube::Error> {
-    let client = client.clone();
-    match load.interface {
-        Interface::ManifestWork => {
-            remove_one::<ManifestWork>(&Api::namespaced(client, cluster), &load.name).await
-        }
-        Interface::Work => remove_one::<Work>(&Api::namespaced(client, cluster), &load.name).await,
-    }
 }
 
 /// Deletes an object, unless it is gone already.
@@ -130,26 +151,50 @@ fn unless_gone<T>(done: Result<T, kube::Error>) -> Result<(), kube::Error> {
     }
 }
 
-/// Gives up on what a cluster runs, as a person may ask for when its agent will never answer: its
-/// works are deleted, and nobody is waited for.
+/// Gives up on what a cluster runs, as a person may ask for when its agent will never answer: all of
+/// it is deleted on the hub, and nobody is waited for.
 pub async fn force_removal(client: &Client, cluster: &str) -> Result<(), kube::Error> {
     let none = Patch::Merge(json!({"metadata": {"finalizers": Value::Null}}));
     for load in loads(client, cluster).await? {
-        delete(client, cluster, &load).await?;
-        if !load.has_finalizers {
-            continue;
-        }
-        let (client, name) = (client.clone(), &load.name);
-        match load.interface {
-            Interface::ManifestWork => {
-                let works: Api<ManifestWork> = Api::namespaced(client, cluster);
-                unless_gone(works.patch(name, &written_by(), &none).await)?;
-            }
-            Interface::Work => {
-                let works: Api<Work> = Api::namespaced(client, cluster);
-                unless_gone(works.patch(name, &written_by(), &none).await)?;
-            }
+        let api = load.kind.api(client, cluster);
+        remove_one(&api, &load.name).await?;
+        if load.has_finalizers {
+            unless_gone(api.patch(&load.name, &written_by(), &none).await)?;
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(kind: LoadKind, is_going: bool) -> Load {
+        Load {
+            kind,
+            name: "l".to_owned(),
+            priority: 0,
+            is_going,
+            has_finalizers: false,
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_told_by_whose_turn_it_is() {
+        let check = |loads: &[Load], works: usize, turn: Option<(&'static str, usize, usize)>| {
+            let turn = turn.map(|(resource, count, pending)| Turn {
+                resource,
+                count,
+                pending,
+            });
+            assert_eq!(remains(loads), Remains { works, turn });
+        };
+        let (work, small) = (LoadKind::ManifestWork, LoadKind::Work);
+        check(&[], 0, None);
+        check(&[load(small, true)], 1, Some(("works", 1, 1)));
+        let both = [load(work, false), load(small, true)];
+        check(&both, 2, Some(("manifestworks", 2, 1)));
+        let add_on = [load(LoadKind::AddOn, true), load(work, false)];
+        check(&add_on, 1, Some(("managedclusteraddons", 1, 1)));
+    }
 }

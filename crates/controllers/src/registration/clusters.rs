@@ -208,7 +208,7 @@ impl Membership {
     ) -> Result<(), kube::Error> {
         for action in &plan.actions {
             let done = match action {
-                Action::DeleteWorks => {
+                Action::CleanUp => {
                     let works = works.unwrap_or_default();
                     cleanup::delete_next(&self.hub.client, name, works).await
                 }

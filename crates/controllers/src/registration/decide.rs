@@ -35,11 +35,20 @@ pub(super) struct Observed<'a> {
 /// What has to be gone before a cluster is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Remains {
-    /// What they are called.
-    pub(super) resource: &'static str,
     /// How many works there are.
     pub(super) works: usize,
-    /// How many of them only wait for finalizers.
+    /// What goes next, if anything is left.
+    pub(super) turn: Option<Turn>,
+}
+
+/// What goes next when a cluster leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Turn {
+    /// What it is called.
+    pub(super) resource: &'static str,
+    /// How many of it are left.
+    pub(super) count: usize,
+    /// How many of these only wait for finalizers.
     pub(super) pending: usize,
 }
 
@@ -59,8 +68,8 @@ pub(super) struct Plan {
 /// Something to do around a cluster. All of them may be done again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Delete the works whose turn it is.
-    DeleteWorks,
+    /// Delete that of what it runs whose turn it is.
+    CleanUp,
     /// Give rights, and the namespace if it is missing.
     Grant(Standing),
     /// Take away the bindings in the namespace.
@@ -317,7 +326,7 @@ pub(super) fn failed(
     let mut conditions = conditions(cluster).to_vec();
     let before = conditions.clone();
     match action {
-        Action::DeleteWorks | Action::Remove => {
+        Action::CleanUp | Action::Remove => {
             let words = [reason::DELETING_ERROR, error];
             say(&mut conditions, condition::DELETING, FALSE, words, now);
         }
@@ -352,15 +361,15 @@ fn leave(observed: &Observed<'_>) -> Plan {
         None => {}
     }
     let remains = observed.remains.clone().unwrap_or_default();
-    if remains.works > 0 {
-        plan.actions.push(Action::DeleteWorks);
+    if let Some(turn) = remains.turn {
+        plan.actions.push(Action::CleanUp);
         let since = observed.cluster.metadata.deletion_timestamp.as_ref();
         plan.wake_at = look_again(since.map_or(now, |it| it.0), now);
         // The word is the peer's, whose tools may look for it.
         let message = format!(
             "The resource {} is remaning, the remaining count is {}, the finalizer pending count \
              is {}",
-            remains.resource, remains.works, remains.pending
+            turn.resource, turn.count, turn.pending
         );
         let words = [reason::RESOURCE_REMAINING, message.as_str()];
         say(&mut conditions, condition::DELETING, FALSE, words, now);

@@ -1,6 +1,6 @@
 //! What agents may do on a hub, as roles and bindings.
 
-use bellwether_api::cluster::names::{label, registration as names};
+use bellwether_api::cluster::names::{add_on, label, registration as names};
 use bellwether_api::cluster::{GROUP, ManagedCluster};
 use bellwether_api::multicluster::{Work, WorkManifestConfig};
 use bellwether_api::work::ManifestWork;
@@ -35,10 +35,9 @@ pub fn shared() -> Vec<Value> {
     let registration = json!([
         {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
          "verbs": ["get", "list", "watch", "update"]},
-        {"apiGroups": ["addon.open-cluster-management.io"], "resources": ["managedclusteraddons"],
-         "verbs": read},
-        {"apiGroups": ["addon.open-cluster-management.io"],
-         "resources": ["managedclusteraddons/status"], "verbs": ["patch", "update"]},
+        {"apiGroups": [add_on::GROUP], "resources": [add_on::PLURAL], "verbs": read},
+        {"apiGroups": [add_on::GROUP], "resources": [format!("{}/status", add_on::PLURAL)],
+         "verbs": ["patch", "update"]},
         {"apiGroups": ["", "events.k8s.io"], "resources": ["events"],
          "verbs": ["create", "patch", "update"]},
     ]);

@@ -7,7 +7,7 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use serde_json::{Value, json};
 
-use super::decide::{Action, Observed, Plan, Remains, acceptance, decide, failed};
+use super::decide::{Action, Observed, Plan, Remains, Turn, acceptance, decide, failed};
 use super::request::{AgentRequest, read};
 use super::rights::Standing;
 
@@ -141,15 +141,18 @@ fn a_cluster_leaves_when_nothing_is_left_of_it() {
             renewed: Some(ago(1)),
             skew: None,
             remains: Some(Remains {
-                resource: "works",
                 works,
-                pending: 1,
+                turn: (works > 0).then_some(Turn {
+                    resource: "works",
+                    count: works,
+                    pending: 1,
+                }),
             }),
             now: now(),
         })
     };
     let plan = leave(2);
-    assert_eq!(plan.actions, [Action::DeleteWorks]);
+    assert_eq!(plan.actions, [Action::CleanUp]);
     assert_eq!(plan.patch, None);
     assert!(plan.wake_at.is_some());
     let conditions = plan.conditions.unwrap();
@@ -178,7 +181,7 @@ fn what_cannot_be_done_is_told() {
     check(json!({"metadata": {}}), grant, error);
     check(settled(), grant, None);
     let error = Some(["Deleting", "False", "DeletingError"]);
-    check(settled(), Action::DeleteWorks, error);
+    check(settled(), Action::CleanUp, error);
     check(settled(), Action::Remove, error);
     check(settled(), Action::CreateLease, None);
 }
