@@ -126,10 +126,10 @@ async fn until(
         })
     };
     let found = await_condition(clusters.clone(), name, is_right);
-    match tokio::time::timeout(PATIENCE, found).await {
-        Ok(found) => found.unwrap().unwrap(),
-        Err(_) => panic!("in vain; at last: {:#?}", clusters.get_opt(name).await),
-    }
+    let Ok(found) = tokio::time::timeout(PATIENCE, found).await else {
+        panic!("in vain; at last: {:#?}", clusters.get_opt(name).await);
+    };
+    found.unwrap().unwrap()
 }
 
 /// A hub with all its controllers, which go by a clock.
