@@ -10,7 +10,7 @@ use bellwether_api::about::ClusterProperty;
 use bellwether_api::cluster::{ClusterClaim, ManagedCluster};
 use bellwether_api::meta::condition;
 use bellwether_apiserver::HUB;
-use bellwether_controllers::registration::agent::ClaimOptions;
+use bellwether_controllers::registration::agent::{ClaimOptions, Roster};
 use common::{Running, World};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -377,6 +377,40 @@ async fn add_on(world: &World) -> Value {
     });
     world.create(add_on.clone()).await;
     add_on
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_that_share_a_watch_are_told_of_their_own_cluster_alone() {
+    let world = World::start().await;
+    let hub = world.hub();
+    let _controllers = world.control(&[]);
+    let roster = Roster::new(hub.clusters.clone());
+    let mut agents = Vec::new();
+    for name in ["c1", "c10"] {
+        let token = world.token(Some(name)).await;
+        let member = world.neighbour(name, &token, &roster).await;
+        let running = member.start();
+        world.until_condition(name, AVAILABLE, "True").await;
+        agents.push((member, running));
+    }
+    let (first, second) = (&agents[0], &agents[1]);
+    // Sharing is no right: what they ask for passes with their own certificates.
+    attempts::all_fail(&first.1.hub_client().await, "c1", "c10").await;
+    let cluster = |name: &str| {
+        json!({"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
+            "metadata": {"name": name}})
+    };
+    world.delete(&cluster("c1")).await;
+    world
+        .until("its agent has ended".into(), async || {
+            world.pass(1).await;
+            let is_over = first.1.task.is_finished();
+            is_over.then_some(()).ok_or("it lives".to_owned())
+        })
+        .await;
+    world.pass(600).await;
+    assert!(!second.1.task.is_finished());
+    world.until_condition("c10", AVAILABLE, "True").await;
 }
 
 #[tokio::test(start_paused = true)]

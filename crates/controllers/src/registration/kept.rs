@@ -1,7 +1,6 @@
 //! What the hub keeps of leases and requests for certificates: the little that it asks for. It has
 //! one of each for every cluster.
 
-use bellwether_api::meta::ObjectMeta;
 use bellwether_runtime::{Kept, ObjectKey};
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
@@ -26,24 +25,16 @@ pub(super) struct Request {
     pub(super) pending: Option<Box<CertificateSigningRequest>>,
 }
 
-/// Which state of which object something is.
-#[derive(Debug, PartialEq, Eq)]
+/// Which state of which object something is: all that is read of its metadata.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct State {
     namespace: Box<str>,
     name: Box<str>,
-    version: Box<str>,
+    resource_version: Box<str>,
 }
 
 impl State {
-    fn of(metadata: &ObjectMeta) -> Self {
-        let text = |field: &Option<String>| field.as_deref().unwrap_or_default().into();
-        Self {
-            namespace: text(&metadata.namespace),
-            name: text(&metadata.name),
-            version: text(&metadata.resource_version),
-        }
-    }
-
     fn key(&self) -> ObjectKey {
         ObjectKey::new(&self.namespace, &self.name)
     }
@@ -51,7 +42,7 @@ impl State {
 
 #[derive(Deserialize)]
 struct Lease {
-    metadata: ObjectMeta,
+    metadata: State,
     #[serde(default)]
     spec: LeaseSpec,
 }
@@ -67,7 +58,7 @@ impl Kept for Beat {
     fn read(text: &str) -> Result<Self, serde_json::Error> {
         let Lease { metadata, spec } = serde_json::from_str(text)?;
         Ok(Self {
-            state: State::of(&metadata),
+            state: metadata,
             renewed: spec.renew_time.map(|time| time.0),
         })
     }
@@ -84,8 +75,15 @@ impl Kept for Beat {
 impl Kept for Request {
     fn read(text: &str) -> Result<Self, serde_json::Error> {
         let request: Box<CertificateSigningRequest> = serde_json::from_str(text)?;
+        let metadata = &request.metadata;
+        let text = |field: &Option<String>| field.as_deref().unwrap_or_default().into();
+        let state = State {
+            namespace: text(&metadata.namespace),
+            name: text(&metadata.name),
+            resource_version: text(&metadata.resource_version),
+        };
         Ok(Self {
-            state: State::of(&request.metadata),
+            state,
             pending: Some(request).filter(|request| is_pending(request)),
         })
     }
@@ -96,5 +94,46 @@ impl Kept for Request {
 
     fn is_same(&self, other: &Self) -> bool {
         self.state == other.state
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_a_lease_stays_when_it_was_renewed() {
+        let mut lease = json!({
+            "metadata": {"name": "managed-cluster-lease", "namespace": "c1", "uid": "u",
+                "resourceVersion": "7", "managedFields": [{"manager": "m"}]},
+            "spec": {"holderIdentity": "c1", "renewTime": "2026-01-01T00:00:00.000001Z"},
+        });
+        let beat = Beat::read(&lease.to_string()).unwrap();
+        assert_eq!(beat.key(), ObjectKey::new("c1", "managed-cluster-lease"));
+        let renewed = "2026-01-01T00:00:00.000001Z".parse().unwrap();
+        assert_eq!(beat.renewed, Some(renewed));
+        lease["spec"] = json!({});
+        let bare = Beat::read(&lease.to_string()).unwrap();
+        assert!(bare.renewed.is_none() && bare.is_same(&beat));
+    }
+
+    #[test]
+    fn a_request_stays_while_it_is_undecided() {
+        let mut request = json!({
+            "metadata": {"name": "c1-abc", "resourceVersion": "7"},
+            "spec": {"request": "", "signerName": "s"},
+        });
+        assert!(
+            Request::read(&request.to_string())
+                .unwrap()
+                .pending
+                .is_some()
+        );
+        request["status"] = json!({"conditions": [{"type": "Approved", "status": "True"}]});
+        let answered = Request::read(&request.to_string()).unwrap();
+        assert!(answered.pending.is_none());
+        assert_eq!(answered.key(), ObjectKey::cluster_scoped("c1-abc"));
     }
 }

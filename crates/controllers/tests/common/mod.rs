@@ -16,7 +16,7 @@ use bellwether_apiserver::{ApiServer, Authority, BootstrapToken, HUB, Identity, 
 use bellwether_controllers::Hub;
 use bellwether_controllers::registration;
 use bellwether_controllers::registration::agent::{
-    self, Agent, ClaimOptions, Credentials, Door, DoorError,
+    self, Agent, ClaimOptions, Credentials, Door, DoorError, Roster,
 };
 use bellwether_runtime::{Clock, Reach};
 use bellwether_store::{Options, Store};
@@ -111,6 +111,7 @@ impl World {
         let door = EmbeddedDoor {
             server: self.server.clone(),
             token: token.reveal(),
+            roster: None,
         };
         Member {
             agent: Agent {
@@ -124,6 +125,22 @@ impl World {
                 claims: ClaimOptions::default(),
             },
         }
+    }
+
+    /// The same in the hub's process: its agent shares a watch of clusters with others.
+    pub async fn neighbour(
+        &self,
+        cluster: &str,
+        token: &BootstrapToken,
+        roster: &Roster,
+    ) -> Member {
+        let mut member = self.member(cluster, token).await;
+        member.agent.door = Arc::new(EmbeddedDoor {
+            server: self.server.clone(),
+            token: token.reveal(),
+            roster: Some(roster.clone()),
+        });
+        member
     }
 
     /// Waits until a condition of a cluster has a status.
@@ -329,6 +346,7 @@ impl Member {
 pub struct EmbeddedDoor {
     server: ApiServer,
     token: String,
+    roster: Option<Roster>,
 }
 
 impl Door for EmbeddedDoor {
@@ -344,6 +362,10 @@ impl Door for EmbeddedDoor {
         let client = self.server.client_with_certificate(HUB, &credentials);
         let client = client.map_err(|error| DoorError(error.to_string()))?;
         Ok(client.into())
+    }
+
+    fn roster(&self) -> Option<Roster> {
+        self.roster.clone()
     }
 
     fn address(&self) -> String {
