@@ -10,6 +10,18 @@ pub mod status {
     pub const UNKNOWN: &str = "Unknown";
 }
 
+/// The certificate of the API server, which every namespace has.
+pub mod certificate {
+    /// Name of the ConfigMap.
+    pub const NAME: &str = "kube-root-ca.crt";
+    /// Where it is in the ConfigMap.
+    pub const KEY: &str = "ca.crt";
+    /// Annotation: what an object is for.
+    pub const DESCRIPTION: &str = "kubernetes.io/description";
+    /// What the ConfigMap is for.
+    pub const PURPOSE: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
+}
+
 /// Deployments and their replica sets.
 pub mod deployment {
     /// Condition: enough replicas are available.

@@ -174,6 +174,12 @@ impl ApiServer {
         }
     }
 
+    /// The certificate of the authority that signs for all clusters, in PEM; nothing if there is none.
+    pub fn certificate(&self) -> Option<&str> {
+        let authority = self.inner.issuers.authority.as_ref()?;
+        Some(&authority.credentials().certificate)
+    }
+
     /// The cluster of that name.
     pub fn cluster(&self, name: &str) -> Option<Arc<Cluster>> {
         self.inner.clusters.read().get(name).cloned()

@@ -279,3 +279,21 @@ pub(crate) async fn stop_signal() -> anyhow::Result<()> {
     #[cfg(not(unix))]
     Ok(tokio::signal::ctrl_c().await?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_life_of_events_is_a_duration_of_some_length() {
+        for (text, seconds) in [
+            ("1h30m", Some(5400)),
+            ("90s", Some(90)),
+            ("0s", None),
+            ("x", None),
+        ] {
+            let parsed = time_to_live(text).ok();
+            assert_eq!(parsed.map(|it| it.as_secs()), seconds, "{text}");
+        }
+    }
+}

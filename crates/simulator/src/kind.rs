@@ -10,7 +10,7 @@ use k8s_openapi::api::apps::v1::{
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{
-    Endpoints, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
+    ConfigMap, Endpoints, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
     ReplicationController, Service, ServiceAccount,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -43,6 +43,8 @@ pub(crate) enum Kind {
     DisruptionBudget,
     Namespace,
     ServiceAccount,
+    /// Only those with the certificate of the API server.
+    ConfigMap,
 }
 
 /// What a kind is called.
@@ -55,7 +57,7 @@ pub(crate) struct Names {
     pub(crate) plural: &'static str,
 }
 
-const ALL: [Kind; 20] = [
+const ALL: [Kind; 21] = [
     Kind::Deployment,
     Kind::ReplicaSet,
     Kind::ReplicationController,
@@ -76,6 +78,7 @@ const ALL: [Kind; 20] = [
     Kind::DisruptionBudget,
     Kind::Namespace,
     Kind::ServiceAccount,
+    Kind::ConfigMap,
 ];
 
 impl Kind {
@@ -111,6 +114,7 @@ impl Kind {
             Self::CronJob => ("batch", "v1", "CronJob", "cronjobs"),
             Self::Namespace => ("", "v1", "Namespace", "namespaces"),
             Self::ServiceAccount => ("", "v1", "ServiceAccount", "serviceaccounts"),
+            Self::ConfigMap => ("", "v1", "ConfigMap", "configmaps"),
             Self::Pod => ("", "v1", "Pod", "pods"),
             Self::Node => ("", "v1", "Node", "nodes"),
             Self::Service => ("", "v1", "Service", "services"),
@@ -188,6 +192,7 @@ objects! {
     PodDisruptionBudget => DisruptionBudget,
     Namespace => Namespace,
     ServiceAccount => ServiceAccount,
+    ConfigMap => ConfigMap,
 }
 
 /// One object, and no other that has or had its name.

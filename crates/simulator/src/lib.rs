@@ -37,6 +37,7 @@ mod account;
 mod act;
 mod autoscaler;
 mod behaviour;
+mod certificate;
 mod claim;
 mod cron_job;
 mod daemon_set;

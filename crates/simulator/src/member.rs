@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use bellwether_api::workload::certificate::NAME;
 use bellwether_apiserver::{ApiServer, Change, ChangedObject, Identity};
 use bellwether_runtime::{Clock, ObjectKey, Queue};
 use jiff::Timestamp;
@@ -79,6 +80,11 @@ impl Member {
 
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The certificate of the API server.
+    pub(crate) fn certificate(&self) -> Option<&str> {
+        self.server.certificate()
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -244,8 +250,9 @@ impl Member {
 
 /// The kind of the object that a change is about; nothing for one that is not simulated.
 pub(crate) fn kind_of(subject: &ChangedObject) -> Option<Kind> {
-    let (group, resource, ..) = subject.parts();
-    Kind::of_resource(group, resource)
+    let (group, resource, _, name) = subject.parts();
+    let kind = Kind::of_resource(group, resource)?;
+    (kind != Kind::ConfigMap || name == NAME).then_some(kind)
 }
 
 /// Somebody writes; the last one to end lets the client go.

@@ -13,9 +13,10 @@ use crate::plan::Plan;
 use crate::select::{matches, selects};
 use crate::world::World;
 use crate::{
-    account, autoscaler, claim, cron_job, daemon_set, deployment, disruption, job, node, pod, pods,
-    replica_set, scheduler, service, stateful_set,
+    account, autoscaler, certificate, claim, cron_job, daemon_set, deployment, disruption, job,
+    node, pod, pods, replica_set, scheduler, service, stateful_set,
 };
+use bellwether_api::workload::certificate::NAME;
 use bellwether_api::workload::service::SERVICE_NAME;
 use bellwether_runtime::ObjectKey;
 use jiff::tz::TimeZone;
@@ -43,12 +44,13 @@ pub(crate) fn decide(member: &Member, key: &Key, now: Timestamp) -> Plan {
             .nodes
             .get(name)
             .map(|node| node::decide(node, now)),
-        Kind::Namespace => of_namespace(&member.world().read(), name),
+        Kind::Namespace => of_namespace(&member.world().read(), name, member.certificate()),
         Kind::ControllerRevision
         | Kind::Endpoints
         | Kind::EndpointSlice
         | Kind::StorageClass
-        | Kind::ServiceAccount => None,
+        | Kind::ServiceAccount
+        | Kind::ConfigMap => None,
     };
     plan.unwrap_or_default()
 }
@@ -243,13 +245,16 @@ fn of_volume(world: &World, name: &ObjectKey) -> Option<Plan> {
     Some(claim::decide_volume(volume, claim.map(AsRef::as_ref)))
 }
 
-fn of_namespace(world: &World, name: &ObjectKey) -> Option<Plan> {
+fn of_namespace(world: &World, name: &ObjectKey, certificate: Option<&str>) -> Option<Plan> {
     let namespace = world.namespaces.get(name)?;
     let account = ObjectKey::new(&name.name, account::DEFAULT);
-    Some(account::decide(
-        namespace,
-        world.accounts.get(&account).is_some(),
-    ))
+    let published = ObjectKey::new(&name.name, NAME);
+    let mut plan = account::decide(namespace, world.accounts.get(&account).is_some());
+    if let Some(certificate) = certificate {
+        let published = world.certificates.get(&published).map(AsRef::as_ref);
+        certificate::decide(namespace, published, certificate, &mut plan);
+    }
+    Some(plan)
 }
 
 fn of_autoscaler(world: &World, name: &ObjectKey, now: Timestamp) -> Option<Plan> {

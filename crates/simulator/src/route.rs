@@ -45,7 +45,7 @@ pub(crate) fn concerned(world: &World, kind: Kind, difference: &Difference) -> B
             targets.extend(claims.map(|claim| (Kind::Claim, key_of(claim.as_ref()))));
         }
         Kind::Node => targets.extend(of_node(world)),
-        Kind::ServiceAccount => {
+        Kind::ServiceAccount | Kind::ConfigMap => {
             let namespace = ObjectKey::cluster_scoped(&difference.key.namespace);
             targets.insert((Kind::Namespace, namespace));
         }

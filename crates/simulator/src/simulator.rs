@@ -11,6 +11,7 @@ use tokio::task::AbortHandle;
 
 use crate::account;
 use crate::act::ActError;
+use crate::certificate;
 use crate::follow::follow_all;
 use crate::kind::Kind;
 use crate::member::{Key, Member};
@@ -81,6 +82,10 @@ impl Simulator {
             server
                 .ensure(cluster, account::new_account(namespace))
                 .await?;
+            if let Some(text) = server.certificate() {
+                let published = certificate::new_map(namespace, text);
+                server.ensure(cluster, published).await?;
+            }
         }
         let Some(changes) = server.cluster(cluster).map(|cluster| cluster.changes()) else {
             return Ok(());

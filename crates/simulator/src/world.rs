@@ -15,7 +15,7 @@ use k8s_openapi::api::apps::v1::{
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{
-    Endpoints, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
+    ConfigMap, Endpoints, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
     ReplicationController, Service, ServiceAccount,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -220,6 +220,10 @@ macro_rules! of_kind {
                 let $objects = &mut $world.accounts;
                 $body
             }
+            Kind::ConfigMap => {
+                let $objects = &mut $world.certificates;
+                $body
+            }
             Kind::DisruptionBudget => {
                 let $objects = &mut $world.budgets;
                 $body
@@ -251,6 +255,8 @@ pub(crate) struct World {
     pub(crate) budgets: Objects<PodDisruptionBudget>,
     pub(crate) namespaces: Objects<Namespace>,
     pub(crate) accounts: Objects<ServiceAccount>,
+    /// With the certificate of the API server.
+    pub(crate) certificates: Objects<ConfigMap>,
     /// When a pod's status was last changed by us, more precisely than objects say. By uid.
     pub(crate) moments: HashMap<String, Timestamp>,
     /// When a pod's containers were asked to end. By uid.
@@ -330,6 +336,7 @@ impl World {
             budgets,
             namespaces: _,
             accounts: _,
+            certificates: _,
             moments: _,
             stopping: _,
             endings: _,

@@ -435,3 +435,42 @@ async fn a_replication_controller_keeps_its_pods() {
         })
         .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_has_the_certificate_of_its_server_whatever_people_do() {
+    let cluster = TestCluster::start().await;
+    let wanted = json!({"ca.crt": cluster.server.certificate().unwrap()});
+    let name = "kube-root-ca.crt";
+    let is_there = |map: &Value| map["data"] == wanted;
+    let map = cluster.until("ConfigMap", name, is_there).await;
+    let description = &map["metadata"]["annotations"]["kubernetes.io/description"];
+    assert!(description.as_str().unwrap().starts_with("Contains a CA"));
+    let other = json!({"data": {"ca.crt": "mine", "more": "x"}});
+    cluster.patch("ConfigMap", name, other).await;
+    cluster.until("ConfigMap", name, is_there).await;
+    cluster.delete("ConfigMap", name).await;
+    cluster.until("ConfigMap", name, is_there).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_at_rest_wakes_up_when_something_happens() {
+    let cluster = TestCluster::start().await;
+    for _ in 0..2 {
+        // Long enough that what is known has been forgotten.
+        cluster.pass(Duration::from_mins(1)).await;
+        cluster
+            .create(json!({
+                "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "late"},
+                "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "late"}}, "template": template("late", json!({}))},
+            }))
+            .await;
+        cluster
+            .until("ReplicaSet", "late", |late| {
+                late["status"]["availableReplicas"] == 1
+            })
+            .await;
+        cluster.delete("ReplicaSet", "late").await;
+        cluster.pass(Duration::from_mins(1)).await;
+        assert!(cluster.list("Pod").await.is_empty());
+    }
+}

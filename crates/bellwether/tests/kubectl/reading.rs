@@ -120,6 +120,8 @@ fn a_cluster_says_what_it_serves() {
 fn what_an_embedded_cluster_cannot_do_is_said_clearly() {
     let fleet = Fleet::start();
     fleet.shell("kubectl --context cluster1 run web --image=nginx");
+    // kubectl itself refuses what is not running.
+    fleet.shell("kubectl --context cluster1 wait --for=condition=Ready pod/web --timeout=20s");
     for command in [
         "kubectl --context cluster1 logs web",
         "kubectl --context cluster1 exec web -- true",

@@ -14,7 +14,7 @@
 
 use std::time::Duration;
 
-use bellwether_apiserver::{ApiServer, Clock, HUB, Identity};
+use bellwether_apiserver::{ApiServer, Authority, Clock, HUB, Identity, ServerOptions};
 use bellwether_simulator::Simulator;
 use bellwether_store::{Options, Store};
 use jiff::Timestamp;
@@ -41,7 +41,13 @@ impl TestCluster {
         let clock = Clock::of_runtime("2026-01-01T00:00:00Z".parse().unwrap());
         let now = clock.clone();
         let options = Options::new(std::sync::Arc::new(move || now.now()));
-        let server = ApiServer::new(Store::in_memory(options), clock.clone());
+        let authority = Authority::generate(clock.now()).unwrap();
+        let server_options = ServerOptions {
+            authority: Some(authority.into()),
+            ..ServerOptions::default()
+        };
+        let store = Store::in_memory(options);
+        let server = ApiServer::with_options(store, clock.clone(), server_options);
         server.add_cluster(HUB).await.unwrap();
         let client = server.client(HUB, Identity::administrator("test"));
         let mut cluster = Self {
@@ -75,6 +81,7 @@ impl TestCluster {
             "Endpoints" => ("", "v1", "endpoints"),
             "Event" => ("", "v1", "events"),
             "Namespace" => ("", "v1", "namespaces"),
+            "ConfigMap" => ("", "v1", "configmaps"),
             "PersistentVolumeClaim" => ("", "v1", "persistentvolumeclaims"),
             "PersistentVolume" => ("", "v1", "persistentvolumes"),
             "Deployment" => ("apps", "v1", "deployments"),
