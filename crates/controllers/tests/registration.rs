@@ -84,6 +84,44 @@ async fn a_token_made_for_a_cluster_lets_it_in() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_agent_that_asks_before_it_may_make_its_cluster_known_is_let_in_all_the_same() {
+    let world = World::start().await;
+    // The hub has just begun: those who join may ask for certificates, and nothing else yet.
+    let rbac = "rbac.authorization.k8s.io";
+    let early = json!({"name": "early"});
+    world
+        .create(json!({
+            "apiVersion": format!("{rbac}/v1"), "kind": "ClusterRole", "metadata": early,
+            "rules": [{"apiGroups": ["certificates.k8s.io"],
+                "resources": ["certificatesigningrequests"],
+                "verbs": ["create", "get", "list", "watch"]}],
+        }))
+        .await;
+    world
+        .create(json!({
+            "apiVersion": format!("{rbac}/v1"), "kind": "ClusterRoleBinding", "metadata": early,
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "early"},
+            "subjects": [{"apiGroup": rbac, "kind": "Group",
+                "name": "system:bootstrappers:managedcluster"}],
+        }))
+        .await;
+    let token = world.token(Some("c1")).await;
+    let _running = world.member("c1", &token).await.start();
+    let requests: Api<CertificateSigningRequest> = Api::all(world.client.clone());
+    world
+        .until("it asks".into(), async || {
+            let list = requests.list(&ListParams::default()).await.unwrap();
+            (!list.items.is_empty())
+                .then_some(())
+                .ok_or_else(String::new)
+        })
+        .await;
+    let _controllers = world.control(&[]);
+    world.pass(30).await;
+    world.until_condition("c1", AVAILABLE, "True").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_token_for_one_cluster_lets_no_other_in() {
     let world = World::start().await;
     let _controllers = world.control(&[]);

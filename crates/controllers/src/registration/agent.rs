@@ -285,8 +285,35 @@ async fn credentials(agent: &Agent) -> Result<Credentials, AgentError> {
 /// Asks the hub to be let in, and waits for the answer.
 async fn ask_to_join(agent: &Agent) -> Result<Credentials, AgentError> {
     let client = agent.door.knock()?;
-    create_cluster(agent, &client).await?;
-    let requests: Api<CertificateSigningRequest> = Api::all(client);
+    let is_known = create_cluster(agent, &client).await?;
+    let asked = Box::pin(ask_for_certificate(agent, &client));
+    if is_known {
+        return asked.await;
+    }
+    // A hub that has just begun may give the one right before the other, and answers nobody whom it
+    // does not know.
+    tokio::select! {
+        credentials = asked => credentials,
+        problem = make_known(agent, &client) => Err(problem),
+    }
+}
+
+/// Tries again to make the cluster known for as long as that is refused. Ends only if it goes wrong.
+async fn make_known(agent: &Agent, client: &Client) -> AgentError {
+    let mut wait = FIRST_RETRY;
+    loop {
+        tokio::time::sleep(wait.mul_f64(1.0 + jitter(&agent.cluster))).await;
+        match create_cluster(agent, client).await {
+            Ok(true) => return std::future::pending().await,
+            Ok(false) => wait = (wait * 2).min(LAST_RETRY),
+            Err(error) => return error,
+        }
+    }
+}
+
+/// Asks for a certificate, and waits for the answer.
+async fn ask_for_certificate(agent: &Agent, client: &Client) -> Result<Credentials, AgentError> {
+    let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
     if let Some(credentials) = carry_on(agent, &requests).await? {
         return Ok(credentials);
     }
@@ -354,9 +381,9 @@ async fn carry_on(
     }))
 }
 
-/// Makes the cluster known to the hub. It may be known already, and whether it is is not always
-/// for the agent to see.
-async fn create_cluster(agent: &Agent, client: &Client) -> Result<(), AgentError> {
+/// Makes the cluster known to the hub, and tells whether it is. Where the hub refuses, somebody else
+/// may have made it known, and that is not for the agent to see.
+async fn create_cluster(agent: &Agent, client: &Client) -> Result<bool, AgentError> {
     let clusters: Api<ManagedCluster> = Api::all(client.clone());
     // The hub would say so as soon as it looks; until then placements would choose the cluster.
     let unreachable = Taint {
@@ -372,8 +399,9 @@ async fn create_cluster(agent: &Agent, client: &Client) -> Result<(), AgentError
     let mut cluster = ManagedCluster::new(&agent.cluster, spec);
     cluster.metadata.labels = Some(agent.labels.clone()).filter(|labels| !labels.is_empty());
     match clusters.create(&created_by(), &cluster).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.is_already_exists() || status.code == 403 => Ok(()),
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 403 => Ok(false),
         Err(error) => Err(AgentError::knocking("make the cluster known")(error)),
     }
 }

@@ -35,6 +35,10 @@ const RENEWAL: &str = "Auto approving Managed cluster agent certificate after Su
 const PROMISED: &str = "The user was promised that clusters of theirs are let in.";
 const TOKEN: &str = "The bootstrap token was made for this cluster.";
 
+/// How soon to look for a cluster that nobody has made known yet, at first and at last.
+const FIRST_LOOK: jiff::SignedDuration = jiff::SignedDuration::from_secs(1);
+const LAST_LOOK: jiff::SignedDuration = jiff::SignedDuration::from_mins(1);
+
 /// Decides about certificate requests of agents, for ever. `promised` are users whose clusters are
 /// let in without a person.
 pub async fn run(hub: Hub, promised: BTreeSet<String>) {
@@ -88,16 +92,22 @@ impl Reconcile for Approver {
             let may = self.may_renew(request, &wanted.cluster).await?;
             may.then_some(RENEWAL)
         } else if self.promised.contains(&sender) {
-            self.accept(&wanted.cluster).await?.then_some(PROMISED)
-        } else if token.is_some() {
-            self.accept(&wanted.cluster).await?.then_some(TOKEN)
+            Some(PROMISED)
         } else {
-            None
+            token.as_ref().map(|_| TOKEN)
         };
         let Some(reason) = reason else {
             return Ok(None);
         };
-        approve(&self.client, request, reason, self.clock.now()).await?;
+        let now = self.clock.now();
+        if reason != RENEWAL {
+            match accept(&self.client, &wanted.cluster, now).await? {
+                Acceptance::Accepted => {}
+                Acceptance::Denied => return Ok(None),
+                Acceptance::Unknown => return Ok(look_again(request, now)),
+            }
+        }
+        approve(&self.client, request, reason, now).await?;
         if let Some(token) = token {
             // It has served; whoever finds it later gets nothing by it. The agent still waits for
             // its certificate under the token's name, so that it expires soon instead of now.
@@ -108,11 +118,6 @@ impl Reconcile for Approver {
 }
 
 impl Approver {
-    /// Accepts a cluster; tells whether it is accepted.
-    async fn accept(&self, cluster: &str) -> Result<bool, kube::Error> {
-        accept(&self.client, cluster, self.clock.now()).await
-    }
-
     /// Whether the sender may renew the certificates of a cluster.
     async fn may_renew(
         &self,
@@ -190,30 +195,50 @@ fn expiration(secret: &Secret) -> Option<jiff::Timestamp> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Accepts a cluster, unless a person has denied it; tells whether it is accepted.
-pub async fn accept(
+/// When to look again whether the cluster of a request is known by now: soon at first, and ever later
+/// the longer it takes.
+fn look_again(request: &CertificateSigningRequest, now: jiff::Timestamp) -> Next {
+    let made = request.metadata.creation_timestamp.as_ref();
+    let age = made.map_or(jiff::SignedDuration::ZERO, |made| {
+        now.duration_since(made.0)
+    });
+    let wait = (age / 4).clamp(FIRST_LOOK, LAST_LOOK);
+    now.checked_add(wait).ok()
+}
+
+/// What becomes of a cluster that may be accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Acceptance {
+    Accepted,
+    /// A person has denied it.
+    Denied,
+    /// There is no such cluster. Agents make theirs known before they ask, or as soon as they may.
+    Unknown,
+}
+
+/// Accepts a cluster, unless a person has denied it.
+async fn accept(
     client: &Client,
     cluster: &str,
     now: jiff::Timestamp,
-) -> Result<bool, kube::Error> {
+) -> Result<Acceptance, kube::Error> {
     let clusters: Api<ManagedCluster> = Api::all(client.clone());
     let Some(live) = clusters.get_opt(cluster).await? else {
-        // The agent creates it before it asks for a certificate; somebody removed it since.
-        return Ok(false);
+        return Ok(Acceptance::Unknown);
     };
     if live.spec.hub_accepts_client {
-        return Ok(true);
+        return Ok(Acceptance::Accepted);
     }
     let stamp = annotation::AUTOMATICALLY_ACCEPTED_ON;
     if live.annotations().contains_key(stamp) {
-        return Ok(false);
+        return Ok(Acceptance::Denied);
     }
     let mut patch = decide::acceptance(&live, now);
     patch["metadata"]["resourceVersion"] = json!(live.resource_version());
     clusters
         .patch(cluster, &written_by(), &Patch::Merge(patch))
         .await?;
-    Ok(true)
+    Ok(Acceptance::Accepted)
 }
 
 /// Approves a request.
