@@ -166,8 +166,11 @@ impl Evaluator {
             Mark::Struct => HAS_STRUCT,
             Mark::OpenValidator => HAS_OPEN_VALIDATOR | HAS_TOP,
         };
+        self.toil(self.node(node).close.evidence.len());
         let evidence = &mut self.node_mut(node).close.evidence;
-        if let Some(known) = evidence.iter_mut().find(|known| known.id == info.def) {
+        // Conjuncts that belong together come one after the other.
+        let mut latest_first = evidence.iter_mut().rev();
+        if let Some(known) = latest_first.find(|known| known.id == info.def) {
             known.flags |= flags;
             return;
         }

@@ -68,7 +68,9 @@ impl Evaluator {
             if group.ignore && group.kind == GroupKind::Reference {
                 continue;
             }
-            if sets.iter().any(|set| set.id == group.id) {
+            // The groups of one node are different ones.
+            self.toil(inherited);
+            if sets[..inherited].iter().any(|set| set.id == group.id) {
                 continue;
             }
             let mut once = false;
