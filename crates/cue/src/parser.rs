@@ -1,7 +1,7 @@
 //! Recursive-descent parser: text in, tree and problems out.
 //!
 //! [`parse_file`] always returns a tree; what could not be read becomes
-//! [`DeclKind::Bad`] or [`ExprKind::Bad`] and a diagnostic. Nesting is bounded by
+//! [`DeclKind::Bad`](crate::ast::DeclKind::Bad) or [`ExprKind::Bad`] and a diagnostic. Nesting is bounded by
 //! [`MAX_DEPTH`], so no input can exhaust the stack.
 
 mod comments;
