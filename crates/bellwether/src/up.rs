@@ -15,8 +15,9 @@ use crate::members::Members;
 /// Who the agents are to hub and members.
 pub(crate) const AGENT: &str = "system:bellwether:work-agent";
 
-/// How many members are set up at a time: enough that their writes share commits.
-const MEMBERS_AT_ONCE: usize = 64;
+/// How many members are set up at a time: enough that their writes share commits, and few enough that
+/// what setting up takes in memory is used again.
+const MEMBERS_AT_ONCE: usize = 32;
 
 /// Run a hub and member clusters in one process, in the foreground.
 ///
