@@ -139,16 +139,39 @@ pub(crate) async fn run(arguments: AgentArgs) -> anyhow::Result<()> {
     }
 }
 
-/// Joins the hub, or goes on with the certificate from joining, and applies works with it. A new
-/// certificate means a new start with it; what was under way is taken up again.
+/// Serves the hub that the kubeconfig for joining names, and begins anew when that is replaced: with
+/// another hub, perhaps.
 async fn as_member(
     arguments: &AgentArgs,
     member: Client,
     options: AgentOptions,
     claims: ClaimOptions,
 ) -> anyhow::Result<()> {
+    loop {
+        let Bootstrap { kubeconfig, kept } = Bootstrap::find(arguments, &member).await?;
+        let replaced = async {
+            match &kept {
+                Some(kept) => registration::agent::replaced_bootstrap(&member, kept).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            ended = serve_hub(arguments, kubeconfig, &member, &options, &claims) => return ended,
+            () = replaced => say("the kubeconfig with which to join was replaced; beginning anew"),
+        }
+    }
+}
+
+/// Joins the hub, or goes on with the certificate from joining, and applies works with it. A new
+/// certificate means a new start with it; what was under way is taken up again.
+async fn serve_hub(
+    arguments: &AgentArgs,
+    kubeconfig: Kubeconfig,
+    member: &Client,
+    options: &AgentOptions,
+    claims: &ClaimOptions,
+) -> anyhow::Result<()> {
     let cluster = arguments.cluster_name.as_str();
-    let kubeconfig = bootstrap(arguments, &member).await?;
     let address = server_of(&kubeconfig, None).context("the bootstrap kubeconfig has no server")?;
     let agent = Agent {
         cluster: cluster.to_owned(),
@@ -158,7 +181,7 @@ async fn as_member(
         labels: BTreeMap::new(),
         client_configs: Vec::new(),
         expiration_seconds: arguments.client_cert_expiration_seconds,
-        claims,
+        claims: claims.clone(),
     };
     let (sender, mut clients) = watch::channel(None);
     let registration = tokio::spawn(registration::agent::run(agent, sender));
@@ -199,17 +222,34 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// The kubeconfig with which to join: from a file, or as it was kept on the member.
-async fn bootstrap(arguments: &AgentArgs, member: &Client) -> anyhow::Result<Kubeconfig> {
-    if let Some(path) = &arguments.bootstrap_kubeconfig {
-        return Kubeconfig::read_from(path)
-            .with_context(|| format!("cannot read {}", path.display()));
+/// The kubeconfig with which to join.
+struct Bootstrap {
+    kubeconfig: Kubeconfig,
+    /// Its text, if it was kept on the member and not in a file.
+    kept: Option<String>,
+}
+
+impl Bootstrap {
+    async fn find(arguments: &AgentArgs, member: &Client) -> anyhow::Result<Self> {
+        if let Some(path) = &arguments.bootstrap_kubeconfig {
+            let kubeconfig = Kubeconfig::read_from(path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            return Ok(Self {
+                kubeconfig,
+                kept: None,
+            });
+        }
+        let kept = registration::agent::kept_bootstrap(member).await?;
+        let kept = kept.context(
+            "the member has not been asked to join: use --hub-kubeconfig, --bootstrap-kubeconfig, or bellwether cluster join",
+        )?;
+        let kubeconfig =
+            Kubeconfig::from_yaml(&kept).context("the kept kubeconfig cannot be understood")?;
+        Ok(Self {
+            kubeconfig,
+            kept: Some(kept),
+        })
     }
-    let kept = registration::agent::kept_bootstrap(member).await?;
-    let kept = kept.context(
-        "the member has not been asked to join: use --hub-kubeconfig, --bootstrap-kubeconfig, or bellwether cluster join",
-    )?;
-    Kubeconfig::from_yaml(&kept).context("the kept kubeconfig cannot be understood")
 }
 
 fn options(arguments: &AgentArgs) -> anyhow::Result<AgentOptions> {

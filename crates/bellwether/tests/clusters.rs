@@ -237,3 +237,40 @@ fn a_cluster_of_another_process_joins_by_command() {
     );
     bellwether(&fleet, "cluster accept other");
 }
+
+#[test]
+fn an_agent_follows_its_kubeconfig_to_another_hub() {
+    let hubs = [(); 2].map(|()| Fleet::start_with(&["--clusters", "1"]));
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let _member = Process::start(
+        &format!(
+            "apiserver --in-memory --listen 127.0.0.1:0 --data-dir {}",
+            path("edge")
+        ),
+        "API server ready",
+    );
+    let (member, bootstrap) = (path("edge/kubeconfig"), path("bootstrap.yaml"));
+    let mut agent = None;
+    for hub in &hubs {
+        bellwether(
+            hub,
+            &format!("token create --cluster-name edge --write {bootstrap}"),
+        );
+        bellwether(
+            hub,
+            &format!(
+                "cluster join --cluster-name edge --hub-kubeconfig {bootstrap} --kubeconfig {member}"
+            ),
+        );
+        // It is the same agent for both.
+        agent.get_or_insert_with(|| {
+            let command = format!("agent --cluster-name edge --kubeconfig {member}");
+            Process::start(&command, "is ready")
+        });
+        bellwether(
+            hub,
+            "wait --for=condition=ManagedClusterConditionAvailable --timeout=60s managedcluster/edge",
+        );
+    }
+}

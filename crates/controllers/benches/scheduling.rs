@@ -475,7 +475,7 @@ async fn one_change(kept: Kept, clusters: usize, others: usize) {
     requests.sort();
     let millis = |times: &[Duration], at: usize| times[at].as_secs_f64() * 1000.0;
     println!(
-        "  {kept:?}, {clusters} clusters, {others} other placements: median {:.2} ms, of which the request {:.2} ms; worst {:.2} ms; {:.2} CPU ms each",
+        "  {kept:?}, {clusters} clusters, {others} other placements: median {:.2} ms (the request was answered after {:.2} ms); worst {:.2} ms; {:.2} CPU ms each",
         millis(&times, CHANGES / 2),
         millis(&requests, CHANGES / 2),
         millis(&times, CHANGES - 1),

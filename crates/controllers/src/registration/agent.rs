@@ -4,6 +4,7 @@
 //! Entry point: [`run`]. The private key never leaves the member; it is kept there in a Secret
 //! with the certificate ([`keyring`]). How the hub is reached is the [`Door`]'s business.
 
+mod bootstrap;
 mod certificate;
 mod door;
 mod heartbeat;
@@ -37,9 +38,10 @@ use tokio::sync::{Notify, watch};
 
 use super::names;
 use crate::hub::created_by;
+pub use bootstrap::{keep_bootstrap, kept_bootstrap, replaced_bootstrap};
 use certificate::{Certificate, KeyRequest};
 pub use door::{Door, DoorError, KubeconfigDoor};
-pub use keyring::{Credentials, keep_bootstrap, kept_bootstrap};
+pub use keyring::Credentials;
 use keyring::{Keyring, Pending};
 pub use report::ClaimOptions;
 pub use roster::Roster;

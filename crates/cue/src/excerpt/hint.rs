@@ -87,8 +87,9 @@ pub fn suggest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
 /// The name most like another one, if any is like it at all.
 pub fn closest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = match name.chars().count() {
-        0..=2 => 1,
-        3..=5 => 2,
+        // Any letter is like any other.
+        0..=1 => 0,
+        2..=5 => 1,
         length => length / 3,
     };
     let mut best: Option<(usize, &str)> = None;

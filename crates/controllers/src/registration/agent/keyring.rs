@@ -9,7 +9,7 @@ use bellwether_runtime::Reach;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, Client};
+use kube::Api;
 use serde_json::{Value, json};
 
 use super::AgentError;
@@ -162,29 +162,4 @@ fn encode(text: &str) -> Value {
 fn text_of(data: &BTreeMap<String, ByteString>, key: &str) -> Option<String> {
     let ByteString(bytes) = data.get(key)?;
     String::from_utf8(bytes.clone()).ok()
-}
-
-/// Keeps the kubeconfig with which an agent asks to join, on the member.
-pub async fn keep_bootstrap(member: &Client, kubeconfig: &str) -> Result<(), kube::Error> {
-    let namespace = json!({
-        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": AGENT_NAMESPACE},
-    });
-    let secret = json!({
-        "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
-        "metadata": {"name": BOOTSTRAP_SECRET, "namespace": AGENT_NAMESPACE},
-        "data": {"kubeconfig": ByteString(kubeconfig.as_bytes().to_vec())},
-    });
-    for object in [namespace, secret] {
-        ensure(member, &object).await?;
-    }
-    Ok(())
-}
-
-/// The kubeconfig with which an agent asks to join, as it was kept on the member.
-pub async fn kept_bootstrap(member: &Client) -> Result<Option<String>, kube::Error> {
-    let secrets: Api<Secret> = Api::namespaced(member.clone(), AGENT_NAMESPACE);
-    let secret = secrets.get_opt(BOOTSTRAP_SECRET).await?;
-    let mut data = secret.and_then(|secret| secret.data).unwrap_or_default();
-    let kubeconfig = data.remove("kubeconfig");
-    Ok(kubeconfig.and_then(|ByteString(bytes)| String::from_utf8(bytes).ok()))
 }
