@@ -179,7 +179,7 @@ pub fn eval(input: &Input, options: EvalOptions) -> Result<String, Failure> {
                     ..SyntaxOptions::default()
                 };
                 // Evaluated values are shown with blanks, as the reference does.
-                result.push_str(&loaded.source(value, syntax).replace('\t', "    "));
+                result.push_str(&loaded.source(value, syntax)?.replace('\t', "    "));
             }
         }
     }
@@ -207,7 +207,7 @@ pub fn def(input: &Input) -> Result<String, Failure> {
             patterns: true,
             ..SyntaxOptions::default()
         };
-        result.push_str(&loaded.source(value, syntax));
+        result.push_str(&loaded.source(value, syntax)?);
     }
     Ok(result)
 }
@@ -336,13 +336,13 @@ impl Loaded {
                     docs: true,
                     ..SyntaxOptions::default()
                 };
-                self.source(value, syntax)
+                self.source(value, syntax)?
             }
         })
     }
 
     /// The formatted source of a value; the text as it is should it not parse.
-    fn source(&mut self, value: Handle, options: SyntaxOptions) -> String {
+    fn source(&mut self, value: Handle, options: SyntaxOptions) -> Result<String, Failure> {
         let options = SyntaxOptions {
             required: true,
             imports: true,
@@ -350,11 +350,12 @@ impl Loaded {
             ..options
         };
         let text = self.evaluation.source(value, options);
+        let text = text.map_err(|problem| Failure::new(vec![problem], &self.sources))?;
         let mut text = format_source("-", &text).unwrap_or(text);
         if !text.ends_with('\n') && !text.is_empty() {
             text.push('\n');
         }
-        text
+        Ok(text)
     }
 }
 

@@ -282,9 +282,10 @@ impl Evaluation {
     }
 
     /// The value as CUE text, defaults and documentation kept as the options say.
-    pub fn source(&mut self, value: Handle, options: SyntaxOptions) -> String {
+    pub fn source(&mut self, value: Handle, options: SyntaxOptions) -> Result<String, Diagnostic> {
         let value = self.current(value);
-        self.evaluator.source(value.0, options)
+        let written = self.evaluator.source(value.0, options);
+        written.map_err(|error| self.first_problem(error))
     }
 
     /// The kinds the value may still have.

@@ -192,6 +192,7 @@ fn parsed(operand: &mut Operand<'_>) -> Result<Tree, PatchError> {
         ..SyntaxOptions::default()
     };
     let text = operand.evaluation.source(operand.value, options);
+    let text = text.map_err(|problem| PatchError::Result(vec![problem]))?;
     Tree::parse(&text).map_err(PatchError::Result)
 }
 

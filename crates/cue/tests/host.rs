@@ -44,7 +44,7 @@ fn a_default_stays_open_until_it_is_taken() {
     let taken = evaluation.default(replicas);
     assert_eq!(evaluation.json(taken).as_deref(), Ok("1"));
     let kept = evaluation.source(replicas, SyntaxOptions::default());
-    assert_eq!(kept, "*1 | int");
+    assert_eq!(kept.as_deref(), Ok("*1 | int"));
     evaluation.fill(&["replicas"], Value::Number(3.into()));
     let replicas = at(&mut evaluation, &["replicas"]);
     assert_eq!(evaluation.json(replicas).as_deref(), Ok("3"));
@@ -238,4 +238,22 @@ fn a_closed_struct_rejects_injected_fields_as_it_rejects_written_ones() {
     let problems = evaluation.validate(root);
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert_eq!(problems[0].path.join("."), "p.b.d");
+}
+
+#[test]
+fn a_small_value_whose_text_is_large_is_refused_as_such() {
+    let levels = (1..40).map(|level| {
+        let below = level - 1;
+        format!("a{level}: {{p: a{below}, q: a{below}}}\n")
+    });
+    let source = "a0: {x: 1}\n".to_owned() + &levels.collect::<String>();
+    let budget = Budget {
+        output: 10_000,
+        ..Budget::default()
+    };
+    let mut evaluation = Template::compile(&source).unwrap().evaluate(budget);
+    let root = evaluation.root();
+    let refused = evaluation.source(root, SyntaxOptions::default());
+    let message = refused.unwrap_err().message;
+    assert_eq!(message, "evaluation limit exceeded: output");
 }

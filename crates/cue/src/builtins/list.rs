@@ -142,6 +142,8 @@ fn repeat(host: &mut dyn Host, arguments: &[Value]) -> Outcome {
     let count = natural(arguments, 1, "negative count")?;
     let items = elements(host, arguments, 0)?;
     check_length(host, items.len().checked_mul(count))?;
+    // However often nothing is repeated, it is nothing, and no length bounds how often.
+    let count = if items.is_empty() { 0 } else { count };
     Ok(Value::list(std::iter::repeat_n(items, count).flatten()))
 }
 

@@ -195,6 +195,7 @@ fn lists_are_rearranged_measured_and_sorted() {
     check("list.FlattenN", "[1,[2,[3,[4]]]], 1", "[1,2,[3,[4]]]");
     check("list.FlattenN", "[1,[2,[3,[4]]]], -1", "[1,2,3,4]");
     check("list.Repeat", "[1,2], 2", "[1,2,1,2]");
+    check("list.Repeat", "[], 1000000000000000000", "[]");
     check("list.Take", "[1,2,3], 5", "[1,2,3]");
     check("list.Drop", "[1,2,3], 2", "[3]");
     check("list.Slice", "[1,2,3,4], 1, 3", "[2,3]");

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::scalar::{Check, Scalar};
-use super::{Base, Evaluator, NodeId, Val};
+use super::{Base, ErrId, Evaluator, NodeId, Val};
 use crate::ir::{ArcKind, Callee};
 use crate::label::{Label, quote};
 use crate::token::Pos;
@@ -42,7 +42,7 @@ pub struct SyntaxOptions {
 
 impl Evaluator {
     /// The source text of a node. At the root of a package the braces are left out.
-    pub(crate) fn source(&mut self, node: NodeId, options: SyntaxOptions) -> String {
+    pub(crate) fn source(&mut self, node: NodeId, options: SyntaxOptions) -> Result<String, ErrId> {
         self.finalize(node);
         self.named_packages.clear();
         let mut out = String::new();
@@ -53,15 +53,18 @@ impl Evaluator {
         } else {
             self.source_node(&mut out, node, options, 0);
         }
+        if out.len() > self.budget.output {
+            return Err(self.exhaust("output"));
+        }
         if options.imports {
             let named: Vec<String> = self
                 .named_packages
                 .iter()
                 .map(|path| format!("import \"{path}\"\n"))
                 .collect();
-            return named.concat() + &out;
+            return Ok(named.concat() + &out);
         }
-        out
+        Ok(out)
     }
 
     fn source_node(
@@ -73,6 +76,10 @@ impl Evaluator {
     ) {
         if indent > 500 {
             out.push('_');
+            return;
+        }
+        // A value may be small and its text large, where one part stands in many places.
+        if out.len() > self.budget.output {
             return;
         }
         self.with_stack(super::limit::STACK_FOR_READING, |this| {

@@ -62,7 +62,9 @@ impl Object {
             imports: true,
             ..SyntaxOptions::default()
         };
-        let source = evaluation.source(value, options);
+        let source = evaluation
+            .source(value, options)
+            .map_err(|problem| first_problem("detach", &[problem]))?;
         let template =
             Template::compile(&source).map_err(|problems| first_problem("detach", &problems))?;
         let evaluation = template.evaluate(budget);
