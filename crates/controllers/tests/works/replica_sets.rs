@@ -66,6 +66,22 @@ async fn until_on(fleet: &Fleet, clusters: &[&str]) {
     panic!("not {clusters:?} but {:?}", works(fleet).await);
 }
 
+/// Waits until the work of a cluster says that what it applied is no longer on its way.
+async fn until_serving(fleet: &Fleet, cluster: &str) {
+    let path =
+        format!("/apis/work.open-cluster-management.io/v1/namespaces/{cluster}/manifestworks");
+    for _ in 0..400 {
+        let works = fleet.list(HUB, &path).await;
+        let is_serving =
+            |work: &Value| condition(&work["status"], "Progressing")["status"] == "False";
+        if works.iter().any(is_serving) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("{cluster} does not serve");
+}
+
 fn set(strategy: Value, manifests: Value) -> Value {
     json!({"apiVersion": "work.open-cluster-management.io/v1alpha1", "kind": "ManifestWorkReplicaSet",
         "metadata": {"name": "web", "namespace": "default"},
@@ -221,6 +237,8 @@ async fn groups_go_one_after_the_other_and_each_is_watched_for_a_while(fleet: &m
     fleet
         .merge_status("cluster1", &deployment("web", 1), ready())
         .await;
+    // The time for which it is watched begins when the hub has heard that it serves.
+    until_serving(fleet, "cluster1").await;
     fleet.pass(240_000).await;
     assert_eq!(works(fleet).await, ["cluster1"], "it is being watched");
     fleet.pass(90_000).await;
