@@ -46,9 +46,15 @@ pub(crate) async fn run(arguments: StatusArgs) -> anyhow::Result<()> {
                 say(tree::of_work(&work).trim_end());
                 return Ok(());
             }
-            // Works of the work API are meant by the same word.
+            // Works of the work API are meant by the same word. A hub need not know them.
             let small: Api<Work> = Api::namespaced(connection.client.clone(), namespace);
-            let work = small.get(name).await.with_context(missing)?;
+            let work = small.get_opt(name).await.with_context(missing)?;
+            let work = work.with_context(|| {
+                format!(
+                    "there is no work {name} in namespace {namespace}: works are in the namespace \
+                     that has the name of their cluster; use -n CLUSTER"
+                )
+            })?;
             say(tree::of_small_work(&work).trim_end());
         }
         "mwrs" | "manifestworkreplicaset" | "manifestworkreplicasets" => {

@@ -13,7 +13,7 @@ use bellwether_placement::rollout::Group;
 use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile, Selection};
 use bellwether_work::Programs;
 use bellwether_work::replica_set::{Chosen, Observed, Plan, plan};
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use futures::{StreamExt as _, stream};
 use kube::Api;
 use kube::api::{DeleteParams, Patch};
 use parking_lot::Mutex;
@@ -140,6 +140,14 @@ fn listen_placements(hub: &Hub, sets: &Cache<ManifestWorkReplicaSet>, queue: &Qu
     });
 }
 
+/// Keeps the first of several errors.
+async fn first_error(
+    known: Result<(), kube::Error>,
+    next: Result<(), kube::Error>,
+) -> Result<(), kube::Error> {
+    known.and(next)
+}
+
 /// Whether a cluster has the values that it had, as far as templates see them.
 fn has_same_values(old: &ManagedCluster, new: &ManagedCluster) -> bool {
     let claims = |cluster: &ManagedCluster| {
@@ -232,16 +240,17 @@ impl Controller {
     }
 
     async fn execute(&self, set: &ManifestWorkReplicaSet, plan: &Plan) -> Result<(), kube::Error> {
-        stream::iter(plan.delete.clone())
+        // One work that is refused keeps neither the others nor the status from being written.
+        let deleted = stream::iter(plan.delete.clone())
             .map(|(namespace, name)| async move { self.delete(&namespace, &name).await })
             .buffer_unordered(WRITES_AT_ONCE)
-            .try_collect::<()>()
-            .await?;
-        stream::iter(plan.write.clone())
+            .fold(Ok(()), first_error)
+            .await;
+        let written = stream::iter(plan.write.clone())
             .map(|work| async move { self.write(&work).await })
             .buffer_unordered(WRITES_AT_ONCE)
-            .try_collect::<()>()
-            .await?;
+            .fold(Ok(()), first_error)
+            .await;
         let namespace = set.metadata.namespace.as_deref().unwrap_or_default();
         let name = set.metadata.name.as_deref().unwrap_or_default();
         let api: Api<ManifestWorkReplicaSet> = Api::namespaced(self.hub.client.clone(), namespace);
@@ -253,7 +262,9 @@ impl Controller {
             let patch = Patch::Merge(json!({"metadata": lock, "status": status}));
             api.patch_status(name, &written_by(), &patch).await?;
         }
-        if let Some(finalizers) = &plan.finalizers {
+        if let Some(finalizers) = &plan.finalizers
+            && deleted.is_ok()
+        {
             let mut metadata = lock;
             metadata["finalizers"] = json!(finalizers);
             let patch = Patch::Merge(json!({ "metadata": metadata }));
@@ -262,7 +273,7 @@ impl Controller {
                 other => drop(other?),
             }
         }
-        Ok(())
+        deleted.and(written)
     }
 
     async fn delete(&self, namespace: &str, name: &str) -> Result<(), kube::Error> {
@@ -285,21 +296,7 @@ impl Controller {
                 other => other.map(drop),
             };
         }
-        let metadata = json!({
-            "uid": work.metadata.uid,
-            "resourceVersion": work.metadata.resource_version,
-            "labels": work.metadata.labels,
-            "annotations": work.metadata.annotations,
-        });
-        let mut spec = serde_json::to_value(&work.spec).map_err(kube::Error::SerdeError)?;
-        // A merge keeps fields that are not named: those that the template does not have are
-        // taken away one by one.
-        for field in ["workload", "deleteOption", "manifestConfigs", "executor"] {
-            if spec.get(field).is_none() {
-                spec[field] = Value::Null;
-            }
-        }
-        let patch = Patch::Merge(json!({"metadata": metadata, "spec": spec}));
-        api.patch(name, &written_by(), &patch).await.map(drop)
+        // The whole of it: a merge would keep fields and labels that it should no longer have.
+        api.replace(name, &created_by(), work).await.map(drop)
     }
 }

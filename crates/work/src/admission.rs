@@ -98,6 +98,17 @@ pub fn check_spec(spec: &ManifestWorkSpec) -> Result<(), String> {
     check_conditions(rules.filter_map(|rule| rule.condition.as_deref()))
 }
 
+/// What is wrong with a work that is about to be written, in the words of a hub that refuses it.
+pub fn check_new_spec(spec: &ManifestWorkSpec) -> Result<(), String> {
+    check_spec(spec)?;
+    let manifests = spec.workload.as_ref().map(|it| it.manifests.as_slice());
+    let mut seen = Seen::default();
+    manifests
+        .unwrap_or_default()
+        .iter()
+        .try_for_each(|manifest| seen.check(manifest))
+}
+
 /// Rules that no schema of the peer refuses: conditions that the agent says itself.
 fn check_conditions<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
     match names

@@ -8,8 +8,8 @@
 use bellwether_api::multicluster::{StatusSyncRule, SyncType, names::language};
 use bellwether_api::work::{FeedbackRule, FeedbackType};
 use bellwether_cel::{Budget, Vars};
-use bellwether_jsonpath::JsonPath;
-use serde_json::Value;
+use bellwether_jsonpath::{Error, JsonPath};
+use serde_json::{Number, Value};
 
 use crate::programs::{Programs, names};
 
@@ -296,9 +296,16 @@ fn by_path(
     let parsed = JsonPath::parse(&template)
         .map_err(|error| format!("failed to parse json path {path} of {name} with error: {error}"))?
         .allow_missing_keys(true);
-    let results = parsed
-        .find(object)
-        .map_err(|error| format!("failed to find value for {name} with error: {error}"))?;
+    let results = match parsed.find(object) {
+        Ok(results) => results,
+        // An item that a list does not have is as little there as a key that a map does not have.
+        Err(Error::OutOfBounds { .. }) => return Ok(None),
+        Err(error) => {
+            return Err(format!(
+                "failed to find value for {name} with error: {error}"
+            ));
+        }
+    };
     let Some(nodes) = results.first() else {
         return Ok(None);
     };
@@ -345,7 +352,7 @@ fn by_script(
         Err(error) => {
             let text = error.to_string();
             // What the object does not have is not found, and no mistake.
-            let is_missing = ["no such attribute", "no such key"]
+            let is_missing = ["no such attribute", "no such key", "index out of bounds"]
                 .iter()
                 .any(|start| text.starts_with(start));
             if is_missing && !error.is_over_budget() {
@@ -354,6 +361,15 @@ fn by_script(
                 Err(format!("failed to evaluate script {name}: {text}"))
             }
         }
+    }
+}
+
+/// The shortest text of a number.
+fn decimal(number: &Number) -> String {
+    let text = number.to_string();
+    match text.strip_suffix(".0") {
+        Some(whole) => whole.to_owned(),
+        None => text,
     }
 }
 
@@ -369,7 +385,7 @@ fn scalar(
         Some(Value::String(text)) => Some(Scalar::String(text.clone())),
         Some(Value::Number(number)) => Some(match number.as_i64() {
             Some(integer) => Scalar::Integer(integer),
-            None => Scalar::String(number.to_string()),
+            None => Scalar::String(decimal(number)),
         }),
         Some(structure @ (Value::Array(_) | Value::Object(_))) => match structures {
             Structures::Refused => {

@@ -7,16 +7,17 @@
 mod progress;
 mod summary;
 mod template;
+mod wanted;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::meta::ObjectMeta;
-use bellwether_api::work::names::{annotation, finalizer, label};
+use bellwether_api::work::names::{finalizer, label};
 use bellwether_api::work::{
     CascadeDeletionPolicy, ManifestWork, ManifestWorkReplicaSet, ManifestWorkReplicaSetStatus,
-    ManifestWorkSpec, PlacementReference,
+    PlacementReference,
 };
 use bellwether_json::name::label_value_problems;
 use bellwether_placement::rollout::{
@@ -24,9 +25,9 @@ use bellwether_placement::rollout::{
 };
 use jiff::Timestamp;
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use crate::Programs;
+use wanted::Wanted;
 
 /// What a placement has chosen.
 #[derive(Debug, Clone, Default)]
@@ -65,7 +66,7 @@ impl std::fmt::Debug for Observed<'_> {
 pub struct Plan {
     /// Set the finalizers of the replica set; nothing else is to be done in this round.
     pub finalizers: Option<Vec<String>>,
-    /// Create or replace these works.
+    /// Create these works, or replace those that have a resource version.
     pub write: Vec<ManifestWork>,
     /// Delete these works: namespace and name.
     pub delete: Vec<(String, String)>,
@@ -167,7 +168,19 @@ struct Placed<'a> {
     succeeded: usize,
     /// Why nothing more starts, if it does not.
     held: Option<String>,
+    /// Why a cluster cannot have works at all, if one cannot.
+    problem: Option<String>,
     decision: Decision,
+}
+
+/// What is known of all placements of a replica set together.
+#[derive(Default)]
+struct Outlook<'a> {
+    placed: Vec<Placed<'a>>,
+    /// Placements that do not exist.
+    missing: Vec<&'a str>,
+    /// Why a placement could not even be looked at.
+    wrong: Option<String>,
 }
 
 fn rollout(
@@ -194,40 +207,45 @@ fn rollout(
             result.delete.push((cluster, name));
         }
     }
-    let mut placed = Vec::new();
-    let mut problem = None;
-    for reference in references {
+    let mut outlook = Outlook::default();
+    for (index, reference) in references.iter().enumerate() {
+        // Of a placement that is named twice, the first strategy counts.
+        if references[..index]
+            .iter()
+            .any(|it| it.name == reference.name)
+        {
+            continue;
+        }
         let Some(chosen) = observed.placements.get(&reference.name) else {
-            let status = summary::placement_missing(set, &reference.name, observed.now);
-            return (changed(set, status, result), Vec::new());
+            // Its works stay as they are: who deletes a placement need not mean them.
+            outlook.missing.push(&reference.name);
+            continue;
         };
         let one = Rollout {
             observed,
-            programs,
-            owner,
             reference,
             chosen,
+            wanted: Wanted::new(observed, programs, owner, &reference.name),
         };
         match one.decide(&works, &mut result) {
-            Ok(one) => placed.push(one),
-            Err(error) => problem = Some(format!("{}: {error}", reference.name)),
+            Ok(one) => outlook.placed.push(one),
+            Err(error) => outlook.wrong = Some(format!("{}: {error}", reference.name)),
         }
     }
-    let status = summary::of(set, &placed, problem.as_deref(), observed.now);
-    let decisions = placed
-        .into_iter()
-        .map(|one| (one.name.to_owned(), one.decision));
-    let decisions = decisions.collect();
+    let status = summary::of(set, &outlook, observed.now);
+    let decisions = outlook.placed.into_iter();
+    let decisions = decisions
+        .map(|one| (one.name.to_owned(), one.decision))
+        .collect();
     (changed(set, status, result), decisions)
 }
 
 /// One placement of a replica set.
 struct Rollout<'a> {
     observed: &'a Observed<'a>,
-    programs: &'a Programs,
-    owner: &'a str,
     reference: &'a PlacementReference,
     chosen: &'a Chosen,
+    wanted: Wanted<'a>,
 }
 
 impl<'a> Rollout<'a> {
@@ -237,18 +255,29 @@ impl<'a> Rollout<'a> {
         let mut current = BTreeMap::new();
         let mut wanted: BTreeMap<&str, Vec<ManifestWork>> = BTreeMap::new();
         let mut statuses = Vec::new();
+        let mut problem = None;
         for group in &self.chosen.groups {
             for cluster in &group.clusters {
-                let parts = self.wanted(cluster)?;
                 let key = (self.reference.name.clone(), cluster.to_string());
                 let there = works.get(&key).map_or(&[][..], Vec::as_slice);
-                if is_current(&parts, there) {
-                    current.insert(cluster.to_string(), there.to_vec());
-                    statuses.push(progress::of_cluster(cluster, &group.key, there));
-                }
+                let parts = match self.wanted.of(cluster) {
+                    Ok(parts) if is_current(&parts, there) => {
+                        current.insert(cluster.to_string(), there.to_vec());
+                        statuses.push(progress::of_cluster(cluster, &group.key, there));
+                        parts
+                    }
+                    Ok(parts) => parts,
+                    Err(error) => {
+                        // It keeps what it has, and counts as failed: others may go on.
+                        statuses.push(progress::impossible(cluster, &group.key));
+                        problem.get_or_insert(error);
+                        Vec::new()
+                    }
+                };
                 wanted.insert(cluster, parts);
             }
         }
+        let succeeded = statuses.iter().filter(|it| progress::is_done(it)).count();
         self.add_removed(works, &wanted, &mut statuses);
         let input = Input::new(&strategy, &self.chosen.groups, &statuses, now);
         let decision = decide(&input).map_err(|error| error.to_string())?;
@@ -271,9 +300,10 @@ impl<'a> Rollout<'a> {
             name: &self.reference.name,
             groups: self.chosen.groups.len(),
             selected: self.chosen.selected,
-            succeeded: statuses.iter().filter(|it| progress::is_done(it)).count(),
+            succeeded,
             current,
             held: held(&decision),
+            problem,
             decision,
         })
     }
@@ -306,60 +336,6 @@ impl<'a> Rollout<'a> {
         }
     }
 
-    /// The works of a cluster as they should be, in parts if they are too large for one.
-    fn wanted(&self, cluster: &str) -> Result<Vec<ManifestWork>, String> {
-        let set = self.observed.set;
-        let template = set.spec.manifest_work_template.clone().unwrap_or_default();
-        let annotations = set.metadata.annotations.as_ref();
-        let mode = annotations.and_then(|map| map.get(annotation::TEMPLATE_VALUES));
-        let spec = match mode.map(String::as_str) {
-            Some("cel") => {
-                let found = (self.observed.cluster)(cluster);
-                template::fill(&template, cluster, found.as_deref(), self.programs)?
-            }
-            Some(other) => {
-                return Err(format!(
-                    "the annotation {} is cel or nothing, not {other:?}",
-                    annotation::TEMPLATE_VALUES
-                ));
-            }
-            None => template,
-        };
-        let parts = template::split(spec);
-        Ok(parts
-            .into_iter()
-            .enumerate()
-            .map(|(part, spec)| self.work(cluster, part, spec))
-            .collect())
-    }
-
-    fn work(&self, cluster: &str, part: usize, spec: ManifestWorkSpec) -> ManifestWork {
-        let set = self.observed.set;
-        let placement = &self.reference.name;
-        let mut labels = set.metadata.labels.clone().unwrap_or_default();
-        labels.insert(label::REPLICA_SET.to_owned(), self.owner.to_owned());
-        labels.insert(label::PLACEMENT_NAME.to_owned(), placement.clone());
-        if part > 0 {
-            labels.insert(label::PART.to_owned(), part.to_string());
-        }
-        let name = set.metadata.name.as_deref().unwrap_or_default();
-        let suffix = suffix(&format!("{}/{placement}/{part}", self.owner));
-        ManifestWork {
-            metadata: ObjectMeta {
-                name: Some(format!("{name}{suffix}")),
-                namespace: Some(cluster.to_owned()),
-                labels: Some(labels),
-                annotations: Some(BTreeMap::from([(
-                    annotation::ROLLED_OUT_AT.to_owned(),
-                    self.observed.now.to_string(),
-                )])),
-                ..ObjectMeta::default()
-            },
-            spec,
-            ..ManifestWork::default()
-        }
-    }
-
     fn delete_unwanted(
         &self,
         works: &Works<'_>,
@@ -386,12 +362,14 @@ fn write(parts: &[ManifestWork], there: &[&Arc<ManifestWork>], plan: &mut Plan) 
             Some(known) if is_same(part, known) => {}
             Some(known) if known.metadata.deletion_timestamp.is_some() => {}
             Some(known) => {
-                let mut work = part.clone();
-                work.metadata.name.clone_from(&known.metadata.name);
-                work.metadata.uid.clone_from(&known.metadata.uid);
-                work.metadata
-                    .resource_version
-                    .clone_from(&known.metadata.resource_version);
+                let mut work = ManifestWork {
+                    spec: part.spec.clone(),
+                    status: None,
+                    ..ManifestWork::clone(known)
+                };
+                work.metadata.labels.clone_from(&part.metadata.labels);
+                let annotations = work.metadata.annotations.get_or_insert_default();
+                annotations.extend(part.metadata.annotations.clone().unwrap_or_default());
                 plan.write.push(work);
             }
             None => plan.write.push(part.clone()),
@@ -431,23 +409,11 @@ fn is_current(parts: &[ManifestWork], there: &[&Arc<ManifestWork>]) -> bool {
             .all(|part| live.iter().any(|work| is_same(part, work)))
 }
 
-/// Whether a work has the content that it should have, and all labels.
+/// Whether a work has the content that it should have, and the labels: those that the replica set no
+/// longer has are not left behind.
 fn is_same(wanted: &ManifestWork, work: &ManifestWork) -> bool {
-    let known = work.metadata.labels.clone().unwrap_or_default();
-    let labels = wanted.metadata.labels.clone().unwrap_or_default();
-    labels
-        .iter()
-        .all(|(key, value)| known.get(key) == Some(value))
-        && part_of(wanted) == part_of(work)
+    wanted.metadata.labels == work.metadata.labels
         && template::is_same_spec(&wanted.spec, &work.spec)
-}
-
-/// Five characters that stand for a text, as the server appends them to names that it makes up.
-fn suffix(text: &str) -> String {
-    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-    let digest = Sha256::digest(text.as_bytes());
-    let letter = |byte: &u8| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]);
-    digest.iter().take(5).map(letter).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bellwether_api::meta::Condition;
+use bellwether_api::meta::{Condition, TRUE};
 use bellwether_api::multicluster::{self, SyncValue, Work};
 use bellwether_api::work::names::condition;
 use bellwether_api::work::{
@@ -110,6 +110,9 @@ pub fn of_replica_set(set: &ManifestWorkReplicaSet) -> String {
     let name = set.metadata.name.as_deref().unwrap_or_default();
     let mut tree = Tree::new(&format!("ManifestWorkReplicaSet {name}"));
     let status = set.status.clone().unwrap_or_default();
+    if status.conditions.is_empty() {
+        tree.line(0, "it has not been looked at yet");
+    }
     for condition in &status.conditions {
         tree.line(0, &condition_line(condition, 0));
     }
@@ -142,9 +145,11 @@ fn is_worth_telling(it: &Condition) -> bool {
 
 fn condition_line(it: &Condition, generation: i64) -> String {
     let mut line = format!("{} {}", it.type_, it.status);
+    // Writing to a String cannot fail.
     if !it.message.is_empty() {
-        // Writing to a String cannot fail.
         let _ = write!(line, ": {}", it.message.replace('\n', " "));
+    } else if it.status != TRUE {
+        let _ = write!(line, ": {}", it.reason);
     }
     if it.observed_generation.is_some_and(|seen| seen < generation) {
         line.push_str(" (of an earlier generation)");
@@ -290,5 +295,34 @@ Work web on cluster1, generation 1
    └─ all = {\"a\":1}
 ";
         assert_eq!(of_small_work(&work), expected);
+    }
+
+    #[test]
+    fn a_replica_set_says_why_it_is_not_as_it_should_be() {
+        let said = |name: &str, status: &str, reason: &str, message: &str| {
+            json!({"type": name, "status": status, "reason": reason, "message": message,
+                "lastTransitionTime": "2026-01-01T00:00:00Z"})
+        };
+        let set: ManifestWorkReplicaSet = serde_json::from_value(json!({
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"placementRefs": [{"name": "all"}]},
+            "status": {"conditions": [
+                said("PlacementVerified", "True", "AsExpected", ""),
+                said("ManifestworkApplied", "False", "Processing", ""),
+                said("PlacementRolledOut", "False", "Progressing", "all: a does not start")],
+                "placementSummary": [{"name": "all",
+                    "availableDecisionGroups": "1 (1 / 2 clusters applied)",
+                    "summary": {"total": 1, "progressing": 1}}]},
+        }))
+        .unwrap();
+        let expected = "\
+ManifestWorkReplicaSet web
+├─ PlacementVerified True
+├─ ManifestworkApplied False: Processing
+├─ PlacementRolledOut False: all: a does not start
+└─ Placement all: 1 (1 / 2 clusters applied)
+   └─ 1 works: 0 applied, 0 available, 1 progressing, 0 degraded
+";
+        assert_eq!(of_replica_set(&set), expected);
     }
 }

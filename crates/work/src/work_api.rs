@@ -111,7 +111,7 @@ pub enum Turn {
 
 impl Pace {
     /// Whether the values of an object are looked at now: at most once in a period, and until they
-    /// have been the same for so many periods.
+    /// have been the same for so many periods. What went wrong is looked at again and again.
     ///
     /// An agent that watches reads values when they change. The threshold then counts the periods
     /// in which they would have been read in vain.
@@ -136,7 +136,8 @@ impl Pace {
             let span = period.checked_mul(periods).unwrap_or(SignedDuration::MAX);
             start.checked_add(span).unwrap_or(Timestamp::MAX)
         };
-        if threshold > 0 && now >= after(known.changed, threshold) {
+        let is_well = known.answers.problems.is_empty();
+        if threshold > 0 && is_well && now >= after(known.changed, threshold) {
             return Turn::Stopped;
         }
         let next = after(known.reported, 1);
@@ -171,6 +172,18 @@ impl Pace {
                 answers: answers.clone(),
             },
         }
+    }
+
+    /// Whether there are values among these that were not there when others were told last. Those
+    /// are told at once: whoever asks for what a workload says when it is ready has waited for it.
+    pub fn is_outgrown_by(&self, answers: &Answers) -> bool {
+        let told = |name: &String| self.answers.values.iter().any(|(known, _)| known == name);
+        answers.values.iter().any(|(name, _)| !told(name))
+    }
+
+    /// The object was written anew: how long its values have been the same is counted from now.
+    pub fn restart(&mut self, now: Timestamp) {
+        self.changed = now;
     }
 
     /// The values that were told last.
@@ -345,3 +358,6 @@ fn value((name, scalar): &(String, Scalar)) -> SyncValue {
         ..SyncValue::default()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -79,7 +79,7 @@ pub(super) fn of_outcome(
     report.conclusions = Some(conclusions(shared, &work.work, options, object, past));
     let (feedback, again) = match work.front() {
         Front::ManifestWork => (of_rules(shared, options, object), None),
-        Front::Work => of_config(shared, work, object, memory),
+        Front::Work => of_config(shared, work, object, outcome.wrote, memory),
     };
     report.feedback = feedback;
     (report, again)
@@ -139,6 +139,7 @@ fn of_config(
     shared: &Shared,
     work: &HubWork,
     object: &Value,
+    wrote: bool,
     memory: &mut Memory,
 ) -> (Feedback, Option<Timestamp>) {
     let api_version = object["apiVersion"].as_str().unwrap_or_default();
@@ -160,24 +161,27 @@ fn of_config(
         several: false,
     };
     let answer = || feedback::answer(&queries, object, &shared.programs, structures);
+    if let Some(pace) = memory.pace.as_mut().filter(|_| wrote) {
+        pace.restart(now);
+    }
+    let known = memory.pace.as_deref();
     let told = |pace: Option<&Pace>| match pace {
         Some(pace) => Feedback::Answers(pace.answers().clone()),
         None => Feedback::Answers(Answers::default()),
     };
-    match Pace::turn(memory.pace.as_deref(), small, config, now) {
-        Turn::Stopped => (told(memory.pace.as_deref()), None),
+    let answers = match Pace::turn(known, small, config, now) {
+        Turn::Stopped => return (told(known), None),
         Turn::At(time) => {
-            let is_news = memory
-                .pace
-                .as_deref()
-                .is_none_or(|pace| *pace.answers() != answer());
-            (told(memory.pace.as_deref()), is_news.then_some(time))
-        }
-        Turn::Now => {
             let answers = answer();
-            let pace = Pace::after(memory.pace.as_deref(), small, config, &answers, now);
-            memory.pace = Some(Box::new(pace));
-            (Feedback::Answers(answers), None)
+            if !known.is_none_or(|pace| pace.is_outgrown_by(&answers)) {
+                let is_news = known.is_some_and(|pace| *pace.answers() != answers);
+                return (told(known), is_news.then_some(time));
+            }
+            answers
         }
-    }
+        Turn::Now => answer(),
+    };
+    let pace = Pace::after(known, small, config, &answers, now);
+    memory.pace = Some(Box::new(pace));
+    (Feedback::Answers(answers), None)
 }

@@ -268,6 +268,43 @@ async fn values_are_told_at_most_once_in_a_period_and_until_they_rest(fleet: &mu
     assert_eq!(told().await, Some(3));
 }
 
+async fn a_value_that_was_not_there_before_is_told_at_once(fleet: &mut Fleet) {
+    fleet.create(HUB, config()).await;
+    let work = small_work(json!([deployment("web", 1)]));
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    let status = |available: &str, ready: Option<i64>| {
+        json!({"replicas": 1, "readyReplicas": ready, "conditions": [
+            {"type": "Available", "status": available, "reason": "R", "message": "",
+             "lastTransitionTime": "2026-01-01T00:00:00Z", "lastUpdateTime": "2026-01-01T00:00:00Z"}]})
+    };
+    let object = deployment("web", 1);
+    let names = |work: &Value| -> Vec<String> {
+        let values = synced(work).as_array().cloned().unwrap_or_default();
+        let name = |value: &Value| value["name"].as_str().unwrap_or_default().to_owned();
+        values.iter().map(name).collect()
+    };
+    let has = |wanted: &'static [&'static str]| {
+        move |work: Option<&Value>| work.is_some_and(|work| names(work) == wanted)
+    };
+    fleet
+        .merge_status(MEMBER, &object, status("False", None))
+        .await;
+    fleet
+        .until(HUB, &work, "the first is told", has(&["isAvailable"]))
+        .await;
+    // Long before the period is over.
+    fleet
+        .merge_status(MEMBER, &object, status("True", Some(1)))
+        .await;
+    let seen = fleet
+        .until(HUB, &work, "both are", has(&["isAvailable", "isReady"]))
+        .await;
+    let seen = seen.unwrap();
+    assert_eq!(synced(&seen)[0]["fieldValue"]["string"], "True");
+    assert_eq!(synced(&seen)[1]["fieldValue"]["boolean"], true);
+}
+
 /// "Invalid status fields"
 async fn invalid_status_fields_are_told_and_the_others_synced(fleet: &mut Fleet) {
     let mut config = config();
@@ -374,6 +411,7 @@ crate::cases![
     a_changed_configuration_takes_effect_at_once_and_values_at_their_pace,
     values_are_told_at_most_once_in_a_period_and_until_they_rest,
     invalid_status_fields_are_told_and_the_others_synced,
+    a_value_that_was_not_there_before_is_told_at_once,
     synced_values_follow_the_status,
     of_two_configurations_for_a_kind_one_counts_and_the_other_says_so,
 ];

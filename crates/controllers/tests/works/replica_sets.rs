@@ -337,7 +337,82 @@ async fn a_template_that_is_too_large_becomes_several_works(fleet: &mut Fleet) {
     assert!(fleet.get("cluster1", &config_map("d", "")).await.is_none());
 }
 
+async fn what_a_set_loses_is_taken_from_its_works_and_then_nothing_is_written(fleet: &mut Fleet) {
+    start(fleet, &["cluster1"]).await;
+    let mut map = config_map("a", "1");
+    map["metadata"]["creationTimestamp"] = Value::Null;
+    map["data"]["nothing"] = Value::Null;
+    let mut set = set(json!({"type": "All"}), json!([map]));
+    set["metadata"]["labels"] = json!({"team": "a"});
+    set["spec"]["manifestWorkTemplate"]["deleteOption"] =
+        json!({"propagationPolicy": "Foreground", "ttlSecondsAfterFinished": 5});
+    fleet.create(HUB, set.clone()).await;
+    fleet
+        .until_condition(&set, "PlacementRolledOut", "True")
+        .await;
+    let change = json!({"metadata": {"labels": null}, "spec": {"manifestWorkTemplate":
+        {"deleteOption": {"ttlSecondsAfterFinished": null}}}});
+    fleet.merge(HUB, &set, change).await;
+    let path = "/apis/work.open-cluster-management.io/v1/namespaces/cluster1/manifestworks";
+    let mut work = Value::Null;
+    for _ in 0..400 {
+        work = fleet.list(HUB, path).await.remove(0);
+        let option = &work["spec"]["deleteOption"];
+        if option.get("ttlSecondsAfterFinished").is_none()
+            && work["metadata"]["labels"].get("team").is_none()
+        {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    assert_eq!(
+        work["spec"]["deleteOption"],
+        json!({"propagationPolicy": "Foreground"})
+    );
+    assert_eq!(work["metadata"]["labels"].get("team"), None);
+    fleet
+        .until_condition(&set, "PlacementRolledOut", "True")
+        .await;
+    fleet.pass(100).await;
+    let rested = fleet.list(HUB, path).await.remove(0);
+    fleet.pass(1_000).await;
+    let later = fleet.list(HUB, path).await.remove(0);
+    assert_eq!(rested["metadata"], later["metadata"]);
+}
+
+async fn a_cluster_without_a_value_is_told_and_holds_up_no_other(fleet: &mut Fleet) {
+    start(fleet, &MEMBERS).await;
+    let cluster = json!({"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
+        "metadata": {"name": "cluster2"}});
+    let label = |value: Value| json!({"metadata": {"labels": {"region": value}}});
+    fleet.merge(HUB, &cluster, label(Value::Null)).await;
+    let mut set = set(
+        json!({"type": "All"}),
+        json!([config_map("a", "${cluster.labels.region}")]),
+    );
+    set["metadata"]["annotations"] = json!({"work.bellwether.dev/template-values": "cel"});
+    fleet.create(HUB, set.clone()).await;
+    for member in ["cluster1", "cluster3"] {
+        fleet.until_there(member, &config_map("a", "")).await;
+    }
+    let seen = fleet
+        .until_condition(&set, "ManifestworkApplied", "False")
+        .await;
+    let why = "p: for cluster2: cluster.labels.region: no such key: region";
+    assert_eq!(
+        condition(&seen["status"], "ManifestworkApplied")["message"],
+        why
+    );
+    fleet.merge(HUB, &cluster, label(json!("here"))).await;
+    fleet.until_there("cluster2", &config_map("a", "")).await;
+    fleet
+        .until_condition(&set, "PlacementRolledOut", "True")
+        .await;
+}
+
 crate::cases![
+    what_a_set_loses_is_taken_from_its_works_and_then_nothing_is_written,
+    a_cluster_without_a_value_is_told_and_holds_up_no_other,
     a_set_reaches_all_clusters_and_says_so,
     a_progressive_rollout_waits_for_each_member_and_stops_where_one_fails,
     values_of_clusters_reach_their_members,

@@ -48,6 +48,7 @@ fn scripts_see_the_object_its_status_and_the_keys_of_the_status() {
         Ok(Some(Scalar::String("2 ready".into()))),
     );
     script("ratio", Ok(Some(Scalar::String("0.25".into()))));
+    script("ratio * 8.0", Ok(Some(Scalar::String("2".into()))));
     script(
         "conditions",
         Ok(Some(Scalar::Json("[{\"type\":\"Available\"}]".into()))),
@@ -58,6 +59,7 @@ fn scripts_see_the_object_its_status_and_the_keys_of_the_status() {
 fn what_is_not_there_is_left_out_and_what_is_wrong_is_told() {
     script("missing > 0", Ok(None));
     script("status.missing > 0", Ok(None));
+    script("conditions[7].type", Ok(None));
     script(
         "readyReplicas >",
         Err("failed to compile script x: ERROR: <input>:1:"),
@@ -106,4 +108,13 @@ fn lists_and_maps_come_back_only_where_they_may() {
         several: true,
     };
     check(several, Ok(Some(Scalar::Json("[1,2]".into()))));
+}
+
+#[test]
+fn an_item_that_a_list_does_not_have_is_left_out() {
+    let object = json!({"items": [{"n": 1}], "none": []});
+    let found = |path: &str| by_path("x", None, path, &object, Structures::Refused);
+    assert_eq!(found(".items[0].n"), Ok(Some(Scalar::Integer(1))));
+    assert_eq!(found(".items[3].n"), Ok(None));
+    assert_eq!(found(".none[0].n"), Ok(None));
 }

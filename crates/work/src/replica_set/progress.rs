@@ -30,6 +30,11 @@ pub(super) fn of_cluster(
     ClusterStatus::new(cluster, group.clone(), worst, since)
 }
 
+/// A cluster that cannot be given works.
+pub(super) fn impossible(cluster: &str, group: &GroupKey) -> ClusterStatus {
+    ClusterStatus::new(cluster, group.clone(), Status::Failed, None)
+}
+
 /// How far one work is, and since when. What it said of an earlier content does not count.
 fn of_work(work: &ManifestWork) -> (Status, Option<Timestamp>) {
     let conditions = work
@@ -41,6 +46,12 @@ fn of_work(work: &ManifestWork) -> (Status, Option<Timestamp>) {
         find(conditions, name).filter(|found| found.observed_generation == work.metadata.generation)
     };
     let since = |found: &Condition| Some(found.last_transition_time.0.max(written?));
+    // A work that is complete is left alone, also when its content changes: there is nothing to
+    // wait for.
+    let complete = find(conditions, condition::COMPLETE).filter(|found| found.status == TRUE);
+    if let Some(complete) = complete {
+        return (Status::Succeeded, Some(complete.last_transition_time.0));
+    }
     let (Some(applied), Some(progressing)) =
         (current(condition::APPLIED), current(condition::PROGRESSING))
     else {

@@ -10,7 +10,7 @@ use bellwether_api::work::{
 };
 use jiff::Timestamp;
 
-use super::Placed;
+use super::{Outlook, Placed};
 use crate::conditions::{Conditions, Saying};
 use crate::lifecycle::is_true;
 
@@ -63,59 +63,34 @@ pub(super) fn invalid_name(
     }
 }
 
-/// A replica set that names a placement which does not exist.
-pub(super) fn placement_missing(
-    set: &ManifestWorkReplicaSet,
-    placement: &str,
-    now: Timestamp,
-) -> ManifestWorkReplicaSetStatus {
-    let previous = set.status.clone().unwrap_or_default();
-    let message = format!("there is no Placement {placement} in this namespace");
-    let said = Said {
-        name: condition::PLACEMENT_VERIFIED,
-        holds: false,
-        reason: reason::PLACEMENT_DECISION_NOT_FOUND,
-        message: &message,
-    };
-    ManifestWorkReplicaSetStatus {
-        conditions: with(&previous.conditions, [said], now),
-        ..previous
-    }
-}
-
-/// What is said of a replica set whose placements exist.
+/// What is said of a replica set and its placements.
 pub(super) fn of(
     set: &ManifestWorkReplicaSet,
-    placed: &[Placed<'_>],
-    problem: Option<&str>,
+    outlook: &Outlook<'_>,
     now: Timestamp,
 ) -> ManifestWorkReplicaSetStatus {
     let previous = set.status.clone().unwrap_or_default();
+    let mut placements: Vec<PlacementSummary> = outlook.placed.iter().map(of_placement).collect();
+    // Nothing new is known of works whose placement is gone.
+    let gone = |known: &&PlacementSummary| outlook.missing.contains(&known.name.as_str());
+    placements.extend(previous.placement_summary.iter().filter(gone).cloned());
     let mut summary = WorkSummary::default();
-    let mut placements = Vec::new();
-    for one in placed {
-        let counted = count(one);
-        add(&mut summary, &counted);
-        let clusters = one.current.len();
-        placements.push(PlacementSummary {
-            name: one.name.to_owned(),
-            available_decision_groups: format!(
-                "{} ({clusters} / {} clusters applied)",
-                one.groups, one.selected
-            ),
-            summary: counted,
-            ..PlacementSummary::default()
-        });
+    for placement in &placements {
+        add(&mut summary, &placement.summary);
     }
-    let held: Vec<String> = placed
+    let problems = problems(outlook);
+    let held: Vec<String> = outlook
+        .placed
         .iter()
         .filter_map(|one| one.held.as_ref().map(|why| format!("{}: {why}", one.name)))
-        .chain(problem.map(str::to_owned))
+        .chain((!problems.is_empty()).then(|| problems.clone()))
         .collect();
     let held = held.join("; ");
-    let selected: i64 = placed.iter().map(|one| one.selected).sum();
-    let succeeded: usize = placed.iter().map(|one| one.succeeded).sum();
-    let is_done = problem.is_none() && i64::try_from(succeeded) == Ok(selected);
+    let missing = outlook
+        .missing
+        .first()
+        .map(|name| format!("there is no Placement {name} in this namespace"));
+    let is_done = is_done(outlook);
     let rolled_out = Said {
         name: condition::PLACEMENT_ROLLED_OUT,
         holds: is_done,
@@ -126,21 +101,57 @@ pub(super) fn of(
         },
         message: &held,
     };
-    let verified = verified(&summary, problem.is_some());
+    let is_wrong = outlook.wrong.is_some() || (summary.total == 0 && !problems.is_empty());
+    let said = [
+        verified(&summary, missing.as_deref(), is_wrong),
+        applied(&summary, &problems),
+        rolled_out,
+    ];
     ManifestWorkReplicaSetStatus {
-        conditions: with(
-            &previous.conditions,
-            [verified, applied(&summary), rolled_out],
-            now,
-        ),
+        conditions: with(&previous.conditions, said, now),
         summary,
         placement_summary: placements,
         other: previous.other,
     }
 }
 
-fn verified(summary: &WorkSummary, is_wrong: bool) -> Said<'static> {
-    let (holds, why) = if is_wrong {
+fn of_placement(placed: &Placed<'_>) -> PlacementSummary {
+    PlacementSummary {
+        name: placed.name.to_owned(),
+        available_decision_groups: format!(
+            "{} ({} / {} clusters applied)",
+            placed.groups,
+            placed.current.len(),
+            placed.selected
+        ),
+        summary: count(placed),
+        ..PlacementSummary::default()
+    }
+}
+
+/// Why clusters cannot have the works that they should have.
+fn problems(outlook: &Outlook<'_>) -> String {
+    let of_placed = outlook.placed.iter().filter_map(|one| {
+        let problem = one.problem.as_ref()?;
+        Some(format!("{}: {problem}", one.name))
+    });
+    let all: Vec<String> = of_placed.chain(outlook.wrong.clone()).collect();
+    all.join("; ")
+}
+
+/// Whether all clusters of all placements have come to the end well.
+fn is_done(outlook: &Outlook<'_>) -> bool {
+    let selected: i64 = outlook.placed.iter().map(|one| one.selected).sum();
+    let succeeded: usize = outlook.placed.iter().map(|one| one.succeeded).sum();
+    outlook.missing.is_empty()
+        && outlook.wrong.is_none()
+        && i64::try_from(succeeded) == Ok(selected)
+}
+
+fn verified<'a>(summary: &WorkSummary, missing: Option<&'a str>, is_wrong: bool) -> Said<'a> {
+    let (holds, why) = if missing.is_some() {
+        (false, reason::PLACEMENT_DECISION_NOT_FOUND)
+    } else if is_wrong {
         (false, reason::NOT_AS_EXPECTED)
     } else if summary.total == 0 {
         (false, reason::PLACEMENT_DECISION_EMPTY)
@@ -151,13 +162,15 @@ fn verified(summary: &WorkSummary, is_wrong: bool) -> Said<'static> {
         name: condition::PLACEMENT_VERIFIED,
         holds,
         reason: why,
-        message: "",
+        message: missing.unwrap_or_default(),
     }
 }
 
-fn applied(summary: &WorkSummary) -> Said<'static> {
+fn applied<'a>(summary: &WorkSummary, problems: &'a str) -> Said<'a> {
     let is_well = summary.progressing == 0 && summary.degraded == 0;
-    let (holds, why) = if summary.total == 0 {
+    let (holds, why) = if !problems.is_empty() {
+        (false, reason::NOT_AS_EXPECTED)
+    } else if summary.total == 0 {
         (false, reason::PLACEMENT_DECISION_EMPTY)
     } else if summary.progressing > 0 && summary.degraded == 0 {
         (false, reason::PROCESSING)
@@ -170,7 +183,7 @@ fn applied(summary: &WorkSummary) -> Said<'static> {
         name: condition::MANIFESTWORK_APPLIED,
         holds,
         reason: why,
-        message: "",
+        message: problems,
     }
 }
 

@@ -23,14 +23,11 @@ pub(super) fn fill(
 ) -> Result<ManifestWorkSpec, String> {
     let about = about(name, cluster);
     let mut budget = Budget::kubernetes();
-    let mut spec = template.clone();
-    if let Some(workload) = &mut spec.workload {
-        for manifest in &mut workload.manifests {
-            fill_value(manifest, &about, programs, &mut budget, 0)
-                .map_err(|error| format!("for {name}: {error}"))?;
-        }
-    }
-    Ok(spec)
+    // All texts: a manifest whose name has a value is named in options as well.
+    let mut spec = serde_json::to_value(template).map_err(|error| error.to_string())?;
+    fill_value(&mut spec, &about, programs, &mut budget, 0)?;
+    serde_json::from_value(spec)
+        .map_err(|error| format!("the template is none with these values: {error}"))
 }
 
 /// What expressions see of a cluster.
@@ -188,7 +185,8 @@ pub(super) fn split(spec: ManifestWorkSpec) -> Vec<ManifestWorkSpec> {
     parts.into_iter().map(part).collect()
 }
 
-/// Whether two works say the same; times of creation that are null do not matter.
+/// Whether two works say the same. Fields that are null say nothing: servers drop them when a work is
+/// changed by a merge, such as times of creation in templates of pods and claims.
 pub(super) fn is_same_spec(one: &ManifestWorkSpec, other: &ManifestWorkSpec) -> bool {
     if one == other {
         return true;
@@ -201,18 +199,24 @@ pub(super) fn is_same_spec(one: &ManifestWorkSpec, other: &ManifestWorkSpec) -> 
             .into_iter()
             .flatten()
         {
-            for pointer in ["/metadata", "/spec/template/metadata"] {
-                let metadata = manifest.pointer_mut(pointer).and_then(Value::as_object_mut);
-                if let Some(metadata) = metadata
-                    && metadata
-                        .get("creationTimestamp")
-                        .is_some_and(Value::is_null)
-                {
-                    metadata.remove("creationTimestamp");
-                }
-            }
+            drop_nulls(manifest, 0);
         }
         value
     };
     semantic_eq(&normal(one), &normal(other))
+}
+
+/// Takes away fields that are null.
+fn drop_nulls(value: &mut Value, depth: usize) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(|it| drop_nulls(it, depth + 1));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|it| drop_nulls(it, depth + 1)),
+        _ => {}
+    }
 }

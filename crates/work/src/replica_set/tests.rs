@@ -2,6 +2,7 @@ use bellwether_api::work::WorkSummary;
 use serde_json::json;
 
 use super::*;
+use bellwether_api::work::names::annotation;
 
 const NOW: &str = "2026-01-01T00:10:00Z";
 
@@ -190,6 +191,71 @@ fn clusters_that_are_no_longer_chosen_lose_their_works() {
     let plan = look(&set, &chosen(&["a"]), &works);
     assert_eq!(plan.delete.len(), 1);
     assert_eq!(plan.delete[0].0, "b");
+    // However long they take to go, the others are all there is to wait for.
+    assert_eq!(said(&plan, "PlacementRolledOut").0, "True");
+}
+
+#[test]
+fn labels_that_the_set_no_longer_has_are_taken_from_its_works() {
+    let mut set = set(json!({"type": "All"}));
+    let works = stored(&look(&set, &chosen(&["a"]), &[]).write, &WELL);
+    set.metadata.labels = None;
+    let plan = look(&set, &chosen(&["a"]), &works);
+    assert_eq!(plan.write.len(), 1);
+    assert_eq!(label_of(&plan.write[0], "team"), None);
+    assert_eq!(label_of(&plan.write[0], label::PLACEMENT_NAME), Some("p"));
+}
+
+#[test]
+fn what_a_template_no_longer_has_is_taken_from_its_works() {
+    let mut set = set(json!({"type": "All"}));
+    let option = json!({"propagationPolicy": "Foreground", "ttlSecondsAfterFinished": 5});
+    let template = set.spec.manifest_work_template.as_mut().unwrap();
+    template.delete_option = serde_json::from_value(option).unwrap();
+    let mut works = stored(&look(&set, &chosen(&["a"]), &[]).write, &WELL);
+    let known = Arc::make_mut(&mut works[0]);
+    known.metadata.finalizers = Some(vec!["agent".to_owned()]);
+    let option = json!({"propagationPolicy": "Foreground"});
+    let template = set.spec.manifest_work_template.as_mut().unwrap();
+    template.delete_option = serde_json::from_value(option).unwrap();
+    let plan = look(&set, &chosen(&["a"]), &works);
+    let written = serde_json::to_value(&plan.write[0]).unwrap();
+    assert_eq!(
+        written["spec"]["deleteOption"],
+        json!({"propagationPolicy": "Foreground"})
+    );
+    assert_eq!(written["metadata"]["finalizers"], json!(["agent"]));
+}
+
+#[test]
+fn fields_that_are_null_are_no_difference() {
+    let mut set = set(json!({"type": "All"}));
+    let manifests = |nothing: Value| {
+        let claim = json!({"metadata": {"name": "data", "creationTimestamp": nothing}});
+        let mut manifest = json!({"apiVersion": "apps/v1", "kind": "StatefulSet",
+            "metadata": {"name": "m", "namespace": "n"}, "spec": {"volumeClaimTemplates": [claim]}});
+        if nothing != Value::Null {
+            let claim = &mut manifest["spec"]["volumeClaimTemplates"][0]["metadata"];
+            claim.as_object_mut().unwrap().remove("creationTimestamp");
+        }
+        vec![manifest]
+    };
+    let template = set.spec.manifest_work_template.as_mut().unwrap();
+    template.workload.as_mut().unwrap().manifests = manifests(json!("absent"));
+    let works = stored(&look(&set, &chosen(&["a"]), &[]).write, &WELL);
+    let template = set.spec.manifest_work_template.as_mut().unwrap();
+    template.workload.as_mut().unwrap().manifests = manifests(Value::Null);
+    assert!(look(&set, &chosen(&["a"]), &works).write.is_empty());
+}
+
+#[test]
+fn a_work_that_is_complete_is_done_whatever_its_template_becomes() {
+    let strategy = json!({"type": "Progressive", "progressive": {"maxConcurrency": 1}});
+    let set = set(strategy);
+    let complete = [("Applied", "True"), ("Complete", "True")];
+    let mut works = stored(&look(&set, &chosen(&["a", "b"]), &[]).write, &complete);
+    Arc::make_mut(&mut works[0]).metadata.generation = Some(2);
+    assert_eq!(clusters(&look(&set, &chosen(&["a", "b"]), &works)), ["b"]);
 }
 
 #[test]
@@ -212,8 +278,54 @@ fn a_changed_template_is_rolled_out_under_the_same_names() {
 #[test]
 fn a_missing_placement_is_told() {
     let plan = look(&set(json!({"type": "All"})), &BTreeMap::new(), &[]);
-    let (status, reason, _) = said(&plan, "PlacementVerified");
+    let (status, reason, message) = said(&plan, "PlacementVerified");
     assert_eq!((status, reason), ("False", "PlacementDecisionNotFound"));
+    assert_eq!(message, "there is no Placement p in this namespace");
+    assert_eq!(said(&plan, "PlacementRolledOut").0, "False");
+}
+
+#[test]
+fn a_placement_that_goes_leaves_its_works_and_what_is_known_of_them() {
+    let mut set = set(json!({"type": "All"}));
+    let placements = chosen(&["a", "b"]);
+    let works = stored(&look(&set, &placements, &[]).write, &WELL);
+    set.status = look(&set, &placements, &works).status;
+    let plan = look(&set, &BTreeMap::new(), &works);
+    assert!(plan.delete.is_empty() && plan.write.is_empty());
+    assert_eq!(plan.status.as_ref().unwrap().summary.total, 2);
+    assert_eq!(said(&plan, "PlacementRolledOut").0, "False");
+    assert_eq!(
+        said(&plan, "PlacementVerified").1,
+        "PlacementDecisionNotFound"
+    );
+}
+
+#[test]
+fn a_missing_placement_does_not_hold_up_the_others() {
+    let mut set = set(json!({"type": "All"}));
+    let missing = serde_json::from_value(json!({"name": "missing"})).unwrap();
+    set.spec.placement_refs.insert(0, missing);
+    let plan = look(&set, &chosen(&["a"]), &[]);
+    assert_eq!(clusters(&plan), ["a"]);
+    let plan = look(&set, &chosen(&["a"]), &stored(&plan.write, &WELL));
+    assert_eq!(plan.status.as_ref().unwrap().summary.total, 1);
+    assert_eq!(
+        said(&plan, "PlacementVerified").2,
+        "there is no Placement missing in this namespace"
+    );
+}
+
+#[test]
+fn a_placement_that_is_named_twice_counts_once() {
+    let mut set = set(json!({"type": "All"}));
+    set.spec
+        .placement_refs
+        .push(set.spec.placement_refs[0].clone());
+    let first = look(&set, &chosen(&["a"]), &[]);
+    assert_eq!(first.write.len(), 1);
+    let plan = look(&set, &chosen(&["a"]), &stored(&first.write, &WELL));
+    assert_eq!(plan.status.as_ref().unwrap().summary.total, 1);
+    assert_eq!(said(&plan, "PlacementRolledOut").0, "True");
 }
 
 #[test]
@@ -260,6 +372,71 @@ fn values_of_clusters_are_filled_in_where_they_are_asked_for() {
         data(&filled),
         json!({"region": "r-a", "text": "on a: ${HOME}", "size": 4, "map": "b}"})
     );
+}
+
+#[test]
+fn values_are_filled_in_all_over_the_template() {
+    let mut set = set(json!({"type": "All"}));
+    let annotation = (annotation::TEMPLATE_VALUES.to_owned(), "cel".to_owned());
+    set.metadata.annotations = Some(BTreeMap::from([annotation]));
+    let spec = json!({
+        "workload": {"manifests": [{"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "on-${cluster.name}"}}]},
+        "manifestConfigs": [{"resourceIdentifier": {"resource": "configmaps",
+            "name": "on-${cluster.name}"}}]});
+    set.spec.manifest_work_template = serde_json::from_value(spec).unwrap();
+    let plan = look(&set, &chosen(&["a"]), &[]);
+    let config = &plan.write[0].spec.manifest_configs[0];
+    assert_eq!(config.resource_identifier.name, "on-a");
+}
+
+#[track_caller]
+fn cannot_have(manifests: Value, expected: &str) {
+    let mut set = set(json!({"type": "All"}));
+    let annotation = (annotation::TEMPLATE_VALUES.to_owned(), "cel".to_owned());
+    set.metadata.annotations = Some(BTreeMap::from([annotation]));
+    let template = set.spec.manifest_work_template.as_mut().unwrap();
+    template.workload.as_mut().unwrap().manifests = serde_json::from_value(manifests).unwrap();
+    let plan = look(&set, &chosen(&["a", "b"]), &[]);
+    assert_eq!(clusters(&plan), ["b"], "{expected}");
+    let plan = look(&set, &chosen(&["a", "b"]), &stored(&plan.write, &WELL));
+    assert!(plan.write.is_empty() && plan.delete.is_empty());
+    assert_eq!(
+        said(&plan, "ManifestworkApplied"),
+        ("False", "NotAsExpected", expected)
+    );
+    assert_eq!(
+        said(&plan, "PlacementRolledOut"),
+        ("False", "Progressing", expected)
+    );
+    assert_eq!(said(&plan, "PlacementVerified").1, "AsExpected");
+}
+
+#[test]
+fn a_cluster_that_can_have_no_work_is_told_and_holds_up_nothing_but_itself() {
+    let named = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "n"}});
+    cannot_have(
+        json!([named(
+            "${cluster.name == 'a' ? cluster.labels.missing : 'm'}"
+        )]),
+        "p: for a: cluster.name == 'a' ? cluster.labels.missing : 'm': no such key: missing",
+    );
+    cannot_have(
+        json!([named("x"), named("${cluster.name == 'a' ? 'x' : 'm'}")]),
+        "p: for a: duplicate manifest for resource n/x with resource type v1.ConfigMap",
+    );
+}
+
+#[test]
+fn a_manifest_that_is_too_large_by_itself_is_told() {
+    let mut set = set(json!({"type": "All"}));
+    let template = set.spec.manifest_work_template.as_mut().unwrap();
+    template.workload.as_mut().unwrap().manifests[0]["data"] = json!("x".repeat(600_000));
+    let plan = look(&set, &chosen(&["a"]), &[]);
+    assert!(plan.write.is_empty());
+    let (status, reason, message) = said(&plan, "ManifestworkApplied");
+    assert_eq!((status, reason), ("False", "NotAsExpected"));
+    assert!(message.contains("exceeds the 512000 limit"), "{message}");
 }
 
 #[test]
