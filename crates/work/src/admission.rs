@@ -70,15 +70,19 @@ impl<'a> Seen<'a> {
 
 /// What is wrong with a whole ManifestWork as it was sent.
 pub fn check_manifest_work(work: &Value) -> Result<(), String> {
+    check_name(work["metadata"]["name"].as_str().unwrap_or_default())?;
     let none = Vec::new();
     let manifests = work
         .pointer("/spec/workload/manifests")
         .and_then(Value::as_array);
     check_manifests(manifests.unwrap_or(&none), MANIFEST_LIMIT)?;
-    let configs = work
-        .pointer("/spec/manifestConfigs")
-        .and_then(Value::as_array);
+    check_rules(&work["spec"]["manifestConfigs"])
+}
+
+/// What is wrong with the rules in the configurations of a work as they were sent.
+pub fn check_rules(configs: &Value) -> Result<(), String> {
     let rules = configs
+        .as_array()
         .into_iter()
         .flatten()
         .filter_map(|config| config["conditionRules"].as_array())
@@ -109,17 +113,59 @@ pub fn check_new_spec(spec: &ManifestWorkSpec) -> Result<(), String> {
         .try_for_each(|manifest| seen.check(manifest))
 }
 
-/// Rules that no schema of the peer refuses: conditions that the agent says itself.
-fn check_conditions<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
-    match names
-        .into_iter()
-        .find(|name| condition::RESERVED.contains(name))
-    {
-        Some(name) => Err(format!(
-            "the condition {name} is set by the agent itself and cannot be concluded by rules"
-        )),
-        None => Ok(()),
+/// Rules that no schema of the peer refuses: about conditions that the agent says itself, and with
+/// names that no status may have.
+pub(crate) fn check_conditions<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
+    for name in names {
+        if condition::RESERVED.contains(&name) {
+            return Err(format!(
+                "the condition {name} is set by the agent itself and cannot be concluded by rules"
+            ));
+        }
+        if !name.is_empty() && !is_condition_name(name) {
+            return Err(format!(
+                "{name:?} cannot be the name of a condition: it consists of letters, digits, '-', \
+                 '_' and '.', begins and ends with a letter or a digit, and may have a prefix such \
+                 as 'example.com/'"
+            ));
+        }
     }
+    Ok(())
+}
+
+/// Whether the schema of conditions allows a name.
+fn is_condition_name(name: &str) -> bool {
+    let is_edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    let is_made_of = |text: &str, more: &str| {
+        is_edge(text.chars().next())
+            && is_edge(text.chars().next_back())
+            && text
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+    };
+    let (prefix, last) = match name.split_once('/') {
+        Some((prefix, last)) => (Some(prefix), last),
+        None => (None, name),
+    };
+    let is_prefix = |prefix: &str| {
+        let is_lower = !prefix.chars().any(|c| c.is_ascii_uppercase());
+        is_lower && prefix.split('.').all(|label| is_made_of(label, "-"))
+    };
+    name.len() <= 316 && is_made_of(last, "-_.") && prefix.is_none_or(is_prefix)
+}
+
+/// The longest name of a work: that of its record begins with the hash of the hub.
+const MAX_NAME: usize = 188;
+
+/// What is wrong with the name of a work.
+pub fn check_name(name: &str) -> Result<(), String> {
+    if name.len() > MAX_NAME {
+        return Err(format!(
+            "the name of a work has at most {MAX_NAME} characters, this one has {}",
+            name.len()
+        ));
+    }
+    Ok(())
 }
 
 /// Who the requester has to be allowed to act as, for a work whose executor is set or changed:
@@ -202,6 +248,34 @@ mod tests {
         assert_eq!(
             check_manifest_work(&work).unwrap_err(),
             "the condition Applied is set by the agent itself and cannot be concluded by rules"
+        );
+    }
+
+    #[test]
+    fn names_of_conditions_are_those_that_a_status_may_have() {
+        let check = |name: &str, expected: bool| {
+            assert_eq!(check_conditions([name]).is_ok(), expected, "{name}");
+        };
+        check("Initialized", true);
+        check("my_own.condition-2", true);
+        check("example.com/Ready", true);
+        check("", true);
+        check("my condition", false);
+        check("-x", false);
+        check("x.", false);
+        check("Example.com/Ready", false);
+        check("a/b/c", false);
+        check("/x", false);
+        check("grün", false);
+        check(&"x".repeat(317), false);
+    }
+
+    #[test]
+    fn names_of_works_leave_room_for_those_of_records() {
+        assert_eq!(check_name(&"x".repeat(188)), Ok(()));
+        assert_eq!(
+            check_name(&"x".repeat(189)).unwrap_err(),
+            "the name of a work has at most 188 characters, this one has 189"
         );
     }
 

@@ -127,7 +127,8 @@ pub fn plan(target: &Target<'_>, live: Live<'_>) -> Result<Step, ApplyError> {
 
 /// What to remember after a manifest was written, or found to be as it should be.
 pub fn remember(target: &Target<'_>, result: &Value) -> Baseline {
-    Baseline::new(&target.manifest.object, &settings(target), result)
+    let manager = server_side::manager(target.strategy);
+    Baseline::new(&target.manifest.object, &settings(target), result, manager)
 }
 
 /// Whether a write would put right what somebody else changed: this very manifest was written

@@ -1,8 +1,8 @@
 //! How one manifest is treated: what the matching configurations of a work say together.
 
 use bellwether_api::work::{
-    ConditionRule, DeletePropagationPolicy, FeedbackRule, ManifestConfig, ManifestWorkSpec,
-    ResourceIdentifier, UpdateStrategy,
+    ConditionRule, DeletePropagationPolicy, FeedbackRule, ManifestConfig, ManifestResourceMeta,
+    ManifestWorkSpec, ResourceIdentifier, UpdateStrategy,
 };
 
 use crate::manifest::ObjectId;
@@ -18,9 +18,25 @@ pub struct Options<'a> {
     pub feedback: &'a [FeedbackRule],
 }
 
-/// The configurations of a work, each with the group that its identifier means.
+/// The configurations of a work.
 #[derive(Debug, Clone)]
-pub struct Configs<'a>(Vec<(&'a ManifestConfig, &'a str)>);
+pub struct Configs<'a>(Vec<Entry<'a>>);
+
+/// A configuration, and what it turned out to mean.
+#[derive(Debug, Clone)]
+struct Entry<'a> {
+    config: &'a ManifestConfig,
+    /// The group that its identifier means.
+    group: &'a str,
+    /// Whether the work has an object that it is about.
+    is_met: bool,
+}
+
+impl Entry<'_> {
+    fn is_about(&self, object: &ObjectId) -> bool {
+        self.group == object.group && names(&self.config.resource_identifier, object)
+    }
+}
 
 impl<'a> Configs<'a> {
     /// Finds out which of the objects of a work each configuration means.
@@ -48,21 +64,23 @@ impl<'a> Configs<'a> {
                 _ => written,
             }
         };
-        let configs = configs.iter();
-        Self(
-            configs
-                .map(|config| (config, group_of(&config.resource_identifier)))
-                .collect(),
-        )
+        let entry = |config: &'a ManifestConfig| {
+            let mut entry = Entry {
+                config,
+                group: group_of(&config.resource_identifier),
+                is_met: false,
+            };
+            entry.is_met = objects.iter().any(|object| entry.is_about(object));
+            entry
+        };
+        Self(configs.iter().map(entry).collect())
     }
 
     /// What the configurations that match an object say: of each part, the first that has it.
     pub fn of(&self, object: &ObjectId) -> Options<'a> {
         let mut options = Options::default();
-        for (config, group) in &self.0 {
-            if *group != object.group || !names(&config.resource_identifier, object) {
-                continue;
-            }
+        for entry in self.0.iter().filter(|entry| entry.is_about(object)) {
+            let config = entry.config;
             if options.rules.is_empty() {
                 options.rules = &config.condition_rules;
             }
@@ -72,6 +90,26 @@ impl<'a> Configs<'a> {
             options.strategy = options.strategy.or(config.update_strategy.as_ref());
         }
         options
+    }
+}
+
+impl<'a> Configs<'a> {
+    /// The rules of an object whose kind the cluster does not know, so that nobody can tell what
+    /// its resource is called: those of a configuration that is about no other object, if group,
+    /// namespace and name are right.
+    pub fn rules_of_unknown(&self, meta: &ManifestResourceMeta) -> &'a [ConditionRule] {
+        let is_about = |entry: &&Entry<'a>| {
+            let identifier = &entry.config.resource_identifier;
+            let namespace = identifier.namespace.as_deref().unwrap_or_default();
+            !entry.is_met
+                && (entry.group == meta.group || entry.group.is_empty())
+                && (is_like(namespace, &meta.namespace) || meta.namespace.is_empty())
+                && is_like(&identifier.name, &meta.name)
+        };
+        let mut found = self.0.iter().filter(is_about);
+        found
+            .find(|entry| !entry.config.condition_rules.is_empty())
+            .map_or(&[], |entry| &entry.config.condition_rules)
     }
 }
 
@@ -211,6 +249,47 @@ mod tests {
         check(json!(""), &["batch", "example.com"], &[]);
         check(json!("batch"), &["batch", "example.com"], &["batch"]);
         check(json!("example.com"), &["batch"], &[]);
+    }
+
+    #[test]
+    fn rules_may_be_about_an_object_whose_kind_nobody_knows() {
+        let rules = json!([{"type": "CEL", "condition": "X"}]);
+        let check = |identifier: Value, expected: bool| {
+            let configs: Vec<ManifestConfig> = serde_json::from_value(
+                json!([{"resourceIdentifier": identifier, "conditionRules": rules}]),
+            )
+            .unwrap();
+            let objects = [object("n", "web")];
+            let meta = ManifestResourceMeta {
+                group: "zoo.example".into(),
+                kind: "Bird".into(),
+                name: "b".into(),
+                namespace: "n".into(),
+                ..ManifestResourceMeta::default()
+            };
+            let found = Configs::new(&configs, &objects).rules_of_unknown(&meta);
+            assert_eq!(!found.is_empty(), expected, "{identifier}");
+        };
+        check(
+            json!({"group": "zoo.example", "resource": "birds", "name": "b", "namespace": "n"}),
+            true,
+        );
+        check(
+            json!({"resource": "birds", "name": "*", "namespace": "n"}),
+            true,
+        );
+        check(
+            json!({"group": "zoo.example", "resource": "birds", "name": "c", "namespace": "n"}),
+            false,
+        );
+        check(
+            json!({"group": "apps", "resource": "birds", "name": "b", "namespace": "n"}),
+            false,
+        );
+        check(
+            json!({"resource": "deployments", "name": "*", "namespace": "n"}),
+            false,
+        );
     }
 
     #[test]

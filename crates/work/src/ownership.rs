@@ -1,6 +1,8 @@
 //! Who an object belongs to: the record of the work that applied it, and possibly of others.
 
-use bellwether_api::work::GROUP;
+use bellwether_api::Kind as _;
+use bellwether_api::multicluster::AppliedWork;
+use bellwether_api::work::{AppliedManifestWork, GROUP};
 use serde_json::{Map, Value, json};
 
 /// The record of a work on the cluster, as an owner of objects.
@@ -43,6 +45,14 @@ impl Owner {
 
 fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// Whether a reference is to the record of a work, of either interface.
+fn is_record(reference: &Value) -> bool {
+    let group = group_of(reference["apiVersion"].as_str().unwrap_or_default());
+    [AppliedManifestWork::NAMES, AppliedWork::NAMES]
+        .iter()
+        .any(|names| reference["kind"] == names.kind && group == names.group)
 }
 
 /// The owners of an object.
@@ -111,11 +121,9 @@ pub fn removal(recorded_uid: Option<&str>, live: Option<&Value>, owner: &Owner) 
         return Removal::Forget;
     };
     let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
-    let is_shared = references(live).iter().any(|reference| {
-        reference["uid"] != *owner.uid
-            && reference["kind"] == *owner.kind
-            && group_of(reference["apiVersion"].as_str().unwrap_or_default()) == owner.group()
-    });
+    let is_shared = references(live)
+        .iter()
+        .any(|reference| reference["uid"] != *owner.uid && is_record(reference));
     if is_shared {
         let mut others = references(live).to_vec();
         others.retain(|reference| reference["uid"] != *owner.uid);
@@ -212,6 +220,10 @@ mod tests {
         );
         let shared = object(&[mine.reference(), owner("2").reference()]);
         let released = references_patch(&shared, vec![owner("2").reference()]);
+        check(Some("u"), Some(&shared), &mine, Removal::Release(released));
+        let small = json!({"apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "AppliedWork", "name": "d", "uid": "9"});
+        let shared = object(&[mine.reference(), small.clone()]);
+        let released = references_patch(&shared, vec![small]);
         check(Some("u"), Some(&shared), &mine, Removal::Release(released));
         let mut leaving = ours.clone();
         leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();

@@ -13,6 +13,8 @@ use bellwether_api::work::{ConditionRule, ConditionRuleType};
 use bellwether_cel::{Budget, Vars};
 use serde_json::Value;
 
+use crate::admission::check_conditions;
+use crate::conditions::Saying;
 use crate::programs::Programs;
 pub use past::Past;
 
@@ -62,6 +64,16 @@ impl Conclusion {
     fn failed(condition: &str, problem: &str) -> Self {
         Self::said(condition, false, format!("failed to evaluate: {problem}"))
     }
+
+    pub(crate) fn saying(&self, generation: i64) -> Saying<'_> {
+        Saying {
+            name: &self.condition,
+            status: self.status,
+            reason: &self.reason,
+            message: &self.message,
+            generation: Some(generation),
+        }
+    }
 }
 
 /// The condition that a rule is about; the well-known ones are about Complete if they do not say.
@@ -100,6 +112,32 @@ pub fn conclude(
             Some(known) if known.status == TRUE => *known = new,
             Some(_) => {}
             None => found.push(new),
+        }
+    }
+    found
+}
+
+/// What is said of an object that nobody has seen yet: what its rules ask for does not hold. A work
+/// is not done because one of its objects could not be created. Whether such an object is on its
+/// way or degraded is another matter, about which rules say nothing.
+pub fn unseen(rules: &[ConditionRule], api_version: &str, kind: &str) -> Vec<Conclusion> {
+    let object = serde_json::json!({"apiVersion": api_version, "kind": kind});
+    let mut found: Vec<Conclusion> = Vec::new();
+    for rule in rules {
+        let name = condition_of(rule);
+        let is_known = match &rule.kind {
+            ConditionRuleType::WellKnownConditions | ConditionRuleType::WellKnownCompletions => {
+                well_known::conclude(name, &object, Past::default()).is_some()
+            }
+            _ => true,
+        };
+        // A name for which the work is refused is none to say this of either.
+        if is_known
+            && check_conditions([name]).is_ok()
+            && !well_known::OF_ROLLOUTS.contains(&name)
+            && found.iter().all(|known| known.condition != name)
+        {
+            found.push(Conclusion::plain(name, false));
         }
     }
     found
@@ -193,12 +231,16 @@ fn evaluate(
         return Err(format!("expected bool result, got {}", value.type_name()));
     };
     let told = value.to_json();
+    let mut is_unknown = false;
     let holds = match told.get("status") {
         Some(Value::Bool(holds)) => *holds,
-        Some(Value::String(status)) => status == TRUE,
+        Some(Value::String(status)) if [TRUE, FALSE, UNKNOWN].contains(&status.as_str()) => {
+            is_unknown = status == UNKNOWN;
+            status == TRUE
+        }
         Some(other) => {
             return Err(format!(
-                "expected status to be a bool or a text, got {other}"
+                "expected status to be a bool, 'True', 'False' or 'Unknown', got {other}"
             ));
         }
         // A choice between two maps holds if its condition does; any other map does not.
@@ -213,6 +255,9 @@ fn evaluate(
         },
     };
     let mut conclusion = Conclusion::plain(name, holds);
+    if is_unknown {
+        conclusion.status = UNKNOWN;
+    }
     if let Some(message) = told.get("message").and_then(Value::as_str) {
         message.clone_into(&mut conclusion.message);
     }

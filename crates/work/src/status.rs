@@ -74,6 +74,9 @@ pub struct Report {
     pub available: Option<Availability>,
     /// What rules conclude; nothing if what was known stays.
     pub conclusions: Option<Vec<Conclusion>>,
+    /// What is said of conditions that rules have never concluded, because the object has not been
+    /// seen.
+    pub unseen: Vec<Conclusion>,
     /// The values that come back.
     pub feedback: Feedback,
 }
@@ -168,7 +171,8 @@ pub fn assemble(
     }
 }
 
-/// What was known of a manifest: under the same place, or of the same object if it moved.
+/// What was known of a manifest: under the same place, or of the same object if it moved. While the
+/// cluster does not know its kind, the name of its resource is not known either.
 pub fn find_known<'a>(
     known: &'a [ManifestCondition],
     meta: &ManifestResourceMeta,
@@ -182,12 +186,14 @@ pub fn find_known<'a>(
                 meta.group.clone(),
                 meta.version.clone(),
                 meta.kind.clone(),
-                meta.resource.clone(),
                 meta.name.clone(),
                 meta.namespace.clone(),
             )
         };
-        key(other) == key(meta) && !meta.name.is_empty()
+        let resources = [&other.resource, &meta.resource];
+        key(other) == key(meta)
+            && !meta.name.is_empty()
+            && (other.resource == meta.resource || resources.iter().any(|it| it.is_empty()))
     };
     let mut found = known.iter().filter(|entry| is_same(&entry.resource_meta));
     let first = found.next();
@@ -237,13 +243,12 @@ fn manifest(
                 || conclusions.iter().any(|new| new.condition == known.type_)
         });
         for conclusion in conclusions {
-            conditions.say_of_generation(Saying {
-                name: &conclusion.condition,
-                status: conclusion.status,
-                reason: &conclusion.reason,
-                message: &conclusion.message,
-                generation: Some(generation),
-            });
+            conditions.say_of_generation(conclusion.saying(generation));
+        }
+    }
+    for conclusion in &report.unseen {
+        if find(previous, &conclusion.condition).is_none() {
+            conditions.say_of_generation(conclusion.saying(generation));
         }
     }
     ManifestCondition {

@@ -40,7 +40,9 @@ pub(super) fn check(
 /// A template has whole manifests; how large they are together does not matter, since works are
 /// split.
 fn template(object: &Value) -> Result<(), ApiError> {
-    let Some(manifests) = object.pointer("/spec/manifestWorkTemplate/workload/manifests") else {
+    let template = &object["spec"]["manifestWorkTemplate"];
+    admission::check_rules(&template["manifestConfigs"]).map_err(ApiError::bad_request)?;
+    let Some(manifests) = template.pointer("/workload/manifests") else {
         return Ok(());
     };
     let manifests = manifests.as_array().map_or(&[][..], Vec::as_slice);

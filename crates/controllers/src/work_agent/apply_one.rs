@@ -16,7 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::Shared;
-use super::executor::{self, Refusal};
+use super::executor::{self, Permission, Refusal};
 use super::member::{Member, Memory};
 use super::objects::{Deleted, RequestError};
 use super::watches::Known;
@@ -28,8 +28,10 @@ const DEFINITION_WAIT: Duration = Duration::from_millis(50);
 const DEFINITION_TRIES: u32 = 100;
 /// The longest time between two repairs of an object that somebody keeps changing.
 const LAST_REPAIR_WAIT: i64 = 300;
-/// After so many seconds without a repair, the next is made at once again.
-const REPAIR_MEMORY: i64 = 600;
+/// So many repairs of an object are made at once, however close together; a contest is slowed down.
+const PROMPT_REPAIRS: u32 = 10;
+/// After twice the wait and so many seconds without a repair, the contest is over.
+const REPAIR_MEMORY: i64 = 30;
 /// When to look again at a conflict that only somebody else can resolve, in seconds.
 const CONFLICT_WAIT: i64 = 300;
 
@@ -46,6 +48,8 @@ pub(super) struct Job<'a> {
     /// Whether the definition of the kind is in the same work.
     pub(super) is_defined_here: bool,
     pub(super) executor: Option<&'a Account>,
+    /// The generation of the work.
+    pub(super) generation: i64,
 }
 
 /// What became of a manifest.
@@ -94,6 +98,10 @@ pub(super) async fn apply(
     memory: &mut Memory,
 ) -> Outcome {
     let mut known = member.watches.known(job.id);
+    let asked = match may_apply(shared, member, job, memory, &known).await {
+        Ok(asked) => asked,
+        Err(outcome) => return outcome,
+    };
     // What may be done is looked at before it is written, even where a write would need no look.
     let mut looks = matches!(known, Known::Unknown) && is_completable(job);
     for _ in 0..ATTEMPTS {
@@ -133,6 +141,7 @@ pub(super) async fn apply(
                 let attempt = Attempt {
                     step,
                     is_repair,
+                    asked,
                     known: &known,
                 };
                 if let Some(outcome) = attempt.carry_out(shared, member, job, memory).await {
@@ -150,6 +159,8 @@ struct Attempt<'a> {
     step: Step,
     /// Whether it puts right what somebody else did.
     is_repair: bool,
+    /// Whether the executor was asked in this very look.
+    asked: bool,
     known: &'a Known,
 }
 
@@ -170,7 +181,9 @@ impl Attempt<'_> {
                 ..Outcome::fine(known.clone(), false)
             });
         }
-        if let Err(outcome) = may_write(shared, member, job, memory, known).await {
+        if !self.asked
+            && let Err(outcome) = ask(shared, member, job, memory, known).await
+        {
             return Some(outcome);
         }
         match write(member, job, self.step).await {
@@ -187,7 +200,7 @@ impl Attempt<'_> {
             Err(Written::LookAgain) => None,
             Err(Written::Failed(error)) => {
                 shared.metrics.failures.add(1);
-                Some(unwritten(&error, known.clone(), now))
+                Some(unwritten(&error, seen(member, job, known).await, now))
             }
         }
     }
@@ -247,28 +260,46 @@ fn unwritten(error: &RequestError, known: Known, now: Timestamp) -> Outcome {
     }
 }
 
-/// Asks in the executor's name, unless the answer is known.
-async fn may_write(
+/// Whether the executor may apply the manifest as it is in this generation of the work, whatever
+/// its strategy writes; says whether that was asked just now.
+async fn may_apply(
+    shared: &Shared,
+    member: &Member,
+    job: &Job<'_>,
+    memory: &mut Memory,
+    known: &Known,
+) -> Result<bool, Outcome> {
+    let known_answer = memory.permission.as_deref();
+    let answer = known_answer.filter(|known| known.generation == job.generation);
+    match answer.map(|answer| &answer.denied) {
+        Some(None) => Ok(false),
+        Some(Some((until, message))) if *until > shared.clock.now() => {
+            Err(denied(*until, message.clone(), known))
+        }
+        _ => ask(shared, member, job, memory, known).await.map(|()| true),
+    }
+}
+
+fn denied(until: Timestamp, message: String, known: &Known) -> Outcome {
+    Outcome {
+        again: Some(until),
+        retry: false,
+        ..Outcome::failed(Failure::Apply(message), known.clone())
+    }
+}
+
+/// Asks in the executor's name, if there is one.
+async fn ask(
     shared: &Shared,
     member: &Member,
     job: &Job<'_>,
     memory: &mut Memory,
     known: &Known,
 ) -> Result<(), Outcome> {
+    memory.permission = None;
     let Some(account) = job.executor else {
         return Ok(());
     };
-    let now = shared.clock.now();
-    let denied = |until: Timestamp, message: String| Outcome {
-        again: Some(until),
-        retry: false,
-        ..Outcome::failed(Failure::Apply(message), known.clone())
-    };
-    if let Some(known) = &memory.denied
-        && known.0 > now
-    {
-        return Err(denied(known.0, known.1.clone()));
-    }
     let answer = executor::check(
         &member.objects,
         account,
@@ -278,34 +309,49 @@ async fn may_write(
         job.owned,
     )
     .await;
-    memory.denied = None;
-    match answer {
+    let mut permission = Permission {
+        generation: job.generation,
+        denied: None,
+    };
+    let result = match answer {
         Ok(()) => Ok(()),
-        Err(Refusal::Unknown(error)) => Err(Outcome::failed(Failure::Apply(error), known.clone())),
-        Err(Refusal::Denied(message)) => {
-            let until = now.checked_add(SignedDuration::from_secs(RETRY_SECONDS));
-            let until = until.unwrap_or(Timestamp::MAX);
-            memory.denied = Some(Box::new((until, message.clone())));
-            Err(denied(until, message))
+        Err(Refusal::Unknown(error)) => {
+            return Err(Outcome::failed(Failure::Apply(error), known.clone()));
         }
-    }
+        Err(Refusal::Denied(message)) => {
+            let until = shared
+                .clock
+                .now()
+                .checked_add(SignedDuration::from_secs(RETRY_SECONDS))
+                .unwrap_or(Timestamp::MAX);
+            permission.denied = Some((until, message.clone()));
+            Err(denied(until, message, &seen(member, job, known).await))
+        }
+    };
+    memory.permission = Some(Box::new(permission));
+    result
 }
 
 /// When an object may be put right again that somebody keeps changing; nothing if now.
 fn next_repair(memory: &mut Memory, now: Timestamp) -> Option<Timestamp> {
     let last = memory.repaired?;
-    if now.duration_since(last) > SignedDuration::from_secs(REPAIR_MEMORY) {
+    let wait = repair_wait(memory.repairs);
+    let forgotten = SignedDuration::from_secs(2 * wait + REPAIR_MEMORY);
+    if now.duration_since(last) > forgotten {
         memory.repairs = 0;
         return None;
     }
-    let wait = match memory.repairs {
-        0 | 1 => 0,
-        repairs => (1_i64 << (repairs - 2).min(16)).min(LAST_REPAIR_WAIT),
-    };
     let next = last
         .checked_add(SignedDuration::from_secs(wait))
         .unwrap_or(Timestamp::MAX);
     (next > now).then_some(next)
+}
+
+/// How many seconds have to be between two repairs, after so many that came close together.
+fn repair_wait(repairs: u32) -> i64 {
+    repairs
+        .checked_sub(PROMPT_REPAIRS)
+        .map_or(0, |more| (1 << more.min(16)).min(LAST_REPAIR_WAIT))
 }
 
 fn count(shared: &Shared, memory: &mut Memory, is_repair: bool, now: Timestamp) {
@@ -315,6 +361,14 @@ fn count(shared: &Shared, memory: &mut Memory, is_repair: bool, now: Timestamp) 
         shared.metrics.repairs.add(1);
     } else {
         shared.metrics.applies.add(1);
+    }
+}
+
+/// What is known of an object that could not be written; if nothing is, it is read.
+async fn seen(member: &Member, job: &Job<'_>, known: &Known) -> Known {
+    match known {
+        Known::Unknown => read(member, job).await.unwrap_or(Known::Unknown),
+        known => known.clone(),
     }
 }
 
@@ -432,4 +486,34 @@ async fn recreate(
 
 fn is_immutable_secret(job: &Job<'_>, error: &RequestError) -> bool {
     job.manifest.kind == "Secret" && error.is_invalid() && error.to_string().contains("immutable")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_keeps_changing_an_object_is_answered_less_and_less_often() {
+        let mut memory = Memory::default();
+        let mut now = Timestamp::UNIX_EPOCH;
+        let mut waits = Vec::new();
+        for _ in 0..24 {
+            let time = next_repair(&mut memory, now).unwrap_or(now);
+            waits.push(time.duration_since(now).as_secs());
+            now = time;
+            memory.repairs += 1;
+            memory.repaired = Some(now);
+        }
+        assert_eq!(waits[..10], [0; 10]);
+        assert_eq!(
+            waits[10..],
+            [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300, 300, 300]
+        );
+        now += SignedDuration::from_secs(2 * 300 + 30);
+        assert_eq!(next_repair(&mut memory, now), None);
+        assert_eq!(memory.repairs, 24, "the contest goes on");
+        now += SignedDuration::from_secs(1);
+        assert_eq!(next_repair(&mut memory, now), None);
+        assert_eq!(memory.repairs, 0);
+    }
 }

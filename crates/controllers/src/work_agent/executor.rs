@@ -2,6 +2,7 @@
 
 use bellwether_work::executor::{Account, denial, grants_rights};
 use bellwether_work::manifest::{ObjectId, ResourceType};
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::objects::Objects;
@@ -12,6 +13,15 @@ pub(super) enum Refusal {
     Denied(String),
     /// Nobody could say.
     Unknown(String),
+}
+
+/// What an executor was last found to be allowed to do with one object.
+#[derive(Debug)]
+pub(super) struct Permission {
+    /// The generation of the work that was asked about; another may have another executor.
+    pub(super) generation: i64,
+    /// When to ask again, and what is said until then, if it is not allowed.
+    pub(super) denied: Option<(Timestamp, String)>,
 }
 
 /// Asks the member whether an account may apply an object.

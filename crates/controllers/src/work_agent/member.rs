@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::discovery::{Discovery, SharedKinds};
+use super::executor::Permission;
 use super::metrics::Metrics;
 use super::objects::{Objects, RequestError};
 use super::records::Records;
@@ -32,8 +33,8 @@ pub(super) struct Memory {
     pub(super) repaired: Option<Timestamp>,
     /// When its values were looked at.
     pub(super) pace: Option<Box<Pace>>,
-    /// Until when the executor is known not to be allowed.
-    pub(super) denied: Option<Box<(Timestamp, String)>>,
+    /// What the executor was found to be allowed.
+    pub(super) permission: Option<Box<Permission>>,
 }
 
 /// What is remembered of the objects of one work.

@@ -10,12 +10,13 @@ use std::sync::Arc;
 use bellwether_api::work::AppliedResource;
 use bellwether_api::work::names::condition;
 use bellwether_runtime::Next;
+use bellwether_work::admission;
 use bellwether_work::executor::Account;
 use bellwether_work::lifecycle::{self, Afterlife, find, is_true};
 use bellwether_work::manifest::{Manifest, ObjectId, defined_kinds};
 use bellwether_work::options::{self, Configs};
 use bellwether_work::record;
-use bellwether_work::status::{Availability, Failure, Feedback, Report};
+use bellwether_work::status::Report;
 use jiff::{SignedDuration, Timestamp};
 
 use super::apply_one::{self, Job, Outcome};
@@ -136,6 +137,10 @@ impl Pass<'_> {
             // A work that should have been refused: what it had stays as it is.
             return self.write_status(&work, &Applied::new(&slots), None).await;
         }
+        if record.is_none() && admission::check_name(work.name()).is_err() {
+            // Without a record, which would have no name, nothing is applied.
+            return self.write_status(&work, &refused(&slots), None).await;
+        }
         let was_recorded = record.is_some();
         let record = self.with_record(&work, record, &slots).await?;
         self.await_watches(&slots, was_recorded).await;
@@ -229,7 +234,12 @@ impl Pass<'_> {
             let (mapped, executor) = match (&slot.mapped, &executor) {
                 (Ok(mapped), Ok(executor)) => (mapped, executor),
                 (Err(error), _) | (_, Err(error)) => {
-                    applied.fail(index, slot, error);
+                    let rules = match &slot.mapped {
+                        Ok(mapped) => configs.of(&mapped.id).rules,
+                        Err(_) => configs.rules_of_unknown(&slot.meta),
+                    };
+                    applied.retries += 1;
+                    applied.reports[index] = report::of_unmapped(&slot.meta, rules, error);
                     continue;
                 }
             };
@@ -246,6 +256,7 @@ impl Pass<'_> {
                     && known.is_some_and(|known| is_true(&known.conditions, condition::APPLIED)),
                 is_defined_here: mapped.is_defined_here,
                 executor: executor.as_ref(),
+                generation: work.generation(),
             };
             let memory = memories.entry(mapped.id.clone()).or_default();
             let outcome = self.apply_one(work, mapped, &job, memory).await;
@@ -368,18 +379,17 @@ impl Applied {
         self.retries += usize::from(outcome.retry);
         self.reports[index] = report;
     }
+}
 
-    fn fail(&mut self, index: usize, slot: &Slot, error: &str) {
-        self.retries += 1;
-        self.reports[index] = Report {
-            meta: slot.meta.clone(),
-            applied: Err(Failure::Apply(error.to_owned())),
-            object_generation: None,
-            available: Some(Availability::Incomplete),
-            conclusions: None,
-            feedback: Feedback::Unchanged,
-        };
+/// What is said of manifests that must not be applied.
+fn refused(slots: &[Slot]) -> Applied {
+    let mut applied = Applied::new(slots);
+    for (report, slot) in applied.reports.iter_mut().zip(slots) {
+        if let Err(error) = &slot.mapped {
+            *report = report::of_unmapped(&slot.meta, &[], error);
+        }
     }
+    applied
 }
 
 /// Whether the status speaks of the work as it is.

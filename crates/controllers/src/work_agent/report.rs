@@ -2,12 +2,12 @@
 
 use bellwether_api::meta::TRUE;
 use bellwether_api::work::names::{condition, label};
-use bellwether_api::work::{ManifestCondition, ManifestResourceMeta, ManifestWork};
+use bellwether_api::work::{ConditionRule, ManifestCondition, ManifestResourceMeta, ManifestWork};
 use bellwether_work::feedback::{self, Answers, Structures};
 use bellwether_work::lifecycle::is_true;
 use bellwether_work::options::Options;
 use bellwether_work::rules::{self, Conclusion, Past, well_known};
-use bellwether_work::status::{Availability, Feedback, Report};
+use bellwether_work::status::{Availability, Failure, Feedback, Report};
 use bellwether_work::work_api::{self, Pace, Turn};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -38,8 +38,35 @@ pub(super) fn of_complete(meta: ManifestResourceMeta) -> Report {
         object_generation: None,
         available: None,
         conclusions: None,
+        unseen: Vec::new(),
         feedback: Feedback::Unchanged,
     }
+}
+
+/// The report on a manifest whose kind the cluster does not know, or that must not be applied.
+pub(super) fn of_unmapped(
+    meta: &ManifestResourceMeta,
+    rules: &[ConditionRule],
+    error: &str,
+) -> Report {
+    Report {
+        meta: meta.clone(),
+        applied: Err(Failure::Apply(error.to_owned())),
+        object_generation: None,
+        available: Some(Availability::Incomplete),
+        conclusions: None,
+        unseen: unseen(meta, rules),
+        feedback: Feedback::Unchanged,
+    }
+}
+
+fn unseen(meta: &ManifestResourceMeta, rules: &[ConditionRule]) -> Vec<Conclusion> {
+    let api_version = if meta.group.is_empty() {
+        meta.version.clone()
+    } else {
+        format!("{}/{}", meta.group, meta.version)
+    };
+    rules::unseen(rules, &api_version, &meta.kind)
 }
 
 /// The report on a manifest that was just looked at, and when to look again.
@@ -57,8 +84,12 @@ pub(super) fn of_outcome(
         object_generation: None,
         available: Some(Availability::Missing),
         conclusions: None,
+        unseen: Vec::new(),
         feedback: Feedback::Unchanged,
     };
+    if !matches!(outcome.live, Known::Present(_)) {
+        report.unseen = unseen(&slot.meta, options.rules);
+    }
     let object = match &outcome.live {
         Known::Present(object) => object,
         Known::Absent => return (report, None),

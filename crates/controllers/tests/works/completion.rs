@@ -108,6 +108,46 @@ async fn what_is_done_already_is_not_applied_by_the_server_either(fleet: &mut Fl
     assert_eq!(object["metadata"]["labels"]["changed"], Value::Null);
 }
 
+/// A time to live would remove the work before it did what it is for.
+async fn a_work_is_not_done_while_an_object_of_it_cannot_be_made(fleet: &mut Fleet) {
+    let done = json!([{"type": "CEL", "condition": "Complete",
+        "celExpressions": ["object.data.key == '1'"]}]);
+    let homeless = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "b", "namespace": "later"}, "data": {"key": "1"}});
+    let unknown = json!({"apiVersion": "later.example/v1", "kind": "Bird",
+        "metadata": {"name": "c", "namespace": "default"}});
+    let identifiers = [
+        json!({"resource": "configmaps", "name": "*", "namespace": "*"}),
+        json!({"group": "later.example", "resource": "birds", "name": "c", "namespace": "default"}),
+    ];
+    let configs = identifiers
+        .map(|identifier| json!({"resourceIdentifier": identifier, "conditionRules": done}));
+    let spec = json!({"manifestConfigs": configs, "deleteOption": {"ttlSecondsAfterFinished": 0}});
+    let work = work_with("w", json!([config_map("a", "1"), homeless, unknown]), spec);
+    fleet.create(HUB, work.clone()).await;
+    let seen = fleet.until_condition(&work, "Complete", "False").await;
+    assert_eq!(manifest_condition(&seen, 0, "Complete")["status"], "True");
+    for index in [1, 2] {
+        let said = manifest_condition(&seen, index, "Complete");
+        assert_eq!(said["message"], "Manifest is not Complete");
+        assert_eq!(said["reason"], "ConditionRulesFailed");
+    }
+    assert_eq!(manifest_condition(&seen, 1, "Available")["status"], "False");
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "later"}});
+    fleet.create(MEMBER, namespace).await;
+    let is_made = |work: Option<&Value>| {
+        work.is_some_and(|work| manifest_condition(work, 1, "Complete")["status"] == "True")
+    };
+    let seen = fleet.until(HUB, &work, "one is made", is_made).await;
+    let seen = seen.unwrap();
+    assert_eq!(condition(&seen["status"], "Complete")["status"], "False");
+    // Without the one that cannot be made, all that is left is done.
+    let change = json!({"spec": {"workload": {"manifests": [config_map("a", "1"), homeless]}}});
+    fleet.merge(HUB, &work, change).await;
+    fleet.until_gone(HUB, &work).await;
+    assert!(fleet.get(MEMBER, &config_map("a", "")).await.is_none());
+}
+
 async fn false_on_one_manifest_keeps_a_work_open(fleet: &mut Fleet) {
     let never = json!([{"type": "CEL", "condition": "Complete", "celExpressions": [{"expression": "false"}]}]);
     let mut spec = rules("jobs", "once", json!([{"type": "WellKnownCompletions"}]));
@@ -354,6 +394,7 @@ crate::cases![
     a_pod_that_is_done_is_complete,
     a_manifest_that_is_done_is_not_updated_even_if_nobody_has_said_so_yet,
     what_is_done_already_is_not_applied_by_the_server_either,
+    a_work_is_not_done_while_an_object_of_it_cannot_be_made,
     false_on_one_manifest_keeps_a_work_open,
     a_work_with_a_time_to_live_goes_at_the_right_second,
     zero_seconds_are_at_once_and_no_rules_are_never,

@@ -95,6 +95,35 @@ async fn server_side_apply_shares_objects_and_tells_conflicts(fleet: &mut Fleet)
     assert_eq!(object["spec"]["replicas"], 5);
 }
 
+async fn fields_of_others_are_none_of_our_business(fleet: &mut Fleet) {
+    let spec = strategy(
+        ("", "configmaps"),
+        "a",
+        json!({"type": "ServerSideApply", "serverSideApply": {"force": true}}),
+    );
+    let work = work_with("w", json!([config_map("a", "1")]), spec);
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    for value in ["1", "2", "3"] {
+        let theirs = json!({"data": {"theirs": value}});
+        fleet.merge(MEMBER, &config_map("a", ""), theirs).await;
+        fleet.pass(100).await;
+    }
+    let repairs = |fleet: &Fleet| fleet.agents.as_ref().unwrap().metrics().repairs.get();
+    assert_eq!(repairs(fleet), 0);
+    let ours = json!({"data": {"key": "2"}});
+    fleet.merge(MEMBER, &config_map("a", ""), ours).await;
+    let object = fleet
+        .until(MEMBER, &config_map("a", ""), "ours is back", |it| {
+            it.is_some_and(|it| it["data"]["key"] == "1")
+        })
+        .await
+        .unwrap();
+    assert_eq!(object["data"]["theirs"], "3");
+    fleet.pass(100).await;
+    assert_eq!(repairs(fleet), 1);
+}
+
 async fn ignored_fields_are_left_to_the_member_and_keep_their_value(fleet: &mut Fleet) {
     let ignore = json!({"type": "ServerSideApply", "serverSideApply": {"force": true, "ignoreFields": [
         {"condition": "OnSpokePresent", "jsonPaths": [".spec.replicas"]}]}});
@@ -214,6 +243,45 @@ async fn an_executor_needs_rights_of_its_own(fleet: &mut Fleet) {
     fleet.until_condition(&work, "Applied", "True").await;
 }
 
+/// The strategy writes nothing, and yet the executor has to be allowed to.
+async fn an_executor_is_asked_whatever_is_written_and_anew_when_the_work_changes(
+    fleet: &mut Fleet,
+) {
+    let executor = |name: &str| {
+        json!({"executor": {"subject": {"type": "ServiceAccount",
+            "serviceAccount": {"namespace": "default", "name": name}}}})
+    };
+    let rbac = "rbac.authorization.k8s.io/v1";
+    let verbs = json!(["create", "get", "update", "patch", "delete"]);
+    let objects = [
+        json!({"apiVersion": rbac, "kind": "Role", "metadata": {"name": "d", "namespace": "default"},
+            "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]}),
+        json!({"apiVersion": rbac, "kind": "RoleBinding", "metadata": {"name": "d", "namespace": "default"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "d"},
+            "subjects": [{"kind": "ServiceAccount", "name": "trusted", "namespace": "default"}]}),
+    ];
+    for object in objects {
+        fleet.create(MEMBER, object).await;
+    }
+    let mut spec = strategy(("", "configmaps"), "a", json!({"type": "ReadOnly"}));
+    spec["executor"] = executor("stranger")["executor"].clone();
+    let work = work_with("w", json!([config_map("a", "1")]), spec);
+    fleet.create(HUB, work.clone()).await;
+    let seen = fleet.until_condition(&work, "Applied", "False").await;
+    assert_eq!(
+        manifest_condition(&seen, 0, "Applied")["message"],
+        "Failed to apply manifest: not allowed to apply the resource  configmaps, default a, will try again in 1m0s"
+    );
+    assert_eq!(manifest_condition(&seen, 0, "Available")["status"], "False");
+    // Another executor is asked at once, and so is one that comes back.
+    let change = json!({"spec": executor("trusted")});
+    fleet.merge(HUB, &work, change).await;
+    fleet.until_current(&work, "Applied", "True").await;
+    let change = json!({"spec": executor("stranger")});
+    fleet.merge(HUB, &work, change).await;
+    fleet.until_current(&work, "Applied", "False").await;
+}
+
 async fn an_executor_gives_no_rights_that_it_does_not_have(fleet: &mut Fleet) {
     let rbac = "rbac.authorization.k8s.io/v1";
     let verbs = json!(["create", "update", "patch", "get", "delete"]);
@@ -273,9 +341,12 @@ async fn wrong_works_are_refused(fleet: &mut Fleet) {
     let mut nameless = config_map("", "");
     nameless["metadata"] = json!({"name": "", "generateName": "x", "namespace": "default"});
     let large = "x".repeat(520_000);
-    let rule = json!({"manifestConfigs": [{
-        "resourceIdentifier": {"resource": "configmaps", "name": "a", "namespace": "default"},
-        "conditionRules": [{"condition": "Available", "type": "CEL", "celExpressions": ["false"]}]}]});
+    let rule = |condition: &str| {
+        json!({"manifestConfigs": [{
+            "resourceIdentifier": {"resource": "configmaps", "name": "a", "namespace": "default"},
+            "conditionRules": [{"condition": condition, "type": "CEL", "celExpressions": ["false"]}]}]})
+    };
+    let long = "x".repeat(189);
     let twice = json!([config_map("a", ""), config_map("a", "")]);
     let all = [
         (work("none", json!([])), "manifests should not be empty"),
@@ -292,8 +363,18 @@ async fn wrong_works_are_refused(fleet: &mut Fleet) {
             "the size of manifests is 520102 bytes which exceeds the 512000 limit",
         ),
         (
-            work_with("rule", json!([config_map("a", "")]), rule),
+            work_with("rule", json!([config_map("a", "")]), rule("Available")),
             "the condition Available is set by the agent itself and cannot be concluded by rules",
+        ),
+        (
+            work_with("name", json!([config_map("a", "")]), rule("no name")),
+            "\"no name\" cannot be the name of a condition: it consists of letters, digits, '-', '_' \
+             and '.', begins and ends with a letter or a digit, and may have a prefix such as \
+             'example.com/'",
+        ),
+        (
+            work(&long, json!([config_map("a", "")])),
+            "the name of a work has at most 188 characters, this one has 189",
         ),
     ];
     for (work, words) in all {
@@ -324,6 +405,11 @@ async fn wrong_works_are_refused(fleet: &mut Fleet) {
             None => condition(&seen["status"], "Applied")["message"].clone(),
         };
         assert!(said.as_str().unwrap().ends_with(words), "{said}");
+        assert!(
+            fleet.get(MEMBER, &config_map("a", "")).await.is_none() || words.contains("duplicate")
+        );
+        fleet.delete(HUB, &work).await;
+        fleet.until_gone(HUB, &work).await;
     }
 }
 
@@ -331,10 +417,12 @@ crate::cases![
     create_only_leaves_changes_and_makes_again_what_is_gone,
     read_only_only_looks,
     server_side_apply_shares_objects_and_tells_conflicts,
+    fields_of_others_are_none_of_our_business,
     ignored_fields_are_left_to_the_member_and_keep_their_value,
     objects_of_two_works_stay_until_both_are_gone,
     orphans_stay,
     an_executor_needs_rights_of_its_own,
+    an_executor_is_asked_whatever_is_written_and_anew_when_the_work_changes,
     an_executor_gives_no_rights_that_it_does_not_have,
     what_a_lost_work_applied_is_evicted_after_a_while,
     wrong_works_are_refused,

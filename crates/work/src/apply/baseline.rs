@@ -9,15 +9,30 @@ use serde_json::Value;
 pub struct Baseline {
     manifest: u64,
     content: u64,
+    /// The fields that the server knows to be ours, where it applied them.
+    fields: u64,
 }
 
 impl Baseline {
     /// Remembers that a manifest, with these settings, became this object.
-    pub fn new(manifest: &Value, settings: &str, result: &Value) -> Self {
+    pub fn new(manifest: &Value, settings: &str, result: &Value, manager: &str) -> Self {
         Self {
             manifest: hash_of(manifest, settings),
             content: content(manifest, result),
+            fields: fields(result, manager),
         }
+    }
+
+    /// Whether nobody took any field of the object that the server applied for this manager: who
+    /// changes a field takes it.
+    pub fn owns_the_same(
+        &self,
+        manifest: &Value,
+        settings: &str,
+        live: &Value,
+        manager: &str,
+    ) -> bool {
+        self.manifest == hash_of(manifest, settings) && self.fields == fields(live, manager)
     }
 
     /// Whether it is about this very manifest.
@@ -36,6 +51,19 @@ fn hash_of(manifest: &Value, settings: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     manifest.hash(&mut hasher);
     settings.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A hash of the fields that a manager has applied, of this very object.
+fn fields(object: &Value, manager: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    object["metadata"]["uid"].hash(&mut hasher);
+    let entries = object["metadata"]["managedFields"].as_array();
+    for entry in entries.into_iter().flatten() {
+        if entry["manager"] == *manager && entry["operation"] == "Apply" {
+            entry["fieldsV1"].hash(&mut hasher);
+        }
+    }
     hasher.finish()
 }
 

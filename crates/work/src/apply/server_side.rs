@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use bellwether_api::work::names::{FIELD_MANAGER, annotation};
-use bellwether_api::work::{IgnoreField, IgnoreFieldsCondition, ServerSideApply};
+use bellwether_api::work::{IgnoreField, IgnoreFieldsCondition, ServerSideApply, UpdateStrategy};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -18,12 +18,7 @@ pub(super) fn plan(target: &Target<'_>, live: Live<'_>) -> Result<Step, ApplyErr
         .strategy
         .and_then(|strategy| strategy.server_side_apply.as_ref())
         .unwrap_or(&nothing);
-    let manager = settings.field_manager.as_deref().unwrap_or_default();
-    let manager = if manager.is_empty() {
-        FIELD_MANAGER
-    } else {
-        manager
-    };
+    let manager = manager(target.strategy);
     if !manager.starts_with(FIELD_MANAGER) {
         return Err(ApplyError::FieldManager(manager.to_owned()));
     }
@@ -65,6 +60,15 @@ pub(super) fn plan(target: &Target<'_>, live: Live<'_>) -> Result<Step, ApplyErr
             Ok(apply(with_hash(reduced, &hash)))
         }
     }
+}
+
+/// In whose name fields are applied.
+pub(super) fn manager(strategy: Option<&UpdateStrategy>) -> &str {
+    strategy
+        .and_then(|strategy| strategy.server_side_apply.as_ref())
+        .and_then(|settings| settings.field_manager.as_deref())
+        .filter(|manager| !manager.is_empty())
+        .unwrap_or(FIELD_MANAGER)
 }
 
 /// What to remember with the manifest of an applied object.
@@ -120,7 +124,11 @@ fn is_as_applied(target: &Target<'_>, live: &Value, configuration: &Value, manag
         .strategy
         .and_then(|strategy| strategy.server_side_apply.as_ref());
     if let Some(baseline) = target.baseline {
-        return baseline.holds(&target.manifest.object, &settings_text(settings), live);
+        let (manifest, settings) = (&target.manifest.object, settings_text(settings));
+        // What others do to fields of their own is not ours to put right.
+        return baseline.holds(manifest, &settings, live)
+            || baseline.owns_the_same(manifest, &settings, live, manager)
+                && has_all(configuration, live, 0);
     }
     let entries = live["metadata"]["managedFields"].as_array();
     let is_known = entries

@@ -261,3 +261,103 @@ fn unknown_strategies_and_managers_of_others_are_refused() {
         "the field manager me does not begin with work-agent",
     );
 }
+
+#[test]
+fn what_others_are_asked_to_fill_in_stays() {
+    let check = |object: Value, filled_in: Value| {
+        let manifest = manifest(object);
+        let present = live(&manifest, filled_in);
+        assert_eq!(
+            step(&manifest, None, Live::Present(&present), true),
+            Step::Leave,
+            "{present}"
+        );
+    };
+    let aggregation = json!({"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]});
+    check(
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": "r"}, "aggregationRule": aggregation, "rules": []}),
+        json!({"rules": [{"verbs": ["get"]}]}),
+    );
+    check(
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m",
+            "labels": {"config.openshift.io/inject-trusted-cabundle": "true"}}, "data": {"a": "b"}}),
+        json!({"data": {"ca-bundle.crt": "CA"}}),
+    );
+    check(
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m",
+            "annotations": {"service.beta.openshift.io/inject-cabundle": "true"}}}),
+        json!({"data": {"service-ca.crt": "CA"}}),
+    );
+    check(
+        json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "s",
+            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}),
+        json!({"metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "false"}}}),
+    );
+}
+
+#[test]
+fn certificates_that_others_filled_in_are_not_taken_away() {
+    let check = |manifest: Value, filled_in: Value, place: &str| {
+        let manifest = self::manifest(manifest);
+        let mut present = live(&manifest, filled_in);
+        present["metadata"]["ownerReferences"] = json!([]);
+        let Step::Replace(object) = step(&manifest, None, Live::Present(&present), false) else {
+            panic!("{present}");
+        };
+        assert_eq!(object.pointer(place), Some(&json!("CA")), "{object}");
+    };
+    check(
+        json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": "w"}, "webhooks": [{"name": "a", "clientConfig": {"url": "u"}}]}),
+        json!({"webhooks": [{"name": "a", "clientConfig": {"url": "u", "caBundle": "CA"}}]}),
+        "/webhooks/0/clientConfig/caBundle",
+    );
+    check(
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "w"}, "spec": {"conversion": {"webhook": {"clientConfig": {"url": "u"}}}}}),
+        json!({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": "CA"}}}}}),
+        "/spec/conversion/webhook/clientConfig/caBundle",
+    );
+    check(
+        json!({"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+            "metadata": {"name": "w"}, "spec": {"group": "g", "caBundle": ""}}),
+        json!({"spec": {"caBundle": "CA"}}),
+        "/spec/caBundle",
+    );
+}
+
+#[test]
+fn what_others_do_to_their_own_fields_is_not_applied_again() {
+    let manifest = config_map();
+    let strategy: UpdateStrategy =
+        serde_json::from_value(json!({"type": "ServerSideApply"})).unwrap();
+    let ours = json!([{"manager": "work-agent", "operation": "Apply", "fieldsV1": {"f:data": {"f:k": {}}}}]);
+    let mut applied = live(&manifest, json!({"metadata": {"managedFields": ours}}));
+    let labels = applied["metadata"]["labels"].as_object_mut().unwrap();
+    labels.remove("old-");
+    let owner = owner();
+    let mut target = Target {
+        manifest: &manifest,
+        strategy: Some(&strategy),
+        owner: &owner,
+        owned: true,
+        baseline: None,
+        applied_before: true,
+    };
+    let baseline = remember(&target, &applied);
+    target.baseline = Some(&baseline);
+    let mut theirs = applied.clone();
+    theirs["data"]["theirs"] = json!("x");
+    assert_eq!(plan(&target, Live::Present(&theirs)), Ok(Step::Leave));
+    let check = |live: &Value| {
+        let step = plan(&target, Live::Present(live)).unwrap();
+        assert!(matches!(step, Step::Apply { .. }), "{step:?}");
+    };
+    let mut changed = theirs.clone();
+    changed["data"]["k"] = json!("x");
+    check(&changed);
+    let mut taken = theirs;
+    taken["metadata"]["managedFields"][0]["fieldsV1"] = json!({});
+    check(&taken);
+}

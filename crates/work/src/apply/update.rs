@@ -20,7 +20,7 @@ pub(super) fn plan(target: &Target<'_>, live: &Value) -> Result<Step, ApplyError
     let mut wanted = match manifest.kind.as_str() {
         // Only their metadata can be changed by a work.
         "Namespace" | "ServiceAccount" | "Pod" if core => live.clone(),
-        "ConfigMap" if core => with_fields(live, &manifest.object, &["data", "binaryData"]),
+        "ConfigMap" if core => config_map(live, &manifest.object),
         "Secret" if core => match secret(target, live)? {
             Ok(wanted) => wanted,
             Err(recreate) => return Ok(recreate),
@@ -47,6 +47,34 @@ fn with_fields(live: &Value, manifest: &Value, fields: &[&str]) -> Value {
                 Some(value) => object.insert((*field).to_owned(), value.clone()),
                 None => object.remove(*field),
             };
+        }
+    }
+    wanted
+}
+
+/// Keys of a ConfigMap that OpenShift fills in where a label or an annotation asks for it.
+const INJECTED: [(&str, &str, &str); 2] = [
+    (
+        "labels",
+        "config.openshift.io/inject-trusted-cabundle",
+        "ca-bundle.crt",
+    ),
+    (
+        "annotations",
+        "service.beta.openshift.io/inject-cabundle",
+        "service-ca.crt",
+    ),
+];
+
+/// The live ConfigMap with the data of the manifest, and what was filled in where that was wanted.
+fn config_map(live: &Value, manifest: &Value) -> Value {
+    let mut wanted = with_fields(live, manifest, &["data", "binaryData"]);
+    for (field, mark, key) in INJECTED {
+        let is_asked = manifest["metadata"][field][mark] == "true";
+        if let Some(value) = live["data"].get(key).filter(|_| is_asked)
+            && manifest["data"].get(key).is_none()
+        {
+            wanted["data"][key] = value.clone();
         }
     }
     wanted
@@ -127,10 +155,19 @@ fn recreation(target: &Target<'_>, live: &Value) -> Result<Step, ApplyError> {
     })
 }
 
+/// Whether a StorageClass is the default one.
+const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
+
 /// Any other kind: the whole object is replaced, unless it is what the last write became.
 fn generic(target: &Target<'_>, live: &Value) -> Step {
     let manifest = &target.manifest.object;
-    let merged = metadata::merged(manifest, live, target.owner, target.owned);
+    let mut merged = metadata::merged(manifest, live, target.owner, target.owned);
+    if target.manifest.kind == "StorageClass"
+        && let Some(choice) = live["metadata"]["annotations"].get(DEFAULT_CLASS)
+    {
+        // Which class is the default one is for the cluster to say.
+        merged["annotations"][DEFAULT_CLASS] = choice.clone();
+    }
     if merged == live["metadata"] {
         let is_known = match target.baseline {
             Some(baseline) => baseline.holds(manifest, SETTINGS, live),
@@ -196,7 +233,42 @@ fn carry_over(target: &Target<'_>, wanted: &mut Value, live: &Value) {
     match target.manifest.kind.as_str() {
         "Service" => keep_node_ports(wanted, live),
         "Job" => keep_job_labels(wanted, live),
+        // The rules of such a role are what the server gathers.
+        "ClusterRole" if !target.manifest.object["aggregationRule"].is_null() => {
+            wanted["rules"] = live["rules"].clone();
+        }
+        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => {
+            keep_webhook_authorities(wanted, live);
+        }
+        "CustomResourceDefinition" => {
+            keep_authority(wanted, live, "/spec/conversion/webhook/clientConfig");
+        }
+        "APIService" => keep_authority(wanted, live, "/spec"),
         _ => {}
+    }
+}
+
+/// Certificates by which the server knows a webhook are often filled in by others.
+fn keep_webhook_authorities(wanted: &mut Value, live: &Value) {
+    let known = live["webhooks"].as_array();
+    let webhooks = wanted["webhooks"].as_array_mut();
+    for webhook in webhooks.into_iter().flatten() {
+        let mut known = known.into_iter().flatten();
+        if let Some(same) = known.find(|known| known["name"] == webhook["name"]) {
+            keep_authority(webhook, same, "/clientConfig");
+        }
+    }
+}
+
+/// Keeps a live `caBundle` where the manifest has none.
+fn keep_authority(wanted: &mut Value, live: &Value, place: &str) {
+    let known = live.pointer(place).and_then(|it| it.get("caBundle"));
+    if let (Some(known), Some(Value::Object(target))) = (known, wanted.pointer_mut(place))
+        && target
+            .get("caBundle")
+            .is_none_or(|it| it.is_null() || *it == "")
+    {
+        target.insert("caBundle".to_owned(), known.clone());
     }
 }
 

@@ -106,13 +106,41 @@ fn a_rule_may_say_it_in_its_own_words() {
     check(map("'False'"), &[["C", "False", "R", "m"]]);
     check(map("true"), &[["C", "True", "R", "m"]]);
     check(map("object.data.n == 4"), &[["C", "False", "R", "m"]]);
-    let message = "failed to evaluate: expected status to be a bool or a text, got 3";
+    check(map("'Unknown'"), &[["C", "Unknown", "R", "m"]]);
+    let message =
+        "failed to evaluate: expected status to be a bool, 'True', 'False' or 'Unknown', got 3";
     check(map("object.data.n"), &[["C", "False", FAILED, message]]);
     let choice = "object.data.n > 2 ? {'status': true, 'message': 'many'} : {'status': false, 'message': 'few'}";
     check(
         json!([cel("C", json!([choice]))]),
         &[["C", "True", PASSED, "many"]],
     );
+}
+
+#[test]
+fn nothing_holds_of_an_object_that_nobody_has_seen() {
+    let rules = json!([
+        {"type": "WellKnownCompletions"},
+        cel("Complete", json!(["true"])),
+        {"type": "WellKnownConditions", "condition": "Unheard"},
+        {"type": "WellKnownConditions", "condition": "Progressing"},
+        cel("Ready", json!(["true"])),
+        cel("Applied", json!(["true"])),
+        cel("no name", json!(["true"])),
+    ]);
+    let rules: Vec<ConditionRule> = serde_json::from_value(rules).unwrap();
+    let check = |rules: &[ConditionRule], kind: &str, expected: &[&str]| {
+        let found = unseen(rules, "batch/v1", kind);
+        assert!(
+            found
+                .iter()
+                .all(|it| it.status == FALSE && it.reason == FAILED)
+        );
+        let names: Vec<&str> = found.iter().map(|it| &*it.condition).collect();
+        assert_eq!(names, expected, "{kind}");
+    };
+    check(&rules, "Job", &["Complete", "Ready"]);
+    check(&rules[..1], "Bird", &[]);
 }
 
 #[test]

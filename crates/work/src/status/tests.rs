@@ -15,6 +15,7 @@ fn report(applied: Result<(), Failure>, available: Availability) -> Report {
         object_generation: None,
         available: Some(available),
         conclusions: Some(Vec::new()),
+        unseen: Vec::new(),
         feedback: Feedback::Unwanted,
     }
 }
@@ -393,4 +394,33 @@ fn conditions_have_what_their_schema_demands() {
     let synced = &value["resourceStatus"]["manifests"][0]["conditions"][2];
     assert_eq!(synced["message"], json!(""), "an empty message is written");
     assert_eq!(synced.get("observedGeneration"), None);
+}
+
+#[test]
+fn conditions_of_what_nobody_has_seen_are_said_once_and_stay_what_they_were() {
+    let mut missing = report(Err(Failure::Apply("no".into())), Availability::Missing);
+    missing.conclusions = None;
+    missing.unseen = vec![Conclusion::plain("Complete", false)];
+    let first = status_of(&[with_rule("Complete", true), missing.clone()], false);
+    let of_work = find(&first.conditions, "Complete").unwrap();
+    assert_eq!(of_work.status, FALSE);
+    assert_eq!(of_work.message, "One or more manifests is not Complete");
+    // What rules have once concluded stays while the object cannot be looked at.
+    let known = status_of(&[with_rule("Complete", true)], false);
+    let after = assemble(&known, 2, &[missing], false, Timestamp::UNIX_EPOCH);
+    let manifests = after.resource_status.unwrap().manifests;
+    let kept = find(&manifests[0].conditions, "Complete").unwrap();
+    assert_eq!(kept.status, TRUE);
+}
+
+#[test]
+fn what_is_known_of_a_manifest_outlives_a_kind_that_is_not_served() {
+    let known = status_of(&[with_rule("Complete", true)], false);
+    let mut manifests = known.resource_status.unwrap().manifests;
+    manifests[0].resource_meta.resource = "configmaps".into();
+    let mut meta = manifests[0].resource_meta.clone();
+    meta.resource = String::new();
+    assert_eq!(find_known(&manifests, &meta), Some(&manifests[0]));
+    meta.resource = "others".into();
+    assert_eq!(find_known(&manifests, &meta), None);
 }

@@ -35,7 +35,9 @@ impl Pass<'_> {
         let workload = work.work.spec.workload.as_ref();
         let values: &[Value] = workload.map_or(&none, |workload| &workload.manifests);
         // Where the hub refuses nothing, what it should have refused is not applied.
-        let refused = admission::check_spec(&work.work.spec).err();
+        let refused = admission::check_name(work.name())
+            .and_then(|()| admission::check_spec(&work.work.spec))
+            .err();
         let mut checked = admission::Seen::default();
         let manifests: Vec<Result<Manifest, String>> = values
             .iter()
