@@ -64,6 +64,8 @@ pub(super) struct Outcome {
     pub(super) wrote: bool,
     /// Whether that put right what somebody else did.
     pub(super) repaired: bool,
+    /// Whether the object took the place of one that was removed for it.
+    pub(super) anew: bool,
 }
 
 impl Outcome {
@@ -75,6 +77,7 @@ impl Outcome {
             retry: false,
             wrote,
             repaired: false,
+            anew: false,
         }
     }
 
@@ -86,6 +89,7 @@ impl Outcome {
             retry: true,
             wrote: false,
             repaired: false,
+            anew: false,
         }
     }
 }
@@ -186,6 +190,7 @@ impl Attempt<'_> {
         {
             return Some(outcome);
         }
+        let anew = matches!(self.step, Step::Recreate { .. });
         match write(member, job, self.step).await {
             Ok(object) => {
                 let object = Arc::new(object);
@@ -194,6 +199,7 @@ impl Attempt<'_> {
                 count(shared, memory, is_repair, now);
                 Some(Outcome {
                     repaired: is_repair,
+                    anew,
                     ..Outcome::fine(Known::Present(object), true)
                 })
             }
@@ -419,13 +425,15 @@ async fn write(member: &Member, job: &Job<'_>, step: Step) -> Result<Value, Writ
         Step::Apply {
             configuration,
             manager,
-            force,
+            mut force,
         } => {
             let mut tries = 0;
             let applied = loop {
                 let answer = objects.apply(job.resource, job.id, &configuration, &manager, force);
                 match answer.await {
                     Err(error) if awaits_definition(job, &error, &mut tries).await => {}
+                    // What we wrote before the strategy was this one is ours to apply.
+                    Err(error) if !force && error.is_conflict_with_only(&manager) => force = true,
                     other => break other,
                 }
             };

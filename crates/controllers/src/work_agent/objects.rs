@@ -51,6 +51,20 @@ impl RequestError {
         matches!(self, Self::Refused { code: 409, reason, .. } if reason != "AlreadyExists")
     }
 
+    /// Whether fields belong to this manager alone, by what it did other than apply them.
+    pub fn is_conflict_with_only(&self, manager: &str) -> bool {
+        let Self::Refused { message, .. } = self else {
+            return false;
+        };
+        // The server names every manager once: `conflict with "x" using v1: .data.a`.
+        let mut managers = message.split("with \"").skip(1);
+        let named = |text: &str| {
+            text.strip_prefix(manager)
+                .is_some_and(|it| it.starts_with('"'))
+        };
+        self.is_conflict() && managers.next().is_some_and(named) && managers.all(named)
+    }
+
     /// Whether the server does not let us.
     pub fn is_forbidden(&self) -> bool {
         matches!(self, Self::Refused { code: 403, .. })
@@ -292,4 +306,41 @@ pub(super) fn collection(resource: &ResourceType, namespace: &str) -> Request {
 /// The version of an object as a number, by which states of it can be ordered.
 pub(super) fn version_of(object: &Value) -> Option<u64> {
     object["metadata"]["resourceVersion"].as_str()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conflict_with_oneself_is_known() {
+        let check = |message: &str, expected: bool| {
+            let error = RequestError::Refused {
+                code: 409,
+                reason: "Conflict".to_owned(),
+                message: message.to_owned(),
+            };
+            assert_eq!(
+                error.is_conflict_with_only("work-agent"),
+                expected,
+                "{message}"
+            );
+        };
+        let one = "Apply failed with 1 conflict: conflict with \"work-agent\" using v1: .data.a";
+        check(one, true);
+        check(
+            "Apply failed with 2 conflicts: conflicts with \"work-agent\" using v1:\n- .data.a\n- .data.b",
+            true,
+        );
+        check(
+            "Apply failed with 2 conflicts: conflicts with \"work-agent\" using v1:\n- .data.a\n\
+             conflicts with \"kubectl\" using v1:\n- .data.b",
+            false,
+        );
+        check(
+            "Apply failed with 1 conflict: conflict with \"work-agent-2\": .data.a",
+            false,
+        );
+        check("the object has been modified", false);
+    }
 }

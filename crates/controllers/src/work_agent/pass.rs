@@ -287,6 +287,9 @@ impl Pass<'_> {
         if outcome.wrote && mapped.manifest.kind == "CustomResourceDefinition" {
             self.forget_kinds(&mapped.manifest);
         }
+        if outcome.anew {
+            self.member.watches.tell_others(&mapped.id, self.key);
+        }
         if outcome.repaired {
             let text = format!("{} was changed by others and has been put right", mapped.id);
             self.shared.events.normal(work, reason::REPAIRED, &text);

@@ -220,6 +220,7 @@ async fn remove(
         Removal::Delete { uid } => match member.objects.delete(&resource, &id, &uid).await? {
             Deleted::Gone => {
                 member.watches.note_gone(&id);
+                member.watches.tell_others(&id, key);
                 Ok(None)
             }
             Deleted::Waits(object) => {

@@ -8,6 +8,7 @@
 //! parsed; a look at a work parses those that it needs.
 
 mod follow;
+mod others;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -95,6 +95,27 @@ async fn server_side_apply_shares_objects_and_tells_conflicts(fleet: &mut Fleet)
     assert_eq!(object["spec"]["replicas"], 5);
 }
 
+async fn a_work_may_turn_to_server_side_apply_and_back(fleet: &mut Fleet) {
+    let of = |name: &str, replicas: i64| {
+        let spec = strategy(("apps", "deployments"), "web", json!({"type": name}));
+        work_with("w", json!([deployment("web", replicas)]), spec)
+    };
+    let work = of("Update", 1);
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    for (name, replicas) in [
+        ("ServerSideApply", 2),
+        ("Update", 3),
+        ("ServerSideApply", 4),
+    ] {
+        let change = json!({"spec": of(name, replicas)["spec"]});
+        fleet.merge(HUB, &work, change).await;
+        fleet.until_current(&work, "Applied", "True").await;
+        let object = fleet.get(MEMBER, &deployment("web", 0)).await.unwrap();
+        assert_eq!(object["spec"]["replicas"], replicas, "{name}");
+    }
+}
+
 async fn fields_of_others_are_none_of_our_business(fleet: &mut Fleet) {
     let spec = strategy(
         ("", "configmaps"),
@@ -198,6 +219,24 @@ async fn objects_of_two_works_stay_until_both_are_gone(fleet: &mut Fleet) {
     fleet.delete(HUB, &two).await;
     fleet.until_gone(HUB, &two).await;
     assert!(fleet.get(MEMBER, &config_map("a", "")).await.is_none());
+}
+
+async fn an_object_that_one_work_takes_away_is_made_again_for_another(fleet: &mut Fleet) {
+    let orphan = json!({"deleteOption": {"propagationPolicy": "Orphan"}});
+    let keeper = work_with("keeper", json!([config_map("a", "1")]), orphan);
+    let owner = work("owner", json!([config_map("a", "1")]));
+    for work in [&keeper, &owner] {
+        fleet.create(HUB, work.clone()).await;
+        fleet.until_condition(work, "Applied", "True").await;
+    }
+    let before = fleet.get(MEMBER, &config_map("a", "")).await.unwrap();
+    fleet.delete(HUB, &owner).await;
+    fleet.until_gone(HUB, &owner).await;
+    fleet
+        .until(MEMBER, &config_map("a", ""), "it is made again", |it| {
+            it.is_some_and(|it| it["metadata"]["uid"] != before["metadata"]["uid"])
+        })
+        .await;
 }
 
 async fn orphans_stay(fleet: &mut Fleet) {
@@ -417,9 +456,11 @@ crate::cases![
     create_only_leaves_changes_and_makes_again_what_is_gone,
     read_only_only_looks,
     server_side_apply_shares_objects_and_tells_conflicts,
+    a_work_may_turn_to_server_side_apply_and_back,
     fields_of_others_are_none_of_our_business,
     ignored_fields_are_left_to_the_member_and_keep_their_value,
     objects_of_two_works_stay_until_both_are_gone,
+    an_object_that_one_work_takes_away_is_made_again_for_another,
     orphans_stay,
     an_executor_needs_rights_of_its_own,
     an_executor_is_asked_whatever_is_written_and_anew_when_the_work_changes,
