@@ -60,23 +60,31 @@ pub(super) struct Outcome {
     pub(super) again: Option<Timestamp>,
     /// Whether to try again after a while that grows.
     pub(super) retry: bool,
-    /// Whether anything was written.
-    pub(super) wrote: bool,
-    /// Whether that put right what somebody else did.
-    pub(super) repaired: bool,
+    /// What was done to it.
+    pub(super) effect: Effect,
     /// Whether the object took the place of one that was removed for it.
     pub(super) anew: bool,
 }
 
+/// What was done to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Nothing.
+    Left,
+    /// It was written.
+    Wrote,
+    /// It was written, which put right what somebody else did.
+    Repaired,
+}
+
 impl Outcome {
-    fn fine(live: Known, wrote: bool) -> Self {
+    fn fine(live: Known) -> Self {
         Self {
             applied: Ok(()),
             live,
             again: None,
             retry: false,
-            wrote,
-            repaired: false,
+            effect: Effect::Left,
             anew: false,
         }
     }
@@ -87,8 +95,7 @@ impl Outcome {
             live,
             again: None,
             retry: true,
-            wrote: false,
-            repaired: false,
+            effect: Effect::Left,
             anew: false,
         }
     }
@@ -122,7 +129,7 @@ pub(super) async fn apply(
             let leaving = object["metadata"]["deletionTimestamp"].is_string();
             // An object that is done is never written again, nor one that is about to go.
             if leaving || is_done(shared, job, object) {
-                return Outcome::fine(known, false);
+                return Outcome::fine(known);
             }
         }
         let live = match &known {
@@ -139,7 +146,7 @@ pub(super) async fn apply(
                 if let Known::Present(object) = &known {
                     memory.baseline = Some(apply::remember(&target, object));
                 }
-                return Outcome::fine(known, false);
+                return Outcome::fine(known);
             }
             Ok(step) => {
                 let attempt = Attempt {
@@ -182,7 +189,7 @@ impl Attempt<'_> {
         if is_repair && let Some(time) = next_repair(memory, now) {
             return Some(Outcome {
                 again: Some(time),
-                ..Outcome::fine(known.clone(), false)
+                ..Outcome::fine(known.clone())
             });
         }
         if !self.asked
@@ -198,9 +205,13 @@ impl Attempt<'_> {
                 memory.baseline = Some(apply::remember(&job.target(memory), &object));
                 count(shared, memory, is_repair, now);
                 Some(Outcome {
-                    repaired: is_repair,
+                    effect: if is_repair {
+                        Effect::Repaired
+                    } else {
+                        Effect::Wrote
+                    },
                     anew,
-                    ..Outcome::fine(Known::Present(object), true)
+                    ..Outcome::fine(Known::Present(object))
                 })
             }
             Err(Written::LookAgain) => None,

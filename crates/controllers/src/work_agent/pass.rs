@@ -19,7 +19,7 @@ use bellwether_work::record;
 use bellwether_work::status::Report;
 use jiff::{SignedDuration, Timestamp};
 
-use super::apply_one::{self, Job, Outcome};
+use super::apply_one::{self, Effect, Job, Outcome};
 use super::events::reason;
 use super::hub::HubWork;
 use super::member::{Member, Memories, Memory};
@@ -284,13 +284,13 @@ impl Pass<'_> {
     ) -> Outcome {
         let outcome = apply_one::apply(self.shared, self.member, job, memory).await;
         self.member.watches.ensure(&mapped.resource);
-        if outcome.wrote && mapped.manifest.kind == "CustomResourceDefinition" {
+        if outcome.effect != Effect::Left && mapped.manifest.kind == "CustomResourceDefinition" {
             self.forget_kinds(&mapped.manifest);
         }
         if outcome.anew {
             self.member.watches.tell_others(&mapped.id, self.key);
         }
-        if outcome.repaired {
+        if outcome.effect == Effect::Repaired {
             let text = format!("{} was changed by others and has been put right", mapped.id);
             self.shared.events.normal(work, reason::REPAIRED, &text);
         }
