@@ -12,7 +12,7 @@ use bellwether_work::work_api::{self, Pace, Turn};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::apply_one::Outcome;
+use super::apply_one::{Effect, Outcome};
 use super::hub::HubWork;
 use super::member::Memory;
 use super::pass::Slot;
@@ -110,7 +110,7 @@ pub(super) fn of_outcome(
     report.conclusions = Some(conclusions(shared, &work.work, options, object, past));
     let (feedback, again) = match work.front() {
         Front::ManifestWork => (of_rules(shared, options, object), None),
-        Front::Work => of_config(shared, work, object, outcome.wrote, memory),
+        Front::Work => of_config(shared, work, object, outcome.effect != Effect::Left, memory),
     };
     report.feedback = feedback;
     (report, again)
