@@ -271,13 +271,16 @@ fn options(arguments: &AgentArgs) -> anyhow::Result<AgentOptions> {
 
 /// Features that are switched on.
 #[derive(Debug, Default)]
-struct Gates {
-    raw_feedback: bool,
-    cluster_property: bool,
+pub(crate) struct Gates {
+    /// Lists and maps come back as JSON.
+    pub(crate) raw_feedback: bool,
+    /// Properties of the about API are reported as claims.
+    pub(crate) cluster_property: bool,
 }
 
 impl Gates {
-    fn read(gates: &[String]) -> anyhow::Result<Self> {
+    /// The gates as they are written on the command line.
+    pub(crate) fn read(gates: &[String]) -> anyhow::Result<Self> {
         let mut read = Self::default();
         for gate in gates {
             let (name, value) = gate.split_once('=').unwrap_or((gate, "true"));

@@ -177,9 +177,8 @@ impl Running {
     }
 
     /// Starts the agents of members of this hub; which ones is yet to be said.
-    pub(crate) async fn start_agents(&self) -> WorkAgents {
+    pub(crate) async fn start_agents(&self, options: AgentOptions) -> WorkAgents {
         let hub = self.client(HUB, crate::up::AGENT);
-        let options = AgentOptions::default();
         let agents = WorkAgents::start(hub, &self.address, None, self.clock.clone(), options).await;
         let metrics = Arc::clone(agents.metrics());
         self.server.add_metrics(move || metrics.render());

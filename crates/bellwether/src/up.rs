@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use bellwether_apiserver::HUB;
+use bellwether_controllers::work_agent::AgentOptions;
 use clap::Args;
 use futures::future::try_join_all;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
+use crate::agent::Gates;
 use crate::apiserver::{Running, ServerArgs, stop_signal};
 use crate::cli::say;
 use crate::members::Members;
@@ -33,6 +35,10 @@ pub(crate) struct UpArgs {
     clusters: usize,
     #[command(flatten)]
     server: ServerArgs,
+    /// Features of the agents to switch on or off: RawFeedbackJsonString=true lets lists and maps
+    /// come back as JSON.
+    #[arg(long, value_name = "NAME=BOOL,…", value_delimiter = ',')]
+    feature_gates: Vec<String>,
 }
 
 pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
@@ -41,6 +47,15 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
         reason = "only to tell how long the start took"
     )]
     let started = Instant::now();
+    let gates = Gates::read(&arguments.feature_gates)?;
+    anyhow::ensure!(
+        !gates.cluster_property,
+        "--feature-gates: ClusterProperty is for `bellwether agent`"
+    );
+    let options = AgentOptions {
+        raw_feedback: gates.raw_feedback,
+        ..AgentOptions::default()
+    };
     let running = Running::start(&arguments.server).await?;
     running.add_cluster(HUB).await?;
     say(&format!("hub ready at {}", running.address));
@@ -52,7 +67,7 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
             .map(|definition| server.ensure(HUB, definition)),
     )
     .await?;
-    let agents = launched.start_agents().await;
+    let agents = launched.start_agents(options).await;
     let fleet = Members::start(server, &launched.clock, agents.clone()).await?;
     let joining = &fleet;
     let mut members = stream::iter(1..=arguments.clusters)

@@ -4,6 +4,7 @@
 //! [`plan`] looks at one replica set, its works and its placements at one moment. It remembers
 //! nothing: how far each cluster is can be read off its work.
 
+mod handover;
 mod progress;
 mod summary;
 mod template;
@@ -194,18 +195,9 @@ fn rollout(
     let mut result = Plan::default();
     for work in observed.works {
         let placement = label_of(work, label::PLACEMENT_NAME).unwrap_or_default();
-        let (cluster, name) = key_of(&work.metadata);
-        if references
-            .iter()
-            .any(|reference| reference.name == placement)
-        {
-            works
-                .entry((placement.to_owned(), cluster))
-                .or_default()
-                .push(work);
-        } else if work.metadata.deletion_timestamp.is_none() {
-            result.delete.push((cluster, name));
-        }
+        let (cluster, _) = key_of(&work.metadata);
+        let there = works.entry((placement.to_owned(), cluster)).or_default();
+        there.push(work);
     }
     let mut outlook = Outlook::default();
     for (index, reference) in references.iter().enumerate() {
@@ -232,6 +224,7 @@ fn rollout(
             Err(error) => outlook.wrong = Some(format!("{}: {error}", reference.name)),
         }
     }
+    handover::delete_unwanted(observed, &outlook, &mut result);
     let status = summary::of(set, &outlook, observed.now);
     let decisions = outlook.placed.into_iter();
     let decisions = decisions
@@ -288,9 +281,8 @@ impl<'a> Rollout<'a> {
                 continue;
             }
             let parts = wanted.get(cluster).map_or(&[][..], Vec::as_slice);
-            write(parts, there, plan);
+            handover::write(parts, there, plan);
         }
-        self.delete_unwanted(works, &wanted, plan);
         if let Some(wait) = decision.recheck_after
             && let Ok(time) = now.checked_add(wait)
         {
@@ -333,52 +325,6 @@ impl<'a> Rollout<'a> {
                 };
                 statuses.push(progress::of_cluster(cluster, &group, there));
             }
-        }
-    }
-
-    fn delete_unwanted(
-        &self,
-        works: &Works<'_>,
-        wanted: &BTreeMap<&str, Vec<ManifestWork>>,
-        plan: &mut Plan,
-    ) {
-        for ((placement, cluster), there) in works {
-            if *placement != self.reference.name || wanted.contains_key(cluster.as_str()) {
-                continue;
-            }
-            let gone = there
-                .iter()
-                .filter(|work| work.metadata.deletion_timestamp.is_none());
-            plan.delete.extend(gone.map(|work| key_of(&work.metadata)));
-        }
-    }
-}
-
-/// Writes the parts that are not as they should be, under the names that they have.
-fn write(parts: &[ManifestWork], there: &[&Arc<ManifestWork>], plan: &mut Plan) {
-    for part in parts {
-        let known = there.iter().find(|work| part_of(work) == part_of(part));
-        match known {
-            Some(known) if is_same(part, known) => {}
-            Some(known) if known.metadata.deletion_timestamp.is_some() => {}
-            Some(known) => {
-                let mut work = ManifestWork {
-                    spec: part.spec.clone(),
-                    status: None,
-                    ..ManifestWork::clone(known)
-                };
-                work.metadata.labels.clone_from(&part.metadata.labels);
-                let annotations = work.metadata.annotations.get_or_insert_default();
-                annotations.extend(part.metadata.annotations.clone().unwrap_or_default());
-                plan.write.push(work);
-            }
-            None => plan.write.push(part.clone()),
-        }
-    }
-    for work in there {
-        let is_surplus = !parts.iter().any(|part| part_of(part) == part_of(work));
-        if is_surplus && work.metadata.deletion_timestamp.is_none() {
-            plan.delete.push(key_of(&work.metadata));
         }
     }
 }

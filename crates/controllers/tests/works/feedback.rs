@@ -59,7 +59,7 @@ async fn wrong_rules_are_told_and_the_others_answered(fleet: &mut Fleet) {
     let message = synced["message"].as_str().unwrap();
     for part in [
         "Sync status feedback failed with error [",
-        "cannot find the wellknown statuses for resource with gvk v1, Kind=ConfigMap",
+        "cannot find the wellknown statuses for resource with gvk /v1, Kind=ConfigMap",
         "the type map[string]interface {} of the value for all is not found",
         "failed to parse json path .data[ of bad with error:",
         "version set in the path old is not matched for the related resource",

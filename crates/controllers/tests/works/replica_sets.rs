@@ -410,7 +410,39 @@ async fn a_cluster_without_a_value_is_told_and_holds_up_no_other(fleet: &mut Fle
         .await;
 }
 
+async fn an_object_that_moves_between_works_is_not_made_again(fleet: &mut Fleet) {
+    start(fleet, &["cluster1"]).await;
+    let text = "x".repeat(200_000);
+    let template = |names: &[&str]| {
+        let maps: Vec<Value> = names.iter().map(|name| config_map(name, &text)).collect();
+        json!({"spec": {"manifestWorkTemplate": {"workload": {"manifests": maps}}}})
+    };
+    let mut set = set(json!({"type": "All"}), json!([]));
+    let small = template(&["b", "c"]);
+    set["spec"]["manifestWorkTemplate"] = small["spec"]["manifestWorkTemplate"].clone();
+    fleet.create(HUB, set.clone()).await;
+    fleet
+        .until_condition(&set, "PlacementRolledOut", "True")
+        .await;
+    let moving = config_map("c", "");
+    let before = fleet.get("cluster1", &moving).await.unwrap();
+    // The template outgrows its work, and c goes to a second one.
+    fleet.merge(HUB, &set, template(&["a", "b", "c"])).await;
+    until_on(fleet, &["cluster1", "cluster1"]).await;
+    fleet.until_there("cluster1", &config_map("a", "")).await;
+    fleet
+        .until_condition(&set, "PlacementRolledOut", "True")
+        .await;
+    // And back again.
+    fleet.merge(HUB, &set, small).await;
+    until_on(fleet, &["cluster1"]).await;
+    fleet.until_gone("cluster1", &config_map("a", "")).await;
+    let after = fleet.get("cluster1", &moving).await.unwrap();
+    assert_eq!(before["metadata"]["uid"], after["metadata"]["uid"]);
+}
+
 crate::cases![
+    an_object_that_moves_between_works_is_not_made_again,
     what_a_set_loses_is_taken_from_its_works_and_then_nothing_is_written,
     a_cluster_without_a_value_is_told_and_holds_up_no_other,
     a_set_reaches_all_clusters_and_says_so,

@@ -118,3 +118,44 @@ fn an_item_that_a_list_does_not_have_is_left_out() {
     assert_eq!(found(".items[3].n"), Ok(None));
     assert_eq!(found(".none[0].n"), Ok(None));
 }
+
+#[test]
+fn a_kind_whose_usual_status_is_not_known_is_named() {
+    let rules: Vec<FeedbackRule> =
+        serde_json::from_value(json!([{"type": "WellKnownStatus"}])).unwrap();
+    let check = |api_version: &str, kind: &str, named: &str| {
+        let text = format!("cannot find the wellknown statuses for resource with gvk {named}");
+        let queries = of_manifest_work(&rules, api_version, kind);
+        assert_eq!(queries, [Query::Wrong(text)]);
+    };
+    check("apps/v1", "StatefulSet", "apps/v1, Kind=StatefulSet");
+    check("v1", "ConfigMap", "/v1, Kind=ConfigMap");
+}
+
+#[test]
+fn an_object_without_a_status_has_an_empty_one() {
+    let query = |content: &str| Query::Script {
+        name: content.to_owned(),
+        language: "CEL".to_owned(),
+        content: content.to_owned(),
+    };
+    let queries = [
+        query("size(status)"),
+        query("has(status.ready)"),
+        query("ready > 0"),
+    ];
+    let answers = answer(
+        &queries,
+        &json!({"kind": "Thing"}),
+        &Programs::default(),
+        JSON,
+    );
+    assert_eq!(
+        answers.values,
+        [
+            ("size(status)".to_owned(), Scalar::Integer(0)),
+            ("has(status.ready)".to_owned(), Scalar::Boolean(false)),
+        ]
+    );
+    assert_eq!(answers.problems, Vec::<String>::new());
+}

@@ -439,6 +439,76 @@ fn a_manifest_that_is_too_large_by_itself_is_told() {
     assert!(message.contains("exceeds the 512000 limit"), "{message}");
 }
 
+/// Works that an agent has begun with, and seen as they are or not.
+fn applied(works: &[ManifestWork], is_seen: bool) -> Vec<Arc<ManifestWork>> {
+    let conditions: &[(&str, &str)] = if is_seen { &WELL } else { &[] };
+    let mut works = stored(works, conditions);
+    for work in &mut works {
+        let work = Arc::make_mut(work);
+        work.metadata.finalizers = Some(vec![finalizer::MANIFEST_WORK.to_owned()]);
+    }
+    works
+}
+
+fn names(plan: &Plan) -> Vec<&str> {
+    plan.write.iter().map(part_of).collect()
+}
+
+#[test]
+fn an_object_leaves_one_work_only_after_another_has_it() {
+    let mut set = set(json!({"type": "All"}));
+    let large = |name: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
+            "data": {"x": "x".repeat(200_000)}})
+    };
+    let mut fill = |names: &[&str]| {
+        let template = set.spec.manifest_work_template.as_mut().unwrap();
+        let manifests = names.iter().map(|name| large(name)).collect();
+        template.workload.as_mut().unwrap().manifests = manifests;
+        set.clone()
+    };
+    let (small, grown) = (fill(&["b", "c"]), fill(&["a", "b", "c"]));
+    let at = chosen(&["a"]);
+    let one = applied(&look(&small, &at, &[]).write, true);
+    // It grows: c moves to a new part, which has to come first.
+    let plan = look(&grown, &at, &one);
+    assert_eq!(names(&plan), ["1"]);
+    let unseen = [one.clone(), applied(&plan.write, false)].concat();
+    assert_eq!(look(&grown, &at, &unseen).write, []);
+    let second = applied(&plan.write, true);
+    let seen = [one.clone(), second.clone()].concat();
+    let plan = look(&grown, &at, &seen);
+    assert_eq!(names(&plan), ["0"]);
+    // It shrinks: c moves back, and the second part goes when the first has been seen with it.
+    let first = applied(&plan.write, true);
+    let plan = look(&small, &at, &[first, second.clone()].concat());
+    assert_eq!((names(&plan), plan.delete.len()), (vec!["0"], 0));
+    let unseen = [applied(&plan.write, false), second.clone()].concat();
+    assert_eq!(look(&small, &at, &unseen).delete, []);
+    let seen = [applied(&plan.write, true), second].concat();
+    assert_eq!(look(&small, &at, &seen).delete.len(), 1);
+}
+
+#[test]
+fn works_of_another_placement_stay_until_there_are_others() {
+    let old = set(json!({"type": "All"}));
+    let mut works = applied(&look(&old, &chosen(&["a", "b"]), &[]).write, true);
+    let mut new = old;
+    new.spec.placement_refs[0].name = "q".to_owned();
+    let placements = BTreeMap::from([("q".to_owned(), chosen(&["a"])["p"].clone())]);
+    let plan = look(&new, &placements, &works);
+    let gone: Vec<&str> = plan.delete.iter().map(|(cluster, _)| &**cluster).collect();
+    assert_eq!((clusters(&plan), gone), (vec!["a"], vec!["b"]));
+    works.truncate(1);
+    let unseen = [works.clone(), applied(&plan.write, false)].concat();
+    assert_eq!(look(&new, &placements, &unseen).delete, []);
+    let seen = [works.clone(), applied(&plan.write, true)].concat();
+    assert_eq!(look(&new, &placements, &seen).delete.len(), 1);
+    // What no agent has begun with goes at once.
+    Arc::make_mut(&mut works[0]).metadata.finalizers = None;
+    assert_eq!(look(&new, &placements, &works).delete.len(), 1);
+}
+
 #[test]
 fn works_that_are_too_large_are_split() {
     let mut set = set(json!({"type": "All"}));
