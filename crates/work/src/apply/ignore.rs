@@ -69,33 +69,28 @@ pub fn locations(object: &Value, field: &IgnoreField) -> Result<Vec<Location>, I
     Ok(found)
 }
 
-/// The last segment of the path is the field; what comes before finds the objects that have it.
+/// Fields at the end of the path; items of lists are left alone.
 fn by_path(object: &Value, path: &str) -> Result<Vec<Location>, IgnoreError> {
     let error = |problem: String| IgnoreError::Path {
         path: path.to_owned(),
         problem,
     };
-    let bare = path.trim_start_matches('{').trim_end_matches('}');
-    let (parent, field) = bare
-        .rsplit_once('.')
-        .ok_or_else(|| error("no field is named".to_owned()))?;
-    let parent = if parent.is_empty() { "@" } else { parent };
-    let parents = JsonPath::parse(&format!("{{{parent}}}"))
+    let bare = path.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+    let bare = bare.unwrap_or(path);
+    if bare.trim().is_empty() {
+        return Err(error("no field is named".to_owned()));
+    }
+    let parsed = JsonPath::parse(&format!("{{{bare}}}"))
         .map_err(|problem| error(problem.to_string()))?
         .allow_missing_keys(true);
-    let found = parents
+    let found = parsed
         .find(object)
         .map_err(|problem| error(problem.to_string()))?;
-    let mut locations = Vec::new();
-    for parent in found.into_iter().flatten() {
-        if parent.get(field).is_some()
-            && let Some(mut location) = location_of(object, parent, 0)
-        {
-            location.push(Place::Field(field.to_owned()));
-            locations.push(location);
-        }
-    }
-    Ok(locations)
+    let locations = found.into_iter().flatten();
+    let locations = locations.filter_map(|value| location_of(object, value, 0));
+    Ok(locations
+        .filter(|location| matches!(location.last(), Some(Place::Field(_))))
+        .collect())
 }
 
 /// The way to a value within another, by identity.

@@ -1,8 +1,10 @@
-//! Path expressions of jq, as far as they name fields: `.spec.replicas`, `.a["b"]`, `.a[0]`, `.a[]`,
-//! `.a[]?`, `..`, `select(…)` with comparisons and `test`, pipes and commas.
+//! Path expressions of jq, as far as they name fields: `.spec.replicas`, `.a["b"]`, `.a[0]`, `.a[1:]`,
+//! `.a[]`, `.a[]?`, `..`, `first(…)`, `getpath(…)`, `select(…)` with comparisons and questions, pipes,
+//! commas and alternatives.
 //!
 //! Everything else of jq, such as arithmetic, variables and definitions, is refused with a word.
 
+mod ask;
 mod parse;
 mod run;
 
@@ -33,7 +35,13 @@ enum Filter {
     Field(String),
     Index(i64),
     Iterate,
+    /// The items of a list from here to there.
+    Slice(Option<i64>, Option<i64>),
     Try(Box<Filter>),
+    First(Box<Filter>),
+    Last(Box<Filter>),
+    /// The first that gives anything but nulls and falsehoods, or else the last.
+    Alternative(Vec<Filter>),
     Pipe(Vec<Filter>),
     Comma(Vec<Filter>),
     Select(Box<Test>),
@@ -41,8 +49,8 @@ enum Filter {
 
 #[derive(Debug)]
 enum Test {
-    Or(Box<Test>, Box<Test>),
-    And(Box<Test>, Box<Test>),
+    Or(Vec<Test>),
+    And(Vec<Test>),
     Not(Box<Test>),
     Compare(Operand, &'static str, Operand),
     Holds(Operand),
@@ -52,10 +60,31 @@ enum Test {
 enum Operand {
     Literal(Value),
     Path(Filter),
-    /// A path, and a question about what is there.
-    Call(Filter, &'static str, Value),
+    /// A question about a value.
+    Call(Box<Operand>, Question),
+}
+
+/// What is asked of a value in a test.
+#[derive(Debug)]
+enum Question {
+    Has(Value),
+    StartsWith(String),
+    EndsWith(String),
+    Contains(Value),
     /// Whether a text is like a regular expression.
-    Matches(Filter, Regex),
+    Matches(Regex),
+    /// Whether it is one of these.
+    Among(Vec<Value>),
+    Length,
+    Type,
+    Lowercase,
+    Uppercase,
+    /// Whether a test holds for any, or for all, of what a filter gives.
+    Quantified {
+        any: bool,
+        of: Filter,
+        test: Box<Test>,
+    },
 }
 
 #[cfg(test)]

@@ -361,3 +361,35 @@ fn what_others_do_to_their_own_fields_is_not_applied_again() {
     taken["metadata"]["managedFields"][0]["fieldsV1"] = json!({});
     check(&taken);
 }
+
+#[test]
+fn ignored_fields_are_found_however_they_are_written() {
+    let object = json!({"spec": {"replicas": 1, "list": [{"name": "a", "image": "x"}, {"name": "b"}]},
+        "metadata": {"annotations": {"example.com/x.y": "1"}}});
+    let check = |path: &str, expected: &[&str]| {
+        let field =
+            serde_json::from_value(json!({"condition": "OnSpokePresent", "jsonPaths": [path]}));
+        let found = ignore::locations(&object, &field.unwrap()).unwrap();
+        let shown: Vec<String> = found
+            .iter()
+            .map(|location| format!("{:?}", location.last()))
+            .collect();
+        let expected: Vec<String> = expected
+            .iter()
+            .map(|name| format!("{:?}", Some(ignore::Place::Field((*name).to_owned()))))
+            .collect();
+        assert_eq!(shown, expected, "{path}");
+    };
+    check(".spec.replicas", &["replicas"]);
+    check("{.spec.replicas}", &["replicas"]);
+    check("$.spec.replicas", &["replicas"]);
+    check(".spec['replicas']", &["replicas"]);
+    check(
+        ".metadata.annotations.example\\.com/x\\.y",
+        &["example.com/x.y"],
+    );
+    check(".spec.list[*].image", &["image"]);
+    check(".spec.list[?(@.name==\"a\")].image", &["image"]);
+    check(".spec.list[0]", &[]);
+    check(".spec.missing.deep", &[]);
+}

@@ -3,14 +3,14 @@
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
-use super::{Filter, Operand, Test};
+use super::{Filter, Operand, Question, Test};
 
 /// How deep parentheses may be nested.
 const MAX_NESTING: usize = 64;
 /// How large a compiled regular expression may be, in bytes.
 const MAX_PATTERN: usize = 1 << 20;
-/// Questions with one argument that may end a path in a test.
-const QUESTIONS: [&str; 5] = ["has", "startswith", "endswith", "contains", "test"];
+/// How many questions may be asked one after the other.
+const MAX_QUESTIONS: usize = 16;
 /// Comparisons, longer ones first.
 const COMPARISONS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
 
@@ -92,14 +92,26 @@ impl Parser<'_> {
     }
 
     fn comma(&mut self) -> Result<Filter, String> {
-        let mut parts = vec![self.path()?];
+        let mut parts = vec![self.alternative()?];
         while self.eat(",") {
-            parts.push(self.path()?);
+            parts.push(self.alternative()?);
         }
         Ok(if parts.len() == 1 {
             parts.remove(0)
         } else {
             Filter::Comma(parts)
+        })
+    }
+
+    fn alternative(&mut self) -> Result<Filter, String> {
+        let mut parts = vec![self.path()?];
+        while self.eat("//") {
+            parts.push(self.path()?);
+        }
+        Ok(if parts.len() == 1 {
+            parts.remove(0)
+        } else {
+            Filter::Alternative(parts)
         })
     }
 
@@ -115,8 +127,11 @@ impl Parser<'_> {
                 steps.push(self.bracket()?);
             } else if self.rest.starts_with('?') {
                 self.rest = &self.rest[1..];
-                let last = steps.pop().unwrap_or(Filter::Identity);
-                steps.push(Filter::Try(Box::new(last)));
+                let last = match steps.pop() {
+                    Some(again @ Filter::Try(_)) => again,
+                    last => Filter::Try(Box::new(last.unwrap_or(Filter::Identity))),
+                };
+                steps.push(last);
             } else {
                 return Ok(Filter::Pipe(steps));
             }
@@ -139,6 +154,9 @@ impl Parser<'_> {
             self.expect(")")?;
             return Ok(Filter::Select(Box::new(test)));
         }
+        if let Some(named) = self.named()? {
+            return Ok(named);
+        }
         if !self.rest.starts_with('.') {
             return Err(format!("expected a path at {:?}", self.rest));
         }
@@ -147,6 +165,39 @@ impl Parser<'_> {
             return self.field();
         }
         Ok(Filter::Identity)
+    }
+
+    /// A filter that is called by a word.
+    fn named(&mut self) -> Result<Option<Filter>, String> {
+        Ok(Some(if self.word("empty") {
+            Filter::Comma(Vec::new())
+        } else if self.word("recurse") {
+            Filter::Recurse
+        } else if self.word("getpath") {
+            self.expect("(")?;
+            let steps = match self.literal()? {
+                Value::Array(steps) => steps.iter().map(index).collect::<Result<_, _>>()?,
+                other => return Err(format!("{other} is no path")),
+            };
+            self.expect(")")?;
+            Filter::Pipe(steps)
+        } else if self.word("first") {
+            Filter::First(Box::new(self.argument()?))
+        } else if self.word("last") {
+            Filter::Last(Box::new(self.argument()?))
+        } else {
+            return Ok(None);
+        }))
+    }
+
+    /// What is in parentheses after a word; without any, the items of a list.
+    fn argument(&mut self) -> Result<Filter, String> {
+        if !self.eat("(") {
+            return Ok(Filter::Iterate);
+        }
+        let argument = self.pipe()?;
+        self.expect(")")?;
+        Ok(argument)
     }
 
     fn field(&mut self) -> Result<Filter, String> {
@@ -170,22 +221,37 @@ impl Parser<'_> {
         if self.eat("]") {
             return Ok(Filter::Iterate);
         }
-        let filter = match self.literal()? {
-            Value::String(name) => Filter::Field(name),
-            Value::Number(number) => {
-                Filter::Index(number.as_i64().ok_or("an index is a whole number")?)
-            }
-            other => return Err(format!("{other} is no index")),
+        let from = if self.rest.trim_start().starts_with(':') {
+            None
+        } else {
+            Some(index(&self.literal()?)?)
         };
-        self.expect("]")?;
-        Ok(filter)
+        if !self.eat(":") {
+            self.expect("]")?;
+            return from.ok_or_else(|| "expected an index".to_owned());
+        }
+        let to = if self.eat("]") {
+            None
+        } else {
+            let to = index(&self.literal()?)?;
+            self.expect("]")?;
+            Some(to)
+        };
+        // A part of a list is a list: its items are named by it, or by `[]` after it.
+        if !self.eat("[]") && self.rest.starts_with(['.', '[']) {
+            return Err(format!(
+                "expected [] after a part of a list at {:?}",
+                self.rest
+            ));
+        }
+        Ok(Filter::Slice(end(from.as_ref())?, end(to.as_ref())?))
     }
 
     /// A text, a number, or one of the words of JSON.
     fn literal(&mut self) -> Result<Value, String> {
         self.skip();
-        let end = if self.rest.starts_with('"') {
-            let mut values = serde_json::Deserializer::from_str(self.rest).into_iter::<String>();
+        let end = if self.rest.starts_with(['"', '[', '{']) {
+            let mut values = serde_json::Deserializer::from_str(self.rest).into_iter::<Value>();
             values
                 .next()
                 .and_then(Result::ok)
@@ -208,20 +274,28 @@ impl Parser<'_> {
         if self.nesting > MAX_NESTING {
             return Err("nested too deeply".to_owned());
         }
-        let mut test = self.conjunction()?;
+        let mut tests = vec![self.conjunction()?];
         while self.word("or") {
-            test = Test::Or(Box::new(test), Box::new(self.conjunction()?));
+            tests.push(self.conjunction()?);
         }
         self.nesting -= 1;
-        Ok(test)
+        Ok(if tests.len() == 1 {
+            tests.remove(0)
+        } else {
+            Test::Or(tests)
+        })
     }
 
     fn conjunction(&mut self) -> Result<Test, String> {
-        let mut test = self.negation()?;
+        let mut tests = vec![self.negation()?];
         while self.word("and") {
-            test = Test::And(Box::new(test), Box::new(self.negation()?));
+            tests.push(self.negation()?);
         }
-        Ok(test)
+        Ok(if tests.len() == 1 {
+            tests.remove(0)
+        } else {
+            Test::And(tests)
+        })
     }
 
     fn negation(&mut self) -> Result<Test, String> {
@@ -231,7 +305,10 @@ impl Parser<'_> {
             if !self.word("not") {
                 return Err(format!("expected not at {:?}", self.rest));
             }
-            test = Test::Not(Box::new(test));
+            test = match test {
+                Test::Not(inner) => *inner,
+                other => Test::Not(Box::new(other)),
+            };
         }
         Ok(test)
     }
@@ -251,51 +328,129 @@ impl Parser<'_> {
         Ok(Test::Holds(left))
     }
 
+    /// A value, or a path, and questions about what is there.
     fn operand(&mut self) -> Result<Operand, String> {
         self.skip();
-        if let Some(call) = self.question(Filter::Identity)? {
-            return Ok(call);
-        }
-        if !self.rest.starts_with('.') {
-            return self.literal().map(Operand::Literal);
-        }
-        let path = self.path()?;
-        let before = self.rest;
-        if self.eat("|") {
-            self.skip();
-            if QUESTIONS.iter().any(|name| self.rest.starts_with(name)) {
-                return match self.question(path)? {
-                    Some(call) => Ok(call),
-                    None => Err(format!("unexpected {:?}", self.rest)),
-                };
+        let mut operand = match self.question()? {
+            Some(question) => Operand::Call(Box::new(Operand::Path(Filter::Identity)), question),
+            None if self.rest.starts_with('.') => Operand::Path(self.alternative()?),
+            None => return self.literal().map(Operand::Literal),
+        };
+        for _ in 0..MAX_QUESTIONS {
+            let before = self.rest;
+            if !self.eat("|") {
+                return Ok(operand);
             }
-            self.rest = before;
+            self.skip();
+            operand = match (self.question()?, operand) {
+                (Some(question), operand) => Operand::Call(Box::new(operand), question),
+                (None, Operand::Path(path)) if self.rest.starts_with('.') => {
+                    Operand::Path(Filter::Pipe(vec![path, self.alternative()?]))
+                }
+                (None, operand) => {
+                    self.rest = before;
+                    return Ok(operand);
+                }
+            };
         }
-        Ok(Operand::Path(path))
+        Err("too many questions".to_owned())
     }
 
-    fn question(&mut self, path: Filter) -> Result<Option<Operand>, String> {
-        for name in QUESTIONS {
+    fn question(&mut self) -> Result<Option<Question>, String> {
+        for (name, question) in [
+            ("length", Question::Length),
+            ("type", Question::Type),
+            ("ascii_downcase", Question::Lowercase),
+            ("ascii_upcase", Question::Uppercase),
+        ] {
             if self.word(name) {
-                self.expect("(")?;
-                let argument = self.literal()?;
-                self.expect(")")?;
-                return Ok(Some(if name == "test" {
-                    Operand::Matches(path, pattern(&argument)?)
-                } else {
-                    Operand::Call(path, name, argument)
-                }));
+                return Ok(Some(question));
             }
         }
+        for any in [true, false] {
+            if self.word(if any { "any" } else { "all" }) {
+                return self.quantified(any).map(Some);
+            }
+        }
+        if self.word("IN") {
+            self.expect("(")?;
+            let mut values = vec![self.literal()?];
+            while self.eat(",") {
+                values.push(self.literal()?);
+            }
+            self.expect(")")?;
+            return Ok(Some(Question::Among(values)));
+        }
+        for name in ["has", "startswith", "endswith", "contains", "test"] {
+            if !self.word(name) {
+                continue;
+            }
+            self.expect("(")?;
+            let argument = self.literal()?;
+            self.expect(")")?;
+            return about(name, argument).map(Some);
+        }
         Ok(None)
+    }
+
+    /// `any(test)` and `all(test)` of the items, or `any(path; test)` of what a path gives.
+    fn quantified(&mut self, any: bool) -> Result<Question, String> {
+        self.expect("(")?;
+        let before = self.rest;
+        if self.rest.trim_start().starts_with('.')
+            && let Ok(of) = self.pipe()
+            && self.eat(";")
+        {
+            let test = Box::new(self.test()?);
+            self.expect(")")?;
+            return Ok(Question::Quantified { any, of, test });
+        }
+        self.rest = before;
+        let test = Box::new(self.test()?);
+        self.expect(")")?;
+        let of = Filter::Iterate;
+        Ok(Question::Quantified { any, of, test })
+    }
+}
+
+/// A question with an argument.
+fn about(name: &str, argument: Value) -> Result<Question, String> {
+    let text = || match &argument {
+        Value::String(text) => Ok(text.clone()),
+        other => Err(format!("{name} needs a text, not {other}")),
+    };
+    Ok(match name {
+        "has" => Question::Has(argument),
+        "startswith" => Question::StartsWith(text()?),
+        "endswith" => Question::EndsWith(text()?),
+        "test" => Question::Matches(pattern(&text()?)?),
+        _ => Question::Contains(argument),
+    })
+}
+
+/// One step of a path, by the value in its brackets.
+fn index(value: &Value) -> Result<Filter, String> {
+    match value {
+        Value::String(name) => Ok(Filter::Field(name.clone())),
+        Value::Number(number) => {
+            let number = number.as_i64().ok_or("an index is a whole number")?;
+            Ok(Filter::Index(number))
+        }
+        other => Err(format!("{other} is no index")),
+    }
+}
+
+/// An end of a part of a list.
+fn end(index: Option<&Filter>) -> Result<Option<i64>, String> {
+    match index {
+        None => Ok(None),
+        Some(Filter::Index(index)) => Ok(Some(*index)),
+        Some(_) => Err("a part of a list is between whole numbers".to_owned()),
     }
 }
 
 /// A regular expression, which is not to be larger than any that a person would write.
-fn pattern(argument: &Value) -> Result<Regex, String> {
-    let text = argument
-        .as_str()
-        .ok_or_else(|| format!("test needs a text, not {argument}"))?;
+fn pattern(text: &str) -> Result<Regex, String> {
     let regex = RegexBuilder::new(text).size_limit(MAX_PATTERN).build();
     regex.map_err(|error| error.to_string())
 }

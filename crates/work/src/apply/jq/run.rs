@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::super::ignore::{Location, MAX_DEPTH, Place};
-use super::{Filter, Operand, Test};
+use super::Filter;
+use super::ask::{holds, type_of};
 
 /// How many places an expression may go through.
 const MAX_STEPS: usize = 100_000;
@@ -26,7 +27,8 @@ pub(super) fn value_at<'a>(object: &'a Value, location: &[Place]) -> Option<&'a 
         })
 }
 
-fn all(
+/// The places that a filter gives for some places.
+pub(super) fn all(
     filter: &Filter,
     object: &Value,
     places: Places,
@@ -82,18 +84,18 @@ fn step(
             Value::Object(_) | Value::Null => vec![below(Place::Field(name.clone()))],
             other => return Err(format!("expected an object but got: {}", described(other))),
         },
-        Filter::Index(index) => match value {
-            Value::Array(items) => {
-                let length = i64::try_from(items.len()).unwrap_or(i64::MAX);
-                let index = if *index < 0 { index + length } else { *index };
-                usize::try_from(index)
-                    .map(|index| below(Place::Index(index)))
-                    .into_iter()
-                    .collect()
-            }
-            Value::Null => Vec::new(),
-            other => return Err(format!("expected an array but got: {}", described(other))),
-        },
+        Filter::Index(index) => {
+            let length = length_of(value)?;
+            let index = if *index < 0 { index + length } else { *index };
+            let index = usize::try_from(index);
+            index
+                .map(|index| below(Place::Index(index)))
+                .into_iter()
+                .collect()
+        }
+        Filter::Slice(from, to) => slice(*from, *to, length_of(value)?)
+            .map(|index| below(Place::Index(index)))
+            .collect(),
         Filter::Iterate => match value {
             Value::Array(items) => (0..items.len())
                 .map(|index| below(Place::Index(index)))
@@ -105,6 +107,16 @@ fn step(
             other => return Err(format!("cannot iterate over: {}", described(other))),
         },
         Filter::Recurse => everything(value, &place, 0),
+        Filter::First(inner) => {
+            let mut found = all(inner, object, vec![place], steps)?;
+            found.truncate(1);
+            found
+        }
+        Filter::Last(inner) => {
+            let found = all(inner, object, vec![place], steps)?;
+            found.into_iter().next_back().into_iter().collect()
+        }
+        Filter::Alternative(parts) => alternative(parts, object, &place, steps)?,
         Filter::Try(inner) => all(inner, object, vec![place], steps).unwrap_or_default(),
         Filter::Select(test) => {
             if holds(test, value, steps)? {
@@ -114,6 +126,50 @@ fn step(
             }
         }
     })
+}
+
+/// The length of a list; that of nothing is 0.
+fn length_of(value: &Value) -> Result<i64, String> {
+    match value {
+        Value::Array(items) => Ok(i64::try_from(items.len()).unwrap_or(i64::MAX)),
+        Value::Null => Ok(0),
+        other => Err(format!("expected an array but got: {}", described(other))),
+    }
+}
+
+/// The indexes of a part of a list; what is negative counts from the end.
+fn slice(from: Option<i64>, to: Option<i64>, length: i64) -> std::ops::Range<usize> {
+    let end = |index: i64| {
+        let index = if index < 0 {
+            index.saturating_add(length)
+        } else {
+            index
+        };
+        usize::try_from(index.clamp(0, length)).unwrap_or_default()
+    };
+    end(from.unwrap_or(0))..end(to.unwrap_or(length))
+}
+
+fn alternative(
+    parts: &[Filter],
+    object: &Value,
+    place: &Location,
+    steps: &mut usize,
+) -> Result<Places, String> {
+    let Some((last, others)) = parts.split_last() else {
+        return Ok(Vec::new());
+    };
+    for part in others {
+        let found = all(part, object, vec![place.clone()], steps).unwrap_or_default();
+        let is_something = |place: &Location| {
+            value_at(object, place).is_some_and(|it| !it.is_null() && *it != false)
+        };
+        let found: Places = found.into_iter().filter(is_something).collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    all(last, object, vec![place.clone()], steps)
 }
 
 fn everything(value: &Value, place: &Location, depth: usize) -> Places {
@@ -139,83 +195,7 @@ fn everything(value: &Value, place: &Location, depth: usize) -> Places {
     found
 }
 
-fn described(value: &Value) -> String {
-    let kind = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
+pub(super) fn described(value: &Value) -> String {
+    let kind = type_of(value);
     format!("{kind} ({value})")
-}
-
-fn holds(test: &Test, value: &Value, steps: &mut usize) -> Result<bool, String> {
-    Ok(match test {
-        Test::Or(one, other) => holds(one, value, steps)? || holds(other, value, steps)?,
-        Test::And(one, other) => holds(one, value, steps)? && holds(other, value, steps)?,
-        Test::Not(inner) => !holds(inner, value, steps)?,
-        Test::Holds(operand) => !matches!(
-            evaluate(operand, value, steps)?,
-            Value::Null | Value::Bool(false)
-        ),
-        Test::Compare(left, comparison, right) => {
-            let (left, right) = (
-                evaluate(left, value, steps)?,
-                evaluate(right, value, steps)?,
-            );
-            let is_equal = bellwether_json::equality::semantic_eq(&left, &right);
-            match *comparison {
-                "==" => is_equal,
-                "!=" => !is_equal,
-                "<=" => is_equal || is_less(&left, &right)?,
-                ">=" => is_equal || is_less(&right, &left)?,
-                "<" => is_less(&left, &right)?,
-                _ => is_less(&right, &left)?,
-            }
-        }
-    })
-}
-
-fn is_less(left: &Value, right: &Value) -> Result<bool, String> {
-    match (left, right) {
-        (Value::Number(left), Value::Number(right)) => Ok(left.as_f64() < right.as_f64()),
-        (Value::String(left), Value::String(right)) => Ok(left < right),
-        _ => Err(format!(
-            "cannot compare {} with {}",
-            described(left),
-            described(right)
-        )),
-    }
-}
-
-fn evaluate(operand: &Operand, value: &Value, steps: &mut usize) -> Result<Value, String> {
-    let first = |filter: &Filter, steps: &mut usize| -> Result<Value, String> {
-        let places = all(filter, value, vec![Vec::new()], steps)?;
-        let found = places.first().and_then(|place| value_at(value, place));
-        Ok(found.cloned().unwrap_or(Value::Null))
-    };
-    match operand {
-        Operand::Literal(literal) => Ok(literal.clone()),
-        Operand::Path(filter) => first(filter, steps),
-        Operand::Matches(filter, pattern) => match first(filter, steps)? {
-            Value::String(subject) => Ok(pattern.is_match(&subject).into()),
-            other => Err(format!("test cannot be applied to: {}", described(&other))),
-        },
-        Operand::Call(filter, name, argument) => {
-            let subject = first(filter, steps)?;
-            let text = argument.as_str().unwrap_or_default();
-            let answer = match (*name, &subject) {
-                ("has", Value::Object(map)) => map.contains_key(text),
-                ("startswith", Value::String(subject)) => subject.starts_with(text),
-                ("endswith", Value::String(subject)) => subject.ends_with(text),
-                ("contains", Value::String(subject)) => subject.contains(text),
-                (name, other) => {
-                    return Err(format!("{name} cannot be applied to: {}", described(other)));
-                }
-            };
-            Ok(answer.into())
-        }
-    }
 }

@@ -88,6 +88,65 @@ fn items_are_selected_by_tests() {
 }
 
 #[test]
+fn parts_alternatives_and_places_by_name_are_found() {
+    let (first, second) = ("/spec/containers/0/image", "/spec/containers/1/image");
+    check(".spec.containers[1:][].image", Ok(&[second]));
+    check(".spec.containers[:1]", Ok(&["/spec/containers/0"]));
+    check(".spec.containers[-1:]", Ok(&["/spec/containers/1"]));
+    check(".spec.containers[1:1]", Ok(&[]));
+    check("first(.spec.containers[]).image", Ok(&[first]));
+    check("last(.spec.containers[]).image", Ok(&[second]));
+    check(".spec.containers | first | .image", Ok(&[first]));
+    check(
+        "getpath([\"spec\", \"containers\", 1, \"image\"])",
+        Ok(&[second]),
+    );
+    check(".spec.missing // .spec.replicas", Ok(&["/spec/replicas"]));
+    check(".spec.replicas // .data", Ok(&["/spec/replicas"]));
+    check("empty", Ok(&[]));
+    check(
+        ".spec.containers[1:].image",
+        Err("failed to parse jq expression: expected [] after a part of a list at \".image\""),
+    );
+}
+
+#[test]
+fn tests_may_have_several_answers_and_questions() {
+    let app = ["/spec/containers/0"];
+    let select = |test: &str, expected: &[&str]| {
+        check(
+            &format!(".spec.containers[] | select({test})"),
+            Ok(expected),
+        );
+    };
+    select(".env[]?.name == \"X\"", &app);
+    select("(.env[]?.name == \"Y\") | not", &app);
+    select(".env | length > 0", &app);
+    select(".env | type == \"array\"", &app);
+    select(".name | IN(\"x\", \"app\")", &app);
+    select(".name | ascii_upcase == \"APP\"", &app);
+    select(".name | ascii_downcase | startswith(\"ap\")", &app);
+    select("any(.env[]?; .name == \"X\")", &app);
+    select(".env // empty | any(.value == \"1\")", &app);
+    select("has(\"env\") and all(.env[]; .value != \"2\")", &app);
+    select(". | contains({\"name\": \"ap\"})", &app);
+    select(".env | . == null | not", &app);
+}
+
+#[test]
+fn long_expressions_are_no_danger() {
+    let tests = vec![".replicas == 2"; 20_000].join(" or ");
+    check(&format!(".spec | select({tests}).replicas"), Ok(&[]));
+    let tries = "?".repeat(20_000);
+    check(&format!(".spec.replicas{tries}"), Ok(&["/spec/replicas"]));
+    let nots = " | not".repeat(20_000);
+    check(
+        &format!(".spec | select(.replicas{nots}).replicas"),
+        Ok(&["/spec/replicas"]),
+    );
+}
+
+#[test]
 fn what_is_no_path_is_told() {
     check(
         "",
