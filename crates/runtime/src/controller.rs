@@ -2,11 +2,16 @@
 
 use std::fmt::{Debug, Display};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::join_all;
 use jiff::Timestamp;
 
 use crate::queue::Queue;
+
+/// How long the wait after a failure has to be until people hear of it: what passes by itself is over
+/// by then.
+const TOLD_AT: Duration = Duration::from_secs(2);
 
 /// When to look at a key again, if nothing changes before.
 pub type Next = Option<Timestamp>;
@@ -40,7 +45,12 @@ async fn work<R: Reconcile>(queue: &Queue<R::Key>, reconciler: &R) {
             }
             Err(error) => {
                 let wait = queue.failed(&key);
-                tracing::debug!(?key, %error, ?wait, "will be tried again");
+                // Waits double, so that this is said once while a failure lasts.
+                if (TOLD_AT..TOLD_AT * 2).contains(&wait) {
+                    tracing::warn!(?key, %error, "fails again and again, and is tried on");
+                } else {
+                    tracing::debug!(?key, %error, ?wait, "will be tried again");
+                }
             }
         }
     }

@@ -98,6 +98,13 @@ pub struct Pace {
     answers: Answers,
 }
 
+/// How often values are looked at.
+pub fn period(config: &WorkManifestConfig) -> SignedDuration {
+    let sync = config.spec.resource_status_sync.as_ref();
+    let seconds = sync.and_then(|sync| sync.frequency_seconds);
+    SignedDuration::from_secs(i64::from(seconds.unwrap_or(FREQUENCY).max(1)))
+}
+
 /// Whether values are looked at now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
@@ -125,10 +132,7 @@ impl Pace {
             return Turn::Now;
         };
         let sync = config.spec.resource_status_sync.as_ref();
-        let frequency = sync
-            .and_then(|sync| sync.frequency_seconds)
-            .unwrap_or(FREQUENCY);
-        let period = SignedDuration::from_secs(i64::from(frequency.max(1)));
+        let period = period(config);
         let threshold = sync
             .and_then(|sync| sync.stop_threshold)
             .unwrap_or_default();

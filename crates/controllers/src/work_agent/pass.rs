@@ -266,7 +266,7 @@ impl Pass<'_> {
                 .member
                 .watches
                 .is_refused(&mapped.id)
-                .then(|| self.poll_time());
+                .then(|| self.poll_time(work, &mapped.manifest));
             let times = [applied.again, outcome.again, again, polled.flatten()];
             applied.again = times.into_iter().flatten().min();
             applied.take(index, mapped, &outcome, report);
@@ -304,11 +304,14 @@ impl Pass<'_> {
         }
     }
 
-    fn poll_time(&self) -> Option<Timestamp> {
+    /// When to read an object again that cannot be watched: as often as the agent is told to, or
+    /// more often if its values are asked for more often.
+    fn poll_time(&self, work: &HubWork, manifest: &Manifest) -> Option<Timestamp> {
         let interval = self.shared.options.status_sync_interval;
-        self.now
-            .checked_add(SignedDuration::try_from(interval).ok()?)
-            .ok()
+        let interval = SignedDuration::try_from(interval).ok()?;
+        let period = report::period(self.shared, work, manifest);
+        let wait = period.map_or(interval, |period| period.min(interval));
+        self.now.checked_add(wait).ok()
     }
 
     /// Removes what the work no longer has, and returns what is not gone yet. A work about which

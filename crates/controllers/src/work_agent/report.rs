@@ -5,11 +5,12 @@ use bellwether_api::work::names::{condition, label};
 use bellwether_api::work::{ConditionRule, ManifestCondition, ManifestResourceMeta, ManifestWork};
 use bellwether_work::feedback::{self, Answers, Structures};
 use bellwether_work::lifecycle::is_true;
+use bellwether_work::manifest::Manifest;
 use bellwether_work::options::Options;
 use bellwether_work::rules::{self, Conclusion, Past, well_known};
 use bellwether_work::status::{Availability, Failure, Feedback, Report};
 use bellwether_work::work_api::{self, Pace, Turn};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::apply_one::{Effect, Outcome};
@@ -163,6 +164,21 @@ fn of_rules(shared: &Shared, options: &Options<'_>, object: &Value) -> Feedback 
         &shared.programs,
         structures,
     ))
+}
+
+/// How often a WorkManifestConfig asks for values of an object, if one does.
+pub(super) fn period(
+    shared: &Shared,
+    work: &HubWork,
+    manifest: &Manifest,
+) -> Option<SignedDuration> {
+    work.small.as_ref()?;
+    let configs = shared.hub.configs();
+    let configs = configs.iter().map(AsRef::as_ref);
+    let (group, version) = (&manifest.group, &manifest.version);
+    let config = work_api::config_for(configs, group, version, &manifest.kind)?;
+    config.spec.resource_status_sync.as_ref()?;
+    Some(work_api::period(config))
 }
 
 /// Values that a WorkManifestConfig asks for, at the pace that it asks for.

@@ -1,5 +1,7 @@
 //! Values of applied objects come back to the hub, in both interfaces.
 
+use std::sync::atomic::Ordering;
+
 use crate::fleet::*;
 use bellwether_apiserver::HUB;
 use serde_json::{Value, json};
@@ -305,6 +307,33 @@ async fn a_value_that_was_not_there_before_is_told_at_once(fleet: &mut Fleet) {
     assert_eq!(synced(&seen)[1]["fieldValue"]["boolean"], true);
 }
 
+async fn objects_that_cannot_be_watched_are_read_as_often_as_their_values_are_asked_for(
+    fleet: &mut Fleet,
+) {
+    let refused = &fleet.member_counts.lists_are_refused;
+    refused.store(true, Ordering::SeqCst);
+    let mut config = config();
+    config["metadata"]["name"] = json!("v1-configmap");
+    config["spec"] = json!({"manifestGVK": {"group": "", "version": "v1", "kind": "ConfigMap"},
+        "resourceStatusSync": {"frequencySeconds": 2, "rules": [
+            {"type": "JSONPaths", "jsonPaths": [{"name": "mark", "path": ".metadata.labels.mark"}]}]}});
+    fleet.create(HUB, config).await;
+    let object = config_map("a", "1");
+    let work = small_work(json!([object]));
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    // By then it is seldom tried whether watching is allowed after all.
+    fleet.pass(600_000).await;
+    for mark in ["1", "2", "3", "4"] {
+        let change = json!({"metadata": {"labels": {"mark": mark}}});
+        fleet.merge(MEMBER, &object, change).await;
+        // Agents read such objects every ten seconds if nobody asks for more.
+        fleet.pass(4_500).await;
+        let seen = fleet.get(HUB, &work).await.unwrap();
+        assert_eq!(synced(&seen)[0]["fieldValue"]["string"], mark);
+    }
+}
+
 /// "Invalid status fields"
 async fn invalid_status_fields_are_told_and_the_others_synced(fleet: &mut Fleet) {
     let mut config = config();
@@ -412,6 +441,7 @@ crate::cases![
     values_are_told_at_most_once_in_a_period_and_until_they_rest,
     invalid_status_fields_are_told_and_the_others_synced,
     a_value_that_was_not_there_before_is_told_at_once,
+    objects_that_cannot_be_watched_are_read_as_often_as_their_values_are_asked_for,
     synced_values_follow_the_status,
     of_two_configurations_for_a_kind_one_counts_and_the_other_says_so,
 ];
