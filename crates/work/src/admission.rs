@@ -51,11 +51,17 @@ impl<'a> Seen<'a> {
             found.unwrap_or_default()
         };
         let name = text("/metadata/name");
-        if !text("/metadata/generateName").is_empty() {
-            return Err("generateName must not be set in manifest".to_owned());
-        }
-        if name.is_empty() {
-            return Err("name must be set in manifest".to_owned());
+        let problems = [
+            (name.is_empty(), "name must be set in manifest"),
+            (
+                !text("/metadata/generateName").is_empty(),
+                "generateName must not be set in manifest",
+            ),
+        ];
+        let problems = problems.iter().filter(|(is_one, _)| *is_one);
+        let problems: Vec<&str> = problems.map(|(_, problem)| *problem).collect();
+        if !problems.is_empty() {
+            return Err(problems.join(", "));
         }
         let (api_version, kind) = (text("/apiVersion"), text("/kind"));
         let namespace = text("/metadata/namespace");
@@ -229,6 +235,11 @@ mod tests {
         );
         check(
             json!([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "x"}}]),
+            1000,
+            Err("name must be set in manifest, generateName must not be set in manifest"),
+        );
+        check(
+            json!([{"kind": "ConfigMap", "metadata": {"name": "x", "generateName": "x"}}]),
             1000,
             Err("generateName must not be set in manifest"),
         );

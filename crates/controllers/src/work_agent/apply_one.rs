@@ -114,7 +114,12 @@ pub(super) async fn apply(
         Err(outcome) => return outcome,
     };
     // What may be done is looked at before it is written, even where a write would need no look.
-    let mut looks = matches!(known, Known::Unknown) && is_completable(job);
+    let mut looks = match &known {
+        Known::Unknown => is_completable(job),
+        Known::Absent => false,
+        // A kind is watched in one version, in whose form another cannot be compared.
+        Known::Present(object) => object["apiVersion"] != job.manifest.object["apiVersion"],
+    };
     for _ in 0..ATTEMPTS {
         if looks {
             known = match read(member, job).await {

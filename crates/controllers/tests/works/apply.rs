@@ -93,6 +93,38 @@ async fn changes_of_others_are_undone_within_a_second(fleet: &mut Fleet) {
     assert_eq!(fleet.agents.as_ref().unwrap().metrics().repairs.get(), 3);
 }
 
+async fn two_versions_of_a_kind_are_no_changes_of_others(fleet: &mut Fleet) {
+    let scaler = |version: &str, name: &str| {
+        json!({"apiVersion": format!("autoscaling/{version}"), "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": name, "namespace": "default"}, "spec": {"maxReplicas": 3,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}})
+    };
+    let works = [
+        work("new", json!([scaler("v2", "a")])),
+        work("old", json!([scaler("v1", "b")])),
+    ];
+    for work in &works {
+        fleet.create(HUB, work.clone()).await;
+        fleet.until_condition(work, "Applied", "True").await;
+    }
+    for name in ["a", "b"] {
+        let label = json!({"metadata": {"labels": {"theirs": "yes"}}});
+        fleet.merge(MEMBER, &scaler("v2", name), label).await;
+    }
+    fleet.pass(1000).await;
+    let repairs = |fleet: &Fleet| fleet.agents.as_ref().unwrap().metrics().repairs.get();
+    assert_eq!(repairs(fleet), 0);
+    let change = json!({"spec": {"maxReplicas": 9}});
+    fleet.merge(MEMBER, &scaler("v2", "b"), change).await;
+    fleet
+        .until(MEMBER, &scaler("v1", "b"), "it is put right", |it| {
+            it.is_some_and(|it| it["spec"]["maxReplicas"] == 3)
+        })
+        .await;
+    fleet.pass(100).await;
+    assert_eq!(repairs(fleet), 1);
+}
+
 async fn what_a_work_no_longer_has_is_removed(fleet: &mut Fleet) {
     let work = work("w", json!([config_map("a", "1"), config_map("b", "1")]));
     fleet.create(HUB, work.clone()).await;
@@ -258,6 +290,7 @@ crate::cases![
     people_can_read_what_happened_to_a_work,
     a_work_takes_two_writes_on_the_hub_and_three_requests_on_the_member,
     changes_of_others_are_undone_within_a_second,
+    two_versions_of_a_kind_are_no_changes_of_others,
     what_a_work_no_longer_has_is_removed,
     a_work_that_is_removed_takes_its_objects_along,
     a_removal_that_hangs_says_what_it_waits_for,

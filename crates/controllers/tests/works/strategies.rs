@@ -395,7 +395,7 @@ async fn wrong_works_are_refused(fleet: &mut Fleet) {
         ),
         (
             work("nameless", json!([nameless])),
-            "generateName must not be set in manifest",
+            "name must be set in manifest, generateName must not be set in manifest",
         ),
         (
             work("large", json!([config_map("a", &large)])),
