@@ -1,7 +1,7 @@
 //! Expressions, compiled once: every reader of rules shares one cache.
 
 use std::collections::HashMap;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, LazyLock, RwLock};
 
 use bellwether_cel::{Env, EnvBuilder, EvalError, Program, Type, Value};
 
@@ -26,32 +26,35 @@ enum Purpose {
 type Compiled = Arc<Result<Program, String>>;
 
 /// Compiled expressions. Cheap to share, and safe to use from many threads.
+///
+/// What they may see is put together when somebody asks: most agents never have an expression.
 #[derive(Debug)]
 pub struct Programs {
-    rules: Env,
-    messages: Env,
-    templates: Env,
+    rules: LazyLock<Env>,
+    messages: LazyLock<Env>,
+    templates: LazyLock<Env>,
     compiled: RwLock<HashMap<(Purpose, String), Compiled>>,
 }
 
 impl Default for Programs {
     fn default() -> Self {
-        let conditions = |builder: EnvBuilder| {
-            builder.function(
-                "hasConditions",
-                vec![Type::Dyn],
-                Type::Bool,
-                |_, arguments| Ok(Value::Bool(has_conditions(arguments))),
-            )
-        };
-        let object = || conditions(builder().variable("object", Type::Dyn));
         Self {
-            rules: object().build(),
-            messages: object().variable("result", Type::Bool).build(),
-            templates: builder().variable("cluster", Type::Dyn).build(),
+            rules: LazyLock::new(|| with_object().build()),
+            messages: LazyLock::new(|| with_object().variable("result", Type::Bool).build()),
+            templates: LazyLock::new(|| builder().variable("cluster", Type::Dyn).build()),
             compiled: RwLock::default(),
         }
     }
+}
+
+/// For expressions over `object`, which may ask for its conditions.
+fn with_object() -> EnvBuilder {
+    builder().variable("object", Type::Dyn).function(
+        "hasConditions",
+        vec![Type::Dyn],
+        Type::Bool,
+        |_, arguments| Ok(Value::Bool(has_conditions(arguments))),
+    )
 }
 
 /// What all environments begin with: results such as `{'status': true, 'message': 'done'}` may be
