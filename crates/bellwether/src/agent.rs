@@ -12,6 +12,7 @@ use bellwether_controllers::registration;
 use bellwether_controllers::registration::agent::{Agent, ClaimOptions, KubeconfigDoor};
 use bellwether_controllers::work_agent::{AgentOptions, Metrics, WorkAgents};
 use bellwether_json::duration::GoDuration;
+use bellwether_runtime::{parse_kubeconfig, read_kubeconfig};
 use clap::Args;
 use jiff::SignedDuration;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -232,8 +233,8 @@ struct Bootstrap {
 impl Bootstrap {
     async fn find(arguments: &AgentArgs, member: &Client) -> anyhow::Result<Self> {
         if let Some(path) = &arguments.bootstrap_kubeconfig {
-            let kubeconfig = Kubeconfig::read_from(path)
-                .with_context(|| format!("cannot read {}", path.display()))?;
+            let kubeconfig =
+                read_kubeconfig(path).with_context(|| format!("cannot read {}", path.display()))?;
             return Ok(Self {
                 kubeconfig,
                 kept: None,
@@ -244,7 +245,7 @@ impl Bootstrap {
             "the member has not been asked to join: use --hub-kubeconfig, --bootstrap-kubeconfig, or bellwether cluster join",
         )?;
         let kubeconfig =
-            Kubeconfig::from_yaml(&kept).context("the kept kubeconfig cannot be understood")?;
+            parse_kubeconfig(&kept).context("the kept kubeconfig cannot be understood")?;
         Ok(Self {
             kubeconfig,
             kept: Some(kept),
@@ -312,7 +313,7 @@ fn duration(flag: &str, text: &str) -> anyhow::Result<SignedDuration> {
 /// records of works are told apart by it.
 async fn connect(path: &Path, context: Option<&str>) -> anyhow::Result<(Client, String)> {
     let shown = path.display();
-    let kubeconfig = Kubeconfig::read_from(path).with_context(|| format!("cannot read {shown}"))?;
+    let kubeconfig = read_kubeconfig(path).with_context(|| format!("cannot read {shown}"))?;
     let address = server_of(&kubeconfig, context)
         .with_context(|| format!("{shown} names no server for its context"))?;
     let options = KubeConfigOptions {

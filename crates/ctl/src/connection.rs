@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use bellwether_runtime::read_kubeconfig;
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -145,7 +146,7 @@ impl Locator {
 }
 
 fn read(path: &Path) -> Result<Kubeconfig, Error> {
-    Kubeconfig::read_from(path).map_err(|error| Error::Kubeconfig {
+    read_kubeconfig(path).map_err(|error| Error::Kubeconfig {
         path: Some(path.to_owned()),
         why: error.to_string(),
     })

@@ -6,13 +6,15 @@
 //! grows with every failure.
 //!
 //! A cluster is a [`kube::Client`], real or embedded; nothing here can tell which. Who looks after many
-//! clusters has a [`Reach`] of each, which makes a client when one is needed.
+//! clusters has a [`Reach`] of each, which makes a client when one is needed. [`read_kubeconfig`] says where
+//! clusters are.
 
 mod cache;
 mod clock;
 mod controller;
 mod feed;
 mod key;
+mod kubeconfig;
 mod queue;
 mod reach;
 
@@ -21,5 +23,6 @@ pub use clock::{Clock, Forward};
 pub use controller::{Next, Reconcile, run};
 pub use feed::{FeedError, News, Selection, follow};
 pub use key::ObjectKey;
+pub use kubeconfig::{KubeconfigError, parse_kubeconfig, read_kubeconfig};
 pub use queue::Queue;
 pub use reach::{Hold, Reach};

@@ -18,6 +18,7 @@ use bellwether_controllers::registration::agent::{
     Agent, ClaimOptions, KubeconfigDoor, join, keep_bootstrap,
 };
 use bellwether_json::yaml::to_yaml;
+use bellwether_runtime::read_kubeconfig;
 use clap::Args;
 use kube::config::Kubeconfig;
 use serde_json::{Value, json};
@@ -129,8 +130,8 @@ fn labels(pairs: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
 /// The kubeconfig with which to ask.
 fn bootstrap(arguments: &JoinArgs) -> anyhow::Result<Value> {
     if let Some(path) = &arguments.hub_kubeconfig {
-        let kubeconfig = Kubeconfig::read_from(path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
+        let kubeconfig =
+            read_kubeconfig(path).with_context(|| format!("cannot read {}", path.display()))?;
         return Ok(serde_json::to_value(kubeconfig)?);
     }
     let mut cluster = json!({"server": arguments.hub_apiserver});

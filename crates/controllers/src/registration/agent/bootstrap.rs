@@ -1,10 +1,9 @@
 //! The kubeconfig with which an agent asks to join: a Secret of its own cluster.
 
 use bellwether_api::cluster::names::registration::{AGENT_NAMESPACE, BOOTSTRAP_SECRET};
-use bellwether_runtime::{News, Selection, follow};
+use bellwether_runtime::{News, Selection, follow, parse_kubeconfig};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::config::Kubeconfig;
 use kube::{Api, Client, Resource as _};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -61,7 +60,7 @@ fn is_other(secret: &str, known: &str) -> bool {
     let Some(text) = secret.as_ref().and_then(text_of).filter(|it| it != known) else {
         return false;
     };
-    let kubeconfig = Kubeconfig::from_yaml(&text);
+    let kubeconfig = parse_kubeconfig(&text);
     if let Err(error) = &kubeconfig {
         tracing::warn!(%error, "the new kubeconfig in the Secret {BOOTSTRAP_SECRET} cannot be understood");
     }
