@@ -30,6 +30,7 @@ mod pass;
 mod records;
 mod removal;
 mod report;
+mod terse;
 mod watches;
 
 use std::collections::HashMap;

@@ -3,28 +3,41 @@
 
 use std::marker::PhantomData;
 
+use bellwether_api::multicluster::{AppliedWork, Work};
+use bellwether_api::work::{AppliedManifestWork, ManifestWork};
 use bellwether_runtime::{Kept, ObjectKey};
 use kube::Resource;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::terse::{Likeness, Terse};
+
 /// What can be packed.
 pub(super) trait Object:
     Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static
 {
+    /// Where the texts of its objects meet.
+    fn likeness() -> &'static Likeness;
 }
 
-impl<K> Object for K where
-    K: Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static
-{
+macro_rules! objects {
+    ($($kind:ty),*) => {
+        $(impl Object for $kind {
+            fn likeness() -> &'static Likeness {
+                static LIKENESS: Likeness = Likeness::new();
+                &LIKENESS
+            }
+        })*
+    };
 }
+objects!(ManifestWork, AppliedManifestWork, Work, AppliedWork);
 
 /// An object without its `managedFields`, as text.
 pub(super) struct Packed<K> {
     key: ObjectKey,
     uid: Box<str>,
     version: u64,
-    text: Box<str>,
+    text: Terse,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -48,7 +61,7 @@ impl<K: Object> Packed<K> {
 
     /// The object, parsed. What was packed can be parsed.
     pub(super) fn open(&self) -> Option<K> {
-        serde_json::from_str(&self.text).ok()
+        serde_json::from_str(&self.text.text()?).ok()
     }
 
     fn pack(mut object: K) -> Result<Self, serde_json::Error> {
@@ -62,7 +75,7 @@ impl<K: Object> Packed<K> {
             version: version
                 .and_then(|text| text.parse().ok())
                 .unwrap_or_default(),
-            text: serde_json::to_string(&object)?.into(),
+            text: Terse::new(&serde_json::to_string(&object)?, K::likeness()),
             kind: PhantomData,
         })
     }

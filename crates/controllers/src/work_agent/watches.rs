@@ -4,8 +4,9 @@
 //! only what is of interest, and tells the works that an object concerns when it changes. What the
 //! agent writes itself is noted at once, so that the echo of a write is no news.
 //!
-//! Objects are kept as the text that the server sent, a tenth of what they take when they are
-//! parsed; a look at a work parses those that it needs.
+//! Objects are kept as the text that the server sent, or rather as what tells it from others of the
+//! kind, a small part of what they take when they are parsed; a look at a work parses those that it
+//! needs.
 
 mod follow;
 mod others;
@@ -23,6 +24,7 @@ use tokio::task::AbortHandle;
 use super::WorkKey;
 use super::metrics::Metrics;
 use super::objects::{Objects, version_of};
+use super::terse::{Likeness, Terse};
 use follow::{Follower, Listing};
 
 /// How long the first list of a kind is waited for.
@@ -58,6 +60,7 @@ pub(super) struct Watches {
 #[derive(Default)]
 struct KindState {
     objects: HashMap<Name, Entry>,
+    likeness: Likeness,
     watch: Option<Watch>,
 }
 
@@ -87,7 +90,7 @@ enum Kept {
     #[default]
     Unknown,
     Absent,
-    Present(Box<str>),
+    Present(Terse),
 }
 
 #[derive(Default)]
@@ -175,11 +178,8 @@ impl Watches {
         let version = version_of(object).unwrap_or_default();
         let text = object.to_string();
         let mut kinds = self.kinds.lock();
-        let entry = kinds
-            .get_mut(&kind_of(id))
-            .and_then(|state| state.objects.get_mut(&name_of(id)));
-        if let Some(entry) = entry {
-            entry.see(version, &text);
+        if let Some(state) = kinds.get_mut(&kind_of(id)) {
+            state.see(&name_of(id), version, &text);
         }
     }
 
@@ -246,8 +246,8 @@ fn name_of(id: &ObjectId) -> Name {
 }
 
 /// The object of a text; items of lists may leave out what all of them are.
-fn parse(text: &str, resource: &ResourceType) -> Option<Value> {
-    let mut object: Value = serde_json::from_str(text).ok()?;
+fn parse(text: &Terse, resource: &ResourceType) -> Option<Value> {
+    let mut object: Value = serde_json::from_str(&text.text()?).ok()?;
     if object.get("apiVersion").is_none() && object.is_object() {
         let group = &resource.group;
         let slash = if group.is_empty() { "" } else { "/" };
@@ -257,26 +257,27 @@ fn parse(text: &str, resource: &ResourceType) -> Option<Value> {
     Some(object)
 }
 
-impl Entry {
-    /// Takes a state of the object, unless a later one is known. Returns whether it is news.
-    fn see(&mut self, version: u64, text: &str) -> bool {
-        if version <= self.version && version != 0 {
-            return false;
+impl KindState {
+    /// Takes a state of an object, unless nobody is interested or a later one is known. Returns what
+    /// is known now if it is news.
+    fn see(&mut self, name: &Name, version: u64, text: &str) -> Option<&Entry> {
+        let entry = self.objects.get_mut(name)?;
+        if version <= entry.version && version != 0 {
+            return None;
         }
-        self.version = version;
-        self.kept = Kept::Present(text.into());
-        true
+        entry.version = version;
+        entry.kept = Kept::Present(Terse::new(text, &self.likeness));
+        Some(entry)
     }
 
-    /// Takes note that the object was not there at a version. Returns whether it is news.
-    fn miss(&mut self, version: u64) -> bool {
-        if version < self.version && version != 0 {
-            return false;
+    /// Takes note that an object was not there at a version. Returns what is known now if it is news.
+    fn miss(&mut self, name: &Name, version: u64) -> Option<&Entry> {
+        let entry = self.objects.get_mut(name)?;
+        if version < entry.version && version != 0 {
+            return None;
         }
-        self.version = self.version.max(version);
-        !matches!(
-            std::mem::replace(&mut self.kept, Kept::Absent),
-            Kept::Absent
-        )
+        entry.version = entry.version.max(version);
+        let before = std::mem::replace(&mut entry.kept, Kept::Absent);
+        (!matches!(before, Kept::Absent)).then_some(entry)
     }
 }

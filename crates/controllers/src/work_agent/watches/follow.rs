@@ -98,12 +98,12 @@ impl Follower {
             News::Complete(version) => self.take_list(version.parse().unwrap_or_default()),
             News::Put(text) => {
                 if let Some((key, version)) = identify(text) {
-                    self.with_entry(&key, |entry| entry.see(version, text));
+                    self.with_state(|state| state.see(&key, version, text));
                 }
             }
             News::Gone(text) => {
                 if let Some((key, version)) = identify(text) {
-                    self.with_entry(&key, |entry| entry.miss(version));
+                    self.with_state(|state| state.miss(&key, version));
                 }
             }
             News::Interrupted(error) => self.interrupted(error),
@@ -144,26 +144,21 @@ impl Follower {
             watch.is_refused = false;
             watch.settled.send_replace(true);
         }
-        for (key, entry) in &mut state.objects {
-            let is_news = match seen.get(key) {
-                Some((version, text)) => entry.see(*version, text),
-                None => wanted.contains(key) && entry.miss(version),
+        for key in &wanted {
+            let news = match seen.get(key) {
+                Some((version, text)) => state.see(key, *version, text),
+                None => state.miss(key, version),
             };
-            if is_news {
+            if let Some(entry) = news {
                 self.tell(entry);
             }
         }
     }
 
-    /// Changes what is known of an object of interest, and tells whom it concerns if it is news.
-    fn with_entry(&self, key: &Name, change: impl FnOnce(&mut Entry) -> bool) {
+    /// Changes what is known, and tells whom it concerns if that is news.
+    fn with_state(&self, change: impl FnOnce(&mut KindState) -> Option<&Entry>) {
         let mut kinds = self.kinds.lock();
-        let entry = kinds
-            .get_mut(&self.kind)
-            .and_then(|state: &mut KindState| state.objects.get_mut(key));
-        if let Some(entry) = entry
-            && change(entry)
-        {
+        if let Some(entry) = kinds.get_mut(&self.kind).and_then(change) {
             self.tell(entry);
         }
     }
