@@ -75,7 +75,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Up(arguments) => runtime()?.block_on(up::run(arguments)),
-        Command::Agent(arguments) => runtime()?.block_on(agent::run(arguments)),
+        Command::Agent(arguments) => small_runtime()?.block_on(agent::run(arguments)),
         Command::Hub(arguments) => runtime()?.block_on(hub::run(arguments)),
         Command::Cluster(arguments) => runtime()?.block_on(cluster::run(arguments)),
         Command::Token(arguments) => runtime()?.block_on(token::run(arguments)),
@@ -99,6 +99,14 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?)
+}
+
+/// For a program that mostly waits, and of which there is one in every cluster: with one thread it
+/// takes as little on a machine of many cores as on a small one.
+fn small_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?)
 }
