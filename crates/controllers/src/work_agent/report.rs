@@ -205,7 +205,7 @@ fn of_config(
     let queries = feedback::of_config(&sync.rules);
     let structures = Structures::Json {
         limit: feedback::MAX_BYTE_ARRAY,
-        several: false,
+        several: true,
     };
     let answer = || feedback::answer(&queries, object, &shared.programs, structures);
     if let Some(pace) = memory.pace.as_mut().filter(|_| wrote) {

@@ -342,7 +342,10 @@ async fn invalid_status_fields_are_told_and_the_others_synced(fleet: &mut Fleet)
         {"type": "JSONPaths", "jsonPaths": [
             paths("unclosed", ".status.conditions["),
             paths("nowhere", ".status.nothing.here"),
-            paths("replicas", ".status.replicas")]},
+            paths("replicas", ".status.replicas"),
+            paths("types", ".status.conditions[*].type"),
+            paths("third", ".status.conditions[2].type"),
+            paths("one", ".status.conditions[?(@.type=='Available')].status")]},
         {"type": "Scripts", "scripts": [
             {"name": "broken", "language": "CEL", "content": "1 +"},
             {"name": "unknown", "language": "JavaScript", "content": "1"},
@@ -352,7 +355,11 @@ async fn invalid_status_fields_are_told_and_the_others_synced(fleet: &mut Fleet)
     let work = small_work(json!([deployment("web", 3)]));
     fleet.create(HUB, work.clone()).await;
     fleet.until_condition(&work, "Applied", "True").await;
-    let status = json!({"replicas": 3});
+    let said = |name: &str| {
+        json!({"type": name, "status": "True", "reason": "R", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z", "lastUpdateTime": "2026-01-01T00:00:00Z"})
+    };
+    let status = json!({"replicas": 3, "conditions": [said("Available"), said("Progressing")]});
     fleet
         .merge_status(MEMBER, &deployment("web", 3), status)
         .await;
@@ -363,9 +370,13 @@ async fn invalid_status_fields_are_told_and_the_others_synced(fleet: &mut Fleet)
         .await;
     let seen = seen.unwrap();
     let integer = |name: &str, value: i64| json!({"name": name, "fieldValue": {"type": "Integer", "integer": value}});
+    // Several results are a list, one is itself, and none is left out.
+    let types = json!({"name": "types", "fieldValue":
+        {"type": "ByteArray", "byteArray": "WyJBdmFpbGFibGUiLCJQcm9ncmVzc2luZyJd"}});
+    let one = json!({"name": "one", "fieldValue": {"type": "String", "string": "True"}});
     assert_eq!(
         synced(&seen),
-        &json!([integer("replicas", 3), integer("double", 6)])
+        &json!([integer("replicas", 3), types, one, integer("double", 6)])
     );
     let found = condition(&seen["status"]["manifestConditions"][0], "StatusSynced");
     assert_eq!(
@@ -376,7 +387,9 @@ async fn invalid_status_fields_are_told_and_the_others_synced(fleet: &mut Fleet)
     for part in ["of unclosed", "broken", "JavaScript"] {
         assert!(message.contains(part), "{part}: {message}");
     }
-    assert!(!message.contains("nowhere"), "{message}");
+    for part in ["nowhere", "third"] {
+        assert!(!message.contains(part), "{part}: {message}");
+    }
 }
 
 /// "Status field updates"
