@@ -145,7 +145,7 @@ pub(super) async fn apply(
         let target = job.target(memory);
         let is_repair = apply::is_repair(&target);
         match apply::plan(&target, live) {
-            Err(error) => return refused(error, known),
+            Err(error) => return refused(error, seen(member, job, &known).await),
             Ok(Step::Look) => {}
             Ok(Step::Leave) => {
                 if let Known::Present(object) = &known {

@@ -189,6 +189,18 @@ async fn ignored_fields_are_left_to_the_member_and_keep_their_value(fleet: &mut 
     ));
 }
 
+async fn what_cannot_be_applied_is_not_there(fleet: &mut Fleet) {
+    let wrong = json!({"type": "ServerSideApply", "serverSideApply": {"ignoreFields": [
+        {"condition": "OnSpokePresent", "jsonPointers": ["data"]}]}});
+    let spec = strategy(("", "configmaps"), "a", wrong);
+    let work = work_with("w", json!([config_map("a", "1")]), spec);
+    fleet.create(HUB, work.clone()).await;
+    let seen = fleet.until_condition(&work, "Available", "False").await;
+    let said = |name: &str| manifest_condition(&seen, 0, name)["reason"].clone();
+    assert_eq!(said("Applied"), "AppliedManifestSSAIgnoreFieldError");
+    assert_eq!(said("Available"), "ResourceNotAvailable");
+}
+
 async fn objects_of_two_works_stay_until_both_are_gone(fleet: &mut Fleet) {
     let (one, two) = (
         work("one", json!([config_map("a", "1")])),
@@ -459,6 +471,7 @@ crate::cases![
     a_work_may_turn_to_server_side_apply_and_back,
     fields_of_others_are_none_of_our_business,
     ignored_fields_are_left_to_the_member_and_keep_their_value,
+    what_cannot_be_applied_is_not_there,
     objects_of_two_works_stay_until_both_are_gone,
     an_object_that_one_work_takes_away_is_made_again_for_another,
     orphans_stay,
