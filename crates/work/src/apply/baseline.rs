@@ -54,6 +54,15 @@ fn hash_of(manifest: &Value, settings: &str) -> u64 {
     hasher.finish()
 }
 
+/// Whether a manifest leaves it to an autoscaler how many replicas a workload has.
+pub(super) fn leaves_scale(manifest: &Value) -> bool {
+    let is_workload = manifest["apiVersion"] == "apps/v1"
+        && ["Deployment", "StatefulSet", "ReplicaSet"]
+            .iter()
+            .any(|kind| manifest["kind"] == *kind);
+    is_workload && manifest["spec"].get("replicas").is_none_or(Value::is_null)
+}
+
 /// A hash of the fields that a manager has applied, of this very object.
 fn fields(object: &Value, manager: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -71,10 +80,15 @@ fn fields(object: &Value, manager: &str) -> u64 {
 /// speak of.
 fn content(manifest: &Value, object: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
+    let leaves_scale = leaves_scale(manifest);
     for (key, value) in object.as_object().into_iter().flatten() {
-        if key != "status" && key != "metadata" {
-            key.hash(&mut hasher);
-            value.hash(&mut hasher);
+        match (key.as_str(), value) {
+            ("status" | "metadata", _) => {}
+            ("spec", Value::Object(spec)) if leaves_scale => {
+                let told = spec.iter().filter(|(field, _)| *field != "replicas");
+                told.for_each(|member| member.hash(&mut hasher));
+            }
+            (key, value) => (key, value).hash(&mut hasher),
         }
     }
     let metadata = &object["metadata"];

@@ -393,3 +393,32 @@ fn ignored_fields_are_found_however_they_are_written() {
     check(".spec.list[0]", &[]);
     check(".spec.missing.deep", &[]);
 }
+
+#[test]
+fn a_manifest_without_replicas_leaves_them_to_an_autoscaler() {
+    let manifest = manifest(json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "d", "namespace": "n"}, "spec": {"paused": false}}));
+    let created = live(
+        &manifest,
+        json!({"spec": {"replicas": 1, "revisionHistoryLimit": 10}}),
+    );
+    let owner = owner();
+    let mut target = Target {
+        manifest: &manifest,
+        strategy: None,
+        owner: &owner,
+        owned: true,
+        baseline: None,
+        applied_before: true,
+    };
+    let baseline = remember(&target, &created);
+    target.baseline = Some(&baseline);
+    let mut scaled = created.clone();
+    scaled["spec"]["replicas"] = json!(7);
+    assert_eq!(plan(&target, Live::Present(&scaled)), Ok(Step::Leave));
+    scaled["spec"]["paused"] = json!(true);
+    let Ok(Step::Replace(object)) = plan(&target, Live::Present(&scaled)) else {
+        panic!();
+    };
+    assert_eq!(object["spec"], json!({"paused": false, "replicas": 7}));
+}

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use bellwether_json::equality::{is_covered_by, semantic_eq};
 use serde_json::{Map, Value};
 
+use super::baseline::leaves_scale;
 use super::{ApplyError, Step, Target, creation, metadata};
 
 /// Settings that a baseline depends on besides the manifest.
@@ -220,6 +221,7 @@ fn carry_over(target: &Target<'_>, wanted: &mut Value, live: &Value) {
         ],
         ("", "PersistentVolumeClaim") => &["volumeName", "storageClassName", "volumeMode"],
         ("batch", "Job") => &["selector", "manualSelector", "completionMode", "suspend"],
+        ("apps", _) if leaves_scale(&target.manifest.object) => &["replicas"],
         _ => &[],
     };
     for field in spec_fields {
