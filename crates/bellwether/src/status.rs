@@ -40,22 +40,28 @@ pub(crate) async fn run(arguments: StatusArgs) -> anyhow::Result<()> {
     let namespace = &connection.namespace;
     let missing = || format!("cannot read {kind}/{name} in namespace {namespace}");
     match kind.to_lowercase().as_str() {
-        "work" | "works" | "manifestwork" | "manifestworks" => {
+        word @ ("work" | "works" | "manifestwork" | "manifestworks") => {
             let large: Api<ManifestWork> = Api::namespaced(connection.client.clone(), namespace);
-            if let Some(work) = large.get_opt(name).await.with_context(missing)? {
-                say(tree::of_work(&work).trim_end());
-                return Ok(());
-            }
+            let large = large.get_opt(name).await.with_context(missing)?;
             // Works of the work API are meant by the same word. A hub need not know them.
             let small: Api<Work> = Api::namespaced(connection.client.clone(), namespace);
-            let work = small.get_opt(name).await.with_context(missing)?;
-            let work = work.with_context(|| {
-                format!(
-                    "there is no work {name} in namespace {namespace}: works are in the namespace \
-                     that has the name of their cluster; use -n CLUSTER"
-                )
-            })?;
-            say(tree::of_small_work(&work).trim_end());
+            let small = if word.starts_with("work") {
+                small.get_opt(name).await.with_context(missing)?
+            } else {
+                None
+            };
+            anyhow::ensure!(
+                large.is_some() || small.is_some(),
+                "there is no {kind} {name} in namespace {namespace}: works are in the namespace \
+                 that has the name of their cluster; use -n CLUSTER"
+            );
+            let trees = [
+                large.as_ref().map(tree::of_work),
+                small.as_ref().map(tree::of_small_work),
+            ];
+            for tree in trees.into_iter().flatten() {
+                say(tree.trim_end());
+            }
         }
         "mwrs" | "manifestworkreplicaset" | "manifestworkreplicasets" => {
             let api: Api<ManifestWorkReplicaSet> =

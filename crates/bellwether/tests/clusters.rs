@@ -178,6 +178,40 @@ fn a_failing_member_stops_a_progressive_rollout_until_it_recovers() {
         "wait --for=condition=PlacementRolledOut --timeout=60s manifestworkreplicaset/shop",
     );
     assert_eq!(works(), ["cluster1", "cluster2", "cluster3"]);
+    works_as_trees(&fleet);
+}
+
+/// Works of both interfaces, and one that is not there.
+fn works_as_trees(fleet: &Fleet) {
+    for example in ["deployment-status", "work-api"] {
+        bellwether(fleet, &format!("apply -f examples/work/{example}.yaml"));
+    }
+    let wait = |kind: &str, path: &str| {
+        let wait = format!("wait --for=jsonpath={{{path}}} --timeout=60s -n cluster1 {kind}");
+        bellwether(fleet, &wait);
+    };
+    let values = ".status.resourceStatus.manifests[0].statusFeedback.values";
+    wait(
+        "manifestwork/deployment-status",
+        &format!("{values}[3].name"),
+    );
+    let values = ".status.manifestConditions[0].statusSync.values";
+    wait(
+        "works.multicluster.x-k8s.io/nginx",
+        &format!("{values}[1].name"),
+    );
+    for (name, line) in [
+        ("deployment-status", "ReadyReplicas = 2"),
+        ("nginx", "isReady = true"),
+    ] {
+        let tree = bellwether(fleet, &format!("status work/{name} -n cluster1"));
+        assert!(tree.contains(line), "{tree}");
+    }
+    let missing = fleet.fails(&format!("{BELLWETHER} status work/nobody -n cluster1"));
+    assert!(
+        missing.contains("there is no work nobody in namespace cluster1"),
+        "{missing}"
+    );
 }
 
 #[test]
