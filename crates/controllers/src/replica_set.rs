@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bellwether_api::cluster::names::label as cluster_label;
 use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
-use bellwether_api::work::names::{annotation, label};
+use bellwether_api::work::names::{annotation, event, label};
 use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
 use bellwether_placement::rollout::Group;
 use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile, Selection};
@@ -19,6 +19,7 @@ use kube::api::{DeleteParams, Patch};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use crate::events::{Happening, Recorder, Tone};
 use crate::hub::{Hub, created_by, follow, written_by};
 
 /// How many replica sets are looked at at a time.
@@ -44,6 +45,7 @@ pub async fn run(hub: Hub) {
         queue.add(ObjectKey::of(&*set));
     }
     let controller = Controller {
+        events: Recorder::new(&hub.client, &hub.clock, "replica-set"),
         hub,
         sets,
         by_owner,
@@ -165,6 +167,7 @@ fn placement_of(decision: &PlacementDecision) -> Option<&str> {
 }
 
 struct Controller {
+    events: Recorder,
     hub: Hub,
     sets: Cache<ManifestWorkReplicaSet>,
     by_owner: ByOwner,
@@ -247,7 +250,10 @@ impl Controller {
             .fold(Ok(()), first_error)
             .await;
         let written = stream::iter(plan.write.clone())
-            .map(|work| async move { self.write(&work).await })
+            .map(|work| async move {
+                let written = self.write(&work).await;
+                written.inspect_err(|error| self.tell_refusal(set, &work, error))
+            })
             .buffer_unordered(WRITES_AT_ONCE)
             .fold(Ok(()), first_error)
             .await;
@@ -274,6 +280,22 @@ impl Controller {
             }
         }
         deleted.and(written)
+    }
+
+    /// A work that changed meanwhile is no refusal: it is looked at again.
+    fn tell_refusal(&self, set: &ManifestWorkReplicaSet, work: &ManifestWork, error: &kube::Error) {
+        let why = match error {
+            kube::Error::Api(status) if status.is_conflict() => return,
+            kube::Error::Api(status) => status.message.clone(),
+            other => other.to_string(),
+        };
+        let cluster = work.metadata.namespace.as_deref().unwrap_or_default();
+        let happening = Happening {
+            tone: Tone::Warning,
+            reason: event::WORK_REFUSED,
+            message: format!("the work for {cluster} cannot be written: {why}"),
+        };
+        self.events.tell(set, happening);
     }
 
     async fn delete(&self, namespace: &str, name: &str) -> Result<(), kube::Error> {

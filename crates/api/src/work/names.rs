@@ -133,6 +133,26 @@ pub mod reason {
     pub const INVALID_MANIFEST_WORK_NAME: &str = "InvalidManifestWorkName";
 }
 
+/// Reasons of events.
+pub mod event {
+    /// On a work: all of it is applied.
+    pub const APPLIED: &str = "Applied";
+    /// On a work: something cannot be applied.
+    pub const APPLY_FAILED: &str = "ApplyFailed";
+    /// On a work: it has come to its end.
+    pub const COMPLETE: &str = "Complete";
+    /// On a work: it was complete for as long as it was to stay.
+    pub const TTL_EXPIRED: &str = "TTLExpired";
+    /// On a work: what it applied is gone.
+    pub const DELETED: &str = "Deleted";
+    /// On a work: what it applied does not go.
+    pub const DELETION_WAITING: &str = "DeletionWaiting";
+    /// On a work: what others changed was put right.
+    pub const DRIFT_REPAIRED: &str = "DriftRepaired";
+    /// On a replica set: the hub refuses one of its works.
+    pub const WORK_REFUSED: &str = "WorkRefused";
+}
+
 /// Messages that are always the same.
 pub mod message {
     /// A manifest is applied.

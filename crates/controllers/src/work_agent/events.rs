@@ -18,17 +18,6 @@ use super::hub::{HubWork, Speakers};
 /// thousand works that are applied at once do not need a thousand of them.
 const BURST: f64 = 20.0;
 
-/// Reasons of events.
-pub(super) mod reason {
-    pub(crate) const APPLIED: &str = "Applied";
-    pub(crate) const FAILED: &str = "ApplyFailed";
-    pub(crate) const COMPLETE: &str = "Complete";
-    pub(crate) const EXPIRED: &str = "TTLExpired";
-    pub(crate) const DELETED: &str = "Deleted";
-    pub(crate) const STUCK: &str = "DeletionWaiting";
-    pub(crate) const REPAIRED: &str = "DriftRepaired";
-}
-
 /// Writes events to the hub.
 pub(super) struct Events {
     speakers: Arc<Speakers>,

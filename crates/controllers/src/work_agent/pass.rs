@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bellwether_api::work::AppliedResource;
-use bellwether_api::work::names::condition;
+use bellwether_api::work::names::{condition, event};
 use bellwether_runtime::Next;
 use bellwether_work::admission;
 use bellwether_work::executor::Account;
@@ -20,7 +20,6 @@ use bellwether_work::status::Report;
 use jiff::{SignedDuration, Timestamp};
 
 use super::apply_one::{self, Effect, Job, Outcome};
-use super::events::reason;
 use super::hub::HubWork;
 use super::member::{Member, Memories, Memory};
 use super::records::{Record, Records};
@@ -104,7 +103,7 @@ async fn rest(shared: &Shared, work: &HubWork) -> Result<Option<Next>, AgentErro
         Afterlife::RemovedAt(time) if time > shared.clock.now() => Ok(Some(Some(time))),
         Afterlife::RemovedAt(_) => {
             let text = "the work is complete, and its time to live is over";
-            shared.events.normal(work, reason::EXPIRED, text);
+            shared.events.normal(work, event::TTL_EXPIRED, text);
             shared
                 .hub
                 .delete(work)
@@ -292,7 +291,9 @@ impl Pass<'_> {
         }
         if outcome.effect == Effect::Repaired {
             let text = format!("{} was changed by others and has been put right", mapped.id);
-            self.shared.events.normal(work, reason::REPAIRED, &text);
+            self.shared
+                .events
+                .normal(work, event::DRIFT_REPAIRED, &text);
         }
         outcome
     }

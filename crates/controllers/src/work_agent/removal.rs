@@ -1,13 +1,13 @@
 //! Works and records that go: objects first, then the record, then the work.
 
 use bellwether_api::work::AppliedResource;
+use bellwether_api::work::names::event;
 use bellwether_runtime::Next;
 use bellwether_work::lifecycle::{self, Eviction};
 use bellwether_work::ownership::{self, Owner, Removal};
 use bellwether_work::{record, status};
 use jiff::{SignedDuration, Timestamp};
 
-use super::events::reason;
 use super::hub::{HubWork, Status};
 use super::member::Member;
 use super::objects::{Deleted, RequestError};
@@ -67,7 +67,7 @@ pub(super) async fn remove_work(
         Err(error) => Err(AgentError::at("letting the work go")(error)),
         Ok(_) => {
             let text = "all objects of the work are gone";
-            shared.events.normal(&work, reason::DELETED, text);
+            shared.events.normal(&work, event::DELETED, text);
             Ok(None)
         }
     }
@@ -85,7 +85,7 @@ async fn wait(shared: &Shared, work: HubWork, pending: &[Pending]) -> Result<Nex
             .last()
             .map(|it| it.message.clone())
             .unwrap_or_default();
-        shared.events.warning(&work, reason::STUCK, &text);
+        shared.events.warning(&work, event::DELETION_WAITING, &text);
         shared
             .hub
             .set_status(&work, &Status::ManifestWork(new))

@@ -441,7 +441,25 @@ async fn an_object_that_moves_between_works_is_not_made_again(fleet: &mut Fleet)
     assert_eq!(before["metadata"]["uid"], after["metadata"]["uid"]);
 }
 
+async fn a_work_that_the_hub_refuses_is_told_and_holds_up_no_other(fleet: &mut Fleet) {
+    start(fleet, &["cluster1", "nowhere"]).await;
+    let set = set(json!({"type": "All"}), json!([config_map("a", "x")]));
+    fleet.create(HUB, set).await;
+    fleet.until_there("cluster1", &config_map("a", "")).await;
+    let why = "the work for nowhere cannot be written: namespaces \"nowhere\" not found";
+    let is_told = |event: &Value| event["reason"] == "WorkRefused" && event["message"] == why;
+    for _ in 0..400 {
+        let events = fleet.list(HUB, "/api/v1/namespaces/default/events").await;
+        if events.iter().any(is_told) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("nobody is told");
+}
+
 crate::cases![
+    a_work_that_the_hub_refuses_is_told_and_holds_up_no_other,
     an_object_that_moves_between_works_is_not_made_again,
     what_a_set_loses_is_taken_from_its_works_and_then_nothing_is_written,
     a_cluster_without_a_value_is_told_and_holds_up_no_other,

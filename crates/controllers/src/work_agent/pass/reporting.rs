@@ -1,14 +1,13 @@
 //! What a look at a work came to, for the hub: its status, and events about what is new.
 
 use bellwether_api::meta::Condition;
-use bellwether_api::work::names::condition;
+use bellwether_api::work::names::{condition, event};
 use bellwether_runtime::Next;
 use bellwether_work::lifecycle::{self, Afterlife, find, is_true};
 use bellwether_work::status::{self, Failure, Report};
 use bellwether_work::work_api;
 
 use super::{Applied, Pass};
-use crate::work_agent::events::reason;
 use crate::work_agent::hub::{HubWork, Status};
 use crate::work_agent::{AgentError, report};
 
@@ -86,7 +85,7 @@ impl Pass<'_> {
                 let (count, generation) = (reports.len(), work.generation());
                 let objects = if count == 1 { "object" } else { "objects" };
                 let text = format!("applied {count} {objects} of generation {generation}");
-                events.normal(work, reason::APPLIED, &text);
+                events.normal(work, event::APPLIED, &text);
             } else {
                 let failures = reports.iter().filter_map(|report| match &report.applied {
                     Err(Failure::Apply(error) | Failure::IgnoreFields(error)) => Some(format!(
@@ -100,13 +99,13 @@ impl Pass<'_> {
                     let said = find(after, condition::APPLIED);
                     text = said.map(|said| said.message.clone()).unwrap_or_default();
                 }
-                events.warning(work, reason::FAILED, &text);
+                events.warning(work, event::APPLY_FAILED, &text);
             }
         }
         if is_new(condition::COMPLETE) && is_true(after, condition::COMPLETE) {
             events.normal(
                 work,
-                reason::COMPLETE,
+                event::COMPLETE,
                 "the work is complete; it is no longer applied",
             );
         }
