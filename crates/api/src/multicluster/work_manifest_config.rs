@@ -94,11 +94,11 @@ pub struct ResourceStatusSync {
     pub rules: Vec<StatusSyncRule>,
     /// After how many seconds values are read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1), transform = filled_with(60))]
+    #[schemars(range(min = 1, max = i32::MAX), transform = filled_with(60))]
     pub frequency_seconds: Option<i32>,
     /// After how many reads without a change no more are made, until the work changes; 0 never ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0), transform = filled_with(0))]
+    #[schemars(range(min = 0, max = i32::MAX), transform = filled_with(0))]
     pub stop_threshold: Option<i32>,
     /// Fields that this version does not know.
     #[serde(flatten)]
