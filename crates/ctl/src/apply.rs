@@ -7,6 +7,7 @@
 use std::io::Write;
 use std::time::Duration;
 
+use bellwether_patch::managed::is_conflict_only_with;
 use bellwether_patch::three_way;
 use http::Method;
 use serde_json::{Value, json};
@@ -306,13 +307,7 @@ fn is_conflict_with_ourselves(error: &Error) -> bool {
     else {
         return false;
     };
-    // `conflict with "NAME" using …`, once for each manager.
-    let mut managers = message
-        .split(" with \"")
-        .skip(1)
-        .filter_map(|rest| rest.split('"').next())
-        .peekable();
-    managers.peek().is_some() && managers.all(|manager| manager == MANAGER)
+    is_conflict_only_with(MANAGER, message)
 }
 
 /// The object with itself in the annotation.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_api::work::names::FIELD_MANAGER;
+use bellwether_patch::managed::is_conflict_only_with;
 use bellwether_runtime::{Hold, Reach};
 use bellwether_work::manifest::{ObjectId, ResourceType};
 use kube::api::{
@@ -56,13 +57,7 @@ impl RequestError {
         let Self::Refused { message, .. } = self else {
             return false;
         };
-        // The server names every manager once: `conflict with "x" using v1: .data.a`.
-        let mut managers = message.split("with \"").skip(1);
-        let named = |text: &str| {
-            text.strip_prefix(manager)
-                .is_some_and(|it| it.starts_with('"'))
-        };
-        self.is_conflict() && managers.next().is_some_and(named) && managers.all(named)
+        self.is_conflict() && is_conflict_only_with(manager, message)
     }
 
     /// Whether the server does not let us.

@@ -58,6 +58,17 @@ impl Conflict {
     }
 }
 
+/// Whether the message of a server that refuses an apply names this manager, and nobody else.
+pub fn is_conflict_only_with(manager: &str, message: &str) -> bool {
+    // `conflict with "NAME" using …`, once for each manager.
+    let mut named = message
+        .split(" with \"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .peekable();
+    named.peek().is_some() && named.all(|name| name == manager)
+}
+
 /// One entry of `details.causes` of the answer; its reason is `FieldManagerConflict`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
