@@ -35,17 +35,27 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
+/// A manifest that is owned, and of which nothing is remembered.
+fn target<'a>(
+    manifest: &'a Manifest,
+    strategy: Option<&'a UpdateStrategy>,
+    owner: &'a Owner,
+    applied_before: bool,
+) -> Target<'a> {
+    Target {
+        manifest,
+        strategy,
+        owner,
+        owned: true,
+        baseline: None,
+        applied_before,
+    }
+}
+
 fn step(manifest: &Manifest, strategy: Option<Value>, live: Live<'_>, before: bool) -> Step {
     let strategy: Option<UpdateStrategy> = strategy.map(|it| serde_json::from_value(it).unwrap());
     let owner = owner();
-    let target = Target {
-        manifest,
-        strategy: strategy.as_ref(),
-        owner: &owner,
-        owned: true,
-        baseline: None,
-        applied_before: before,
-    };
+    let target = target(manifest, strategy.as_ref(), &owner, before);
     plan(&target, live).unwrap()
 }
 
@@ -129,14 +139,7 @@ fn texts_of_secrets_are_folded_and_another_type_is_a_new_secret() {
         "data": {"k": "eA=="}, "stringData": {"k": "v"}}),
     );
     let owner = owner();
-    let target = Target {
-        manifest: &twice,
-        strategy: None,
-        owner: &owner,
-        owned: true,
-        baseline: None,
-        applied_before: false,
-    };
+    let target = target(&twice, None, &owner, false);
     assert_eq!(
         plan(&target, Live::Absent),
         Err(ApplyError::SecretKey("k".into()))
@@ -156,14 +159,7 @@ fn defaults_of_the_server_are_no_changes_of_others() {
         Step::Leave
     );
     let owner = owner();
-    let mut target = Target {
-        manifest: &manifest,
-        strategy: None,
-        owner: &owner,
-        owned: true,
-        baseline: None,
-        applied_before: true,
-    };
+    let mut target = target(&manifest, None, &owner, true);
     let baseline = remember(&target, &defaulted);
     target.baseline = Some(&baseline);
     assert!(is_repair(&target));
@@ -240,14 +236,7 @@ fn unknown_strategies_and_managers_of_others_are_refused() {
     let check = |strategy: Value, expected: &str| {
         let strategy: UpdateStrategy = serde_json::from_value(strategy).unwrap();
         let (manifest, owner) = (config_map(), owner());
-        let target = Target {
-            manifest: &manifest,
-            strategy: Some(&strategy),
-            owner: &owner,
-            owned: true,
-            baseline: None,
-            applied_before: false,
-        };
+        let target = target(&manifest, Some(&strategy), &owner, false);
         let error = plan(&target, Live::Absent).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };
@@ -337,14 +326,7 @@ fn what_others_do_to_their_own_fields_is_not_applied_again() {
     let labels = applied["metadata"]["labels"].as_object_mut().unwrap();
     labels.remove("old-");
     let owner = owner();
-    let mut target = Target {
-        manifest: &manifest,
-        strategy: Some(&strategy),
-        owner: &owner,
-        owned: true,
-        baseline: None,
-        applied_before: true,
-    };
+    let mut target = target(&manifest, Some(&strategy), &owner, true);
     let baseline = remember(&target, &applied);
     target.baseline = Some(&baseline);
     let mut theirs = applied.clone();
@@ -403,14 +385,7 @@ fn a_manifest_without_replicas_leaves_them_to_an_autoscaler() {
         json!({"spec": {"replicas": 1, "revisionHistoryLimit": 10}}),
     );
     let owner = owner();
-    let mut target = Target {
-        manifest: &manifest,
-        strategy: None,
-        owner: &owner,
-        owned: true,
-        baseline: None,
-        applied_before: true,
-    };
+    let mut target = target(&manifest, None, &owner, true);
     let baseline = remember(&target, &created);
     target.baseline = Some(&baseline);
     let mut scaled = created.clone();

@@ -84,11 +84,7 @@ impl Parser<'_> {
             parts.push(self.comma()?);
         }
         self.nesting -= 1;
-        Ok(if parts.len() == 1 {
-            parts.remove(0)
-        } else {
-            Filter::Pipe(parts)
-        })
+        Ok(alone_or(parts, Filter::Pipe))
     }
 
     fn comma(&mut self) -> Result<Filter, String> {
@@ -96,11 +92,7 @@ impl Parser<'_> {
         while self.eat(",") {
             parts.push(self.alternative()?);
         }
-        Ok(if parts.len() == 1 {
-            parts.remove(0)
-        } else {
-            Filter::Comma(parts)
-        })
+        Ok(alone_or(parts, Filter::Comma))
     }
 
     fn alternative(&mut self) -> Result<Filter, String> {
@@ -108,11 +100,7 @@ impl Parser<'_> {
         while self.eat("//") {
             parts.push(self.path()?);
         }
-        Ok(if parts.len() == 1 {
-            parts.remove(0)
-        } else {
-            Filter::Alternative(parts)
-        })
+        Ok(alone_or(parts, Filter::Alternative))
     }
 
     fn path(&mut self) -> Result<Filter, String> {
@@ -279,11 +267,7 @@ impl Parser<'_> {
             tests.push(self.conjunction()?);
         }
         self.nesting -= 1;
-        Ok(if tests.len() == 1 {
-            tests.remove(0)
-        } else {
-            Test::Or(tests)
-        })
+        Ok(alone_or(tests, Test::Or))
     }
 
     fn conjunction(&mut self) -> Result<Test, String> {
@@ -291,11 +275,7 @@ impl Parser<'_> {
         while self.word("and") {
             tests.push(self.negation()?);
         }
-        Ok(if tests.len() == 1 {
-            tests.remove(0)
-        } else {
-            Test::And(tests)
-        })
+        Ok(alone_or(tests, Test::And))
     }
 
     fn negation(&mut self) -> Result<Test, String> {
@@ -410,6 +390,15 @@ impl Parser<'_> {
         self.expect(")")?;
         let of = Filter::Iterate;
         Ok(Question::Quantified { any, of, test })
+    }
+}
+
+/// The only one of several, or all of them together.
+fn alone_or<T>(mut parts: Vec<T>, together: fn(Vec<T>) -> T) -> T {
+    if parts.len() == 1 {
+        parts.remove(0)
+    } else {
+        together(parts)
     }
 }
 
