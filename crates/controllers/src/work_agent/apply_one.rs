@@ -1,12 +1,14 @@
 //! One manifest: decided and written until it is as it should be, or cannot be.
 
+mod permission;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_api::work::UpdateStrategyType;
 use bellwether_api::work::names::condition;
 use bellwether_work::apply::{self, ApplyError, Live, Step, Target};
-use bellwether_work::executor::{Account, RETRY_SECONDS};
+use bellwether_work::executor::Account;
 use bellwether_work::manifest::{Manifest, ObjectId, ResourceType};
 use bellwether_work::options::Options;
 use bellwether_work::ownership::{self, Owner};
@@ -16,22 +18,16 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::Shared;
-use super::executor::{self, Permission, Refusal};
 use super::member::{Member, Memory};
 use super::objects::{Deleted, RequestError};
 use super::watches::Known;
+use permission::{ask, may_apply};
 
 /// How often a decision is taken anew because the object changed meanwhile.
 const ATTEMPTS: usize = 6;
 /// How long to wait for a kind whose definition was just created, and how often.
 const DEFINITION_WAIT: Duration = Duration::from_millis(50);
 const DEFINITION_TRIES: u32 = 100;
-/// The longest time between two repairs of an object that somebody keeps changing.
-const LAST_REPAIR_WAIT: i64 = 300;
-/// So many repairs of an object are made at once, however close together; a contest is slowed down.
-const PROMPT_REPAIRS: u32 = 10;
-/// After twice the wait and so many seconds without a repair, the contest is over.
-const REPAIR_MEMORY: i64 = 30;
 /// When to look again at a conflict that only somebody else can resolve, in seconds.
 const CONFLICT_WAIT: i64 = 300;
 
@@ -191,7 +187,7 @@ impl Attempt<'_> {
     ) -> Option<Outcome> {
         let (is_repair, known) = (self.is_repair, self.known);
         let now = shared.clock.now();
-        if is_repair && let Some(time) = next_repair(memory, now) {
+        if is_repair && let Some(time) = memory.repairs.next(now) {
             return Some(Outcome {
                 again: Some(time),
                 ..Outcome::fine(known.clone())
@@ -282,104 +278,9 @@ fn unwritten(error: &RequestError, known: Known, now: Timestamp) -> Outcome {
     }
 }
 
-/// Whether the executor may apply the manifest as it is in this generation of the work, whatever
-/// its strategy writes; says whether that was asked just now.
-async fn may_apply(
-    shared: &Shared,
-    member: &Member,
-    job: &Job<'_>,
-    memory: &mut Memory,
-    known: &Known,
-) -> Result<bool, Outcome> {
-    let known_answer = memory.permission.as_deref();
-    let answer = known_answer.filter(|known| known.generation == job.generation);
-    match answer.map(|answer| &answer.denied) {
-        Some(None) => Ok(false),
-        Some(Some((until, message))) if *until > shared.clock.now() => {
-            Err(denied(*until, message.clone(), known))
-        }
-        _ => ask(shared, member, job, memory, known).await.map(|()| true),
-    }
-}
-
-fn denied(until: Timestamp, message: String, known: &Known) -> Outcome {
-    Outcome {
-        again: Some(until),
-        retry: false,
-        ..Outcome::failed(Failure::Apply(message), known.clone())
-    }
-}
-
-/// Asks in the executor's name, if there is one.
-async fn ask(
-    shared: &Shared,
-    member: &Member,
-    job: &Job<'_>,
-    memory: &mut Memory,
-    known: &Known,
-) -> Result<(), Outcome> {
-    memory.permission = None;
-    let Some(account) = job.executor else {
-        return Ok(());
-    };
-    let answer = executor::check(
-        &member.objects,
-        account,
-        job.resource,
-        job.id,
-        &job.manifest.object,
-        job.owned,
-    )
-    .await;
-    let mut permission = Permission {
-        generation: job.generation,
-        denied: None,
-    };
-    let result = match answer {
-        Ok(()) => Ok(()),
-        Err(Refusal::Unknown(error)) => {
-            return Err(Outcome::failed(Failure::Apply(error), known.clone()));
-        }
-        Err(Refusal::Denied(message)) => {
-            let until = shared
-                .clock
-                .now()
-                .checked_add(SignedDuration::from_secs(RETRY_SECONDS))
-                .unwrap_or(Timestamp::MAX);
-            permission.denied = Some((until, message.clone()));
-            Err(denied(until, message, &seen(member, job, known).await))
-        }
-    };
-    memory.permission = Some(Box::new(permission));
-    result
-}
-
-/// When an object may be put right again that somebody keeps changing; nothing if now.
-fn next_repair(memory: &mut Memory, now: Timestamp) -> Option<Timestamp> {
-    let last = memory.repaired?;
-    let wait = repair_wait(memory.repairs);
-    let forgotten = SignedDuration::from_secs(2 * wait + REPAIR_MEMORY);
-    if now.duration_since(last) > forgotten {
-        memory.repairs = 0;
-        return None;
-    }
-    let next = last
-        .checked_add(SignedDuration::from_secs(wait))
-        .unwrap_or(Timestamp::MAX);
-    (next > now).then_some(next)
-}
-
-/// How many seconds have to be between two repairs, after so many that came close together.
-fn repair_wait(repairs: u32) -> i64 {
-    repairs
-        .checked_sub(PROMPT_REPAIRS)
-        .map_or(0, |more| (1 << more.min(16)).min(LAST_REPAIR_WAIT))
-}
-
 fn count(shared: &Shared, memory: &mut Memory, is_repair: bool, now: Timestamp) {
     if is_repair {
-        memory.repairs = memory.repairs.saturating_add(1);
-        memory.repaired = Some(now);
+        memory.repairs.made(now);
         shared.metrics.repairs.add(1);
     } else {
         shared.metrics.applies.add(1);
@@ -510,34 +411,4 @@ async fn recreate(
 
 fn is_immutable_secret(job: &Job<'_>, error: &RequestError) -> bool {
     job.manifest.kind == "Secret" && error.is_invalid() && error.to_string().contains("immutable")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_keeps_changing_an_object_is_answered_less_and_less_often() {
-        let mut memory = Memory::default();
-        let mut now = Timestamp::UNIX_EPOCH;
-        let mut waits = Vec::new();
-        for _ in 0..24 {
-            let time = next_repair(&mut memory, now).unwrap_or(now);
-            waits.push(time.duration_since(now).as_secs());
-            now = time;
-            memory.repairs += 1;
-            memory.repaired = Some(now);
-        }
-        assert_eq!(waits[..10], [0; 10]);
-        assert_eq!(
-            waits[10..],
-            [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300, 300, 300]
-        );
-        now += SignedDuration::from_secs(2 * 300 + 30);
-        assert_eq!(next_repair(&mut memory, now), None);
-        assert_eq!(memory.repairs, 24, "the contest goes on");
-        now += SignedDuration::from_secs(1);
-        assert_eq!(next_repair(&mut memory, now), None);
-        assert_eq!(memory.repairs, 0);
-    }
 }

@@ -10,8 +10,8 @@ use bellwether_runtime::{Queue, Reach};
 use bellwether_work::apply::Baseline;
 use bellwether_work::manifest::{ObjectId, ResourceType};
 use bellwether_work::record;
+use bellwether_work::repairs::Repairs;
 use bellwether_work::work_api::Pace;
-use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
@@ -28,9 +28,8 @@ use super::{AgentError, Front, WorkKey};
 pub(super) struct Memory {
     /// What was written last.
     pub(super) baseline: Option<Baseline>,
-    /// How often it was put right lately, and when last.
-    pub(super) repairs: u32,
-    pub(super) repaired: Option<Timestamp>,
+    /// How often it was put right lately.
+    pub(super) repairs: Repairs,
     /// When its values were looked at.
     pub(super) pace: Option<Box<Pace>>,
     /// What the executor was found to be allowed.

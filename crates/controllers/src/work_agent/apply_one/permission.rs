@@ -1,0 +1,84 @@
+//! Whether a manifest may be applied in the name of the work's executor: asked once a generation, before
+//! every later write, and a minute after it was denied.
+
+use bellwether_work::executor::RETRY_SECONDS;
+use bellwether_work::status::Failure;
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Job, Outcome, seen};
+use crate::work_agent::Shared;
+use crate::work_agent::executor::{self, Permission, Refusal};
+use crate::work_agent::member::{Member, Memory};
+use crate::work_agent::watches::Known;
+
+/// Whether the executor may apply the manifest as it is in this generation of the work, whatever
+/// its strategy writes; says whether that was asked just now.
+pub(super) async fn may_apply(
+    shared: &Shared,
+    member: &Member,
+    job: &Job<'_>,
+    memory: &mut Memory,
+    known: &Known,
+) -> Result<bool, Outcome> {
+    let known_answer = memory.permission.as_deref();
+    let answer = known_answer.filter(|known| known.generation == job.generation);
+    match answer.map(|answer| &answer.denied) {
+        Some(None) => Ok(false),
+        Some(Some((until, message))) if *until > shared.clock.now() => {
+            Err(denied(*until, message.clone(), known))
+        }
+        _ => ask(shared, member, job, memory, known).await.map(|()| true),
+    }
+}
+
+fn denied(until: Timestamp, message: String, known: &Known) -> Outcome {
+    Outcome {
+        again: Some(until),
+        retry: false,
+        ..Outcome::failed(Failure::Apply(message), known.clone())
+    }
+}
+
+/// Asks in the executor's name, if there is one.
+pub(super) async fn ask(
+    shared: &Shared,
+    member: &Member,
+    job: &Job<'_>,
+    memory: &mut Memory,
+    known: &Known,
+) -> Result<(), Outcome> {
+    memory.permission = None;
+    let Some(account) = job.executor else {
+        return Ok(());
+    };
+    let answer = executor::check(
+        &member.objects,
+        account,
+        job.resource,
+        job.id,
+        &job.manifest.object,
+        job.owned,
+    )
+    .await;
+    let mut permission = Permission {
+        generation: job.generation,
+        denied: None,
+    };
+    let result = match answer {
+        Ok(()) => Ok(()),
+        Err(Refusal::Unknown(error)) => {
+            return Err(Outcome::failed(Failure::Apply(error), known.clone()));
+        }
+        Err(Refusal::Denied(message)) => {
+            let until = shared
+                .clock
+                .now()
+                .checked_add(SignedDuration::from_secs(RETRY_SECONDS))
+                .unwrap_or(Timestamp::MAX);
+            permission.denied = Some((until, message.clone()));
+            Err(denied(until, message, &seen(member, job, known).await))
+        }
+    };
+    memory.permission = Some(Box::new(permission));
+    result
+}
