@@ -30,6 +30,6 @@ pub(crate) use rbac::{Attributes, RoleRef, is_master};
 pub(crate) use reconcile::complete;
 pub(crate) use review::review;
 pub(crate) use rule::PolicyRule;
-pub(crate) use service_account::{groups as account_groups, issuer, user_name};
+pub(crate) use service_account::{groups as account_groups, issuer, issuing_cluster, user_name};
 pub use token::TokenKey;
 pub(crate) use token::{Claims, Holder, Reference};

@@ -14,6 +14,9 @@ use crate::resource::Part;
 use crate::services;
 use crate::status::{ApiError, Cause, Subject};
 
+/// Group and name of the resource that defines others.
+const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
+
 /// Namespaces that a cluster cannot do without.
 const LASTING_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 
@@ -33,10 +36,6 @@ pub(crate) fn on_create(cx: &RequestContext, object: &mut Value) -> Result<(), A
         (roles::GROUP, _) => roles::check(cx, object, None),
         (fleet::KINDS, _) => fleet::check(cx, object, None),
         (works::KINDS, _) => works::check(cx, object, None),
-        ("apiextensions.k8s.io", "customresourcedefinitions") => {
-            custom::accept(cx, object);
-            Ok(())
-        }
         _ => Ok(()),
     }
 }
@@ -56,7 +55,7 @@ pub(crate) fn on_update(
         ((roles::GROUP, _), Part::Main) => roles::check(cx, object, Some(live)),
         ((fleet::KINDS, _), Part::Main) => fleet::check(cx, object, Some(live)),
         ((works::KINDS, _), Part::Main) => works::check(cx, object, Some(live)),
-        (("apiextensions.k8s.io", "customresourcedefinitions"), Part::Main) => {
+        (DEFINITIONS, Part::Main) => {
             custom::accept(cx, object);
             Ok(())
         }
@@ -77,13 +76,11 @@ pub(crate) fn on_delete(cx: &RequestContext, live: &Value) -> Result<(), ApiErro
     Ok(())
 }
 
-/// Shows in the object itself that it is being deleted.
+/// Shows in the object itself that it is being deleted; called when it is deleted for the first time.
 pub(crate) fn mark_deleted(cx: &RequestContext, object: &mut Value) {
     match resource(cx) {
         ("", "namespaces") => object["status"]["phase"] = "Terminating".into(),
-        ("apiextensions.k8s.io", "customresourcedefinitions") => {
-            custom::mark_terminating(object, cx.now);
-        }
+        DEFINITIONS => custom::mark_terminating(object, cx.now),
         _ => {}
     }
 }
@@ -98,13 +95,43 @@ pub(crate) fn holds_back(cx: &RequestContext, object: &Value) -> bool {
 
 /// Makes a durable write take effect before it is answered.
 pub(crate) fn after_write(cx: &RequestContext) {
-    if resource(cx) == ("apiextensions.k8s.io", "customresourcedefinitions") {
+    if resource(cx) == DEFINITIONS {
         cx.cluster.refresh_resources();
     }
 }
 
-/// Objects are created in namespaces that exist and stay.
-pub(crate) fn check_namespace(cx: &RequestContext, object: &Value) -> Result<(), ApiError> {
+/// Makes a new object take effect before its creation is answered. What fails here is done by
+/// housekeeping later.
+pub(crate) async fn after_create(cx: &RequestContext, key: &str) {
+    if resource(cx) == DEFINITIONS
+        && let Err(error) = custom::establish(&cx.cluster, key).await
+    {
+        tracing::warn!(cluster = cx.cluster.name(), name = key, %error, "cannot establish a definition");
+    }
+}
+
+/// Objects are created where they can stay: not in a namespace, nor of a kind, that is being deleted.
+pub(crate) fn check_place(cx: &RequestContext, object: &Value) -> Result<(), ApiError> {
+    check_definition(cx)?;
+    check_namespace(cx, object)
+}
+
+fn check_definition(cx: &RequestContext) -> Result<(), ApiError> {
+    if !cx.resource.is_custom() {
+        return Ok(());
+    }
+    let key = custom::key(&cx.resource.group, &cx.resource.plural);
+    match cx.cluster.keyspace().get(&key) {
+        Some(entry) if entry.value.is_deleting() => Err(ApiError::terminating_definition(
+            cx.resource.subject(),
+            cx.verb.as_str(),
+        )),
+        Some(_) => Ok(()),
+        None => Err(ApiError::no_such_resource()),
+    }
+}
+
+fn check_namespace(cx: &RequestContext, object: &Value) -> Result<(), ApiError> {
     let Some(namespace) = cx.namespace.as_deref().filter(|_| cx.resource.namespaced) else {
         return Ok(());
     };

@@ -80,7 +80,7 @@ fn certified(cluster: &Cluster, caller: &Caller) -> Option<Identity> {
 
 /// The token of an `Authorization: Bearer …` header. As in Kubernetes, another scheme counts as no
 /// header at all.
-fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(http::header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, rest) = value.trim().split_once(' ')?;
     let token = rest.split(' ').next().unwrap_or_default();

@@ -1,12 +1,13 @@
 //! Custom resources: what a CustomResourceDefinition makes of the server.
 
 mod accept;
+mod approval;
 mod cache;
 mod validate;
 mod version;
 
-pub(crate) use accept::{CLEANUP, accept, mark_terminating};
-pub(crate) use cache::DefinitionCache;
+pub(crate) use accept::{CLEANUP, accept, establish, mark_removing, mark_terminating, of_group};
+pub(crate) use cache::{DefinitionCache, storage_resource};
 pub(crate) use validate::validate;
 pub(crate) use version::{CustomVersion, PrinterColumn};
 
@@ -20,6 +21,11 @@ use crate::resource::Resource;
 
 /// Where definitions are kept.
 pub(crate) const PREFIX: &str = "apiextensions.k8s.io/customresourcedefinitions/";
+
+/// The key of the definition of a resource.
+pub(crate) fn key(group: &str, plural: &str) -> String {
+    format!("{PREFIX}{plural}.{group}")
+}
 
 /// The definitions of a cluster.
 pub(crate) fn definitions(keyspace: &Keyspace<StoredObject>) -> Vec<Arc<StoredObject>> {

@@ -180,7 +180,7 @@ impl House {
         self.expiry
             .notice(key, now.is_some(), self.cluster.clock().now());
         if let Some(object) = now
-            && object.is_deleting()
+            && (object.is_deleting() || teardown::is_waiting(key, object))
         {
             self.todo.insert(key.clone());
         }
@@ -193,6 +193,7 @@ impl House {
             self.todo.extend(namespaces::of_key(&self.cluster, key));
             self.todo
                 .extend(teardown::definition_of_key(&self.cluster, key));
+            self.todo.extend(teardown::rivals(&self.cluster, key));
             if let Some(object) = before {
                 self.todo
                     .extend(garbage::owner_keys(&self.cluster, key, object));

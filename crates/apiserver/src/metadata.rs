@@ -45,7 +45,8 @@ pub(crate) fn match_path(cx: &RequestContext, object: &mut Value) -> Result<(), 
         .get("namespace")
         .and_then(Value::as_str)
         .unwrap_or("");
-    if !current.is_empty() && in_path != Some(current) {
+    // What is in no namespace may name one, which is cleared.
+    if !current.is_empty() && in_path.is_some_and(|namespace| namespace != current) {
         return Err(ApiError::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));

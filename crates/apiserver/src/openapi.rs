@@ -8,7 +8,7 @@ mod paths;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
-use bellwether_schema::publish::{Definitions, OpenApi, publish, publish_resource};
+use bellwether_schema::publish::{Definitions, OBJECT_META, OpenApi, publish, publish_resource};
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use parking_lot::Mutex;
@@ -133,12 +133,23 @@ fn define(resource: &Resource, version: OpenApi, definitions: &mut Definitions) 
                 json!([{"group": kind.0, "version": kind.1, "kind": kind.2}]);
             (built_in.type_name(), definition)
         }
-        Source::Custom(_) => (
-            custom_name(resource),
-            publish_resource(&schema, kind, version, definitions),
-        ),
+        Source::Custom(_) => {
+            define_metadata(version, definitions);
+            let definition = publish_resource(&schema, kind, version, definitions);
+            (custom_name(resource), definition)
+        }
     };
     definitions.insert(name, definition);
+}
+
+/// Adds the definition of `metadata`, to which every custom kind refers: that of any built-in kind.
+fn define_metadata(version: OpenApi, definitions: &mut Definitions) {
+    if definitions.contains_key(OBJECT_META) {
+        return;
+    }
+    if let Some(kind) = bellwether_kinds::find_kind("", "v1", "ConfigMap") {
+        publish(&kind.schema(), version, definitions);
+    }
 }
 
 /// The name of a custom kind among the definitions: its group backwards, version and kind.

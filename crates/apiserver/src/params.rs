@@ -58,6 +58,19 @@ impl Query {
         }
     }
 
+    /// Selects one object by its name, besides what is selected already.
+    pub(crate) fn select_name(&mut self, name: &str) {
+        let term = format!("metadata.name={name}");
+        match self.0.iter_mut().find(|(key, _)| key == "fieldSelector") {
+            Some((_, selector)) if !selector.is_empty() => {
+                selector.push(',');
+                selector.push_str(&term);
+            }
+            Some((_, selector)) => *selector = term,
+            None => self.0.push(("fieldSelector".to_owned(), term)),
+        }
+    }
+
     fn number(&self, key: &str) -> Result<Option<i64>, ApiError> {
         self.get(key)
             .map(|text| {

@@ -26,6 +26,8 @@ pub(crate) struct ResourcePath {
     pub name: Option<String>,
     /// Subresource such as `status`.
     pub subresource: Option<String>,
+    /// Whether it is written `…/VERSION/watch/…`, the old way to ask for a watch.
+    pub watch: bool,
 }
 
 /// What is to be done, in the words that access rules use.
@@ -105,12 +107,17 @@ impl Target {
         if version.is_empty() || rest.iter().any(|part| part.is_empty()) {
             return None;
         }
+        let (watch, rest) = match rest.as_slice() {
+            ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
+            rest => (false, rest),
+        };
         let mut found = ResourcePath {
             group,
             version: version.to_owned(),
+            watch,
             ..ResourcePath::default()
         };
-        let words: &[&str] = match rest.as_slice() {
+        let words: &[&str] = match rest {
             ["namespaces", namespace, "status"] => {
                 return Some(ResourcePath {
                     resource: "namespaces".into(),
@@ -193,6 +200,7 @@ mod tests {
                 resource: resource.into(),
                 name: some(name),
                 subresource: some(subresource),
+                watch: path.contains("/watch/"),
             }
         });
         assert_eq!(found, want, "{path}");
@@ -227,6 +235,14 @@ mod tests {
         check(
             "/apis/apps/v1/namespaces/x/deployments/d/scale",
             Some(["apps", "v1", "x", "deployments", "d", "scale"]),
+        );
+        check(
+            "/api/v1/watch/namespaces/x/pods/p",
+            Some(["", "v1", "x", "pods", "p", ""]),
+        );
+        check(
+            "/apis/apps/v1/watch/deployments",
+            Some(["apps", "v1", "", "deployments", "", ""]),
         );
         check(
             "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode",

@@ -7,16 +7,16 @@ use std::time::Duration;
 use bellwether_store::Store;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Request, Response, StatusCode, header};
+use http::{HeaderMap, Request, Response, StatusCode, header};
 use jiff::SignedDuration;
 use parking_lot::RwLock;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::access::{Issuers, TokenKey};
+use crate::access::{Issuers, TokenKey, issuing_cluster};
 use crate::answer::{Answer, Body, Reply, Writer, failure};
 use crate::audit::{self, AuditLog, Record};
-use crate::authenticate::{Caller, Known, authenticate};
+use crate::authenticate::{Caller, Known, authenticate, bearer_token};
 use crate::body::RequestBody;
 use crate::cluster::Cluster;
 use crate::context::RequestContext;
@@ -243,7 +243,7 @@ impl ApiServer {
             .cloned()
             .unwrap_or_default();
         let whole_path = parts.uri.path();
-        let (cluster, path) = self.route(&caller, whole_path)?;
+        let (cluster, path) = self.route(&caller, &parts.headers, whole_path)?;
         let base = &whole_path[..whole_path.len() - path.len()];
         if self.inner.audit.is_some() && audit::is_mutating(&parts.method) {
             let now = self.inner.clock.now();
@@ -306,7 +306,8 @@ impl ApiServer {
             target,
             query,
         } = &asked;
-        let watch = target.name.is_none() && query.flag("watch")?.unwrap_or(false);
+        let watch =
+            target.watch || (target.name.is_none() && query.flag("watch")?.unwrap_or(false));
         let verb = verb_of(&parts.method, target, watch)?;
         trace.begin(target, verb);
         authorize::resource(cluster, &known.identity, verb, target, query)?;
@@ -347,6 +348,7 @@ impl ApiServer {
     fn route<'a>(
         &self,
         caller: &Caller,
+        headers: &HeaderMap,
         path: &'a str,
     ) -> Result<(Arc<Cluster>, &'a str), ApiError> {
         let (name, path) = match (&caller.only_cluster, path.strip_prefix("/clusters/")) {
@@ -356,10 +358,26 @@ impl ApiServer {
                 Some(end) => (&rest[..end], &rest[end..]),
                 None => (rest, ""),
             },
-            (_, None) => (HUB, path),
+            (_, None) => return Ok((self.home(caller, headers)?, path)),
         };
         let cluster = self.cluster(name).ok_or_else(ApiError::no_such_path)?;
         Ok((cluster, path))
+    }
+
+    /// The cluster that a path without a cluster means: the one that the credential is for, since
+    /// `kubectl get --raw` drops the path of the server; the hub for everybody else.
+    fn home(&self, caller: &Caller, headers: &HeaderMap) -> Result<Arc<Cluster>, ApiError> {
+        let of_token = || {
+            let claims = self.inner.issuers.verified(bearer_token(headers)?)?;
+            issuing_cluster(&claims).map(str::to_owned)
+        };
+        let name = match &caller.only_cluster {
+            Some(name) => Some(name.clone()),
+            None => of_token(),
+        };
+        name.and_then(|name| self.cluster(&name))
+            .or_else(|| self.cluster(HUB))
+            .ok_or_else(ApiError::no_such_path)
     }
 }
 
@@ -373,12 +391,17 @@ struct Asked {
 
 impl Asked {
     fn into_context(
-        self,
+        mut self,
         resource: Arc<Resource>,
         verb: Verb,
         user_agent: &str,
         writer: &Writer,
     ) -> RequestContext {
+        if verb == Verb::Watch
+            && let Some(name) = self.target.name.take()
+        {
+            self.query.select_name(&name);
+        }
         RequestContext {
             cluster: self.cluster,
             resource,
@@ -438,6 +461,13 @@ async fn forget_history(store: Store<StoredObject>) {
 }
 
 fn verb_of(method: &http::Method, target: &ResourcePath, watch: bool) -> Result<Verb, ApiError> {
+    if target.watch {
+        let reads = matches!(*method, http::Method::GET | http::Method::HEAD);
+        let whole = target.subresource.is_none();
+        return (reads && whole)
+            .then_some(Verb::Watch)
+            .ok_or_else(ApiError::method_not_allowed);
+    }
     let on_item = target.name.is_some();
     // Some subresources are created: bindings, evictions, tokens.
     if target.subresource.is_some() && method == http::Method::POST {

@@ -166,6 +166,14 @@ impl ApiError {
         .with_details(subject.details(""))
     }
 
+    /// 405: nothing new of a kind whose definition is being deleted.
+    pub fn terminating_definition(subject: Subject<'_>, verb: &str) -> Self {
+        let mut error = Self::verb_not_supported(subject, verb);
+        error.message =
+            format!("{verb} not allowed while custom resource definition is terminating");
+        error
+    }
+
     /// 406: no representation that the client accepts.
     pub fn not_acceptable(available: &str) -> Self {
         Self::new(

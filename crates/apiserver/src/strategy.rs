@@ -20,9 +20,7 @@ impl Resource {
     /// The object in this version.
     pub(crate) fn read(&self, stored: &StoredObject) -> Value {
         let mut value = stored.to_value(&self.api_version, &self.kind);
-        if let Source::BuiltIn(kind) = &self.source {
-            kinds::from_storage(kind, &mut value);
-        }
+        self.convert_from_storage(&mut value);
         value
     }
 
@@ -32,14 +30,22 @@ impl Resource {
             Source::BuiltIn(kind) => {
                 (kind.group, kind.version) != (kind.storage.group, kind.storage.version)
             }
-            Source::Custom(_) => false,
+            Source::Custom(version) => version.at_rest.is_some(),
         }
     }
 
     /// The object as it is stored.
     pub(crate) fn to_storage(&self, value: &mut Value) {
-        if let Source::BuiltIn(kind) = &self.source {
-            kinds::to_storage(kind, value);
+        match &self.source {
+            Source::BuiltIn(kind) => kinds::to_storage(kind, value),
+            Source::Custom(version) => version.convert_to_storage(value),
+        }
+    }
+
+    fn convert_from_storage(&self, value: &mut Value) {
+        match &self.source {
+            Source::BuiltIn(kind) => kinds::from_storage(kind, value),
+            Source::Custom(version) => version.convert_from_storage(value),
         }
     }
 
@@ -57,9 +63,7 @@ impl Resource {
     fn in_stored_form(&self, value: &mut Value, change: impl FnOnce(&mut Value)) {
         self.to_storage(value);
         change(value);
-        if let Source::BuiltIn(kind) = &self.source {
-            kinds::from_storage(kind, value);
-        }
+        self.convert_from_storage(value);
     }
 
     /// Removes fields that nobody knows, and returns their paths.

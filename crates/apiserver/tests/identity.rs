@@ -9,12 +9,13 @@
 
 mod common;
 
-use bellwether_apiserver::Identity;
+use bellwether_apiserver::{HUB, Identity};
 use common::TestServer;
+use common::wire::Proof;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::Api;
 use kube::api::{ListParams, PostParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn code<T: std::fmt::Debug>(result: Result<T, kube::Error>) -> u16 {
     match result {
@@ -38,6 +39,47 @@ async fn a_certificate_of_one_cluster_is_worth_nothing_in_another() {
     );
     let there: Api<Namespace> = Api::all(server.remote("hub", &admin, "cluster1").await);
     assert_eq!(code(there.list(&ListParams::default()).await), 401);
+}
+
+/// `kubectl get --raw` drops the path of the server.
+#[tokio::test]
+async fn at_the_root_a_credential_belongs_to_its_own_cluster() {
+    let server = TestServer::start().await;
+    let map = json!({"metadata": {"name": "mine"}});
+    let path = "/api/v1/namespaces/default/configmaps";
+    let member = server.admin("cluster1");
+    let created = server.send(&member, "POST", path, map).await;
+    assert_eq!(created.code, 201, "{}", created.body);
+    let own = format!("/clusters/cluster1{path}/mine");
+    let seen = server.send(&member, "GET", &own, Value::Null).await;
+    assert_eq!(
+        seen.body["metadata"]["uid"],
+        created.body["metadata"]["uid"]
+    );
+    let hub = server.admin(HUB);
+    let absent = server
+        .send(&hub, "GET", &format!("{path}/mine"), Value::Null)
+        .await;
+    assert_eq!(absent.code, 404);
+
+    // So does a token: the issuer is a part of what is signed.
+    let account = "/api/v1/namespaces/default/serviceaccounts";
+    let bot = json!({"metadata": {"name": "bot"}});
+    server.send(&member, "POST", account, bot).await.expect(201);
+    let token = server
+        .send(&member, "POST", &format!("{account}/bot/token"), json!({}))
+        .await
+        .expect(201);
+    let bot = Proof::token(token["status"]["token"].as_str().unwrap());
+    let review = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    let who = server.send(&bot, "POST", review, json!({})).await;
+    let user = &who.body["status"]["userInfo"]["username"];
+    assert_eq!(*user, "system:serviceaccount:default:bot", "{}", who.body);
+    let there = format!("/clusters/{HUB}{review}");
+    let refused = server.send(&bot, "POST", &there, json!({})).await;
+    assert_eq!(refused.code, 401);
+    let version = server.send(&member, "GET", "/version", Value::Null).await;
+    assert_eq!(version.code, 200);
 }
 
 #[tokio::test]

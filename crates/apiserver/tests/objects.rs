@@ -334,3 +334,18 @@ async fn a_key_that_a_body_has_twice_is_warned_of_or_refused() {
         assert!(send("Ignore").await.headers().get("warning").is_none());
     }
 }
+
+#[tokio::test]
+async fn a_creation_with_a_revision_is_refused_after_everything_else() {
+    let http = Http::start().await;
+    let map = |name: &str| json!({"metadata": {"name": name, "resourceVersion": "1"}});
+    let post = |path: &'static str, body: Value| http.send("POST", path, "application/json", body);
+    let (code, refused) = post("/api/v1/namespaces/absent/configmaps", map("a")).await;
+    assert_eq!((code, &refused["reason"]), (404, &json!("NotFound")));
+    let (code, _) = post("/api/v1/namespaces/default/configmaps", map("A b")).await;
+    assert_eq!(code, 422);
+    let (code, refused) = post("/api/v1/namespaces/default/configmaps", map("a")).await;
+    assert_eq!((code, &refused["reason"]), (500, &Value::Null));
+    let (code, _) = post("/api/v1/namespaces/default/configmaps?dryRun=All", map("a")).await;
+    assert_eq!(code, 201);
+}

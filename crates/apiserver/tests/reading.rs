@@ -193,3 +193,33 @@ async fn a_streamed_list_ends_with_a_bookmark() {
         "true"
     );
 }
+
+#[tokio::test]
+async fn old_paths_watch_a_collection_or_one_object() {
+    let http = Http::start().await;
+    create(&http, "a", json!({})).await;
+    create(&http, "b", json!({})).await;
+    let seen = |events: Vec<(String, Value)>| -> Vec<String> {
+        let names = events.into_iter();
+        names
+            .map(|(_, object)| object["metadata"]["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let base = "/api/v1/watch/namespaces/default/configmaps";
+    let all = http.watch(&format!("{base}?timeoutSeconds=1")).await;
+    assert_eq!(seen(all), ["a", "b"]);
+    let one = http.watch(&format!("{base}/b?timeoutSeconds=1")).await;
+    assert_eq!(seen(one), ["b"]);
+    let everywhere = http
+        .watch("/api/v1/watch/configmaps?timeoutSeconds=1")
+        .await;
+    assert_eq!(seen(everywhere), ["a", "b"]);
+    let namespace = http
+        .watch("/api/v1/watch/namespaces/default?timeoutSeconds=1")
+        .await;
+    assert_eq!(seen(namespace), ["default"]);
+    let (code, _) = http
+        .send("DELETE", &format!("{base}/b"), "", Value::Null)
+        .await;
+    assert_eq!(code, 405);
+}

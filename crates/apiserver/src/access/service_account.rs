@@ -23,6 +23,12 @@ pub(crate) fn issuer(cluster: &str) -> String {
     format!("{API_AUDIENCE}/clusters/{cluster}")
 }
 
+/// The cluster that issued a token, whether it still exists or not.
+pub(crate) fn issuing_cluster(claims: &Claims) -> Option<&str> {
+    let rest = claims.issuer.strip_prefix(API_AUDIENCE)?;
+    rest.strip_prefix("/clusters/")
+}
+
 /// The user name of an account.
 pub(crate) fn user_name(namespace: &str, name: &str) -> String {
     format!("system:serviceaccount:{namespace}:{name}")

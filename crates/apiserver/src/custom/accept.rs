@@ -1,51 +1,82 @@
 //! Whether a definition's names are free, and what its status says about it.
 
+use std::sync::Arc;
+
 use bellwether_json::time;
+use bellwether_store::Range;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{definitions, has_condition};
+use super::{PREFIX, approval, has_condition};
+use crate::cluster::Cluster;
 use crate::context::RequestContext;
+use crate::handler::update::{Proposal, change};
 use crate::metadata;
+use crate::ownership::Ownership;
+use crate::params::WriteOptions;
+use crate::resource::Part;
+use crate::status::ApiError;
 
 /// Keeps a deleted definition until its objects are gone.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Completes a definition that is about to be written: its finalizer, and the status that
-/// Kubernetes' controllers would fill in a moment later.
+/// Who writes the status of definitions.
+const CONTROLLER: &str = "kube-apiserver";
+
+/// Sets the status of a definition that is about to be changed, as Kubernetes' controllers would a
+/// moment later.
 pub(crate) fn accept(cx: &RequestContext, definition: &mut Value) {
-    let own = metadata::text(definition, "name").to_owned();
-    let others: Vec<Value> = definitions(cx.cluster.keyspace())
-        .iter()
-        .map(|stored| stored.to_untyped_value())
-        .filter(|other| metadata::text(other, "name") != own)
-        .collect();
-    let deleting = definition["metadata"]["deletionTimestamp"].is_string();
-    if !deleting && !metadata::finalizers(definition).contains(&CLEANUP) {
-        let mut finalizers: Vec<&str> = metadata::finalizers(definition);
-        finalizers.push(CLEANUP);
-        let finalizers = json!(finalizers);
-        definition["metadata"]["finalizers"] = finalizers;
-    }
+    let others = others(&cx.cluster, definition);
     decide(definition, &others, cx.now);
+}
+
+/// Sets the status of a definition that is stored: a new one, or one whose names may have become
+/// free.
+pub(crate) async fn establish(cluster: &Arc<Cluster>, key: &str) -> Result<(), ApiError> {
+    let resources = cluster.resources();
+    let found = resources.find("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+    let resource = found.ok_or_else(ApiError::no_such_resource)?;
+    let cx = RequestContext::internal(cluster, resource, key, CONTROLLER);
+    change(&cx, Part::Status, &WriteOptions::default(), |live| {
+        let mut object = live.clone();
+        if !live["metadata"]["deletionTimestamp"].is_string() {
+            decide(&mut object, &others(cluster, live), cx.now);
+        }
+        Ok(Proposal {
+            object,
+            ownership: Ownership::Update(CONTROLLER.into()),
+        })
+    })
+    .await
+    .map(drop)
+}
+
+/// The other definitions of the group.
+fn others(cluster: &Cluster, definition: &Value) -> Vec<Value> {
+    let own = metadata::text(definition, "name");
+    let group = definition["spec"]["group"].as_str().unwrap_or_default();
+    of_group(cluster, group)
+        .iter()
+        .filter(|key| key.strip_prefix(PREFIX) != Some(own))
+        .filter_map(|key| cluster.keyspace().get(key))
+        .map(|entry| entry.value.to_untyped_value())
+        .collect()
+}
+
+/// The keys of all definitions of a group.
+pub(crate) fn of_group(cluster: &Cluster, group: &str) -> Vec<Arc<str>> {
+    let suffix = format!(".{group}");
+    let page = cluster.keyspace().range(Range::prefix(PREFIX));
+    let entries = page.map(|page| page.entries).unwrap_or_default();
+    let keys = entries.into_iter().map(|entry| entry.key);
+    keys.filter(|key| key.ends_with(&suffix)).collect()
 }
 
 /// Sets accepted names, conditions and stored versions.
 fn decide(definition: &mut Value, others: &[Value], now: Timestamp) {
-    let conflict = find_conflict(definition, others);
-    let was_established = has_condition(definition, "Established");
-    let names = match (&conflict, &definition["status"]["acceptedNames"]) {
-        (Some(_), accepted)
-            if accepted["kind"]
-                .as_str()
-                .is_some_and(|kind| !kind.is_empty()) =>
-        {
-            accepted.clone()
-        }
-        (Some(_), _) => json!({"plural": "", "kind": ""}),
-        (None, _) => definition["spec"]["names"].clone(),
-    };
+    let (names, conflict) = accepted_names(definition, others);
     definition["status"]["acceptedNames"] = names;
+    let was_established = has_condition(definition, "Established");
     if let Some((reason, message)) = &conflict {
         set_condition(definition, "NamesAccepted", "False", reason, message, now);
         if !was_established {
@@ -55,15 +86,15 @@ fn decide(definition: &mut Value, others: &[Value], now: Timestamp) {
     } else {
         let why = "no conflicts found";
         set_condition(definition, "NamesAccepted", "True", "NoConflicts", why, now);
-        let why = "the initial names have been accepted";
-        set_condition(
-            definition,
-            "Established",
-            "True",
+        let (reason, why) = (
             "InitialNamesAccepted",
-            why,
-            now,
+            "the initial names have been accepted",
         );
+        set_condition(definition, "Established", "True", reason, why, now);
+    }
+    if let Some((status, reason, message)) = approval::condition(definition) {
+        let kind = "KubernetesAPIApprovalPolicyConformant";
+        set_condition(definition, kind, status, reason, &message, now);
     }
     record_stored_versions(definition);
 }
@@ -90,71 +121,96 @@ fn record_stored_versions(definition: &mut Value) {
     definition["status"]["storedVersions"] = json!(stored);
 }
 
-/// The first name that another definition of the group holds, as reason and message.
-fn find_conflict(definition: &Value, others: &[Value]) -> Option<(String, String)> {
-    let names = &definition["spec"]["names"];
-    let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
-    let texts = |value: &Value| -> Vec<String> {
-        value
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect()
+/// The names that a definition may have from now on, and the last one that another definition of the
+/// group holds, as reason and message. A name that it has been given stays its own.
+fn accepted_names(definition: &Value, others: &[Value]) -> (Value, Option<(String, String)>) {
+    let wanted = &definition["spec"]["names"];
+    let own = &definition["status"]["acceptedNames"];
+    let mut accepted = match own {
+        Value::Object(_) => own.clone(),
+        _ => json!({"plural": "", "kind": ""}),
     };
-    let accepted: Vec<&Value> = others
-        .iter()
-        .filter(|other| other["spec"]["group"] == definition["spec"]["group"])
-        .map(|other| &other["status"]["acceptedNames"])
-        .collect();
-    let is_resource = |name: &str| {
-        accepted.iter().any(|other| {
-            other["plural"] == *name
-                || other["singular"] == *name
-                || texts(&other["shortNames"])
-                    .iter()
-                    .any(|short| short == name)
-        })
-    };
-    let is_kind = |name: &str| {
-        accepted
-            .iter()
-            .any(|other| other["kind"] == *name || other["listKind"] == *name)
-    };
-    let wanted = [
-        ("PluralConflict", text(&names["plural"]), true),
-        ("SingularConflict", text(&names["singular"]), true),
-        ("KindConflict", text(&names["kind"]), false),
-        ("ListKindConflict", text(&names["listKind"]), false),
+    let mut conflict = None;
+    let steps = [
+        ("plural", "PluralConflict"),
+        ("singular", "SingularConflict"),
+        ("shortNames", "ShortNamesConflict"),
+        ("kind", "KindConflict"),
+        ("listKind", "ListKindConflict"),
     ];
-    let short = texts(&names["shortNames"])
-        .into_iter()
-        .map(|name| ("ShortNamesConflict", name, true));
-    wanted
-        .into_iter()
-        .chain(short)
-        .filter(|(_, name, _)| !name.is_empty())
-        .find(|(_, name, resource)| {
-            if *resource {
-                is_resource(name)
-            } else {
-                is_kind(name)
-            }
-        })
-        .map(|(reason, name, _)| (reason.to_owned(), format!("\"{name}\" is already in use")))
+    for (field, reason) in steps {
+        let known = words(&own[field]);
+        let taken: Vec<String> = words(&wanted[field])
+            .into_iter()
+            .filter(|name| !known.contains(name) && is_taken(field, name, others))
+            .map(|name| format!("\"{name}\" is already in use"))
+            .collect();
+        match taken.as_slice() {
+            [] => copy(&mut accepted, wanted, field),
+            [one] => conflict = Some((reason.to_owned(), one.clone())),
+            many => conflict = Some((reason.to_owned(), format!("[{}]", many.join(", ")))),
+        }
+    }
+    copy(&mut accepted, wanted, "categories");
+    (accepted, conflict)
 }
 
-/// Says that a definition and its objects are being deleted.
+fn copy(names: &mut Value, wanted: &Value, field: &str) {
+    match wanted.get(field) {
+        Some(name) => names[field] = name.clone(),
+        None => {
+            if let Value::Object(names) = names {
+                names.remove(field);
+            }
+        }
+    }
+}
+
+/// One name or several, without empty ones.
+fn words(names: &Value) -> Vec<&str> {
+    let names = match names {
+        Value::Array(names) => names.as_slice(),
+        name => std::slice::from_ref(name),
+    };
+    let names = names.iter().filter_map(Value::as_str);
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// Whether another definition of the group has been given a name: kinds and resources have names
+/// apart.
+fn is_taken(field: &str, name: &str, others: &[Value]) -> bool {
+    let fields: &[&str] = match field {
+        "kind" | "listKind" => &["kind", "listKind"],
+        _ => &["plural", "singular", "shortNames"],
+    };
+    others.iter().any(|other| {
+        let accepted = &other["status"]["acceptedNames"];
+        let mut fields = fields.iter();
+        fields.any(|field| words(&accepted[*field]).contains(&name))
+    })
+}
+
+/// Marks a definition that is deleted for the first time: it stays until its objects are gone.
 pub(crate) fn mark_terminating(definition: &mut Value, now: Timestamp) {
-    set_condition(
-        definition,
-        "Terminating",
-        "True",
-        "InstanceDeletionPending",
-        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
-        now,
-    );
+    let mut finalizers: Vec<&str> = metadata::finalizers(definition);
+    if !finalizers.contains(&CLEANUP) {
+        finalizers.push(CLEANUP);
+    }
+    let finalizers = json!(finalizers);
+    definition["metadata"]["finalizers"] = finalizers;
+    let message =
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+    set_terminating(definition, "InstanceDeletionPending", message, now);
+}
+
+/// Says that the objects of a definition are being deleted.
+pub(crate) fn mark_removing(definition: &mut Value, now: Timestamp) {
+    let message = "CustomResource deletion is in progress";
+    set_terminating(definition, "InstanceDeletionInProgress", message, now);
+}
+
+fn set_terminating(definition: &mut Value, reason: &str, message: &str, now: Timestamp) {
+    set_condition(definition, "Terminating", "True", reason, message, now);
 }
 
 /// Sets a condition; its time changes only with its status.

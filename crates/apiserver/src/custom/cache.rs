@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use bellwether_schema::CompiledSchema;
 use parking_lot::Mutex;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::has_condition;
-use super::version::CustomVersion;
+use super::version::{CustomVersion, compile_schema};
 use crate::object::StoredObject;
 use crate::request::Verb;
 use crate::resource::{Resource, Source, key_prefix};
@@ -54,31 +55,66 @@ impl DefinitionCache {
 }
 
 fn compile(definition: &Value, fingerprint: [u8; 32]) -> Vec<Arc<Resource>> {
-    let versions = definition["spec"]["versions"]
-        .as_array()
-        .into_iter()
-        .flatten();
-    versions
+    let served: Vec<&Value> = versions(definition)
         .filter(|version| version["served"] == true)
+        .collect();
+    let stored = storage_version(definition);
+    let converts = |version: &Value| stored.is_some_and(|it| it["schema"] != version["schema"]);
+    // Most versions differ in nothing but their names.
+    let at_rest = if served.iter().any(|version| converts(version)) {
+        stored.and_then(|version| compile_schema(version).ok())
+    } else {
+        None
+    };
+    let at_rest = at_rest.map(Arc::new);
+    served
+        .into_iter()
         .filter_map(|version| {
-            let resource = resource(definition, version, fingerprint);
-            if let Err(error) = &resource {
-                let name = definition["metadata"]["name"].as_str().unwrap_or_default();
-                tracing::error!(
-                    kind = "CustomResourceDefinition",
-                    name,
-                    error,
-                    "cannot serve a version"
-                );
-            }
-            resource.ok().map(Arc::new)
+            let at_rest = at_rest.clone().filter(|_| converts(version));
+            try_resource(definition, version, at_rest, fingerprint)
         })
+        .map(Arc::new)
         .collect()
+}
+
+/// The resource in the version in which objects are stored, whether that is served or not.
+pub(crate) fn storage_resource(definition: &Value) -> Option<Arc<Resource>> {
+    let version = storage_version(definition)?;
+    try_resource(definition, version, None, [0; 32]).map(Arc::new)
+}
+
+fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
+    let versions = definition["spec"]["versions"].as_array();
+    versions.into_iter().flatten()
+}
+
+fn storage_version(definition: &Value) -> Option<&Value> {
+    versions(definition).find(|version| version["storage"] == true)
+}
+
+fn try_resource(
+    definition: &Value,
+    version: &Value,
+    at_rest: Option<Arc<CompiledSchema>>,
+    fingerprint: [u8; 32],
+) -> Option<Resource> {
+    let resource = resource(definition, version, at_rest, fingerprint);
+    if let Err(error) = &resource {
+        let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+        tracing::error!(
+            kind = "CustomResourceDefinition",
+            name,
+            error,
+            "cannot serve a version"
+        );
+    }
+    resource.ok()
 }
 
 fn resource(
     definition: &Value,
     version: &Value,
+    at_rest: Option<Arc<CompiledSchema>>,
     fingerprint: [u8; 32],
 ) -> Result<Resource, String> {
     let names = &definition["status"]["acceptedNames"];
@@ -91,7 +127,10 @@ fn resource(
     let kind = text(&names["kind"]);
     let name = text(&version["name"]);
     let api_version = format!("{group}/{name}");
-    let custom = CustomVersion::new(version, &api_version, &kind, fingerprint)?;
+    let custom = CustomVersion {
+        at_rest,
+        ..CustomVersion::new(version, &api_version, &kind, fingerprint)?
+    };
     Ok(Resource {
         prefix: key_prefix(&group, &plural),
         group: group.into(),

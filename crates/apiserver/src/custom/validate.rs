@@ -6,8 +6,8 @@ use bellwether_kinds::names;
 use bellwether_schema::{Document, FieldError, FieldPath, definition};
 use serde_json::Value;
 
-use super::has_condition;
 use super::version::check_metadata;
+use super::{approval, has_condition};
 use crate::resource::key_prefix;
 
 const IMMUTABLE: &str = "field is immutable";
@@ -24,6 +24,7 @@ pub(crate) fn validate(definition: &Value, live: Option<&Value>) -> Vec<FieldErr
         errors.push(FieldError::invalid(&path.child("name"), name, detail));
     }
     let path = FieldPath::new("spec");
+    approval::validate(definition, live, &mut errors);
     validate_group(group, &path, &mut errors);
     validate_place(group, plural, &path, &mut errors);
     validate_scope(&spec["scope"], &path, &mut errors);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bellwether_jsonpath::JsonPath;
 use bellwether_kinds::NameRule;
 use bellwether_kinds::meta::{self, MetaRules};
+use bellwether_schema::meta::Malformed;
 use bellwether_schema::{CompiledSchema, FieldError, FieldPath, Schema};
 use serde_json::{Map, Value};
 
@@ -15,6 +16,8 @@ pub(crate) struct CustomVersion {
     pub schema: Arc<Schema>,
     /// The schema with its patterns and rules compiled, for checking objects.
     pub compiled: CompiledSchema,
+    /// The schema of the version in which objects are stored, if it is another one.
+    pub at_rest: Option<Arc<CompiledSchema>>,
     /// Whether `status` is a subresource.
     pub has_status: bool,
     /// Where the scale subresource finds its numbers.
@@ -65,10 +68,8 @@ impl CustomVersion {
         kind: &str,
         fingerprint: [u8; 32],
     ) -> Result<Self, String> {
-        let document = &version["schema"]["openAPIV3Schema"];
-        let schema = bellwether_schema::parse(document).map_err(|error| error.to_string())?;
-        let schema = Arc::new(schema);
-        let compiled = CompiledSchema::compile(schema.clone(), check_metadata);
+        let compiled = compile_schema(version)?;
+        let schema = compiled.schema().clone();
         let columns = version["additionalPrinterColumns"].as_array();
         Ok(Self {
             has_status: version["subresources"].get("status").is_some(),
@@ -95,8 +96,41 @@ impl CustomVersion {
             }),
             schema,
             compiled,
+            at_rest: None,
             fingerprint,
         })
+    }
+
+    /// Completes an object as it was stored by the defaults of that version, and leaves out what this
+    /// version does not know.
+    pub(crate) fn convert_from_storage(&self, object: &mut Value) {
+        if let Some(at_rest) = &self.at_rest {
+            at_rest.default(object);
+            drop_unknown(&self.compiled, object);
+        }
+    }
+
+    /// Leaves out what the version in which the object is going to be stored does not know, and
+    /// completes it by the defaults of that version, with which it will be read.
+    pub(crate) fn convert_to_storage(&self, object: &mut Value) {
+        if let Some(at_rest) = &self.at_rest {
+            drop_unknown(at_rest, object);
+            at_rest.default(object);
+        }
+    }
+}
+
+/// The schema of an entry of `spec.versions`.
+pub(super) fn compile_schema(version: &Value) -> Result<CompiledSchema, String> {
+    let document = &version["schema"]["openAPIV3Schema"];
+    let schema = bellwether_schema::parse(document).map_err(|error| error.to_string())?;
+    Ok(CompiledSchema::compile(Arc::new(schema), check_metadata))
+}
+
+fn drop_unknown(schema: &CompiledSchema, object: &mut Value) {
+    // What was accepted once is never refused here: malformed metadata is left out as well.
+    if let Err(error) = schema.coerce(object, Malformed::Drop) {
+        tracing::warn!(%error, "cannot convert a custom resource");
     }
 }
 

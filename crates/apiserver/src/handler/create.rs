@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bellwether_kinds::Creation;
-use bellwether_store::{Expected, WriteError};
+use bellwether_store::{Entry, Expected, WriteError};
 use http::StatusCode;
 use serde_json::Value;
 
@@ -66,11 +66,6 @@ pub(crate) async fn create_object(
 ) -> Result<Written, ApiError> {
     authorize::creation(cx)?;
     metadata::match_path(cx, &mut object)?;
-    if !metadata::text(&object, "resourceVersion").is_empty() {
-        return Err(ApiError::unexplained(
-            "resourceVersion should not be set on objects to be created",
-        ));
-    }
     let prefix = metadata::text(&object, "generateName").to_owned();
     let generated = metadata::text(&object, "name").is_empty() && !prefix.is_empty();
     let mut attempts = if generated { NAME_ATTEMPTS } else { 1 };
@@ -95,8 +90,9 @@ async fn create_named(
 ) -> Result<Written, ApiError> {
     let resource = &cx.resource;
     let uid = metadata::new_uid();
+    let has_revision = !metadata::text(&object, "resourceVersion").is_empty();
     metadata::initialize(&mut object, &uid, cx.now);
-    admission::check_namespace(cx, &object)?;
+    admission::check_place(cx, &object)?;
     // Who wrote what is settled before the server adds what is its own.
     let mut object = record_update(cx, Part::Main, object, None, ownership);
     let user = cx.identity.to_json();
@@ -119,6 +115,11 @@ async fn create_named(
             None => Ok(Written::DryRun(object)),
         };
     }
+    if has_revision {
+        return Err(ApiError::unexplained(
+            "resourceVersion should not be set on objects to be created",
+        ));
+    }
     resource.to_storage(&mut object);
     let draft = Draft::new(&object);
     let written = cx
@@ -131,11 +132,29 @@ async fn create_named(
     match written {
         Ok(entry) => {
             admission::after_write(cx);
+            if let Err(error) = admission::check_place(cx, &object) {
+                withdraw(cx, &entry, &object).await;
+                return Err(error);
+            }
+            admission::after_create(cx, &key).await;
             Ok(Written::Stored(entry.value))
         }
         Err(WriteError::Conflict { .. }) => {
             Err(ApiError::already_exists(resource.subject(), &name))
         }
         Err(error) => Err(ApiError::internal(error.to_string())),
+    }
+}
+
+/// Removes an object whose namespace or definition was deleted while it was written: who removes
+/// their contents may not have seen it. Before the deletion began, they would have.
+async fn withdraw(cx: &RequestContext, entry: &Entry<StoredObject>, object: &Value) {
+    let draft = Draft::new(object);
+    let expected = Expected::Revision(entry.modified);
+    let finish = move |revision| draft.finish(revision);
+    let gone = cx.cluster.keyspace().delete(&entry.key, expected, finish);
+    // A conflict means that somebody else has seen it, and removes it.
+    if let Err(error) = gone.await {
+        tracing::debug!(cluster = cx.cluster.name(), name = &*entry.key, %error, "cannot withdraw an object");
     }
 }

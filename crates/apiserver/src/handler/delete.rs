@@ -188,7 +188,9 @@ fn mark(cx: &RequestContext, options: &DeleteOptions, live: &Value) -> Value {
             fields.insert("generation".into(), (generation + 1).into());
         }
     }
-    admission::mark_deleted(cx, &mut object);
+    if !already {
+        admission::mark_deleted(cx, &mut object);
+    }
     object
 }
 

@@ -333,7 +333,9 @@ fn write_item(cx: &RequestContext, object: &Arc<StoredObject>, out: &mut Vec<u8>
     let resource = &cx.resource;
     if resource.converts() {
         let mut value = resource.read(object);
-        if let Value::Object(fields) = &mut value {
+        if let Value::Object(fields) = &mut value
+            && !resource.is_custom()
+        {
             fields.remove("kind");
             fields.remove("apiVersion");
         }

@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use crate::cluster::Cluster;
 use crate::context::RequestContext;
-use crate::custom::{CLEANUP, PREFIX};
+use crate::custom::{self, CLEANUP, establish, mark_removing, storage_resource};
 use crate::handler::delete::delete_object;
-use crate::housekeeping::rewrite::remove_finalizer;
+use crate::housekeeping::rewrite::{remove_finalizer, rewrite};
 use crate::metadata;
+use crate::object::StoredObject;
 use crate::params::DeleteOptions;
 
 const CONTROLLER: &str = "customresourcedefinition-controller";
@@ -19,33 +20,52 @@ const CONTROLLER: &str = "customresourcedefinition-controller";
 pub(super) fn definition_of_key(cluster: &Cluster, key: &str) -> Option<Arc<str>> {
     let mut parts = key.split('/');
     let (group, plural) = (parts.next()?, parts.next()?);
-    let entry = cluster
-        .keyspace()
-        .get(&format!("{PREFIX}{plural}.{group}"))?;
+    let entry = cluster.keyspace().get(&custom::key(group, plural))?;
     entry.value.is_deleting().then_some(entry.key)
 }
 
-/// Removes the objects of a deleted definition, and the definition once there are none.
+/// Whether a definition is not served yet, and has to be looked at.
+pub(super) fn is_waiting(key: &str, definition: &StoredObject) -> bool {
+    key.starts_with(custom::PREFIX) && !definition.mentions("InitialNamesAccepted")
+}
+
+/// The definitions that may have waited for the names of one that is gone.
+pub(super) fn rivals(cluster: &Cluster, key: &str) -> Vec<Arc<str>> {
+    let name = key.strip_prefix(custom::PREFIX).unwrap_or_default();
+    match name.split_once('.') {
+        Some((_, group)) => custom::of_group(cluster, group),
+        None => Vec::new(),
+    }
+}
+
+/// Establishes a definition whose names are free; removes the objects of a deleted one, and the
+/// definition once there are none.
 pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
-    let Some(entry) = cluster
-        .keyspace()
-        .get(key)
-        .filter(|entry| entry.value.is_deleting())
-    else {
+    let Some(entry) = cluster.keyspace().get(key) else {
         return;
     };
+    if !entry.value.is_deleting() {
+        if let Err(error) = establish(cluster, key).await
+            && error.reason != "NotFound"
+        {
+            tracing::warn!(cluster = cluster.name(), name = key, %error, "cannot establish a definition");
+        }
+        return;
+    }
     let definition = entry.value.to_untyped_value();
     if !metadata::finalizers(&definition).contains(&CLEANUP) {
         return;
     }
-    if remove_objects(cluster, &definition).await > 0 {
-        return;
-    }
+    let left = remove_objects(cluster, &definition).await;
     let resources = cluster.resources();
     let found = resources.find("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     let Some(resource) = found else { return };
     let cx = RequestContext::internal(cluster, resource, &entry.key, CONTROLLER);
-    let result = remove_finalizer(&cx, CLEANUP).await;
+    let result = if left > 0 {
+        rewrite(&cx, |definition| mark_removing(definition, cx.now)).await
+    } else {
+        remove_finalizer(&cx, CLEANUP).await
+    };
     if let Err(error) = result
         && error.reason != "NotFound"
     {
@@ -61,13 +81,15 @@ async fn remove_objects(cluster: &Arc<Cluster>, definition: &Value) -> usize {
         text(&definition["spec"]["names"]["plural"]),
     );
     let resources = cluster.resources();
-    let Some(resource) = resources
+    let served = resources
         .custom()
         .iter()
-        .find(|resource| *resource.group == *group && *resource.plural == *plural)
-    else {
+        .find(|resource| *resource.group == *group && *resource.plural == *plural);
+    // Objects of versions that are not served any more go, too.
+    let Some(resource) = served.cloned().or_else(|| storage_resource(definition)) else {
         return 0;
     };
+    let resource = &resource;
     let range = Range {
         prefix: &resource.prefix,
         start_after: None,
