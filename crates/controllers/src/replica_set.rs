@@ -2,7 +2,7 @@
 //!
 //! What is to be done is decided by `bellwether_work::replica_set`. Entry point: [`run`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bellwether_api::cluster::names::label as cluster_label;
@@ -12,7 +12,9 @@ use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
 use bellwether_placement::rollout::Group;
 use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile, Selection};
 use bellwether_work::Programs;
-use bellwether_work::replica_set::{Chosen, Observed, Plan, plan};
+use bellwether_work::replica_set::report::Report;
+use bellwether_work::replica_set::transition::Standing;
+use bellwether_work::replica_set::{Chosen, Observed, Plan, plan_and_report};
 use futures::{StreamExt as _, stream};
 use kube::Api;
 use kube::api::{DeleteParams, Patch};
@@ -50,6 +52,7 @@ pub async fn run(hub: Hub) {
         sets,
         by_owner,
         programs: Programs::default(),
+        standings: Mutex::default(),
         _works: works,
     };
     bellwether_runtime::run(queue, Arc::new(controller), WORKERS).await;
@@ -172,6 +175,9 @@ struct Controller {
     sets: Cache<ManifestWorkReplicaSet>,
     by_owner: ByOwner,
     programs: Programs,
+    /// How rollouts stood when events were last recorded. Forgotten with the process: what a new one
+    /// sees first counts as recorded.
+    standings: Mutex<HashMap<ObjectKey, Standing>>,
     _works: Cache<ManifestWork>,
 }
 
@@ -181,16 +187,20 @@ impl Reconcile for Controller {
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Next, kube::Error> {
         let Some(set) = self.sets.get(key) else {
+            self.standings.lock().remove(key);
             return Ok(None);
         };
-        let plan = self.decide(&set);
+        let (plan, report) = self.decide(&set);
+        if let Some(report) = report {
+            self.record_transitions(key, &set, &report);
+        }
         self.execute(&set, &plan).await?;
         Ok(plan.wake_at)
     }
 }
 
 impl Controller {
-    fn decide(&self, set: &ManifestWorkReplicaSet) -> Plan {
+    fn decide(&self, set: &ManifestWorkReplicaSet) -> (Plan, Option<Report>) {
         let owner = bellwether_work::replica_set::owner_label(set);
         let works: Vec<Arc<ManifestWork>> = self
             .by_owner
@@ -216,7 +226,26 @@ impl Controller {
             cluster: &cluster,
             now: self.hub.clock.now(),
         };
-        plan(&observed, &self.programs)
+        plan_and_report(&observed, &self.programs)
+    }
+
+    /// Records as events what has happened to a rollout since it was last looked at.
+    fn record_transitions(&self, key: &ObjectKey, set: &ManifestWorkReplicaSet, report: &Report) {
+        let now = Standing::of(report);
+        let known = self.standings.lock().insert(key.clone(), now);
+        let before = known.unwrap_or_else(|| Standing::before(set, report));
+        for transition in before.transitions(report) {
+            let happening = Happening {
+                tone: if transition.is_warning {
+                    Tone::Warning
+                } else {
+                    Tone::Normal
+                },
+                reason: transition.reason,
+                message: transition.message,
+            };
+            self.events.tell(set, happening);
+        }
     }
 
     /// What a placement has chosen; nothing if there is no such placement.

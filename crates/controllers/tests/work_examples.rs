@@ -177,11 +177,10 @@ async fn a_progressive_rollout_stops_at_the_member_that_fails() {
     let seen = fleet.get(HUB, set).await.unwrap();
     let rolled_out = condition(&seen["status"], "PlacementRolledOut");
     assert_eq!(rolled_out["status"], "False");
-    assert_eq!(
-        rolled_out["message"],
-        "everywhere: cluster3 does not start: the rollout has 1 failure, 0 tolerated",
-        "{seen:#}"
-    );
+    let message = rolled_out["message"].as_str().unwrap();
+    let stopped = "everywhere: stopped, the rollout has 1 failure, 0 tolerated; \
+                   1 of 3 clusters are done; cluster2 failed: Deployment shop: ";
+    assert!(message.starts_with(stopped), "{seen:#}");
     let first = fleet.get("cluster1", &deployment("shop", 0)).await.unwrap();
     assert_eq!(
         first["spec"]["template"]["metadata"]["labels"]["region"],

@@ -54,7 +54,7 @@ use jiff::{SignedDuration, Timestamp};
 use fleet::Fleet;
 use limits::Limits;
 pub use limits::RolloutError;
-pub use reason::{Blocker, Reason, Scope, Spent, Wait};
+pub use reason::{Blocker, Hold, Reason, Scope, Spent, Wait};
 pub use status::{ClusterStatus, Group, GroupKey, Status};
 pub use strategy::{Kind, MandatoryGroup, Strategy, Threshold};
 
@@ -104,6 +104,8 @@ pub struct Input<'a> {
     pub unset_concurrency: UnsetConcurrency,
     /// Whose rules to follow.
     pub compat: Compat,
+    /// Why nothing new may start, if somebody decided so.
+    pub hold: Option<Hold>,
 }
 
 impl<'a> Input<'a> {
@@ -121,6 +123,7 @@ impl<'a> Input<'a> {
             now,
             unset_concurrency: UnsetConcurrency::default(),
             compat: Compat::default(),
+            hold: None,
         }
     }
 }
@@ -172,14 +175,25 @@ struct Walk {
     wait: Option<Wait>,
 }
 
+impl Walk {
+    /// Starts nothing new. What is in flight stays in the answer.
+    fn hold(&mut self, hold: Hold) {
+        self.rollout.retain(|entry| entry.status != Status::ToApply);
+        self.wait = Some(Wait::Held(hold));
+    }
+}
+
 /// Decides who goes next.
 pub fn decide(input: &Input<'_>) -> Result<Decision, RolloutError> {
     let limits = Limits::read(input)?;
     let fleet = Fleet::new(input);
-    let walk = match input.compat {
+    let mut walk = match input.compat {
         Compat::Bellwether => walk(&fleet, &limits, input.strategy)?,
         Compat::Upstream => upstream::walk(&fleet, &limits, input.strategy)?,
     };
+    if let Some(hold) = input.hold {
+        walk.hold(hold);
+    }
     let reasons = reason::reasons(&fleet, &limits, &walk);
     let recheck_after = walk
         .rollout

@@ -26,6 +26,7 @@
 
 pub mod admission;
 pub mod apply;
+pub mod cause;
 mod conditions;
 pub mod executor;
 pub mod feedback;

@@ -4,10 +4,14 @@
 //! [`plan`] looks at one replica set, its works and its placements at one moment. It remembers
 //! nothing: how far each cluster is can be read off its work.
 
+pub mod control;
 mod handover;
 mod progress;
+pub mod report;
+mod retry;
 mod summary;
 mod template;
+pub mod transition;
 mod wanted;
 
 use std::collections::BTreeMap;
@@ -22,12 +26,14 @@ use bellwether_api::work::{
 };
 use bellwether_json::name::label_value_problems;
 use bellwether_placement::rollout::{
-    ClusterStatus, Decision, Group, GroupKey, Input, Reason, Strategy, decide,
+    ClusterStatus, Decision, Group, GroupKey, Input, Strategy, decide,
 };
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::Programs;
+use control::Control;
+use report::Report;
 use wanted::Wanted;
 
 /// What a placement has chosen.
@@ -77,41 +83,63 @@ pub struct Plan {
     pub wake_at: Option<Timestamp>,
 }
 
+impl Plan {
+    /// Looks again at this time at the latest.
+    fn wake(&mut self, time: Option<Timestamp>) {
+        self.wake_at = [self.wake_at, time].into_iter().flatten().min();
+    }
+}
+
 /// Which works of a placement a cluster has.
 type Works<'a> = BTreeMap<(String, String), Vec<&'a Arc<ManifestWork>>>;
 
 /// Decides what to do for a replica set.
 pub fn plan(observed: &Observed<'_>, programs: &Programs) -> Plan {
+    plan_and_report(observed, programs).0
+}
+
+/// What to do where nothing is rolled out; otherwise the label of the works.
+fn settled_plan(observed: &Observed<'_>) -> Result<Plan, String> {
     let set = observed.set;
     let finalizers = set.metadata.finalizers.clone().unwrap_or_default();
     let has_finalizer = finalizers.iter().any(|name| name == finalizer::REPLICA_SET);
     if set.metadata.deletion_timestamp.is_some() {
-        return if has_finalizer {
+        return Ok(if has_finalizer {
             removal(observed, finalizers)
         } else {
             Plan::default()
-        };
+        });
     }
     if !has_finalizer {
         let mut all = finalizers;
         all.push(finalizer::REPLICA_SET.to_owned());
-        return Plan {
+        return Ok(Plan {
             finalizers: Some(all),
             ..Plan::default()
-        };
+        });
     }
     let owner = owner_label(set);
     if let Some(problem) = label_value_problems(&owner).into_iter().next() {
         let status = summary::invalid_name(set, &owner, &problem, observed.now);
-        return changed(set, status, Plan::default());
+        return Ok(changed(set, status, Plan::default()));
     }
-    rollout(observed, programs, &owner).0
+    Err(owner)
 }
 
-/// What each placement of a replica set has come to: who goes next, and why others wait. Placements
-/// that do not exist, and what cannot be decided, are missing.
-pub fn decisions(observed: &Observed<'_>, programs: &Programs) -> Vec<(String, Decision)> {
+/// Reports how far a replica set is: every cluster, what it waits for, and what stops the rollout.
+pub fn report(observed: &Observed<'_>, programs: &Programs) -> Report {
     rollout(observed, programs, &owner_label(observed.set)).1
+}
+
+/// Decides what to do for a replica set, and reports how far it is if something is rolled out.
+pub fn plan_and_report(observed: &Observed<'_>, programs: &Programs) -> (Plan, Option<Report>) {
+    match settled_plan(observed) {
+        Ok(plan) => (plan, None),
+        Err(owner) => {
+            let (plan, report) = rollout(observed, programs, &owner);
+            (plan, Some(report))
+        }
+    }
 }
 
 /// Namespace and name of a replica set, as its works have them.
@@ -162,15 +190,16 @@ fn label_of<'a>(work: &'a ManifestWork, name: &str) -> Option<&'a str> {
 /// How one placement of a replica set stands.
 struct Placed<'a> {
     name: &'a str,
-    groups: usize,
+    strategy: Strategy,
+    groups: &'a [Group],
     selected: i64,
+    /// What is known of clusters about the present template.
+    statuses: Vec<ClusterStatus>,
     /// Clusters whose works are as they should be, with these works.
     current: BTreeMap<String, Vec<&'a Arc<ManifestWork>>>,
     succeeded: usize,
-    /// Why nothing more starts, if it does not.
-    held: Option<String>,
-    /// Why a cluster cannot have works at all, if one cannot.
-    problem: Option<String>,
+    /// Why clusters cannot have works at all.
+    impossible: BTreeMap<Arc<str>, String>,
     decision: Decision,
 }
 
@@ -184,12 +213,9 @@ struct Outlook<'a> {
     wrong: Option<String>,
 }
 
-fn rollout(
-    observed: &Observed<'_>,
-    programs: &Programs,
-    owner: &str,
-) -> (Plan, Vec<(String, Decision)>) {
+fn rollout(observed: &Observed<'_>, programs: &Programs, owner: &str) -> (Plan, Report) {
     let set = observed.set;
+    let control = Control::of(set);
     let mut works: Works<'_> = BTreeMap::new();
     let references = &set.spec.placement_refs;
     let mut result = Plan::default();
@@ -218,19 +244,22 @@ fn rollout(
             reference,
             chosen,
             wanted: Wanted::new(observed, programs, owner, &reference.name),
+            control: &control,
         };
         match one.decide(&works, &mut result) {
-            Ok(one) => outlook.placed.push(one),
+            Ok(one) => {
+                if let Some(retried_at) = control.retried_at {
+                    retry::record(&one, retried_at, &mut result);
+                }
+                outlook.placed.push(one);
+            }
             Err(error) => outlook.wrong = Some(format!("{}: {error}", reference.name)),
         }
     }
     handover::delete_unwanted(observed, &outlook, &mut result);
-    let status = summary::of(set, &outlook, observed.now);
-    let decisions = outlook.placed.into_iter();
-    let decisions = decisions
-        .map(|one| (one.name.to_owned(), one.decision))
-        .collect();
-    (changed(set, status, result), decisions)
+    let report = report::of(&outlook, &control);
+    let status = summary::of(set, &outlook, &report, observed.now);
+    (changed(set, status, result), report)
 }
 
 /// One placement of a replica set.
@@ -239,6 +268,7 @@ struct Rollout<'a> {
     reference: &'a PlacementReference,
     chosen: &'a Chosen,
     wanted: Wanted<'a>,
+    control: &'a Control,
 }
 
 impl<'a> Rollout<'a> {
@@ -248,7 +278,7 @@ impl<'a> Rollout<'a> {
         let mut current = BTreeMap::new();
         let mut wanted: BTreeMap<&str, Vec<ManifestWork>> = BTreeMap::new();
         let mut statuses = Vec::new();
-        let mut problem = None;
+        let mut impossible = BTreeMap::new();
         for group in &self.chosen.groups {
             for cluster in &group.clusters {
                 let key = (self.reference.name.clone(), cluster.to_string());
@@ -256,14 +286,17 @@ impl<'a> Rollout<'a> {
                 let parts = match self.wanted.of(cluster) {
                     Ok(parts) if is_current(&parts, there) => {
                         current.insert(cluster.to_string(), there.to_vec());
-                        statuses.push(progress::of_cluster(cluster, &group.key, there));
+                        let known = progress::of_cluster(cluster, &group.key, there);
+                        let (known, wake_at) = retry::restart(known, there, now);
+                        plan.wake(wake_at);
+                        statuses.push(known);
                         parts
                     }
                     Ok(parts) => parts,
                     Err(error) => {
                         // It keeps what it has, and counts as failed: others may go on.
                         statuses.push(progress::impossible(cluster, &group.key));
-                        problem.get_or_insert(error);
+                        impossible.insert(Arc::clone(cluster), error);
                         Vec::new()
                     }
                 };
@@ -272,7 +305,10 @@ impl<'a> Rollout<'a> {
         }
         let succeeded = statuses.iter().filter(|it| progress::is_done(it)).count();
         self.add_removed(works, &wanted, &mut statuses);
-        let input = Input::new(&strategy, &self.chosen.groups, &statuses, now);
+        let input = Input {
+            hold: self.control.hold,
+            ..Input::new(&strategy, &self.chosen.groups, &statuses, now)
+        };
         let decision = decide(&input).map_err(|error| error.to_string())?;
         for cluster in decision.starting() {
             let key = (self.reference.name.clone(), cluster.to_owned());
@@ -283,20 +319,18 @@ impl<'a> Rollout<'a> {
             let parts = wanted.get(cluster).map_or(&[][..], Vec::as_slice);
             handover::write(parts, there, plan);
         }
-        if let Some(wait) = decision.recheck_after
-            && let Ok(time) = now.checked_add(wait)
-        {
-            plan.wake_at = Some(plan.wake_at.map_or(time, |known| known.min(time)));
-        }
+        let recheck = decision.recheck_after;
+        plan.wake(recheck.and_then(|wait| now.checked_add(wait).ok()));
         Ok(Placed {
             name: &self.reference.name,
-            groups: self.chosen.groups.len(),
+            groups: &self.chosen.groups,
             selected: self.chosen.selected,
             succeeded,
             current,
-            held: held(&decision),
-            problem,
+            impossible,
             decision,
+            statuses,
+            strategy,
         })
     }
 
@@ -327,16 +361,6 @@ impl<'a> Rollout<'a> {
             }
         }
     }
-}
-
-/// Why nothing more starts, if more clusters failed than are tolerated.
-fn held(decision: &Decision) -> Option<String> {
-    if !decision.breached {
-        return None;
-    }
-    let waits = |reason: &Reason| matches!(reason, Reason::Waits(_));
-    let (cluster, reason) = decision.reasons.iter().find(|(_, reason)| waits(reason))?;
-    Some(format!("{cluster} {reason}"))
 }
 
 fn part_of(work: &ManifestWork) -> &str {

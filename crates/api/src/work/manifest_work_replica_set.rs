@@ -142,11 +142,11 @@ pub struct WorkSummary {
     #[serde(default)]
     #[schemars(schema_with = "count")]
     pub applied: i64,
-    /// Reserved: how many works there should be.
+    /// How many clusters should have the work: those that the placements select.
     #[serde(default)]
     #[schemars(schema_with = "count")]
     pub desired_total: i64,
-    /// Reserved: how many works are up to date.
+    /// How many clusters have the present template.
     #[serde(default)]
     #[schemars(schema_with = "count")]
     pub updated: i64,

@@ -20,6 +20,16 @@ pub mod annotation {
     pub const ROLLED_OUT_AT: &str = "work.bellwether.dev/rolled-out-at";
     /// On a ManifestWorkReplicaSet: `cel` if texts of its template have expressions in `${}`.
     pub const TEMPLATE_VALUES: &str = "work.bellwether.dev/template-values";
+    /// On a ManifestWorkReplicaSet: no further cluster starts while it is there, unless it is
+    /// `false`. `bellwether rollout pause` writes the time.
+    pub const ROLLOUT_PAUSED: &str = "work.bellwether.dev/rollout-paused";
+    /// On a ManifestWorkReplicaSet: no further cluster starts. The value is the digest of the template
+    /// whose rollout was aborted, so that another template is rolled out again; `true` aborts the
+    /// rollout of every template.
+    pub const ROLLOUT_ABORTED: &str = "work.bellwether.dev/rollout-aborted";
+    /// On a ManifestWorkReplicaSet: clusters that failed before this time are tried again. On the
+    /// works of such a cluster: when that happened.
+    pub const ROLLOUT_RETRIED_AT: &str = "work.bellwether.dev/rollout-retried-at";
     /// On an AppliedWork: since when its work is missing on the hub.
     pub const EVICTION_START: &str = "work.bellwether.dev/eviction-start-time";
 }
@@ -149,6 +159,24 @@ pub mod event {
     pub const DELETION_WAITING: &str = "DeletionWaiting";
     /// On a work: what others changed was put right.
     pub const DRIFT_REPAIRED: &str = "DriftRepaired";
+    /// On a replica set: clusters start with its present template.
+    pub const ROLLOUT_STARTED: &str = "ClustersStarted";
+    /// On a replica set: clusters succeeded, and are observed before others start.
+    pub const ROLLOUT_SOAKING: &str = "ClustersSoaking";
+    /// On a replica set: clusters failed or timed out.
+    pub const ROLLOUT_FAILING: &str = "ClustersFailing";
+    /// On a replica set: more clusters failed than are tolerated, so that nothing starts.
+    pub const ROLLOUT_STOPPED: &str = "RolloutStopped";
+    /// On a replica set: all clusters have its present template and succeeded.
+    pub const ROLLOUT_COMPLETE: &str = "RolloutComplete";
+    /// On a replica set: somebody paused the rollout.
+    pub const ROLLOUT_PAUSED: &str = "RolloutPaused";
+    /// On a replica set: somebody aborted the rollout.
+    pub const ROLLOUT_ABORTED: &str = "RolloutAborted";
+    /// On a replica set: the rollout is no longer paused, aborted or stopped.
+    pub const ROLLOUT_RESUMED: &str = "RolloutResumed";
+    /// On a replica set: somebody had the failed clusters tried again.
+    pub const ROLLOUT_RETRIED: &str = "RolloutRetried";
     /// On a replica set: the hub refuses one of its works.
     pub const WORK_REFUSED: &str = "WorkRefused";
 }

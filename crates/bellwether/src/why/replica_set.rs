@@ -12,7 +12,7 @@ use bellwether_apiserver::Clock;
 use bellwether_ctl::Connection;
 use bellwether_placement::rollout::Group;
 use bellwether_work::Programs;
-use bellwether_work::replica_set::{Chosen, Observed, decisions, owner_label};
+use bellwether_work::replica_set::{Chosen, Observed, owner_label, report};
 use kube::api::ListParams;
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -49,14 +49,15 @@ pub(super) async fn explain(
         now: Clock::system().now(),
     };
     let mut reasons = Vec::new();
-    for (placement, decision) in decisions(&observed, &Programs::default()) {
-        let reason = if let Some(reason) = decision.reason(cluster) {
-            format!("{cluster} {reason}")
+    for placement in report(&observed, &Programs::default()).placements {
+        let found = placement.clusters().find(|it| &*it.name == cluster);
+        let reason = if let Some(found) = found {
+            format!("{cluster} {}", found.reason)
         } else {
-            let verdict = super::verdict(connection, cluster, &placement).await?;
+            let verdict = super::verdict(connection, cluster, &placement.name).await?;
             format!("{cluster} is not chosen. {verdict}")
         };
-        reasons.push((placement, reason));
+        reasons.push((placement.name, reason));
     }
     anyhow::ensure!(
         !reasons.is_empty(),

@@ -162,9 +162,67 @@ async fn a_progressive_rollout_waits_for_each_member_and_stops_where_one_fails(f
     assert_eq!(rolled_out["status"], "False");
     assert_eq!(
         rolled_out["message"],
-        "p: cluster3 does not start: the rollout has 1 failure, 0 tolerated"
+        "p: stopped, the rollout has 1 failure, 0 tolerated; 1 of 3 clusters are done; cluster2 failed: \
+         Deployment web: 0 of 1 replicas are updated and available, timed out"
     );
     assert_eq!(seen["status"]["summary"]["degraded"], 1);
+}
+
+/// What events on the replica set say, in the order of their reasons.
+async fn recorded(fleet: &Fleet) -> Vec<String> {
+    let events = fleet.list(HUB, "/api/v1/namespaces/default/events").await;
+    let mut texts: Vec<String> = events
+        .iter()
+        .filter(|event| event["involvedObject"]["kind"] == "ManifestWorkReplicaSet")
+        .map(|event| {
+            let text = |name: &str| event[name].as_str().unwrap().to_owned();
+            format!("{}: {}", text("reason"), text("message"))
+        })
+        .collect();
+    texts.sort();
+    texts
+}
+
+async fn people_pause_and_resume_a_rollout_and_events_say_what_happens(fleet: &mut Fleet) {
+    start(fleet, &MEMBERS).await;
+    let strategy = json!({"type": "Progressive", "progressive": {"maxConcurrency": 1}});
+    let mut paused = set(strategy, json!([config_map("a", "1")]));
+    paused["metadata"]["annotations"] = json!({"work.bellwether.dev/rollout-paused": "true"});
+    fleet.create(HUB, paused.clone()).await;
+    fleet
+        .until_condition(&paused, "PlacementRolledOut", "False")
+        .await;
+    fleet.pass(10_000).await;
+    assert!(works(fleet).await.is_empty());
+    let seen = fleet.get(HUB, &paused).await.unwrap();
+    assert_eq!(
+        condition(&seen["status"], "PlacementRolledOut")["message"],
+        "the rollout is paused; p: 0 of 3 clusters are done"
+    );
+    assert_eq!(seen["status"]["summary"]["desiredTotal"], 3);
+    let resume = json!({"metadata": {"annotations": {"work.bellwether.dev/rollout-paused": null}}});
+    fleet.merge(HUB, &paused, resume).await;
+    fleet
+        .until_condition(&paused, "PlacementRolledOut", "True")
+        .await;
+    let is_complete = |events: &[String]| events.iter().any(|it| it.starts_with("RolloutComplete"));
+    for _ in 0..400 {
+        if is_complete(&recorded(fleet).await) {
+            break;
+        }
+        fleet.pass(100).await;
+    }
+    let events = recorded(fleet).await;
+    let complete = "RolloutComplete: p: 3 of 3 clusters are done".to_owned();
+    let pause = "RolloutPaused: the rollout is paused: no further cluster starts".to_owned();
+    for expected in [&complete, &pause] {
+        let times = events.iter().filter(|it| *it == expected).count();
+        assert_eq!(times, 1, "{expected}: {events:?}");
+    }
+    assert!(
+        events.iter().any(|it| it.starts_with("ClustersStarted: ")),
+        "{events:?}"
+    );
 }
 
 async fn values_of_clusters_reach_their_members(fleet: &mut Fleet) {
@@ -272,7 +330,10 @@ async fn a_group_that_takes_too_long_holds_the_others_up(fleet: &mut Fleet) {
     let is_told = |set: Option<&Value>| {
         set.is_some_and(|set| {
             let said = &condition(&set["status"], "PlacementRolledOut")["message"];
-            said == "p: cluster2 does not start: group 0 has 1 failure, 0 tolerated"
+            said.as_str().is_some_and(|said| {
+                said.starts_with("p: stopped, group 0 has 1 failure, 0 tolerated")
+                    && said.contains("cluster1 timed out")
+            })
         })
     };
     fleet.until(HUB, &set, "it is told", is_told).await;
@@ -465,6 +526,7 @@ crate::cases![
     a_cluster_without_a_value_is_told_and_holds_up_no_other,
     a_set_reaches_all_clusters_and_says_so,
     a_progressive_rollout_waits_for_each_member_and_stops_where_one_fails,
+    people_pause_and_resume_a_rollout_and_events_say_what_happens,
     values_of_clusters_reach_their_members,
     works_that_are_done_stay_and_are_not_made_again,
     groups_go_one_after_the_other_and_each_is_watched_for_a_while,

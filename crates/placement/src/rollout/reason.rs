@@ -50,9 +50,29 @@ pub enum Reason {
     Queued,
 }
 
+/// Why nothing new starts although the strategy would allow it: a person decided so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// Until the rollout is resumed.
+    Paused,
+    /// Until the content that is rolled out changes.
+    Aborted,
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Paused => "the rollout is paused",
+            Self::Aborted => "the rollout is aborted",
+        })
+    }
+}
+
 /// What clusters wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wait {
+    /// Nothing starts any more: a person decided so.
+    Held(Hold),
     /// Nothing starts any more: more clusters failed than tolerated.
     Budget(Spent),
     /// As many as allowed are in flight.
@@ -328,6 +348,7 @@ impl fmt::Display for Spent {
 impl fmt::Display for Wait {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Held(hold) => write!(formatter, "does not start: {hold}"),
             Self::Budget(spent) => write!(formatter, "does not start: {spent}"),
             Self::Slots {
                 taken,

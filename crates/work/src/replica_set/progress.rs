@@ -66,7 +66,7 @@ fn of_work(work: &ManifestWork) -> (Status, Option<Timestamp>) {
 }
 
 /// When the present content of a work was written.
-fn written_at(work: &ManifestWork) -> Option<Timestamp> {
+pub(super) fn written_at(work: &ManifestWork) -> Option<Timestamp> {
     let annotations = work.metadata.annotations.as_ref();
     let text = annotations.and_then(|map| map.get(annotation::ROLLED_OUT_AT));
     let created = work.metadata.creation_timestamp.as_ref().map(|time| time.0);

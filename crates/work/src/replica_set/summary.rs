@@ -10,6 +10,7 @@ use bellwether_api::work::{
 };
 use jiff::Timestamp;
 
+use super::report::{Report, Stage};
 use super::{Outlook, Placed};
 use crate::conditions::{Conditions, Saying};
 use crate::lifecycle::is_true;
@@ -67,6 +68,7 @@ pub(super) fn invalid_name(
 pub(super) fn of(
     set: &ManifestWorkReplicaSet,
     outlook: &Outlook<'_>,
+    report: &Report,
     now: Timestamp,
 ) -> ManifestWorkReplicaSetStatus {
     let previous = set.status.clone().unwrap_or_default();
@@ -79,13 +81,7 @@ pub(super) fn of(
         add(&mut summary, &placement.summary);
     }
     let problems = problems(outlook);
-    let held: Vec<String> = outlook
-        .placed
-        .iter()
-        .filter_map(|one| one.held.as_ref().map(|why| format!("{}: {why}", one.name)))
-        .chain((!problems.is_empty()).then(|| problems.clone()))
-        .collect();
-    let held = held.join("; ");
+    let progress = progress(report);
     let missing = outlook
         .missing
         .first()
@@ -99,12 +95,24 @@ pub(super) fn of(
         } else {
             reason::PROGRESSING
         },
-        message: &held,
+        message: &progress,
     };
+    let selected = format!(
+        "{} selected by {}",
+        number(summary.desired_total, "cluster"),
+        number(outlook.placed.len(), "placement")
+    );
+    let available = format!(
+        "{} of {} available, {} in progress, {} degraded",
+        summary.available,
+        number(summary.total, "work"),
+        summary.progressing,
+        summary.degraded
+    );
     let is_wrong = outlook.wrong.is_some() || (summary.total == 0 && !problems.is_empty());
     let said = [
-        verified(&summary, missing.as_deref(), is_wrong),
-        applied(&summary, &problems),
+        verified(&summary, missing.as_deref(), is_wrong, &selected),
+        applied(&summary, &problems, &available),
         rolled_out,
     ];
     ManifestWorkReplicaSetStatus {
@@ -120,7 +128,7 @@ fn of_placement(placed: &Placed<'_>) -> PlacementSummary {
         name: placed.name.to_owned(),
         available_decision_groups: format!(
             "{} ({} / {} clusters applied)",
-            placed.groups,
+            placed.groups.len(),
             placed.current.len(),
             placed.selected
         ),
@@ -132,11 +140,33 @@ fn of_placement(placed: &Placed<'_>) -> PlacementSummary {
 /// Why clusters cannot have the works that they should have.
 fn problems(outlook: &Outlook<'_>) -> String {
     let of_placed = outlook.placed.iter().filter_map(|one| {
-        let problem = one.problem.as_ref()?;
+        let problem = one.impossible.values().next()?;
         Some(format!("{}: {problem}", one.name))
     });
     let all: Vec<String> = of_placed.chain(outlook.wrong.clone()).collect();
     all.join("; ")
+}
+
+/// How far the rollout is, and what stops it.
+fn progress(report: &Report) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    if let Stage::Held(hold) = report.stage() {
+        parts.push(hold.to_string());
+    }
+    parts.extend(report.problems.iter().cloned());
+    let missing = report.missing.iter();
+    parts.extend(missing.map(|name| format!("{name}: there is no such Placement")));
+    let placements = report.placements.iter();
+    parts.extend(placements.map(|one| format!("{}: {}", one.name, one.sentence())));
+    parts.join("; ")
+}
+
+/// A number and what is counted.
+fn number(count: impl TryInto<u64> + std::fmt::Display + Copy, noun: &str) -> String {
+    match count.try_into() {
+        Ok(1) => format!("{count} {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
 }
 
 /// Whether all clusters of all placements have come to the end well.
@@ -148,7 +178,12 @@ fn is_done(outlook: &Outlook<'_>) -> bool {
         && i64::try_from(succeeded) == Ok(selected)
 }
 
-fn verified<'a>(summary: &WorkSummary, missing: Option<&'a str>, is_wrong: bool) -> Said<'a> {
+fn verified<'a>(
+    summary: &WorkSummary,
+    missing: Option<&'a str>,
+    is_wrong: bool,
+    selected: &'a str,
+) -> Said<'a> {
     let (holds, why) = if missing.is_some() {
         (false, reason::PLACEMENT_DECISION_NOT_FOUND)
     } else if is_wrong {
@@ -162,11 +197,11 @@ fn verified<'a>(summary: &WorkSummary, missing: Option<&'a str>, is_wrong: bool)
         name: condition::PLACEMENT_VERIFIED,
         holds,
         reason: why,
-        message: missing.unwrap_or_default(),
+        message: missing.unwrap_or(selected),
     }
 }
 
-fn applied<'a>(summary: &WorkSummary, problems: &'a str) -> Said<'a> {
+fn applied<'a>(summary: &WorkSummary, problems: &'a str, available: &'a str) -> Said<'a> {
     let is_well = summary.progressing == 0 && summary.degraded == 0;
     let (holds, why) = if !problems.is_empty() {
         (false, reason::NOT_AS_EXPECTED)
@@ -183,17 +218,25 @@ fn applied<'a>(summary: &WorkSummary, problems: &'a str) -> Said<'a> {
         name: condition::MANIFESTWORK_APPLIED,
         holds,
         reason: why,
-        message: problems,
+        message: if problems.is_empty() {
+            available
+        } else {
+            problems
+        },
     }
 }
 
-/// Counts clusters whose works are as they should be. Two numbers stay at zero, as with the peer.
+/// Counts the clusters that should have works, and those whose works have the present template.
 fn count(placed: &Placed<'_>) -> WorkSummary {
     let all = |works: &[&Arc<ManifestWork>], name: &str| works.iter().all(|work| says(work, name));
     let any = |works: &[&Arc<ManifestWork>], name: &str| works.iter().any(|work| says(work, name));
-    let mut summary = WorkSummary::default();
+    let mut summary = WorkSummary {
+        desired_total: placed.selected,
+        ..WorkSummary::default()
+    };
     for works in placed.current.values() {
         summary.total += 1;
+        summary.updated += 1;
         summary.applied += i64::from(all(works, condition::APPLIED));
         summary.available += i64::from(all(works, condition::AVAILABLE));
         summary.progressing += i64::from(any(works, condition::PROGRESSING));
@@ -216,4 +259,6 @@ fn add(sum: &mut WorkSummary, one: &WorkSummary) {
     sum.available += one.available;
     sum.progressing += one.progressing;
     sum.degraded += one.degraded;
+    sum.desired_total += one.desired_total;
+    sum.updated += one.updated;
 }

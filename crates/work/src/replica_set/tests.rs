@@ -4,6 +4,8 @@ use serde_json::json;
 use super::*;
 use bellwether_api::work::names::annotation;
 
+mod controlled;
+
 const NOW: &str = "2026-01-01T00:10:00Z";
 
 fn set(strategy: Value) -> ManifestWorkReplicaSet {
@@ -141,6 +143,8 @@ fn a_set_whose_clusters_are_well_is_done() {
         total: 2,
         applied: 2,
         available: 2,
+        desired_total: 2,
+        updated: 2,
         ..WorkSummary::default()
     };
     assert_eq!(status.summary, expected);
@@ -148,12 +152,17 @@ fn a_set_whose_clusters_are_well_is_done() {
         status.placement_summary[0].available_decision_groups,
         "1 (2 / 2 clusters applied)"
     );
-    assert_eq!(said(&plan, "PlacementVerified"), ("True", "AsExpected", ""));
-    assert_eq!(said(&plan, "PlacementRolledOut"), ("True", "Complete", ""));
+    let selected = "2 clusters selected by 1 placement";
+    let verified = said(&plan, "PlacementVerified");
+    assert_eq!(verified, ("True", "AsExpected", selected));
+    let rolled_out = said(&plan, "PlacementRolledOut");
     assert_eq!(
-        said(&plan, "ManifestworkApplied"),
-        ("True", "AsExpected", "")
+        rolled_out,
+        ("True", "Complete", "p: 2 of 2 clusters are done")
     );
+    let available = "2 of 2 works available, 0 in progress, 0 degraded";
+    let applied = said(&plan, "ManifestworkApplied");
+    assert_eq!(applied, ("True", "AsExpected", available));
     let mut done = set;
     done.status = Some(status);
     assert_eq!(look(&done, &chosen(&["a", "b"]), &works), Plan::default());
@@ -179,7 +188,7 @@ fn a_progressive_rollout_goes_one_by_one_and_stops_at_a_failure() {
     assert_eq!((status, reason), ("False", "Progressing"));
     assert_eq!(
         message,
-        "p: b does not start: the rollout has 1 failure, 0 tolerated"
+        "p: stopped, the rollout has 1 failure, 0 tolerated; 0 of 3 clusters are done; a failed"
     );
     assert_eq!(said(&failed, "ManifestworkApplied").1, "NotAsExpected");
 }
@@ -401,14 +410,12 @@ fn cannot_have(manifests: Value, expected: &str) {
     assert_eq!(clusters(&plan), ["b"], "{expected}");
     let plan = look(&set, &chosen(&["a", "b"]), &stored(&plan.write, &WELL));
     assert!(plan.write.is_empty() && plan.delete.is_empty());
-    assert_eq!(
-        said(&plan, "ManifestworkApplied"),
-        ("False", "NotAsExpected", expected)
-    );
-    assert_eq!(
-        said(&plan, "PlacementRolledOut"),
-        ("False", "Progressing", expected)
-    );
+    let problem = format!("p: {expected}");
+    let applied = said(&plan, "ManifestworkApplied");
+    assert_eq!(applied, ("False", "NotAsExpected", &*problem));
+    let progress = format!("p: 1 of 2 clusters are done; a failed: {expected}");
+    let rolled_out = said(&plan, "PlacementRolledOut");
+    assert_eq!(rolled_out, ("False", "Progressing", &*progress));
     assert_eq!(said(&plan, "PlacementVerified").1, "AsExpected");
 }
 
@@ -419,11 +426,11 @@ fn a_cluster_that_can_have_no_work_is_told_and_holds_up_nothing_but_itself() {
         json!([named(
             "${cluster.name == 'a' ? cluster.labels.missing : 'm'}"
         )]),
-        "p: for a: cluster.name == 'a' ? cluster.labels.missing : 'm': no such key: missing",
+        "for a: cluster.name == 'a' ? cluster.labels.missing : 'm': no such key: missing",
     );
     cannot_have(
         json!([named("x"), named("${cluster.name == 'a' ? 'x' : 'm'}")]),
-        "p: for a: duplicate manifest for resource n/x with resource type v1.ConfigMap",
+        "for a: duplicate manifest for resource n/x with resource type v1.ConfigMap",
     );
 }
 

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::rollout::{ClusterStatus, Group, Input, Status, Strategy, decide};
+use crate::rollout::{ClusterStatus, Group, Hold, Input, Status, Strategy, decide};
 
 /// The reasons of all clusters for statuses that began a minute ago; now is 12:00.
 fn check(strategy: &Value, statuses: &[(&str, Status)], expected: &[(&str, &str)]) {
@@ -161,4 +161,40 @@ fn what_is_tolerated_is_told_where_it_was_spent() {
             ("c4", "starts now"),
         ],
     );
+}
+
+#[test]
+fn nothing_starts_while_a_rollout_is_held_and_what_runs_goes_on() {
+    for strategy in [
+        json!({"type": "All"}),
+        json!({"type": "Progressive", "maxConcurrency": 3}),
+        json!({"type": "ProgressivePerGroup"}),
+        json!({"type": "Progressive", "mandatoryDecisionGroups": [{}]}),
+    ] {
+        let strategy = Strategy::from_flat_json(&strategy).unwrap();
+        let groups = [Group::new("", 0, ["a", "b", "c"])];
+        let status = |cluster: &str, status| {
+            ClusterStatus::new(cluster, groups[0].key.clone(), status, None)
+        };
+        let existing = [
+            status("a", Status::Progressing),
+            status("b", Status::ToApply),
+        ];
+        let free = Input::new(&strategy, &groups, &existing, Timestamp::UNIX_EPOCH);
+        let starting = |hold| {
+            let decision = decide(&Input { hold, ..free }).unwrap();
+            let names: Vec<String> = decision.starting().map(str::to_owned).collect();
+            let running = decision.rollout.iter().any(|it| &*it.cluster == "a");
+            assert!(running, "{strategy:?}");
+            (names, decision.reason("c").unwrap().to_string())
+        };
+        assert_eq!(starting(None).0, ["b", "c"], "{strategy:?}");
+        for (hold, why) in [
+            (Hold::Paused, "does not start: the rollout is paused"),
+            (Hold::Aborted, "does not start: the rollout is aborted"),
+        ] {
+            let expected = (Vec::new(), why.to_owned());
+            assert_eq!(starting(Some(hold)), expected, "{strategy:?}");
+        }
+    }
 }
