@@ -7,7 +7,7 @@ use crate::answer::{Body, json_response, to_bytes};
 use crate::cluster::Cluster;
 use crate::metrics::Metrics;
 use crate::params::Query;
-use crate::server::plain_text;
+use crate::server::{plain_text, plain_text_with};
 use crate::status::ApiError;
 use crate::{discovery, openapi};
 
@@ -37,24 +37,13 @@ pub(crate) fn handle(
     metrics: &Metrics,
 ) -> Result<Response<Body>, ApiError> {
     let path = request.path.trim_end_matches('/');
+    if let Some((check, part)) = health_part(path) {
+        return Ok(partial_health(request.cluster, check, part));
+    }
     match path {
         "/healthz" | "/livez" | "/readyz" => {
             let verbose = request.query.flag("verbose")?.unwrap_or(false);
-            let check = path.trim_start_matches('/');
-            Ok(plain_text(
-                "text/plain; charset=utf-8",
-                if verbose {
-                    format!("[+]ping ok\n[+]store ok\n{check} check passed\n")
-                } else {
-                    "ok".into()
-                },
-            ))
-        }
-        _ if ["/healthz/", "/livez/", "/readyz/"]
-            .iter()
-            .any(|prefix| matches!(path.strip_prefix(prefix), Some("ping" | "store" | "etcd"))) =>
-        {
-            Ok(plain_text("text/plain; charset=utf-8", "ok".into()))
+            Ok(health(request.cluster, path, verbose))
         }
         "/version" => Ok(version()),
         "/metrics" => Ok(plain_text(
@@ -66,6 +55,50 @@ pub(crate) fn handle(
         "/.well-known/openid-configuration" => Ok(issuer_configuration(request.cluster)),
         _ if path.starts_with("/openapi") => openapi::handle(request),
         _ => discovery::handle(request),
+    }
+}
+
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// A path such as `/readyz/store`, in two.
+fn health_part(path: &str) -> Option<(&str, &str)> {
+    let (check, part) = path.rsplit_once('/')?;
+    let is_check = matches!(check, "/healthz" | "/livez" | "/readyz");
+    (is_check && matches!(part, "ping" | "store" | "etcd")).then_some((check, part))
+}
+
+/// Why a check of the store fails. A full disk is no reason to restart the server, so that it is
+/// alive, but not ready.
+fn storage_problem(cluster: &Cluster, check: &str) -> Option<String> {
+    let failure = cluster.keyspace().failure().filter(|_| check != "/livez");
+    failure.map(|cause| cause.to_string())
+}
+
+fn health(cluster: &Cluster, check: &str, verbose: bool) -> Response<Body> {
+    let name = check.trim_start_matches('/');
+    match storage_problem(cluster, check) {
+        Some(cause) => plain_text_with(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            TEXT,
+            format!("[+]ping ok\n[-]store failed: {cause}\n{name} check failed\n"),
+        ),
+        None if verbose => plain_text(
+            TEXT,
+            format!("[+]ping ok\n[+]store ok\n{name} check passed\n"),
+        ),
+        None => plain_text(TEXT, "ok".into()),
+    }
+}
+
+fn partial_health(cluster: &Cluster, check: &str, part: &str) -> Response<Body> {
+    let problem = storage_problem(cluster, check).filter(|_| part != "ping");
+    match problem {
+        Some(cause) => plain_text_with(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            TEXT,
+            format!("internal server error: {cause}\n"),
+        ),
+        None => plain_text(TEXT, "ok".into()),
     }
 }
 

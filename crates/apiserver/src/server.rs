@@ -509,13 +509,19 @@ fn check_target(resource: &Resource, verb: Verb, target: &ResourcePath) -> Resul
 
 /// A response of 200 with this text.
 pub(crate) fn plain_text(content_type: &'static str, text: String) -> Response<Body> {
+    plain_text_with(StatusCode::OK, content_type, text)
+}
+
+/// The same, with a status code.
+pub(crate) fn plain_text_with(
+    status: StatusCode,
+    content_type: &'static str,
+    text: String,
+) -> Response<Body> {
     let writer = Writer {
         representation: Representation::default(),
         include_object: IncludeObject::default(),
         now: jiff::Timestamp::UNIX_EPOCH,
     };
-    writer.respond(
-        None,
-        Reply::from(Answer::Text(StatusCode::OK, content_type, text)),
-    )
+    writer.respond(None, Reply::from(Answer::Text(status, content_type, text)))
 }

@@ -3,6 +3,7 @@
 //! Handlers return [`ApiError`]; the response writer turns it into a `Status` object.
 
 use bellwether_schema::FieldError;
+use bellwether_store::WriteError;
 use serde_json::{Map, Value, json};
 
 /// Why a request failed, ready to be sent as a `Status`.
@@ -307,6 +308,17 @@ impl ApiError {
             "InternalError",
             format!("Internal error occurred: {}", message.into()),
         )
+    }
+
+    /// What a write that the store refused is answered with: 507 if the disk is full. It is not one of
+    /// the codes on which clients try again by themselves, so that people see the cause.
+    pub(crate) fn unwritten<V>(error: &WriteError<V>) -> Self {
+        match error {
+            WriteError::Storage(cause) if cause.is_full() => {
+                Self::new(507, "InsufficientStorage", cause.to_string())
+            }
+            other => Self::internal(other.to_string()),
+        }
     }
 
     /// 500 without a reason, as Kubernetes answers a create that carries a resourceVersion.

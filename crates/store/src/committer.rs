@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use crate::engine::memory::Memory;
-use crate::error::WriteError;
+use crate::error::{StorageError, WriteError};
 use crate::space::Space;
 use crate::value::{Entry, Revision, Value};
 use crate::write::Intent;
@@ -67,6 +67,14 @@ impl<V: Value> Committer<V> {
     pub(crate) fn sweep(&self, spaces: Vec<Arc<Space<V>>>) {
         if let Self::Grouped(writer) = self {
             writer.submit(Request::Sweep(spaces));
+        }
+    }
+
+    /// Why the storage accepts no writes, if it does not.
+    pub(crate) fn failure(&self) -> Option<Arc<StorageError>> {
+        match self {
+            Self::Direct(_) => None,
+            Self::Grouped(writer) => writer.failure(),
         }
     }
 

@@ -16,8 +16,13 @@ pub(crate) trait Engine<V>: Send + 'static {
 
     /// Makes the changes durable, all or none of them.
     ///
-    /// After an error it is unknown which of both, and the engine is not used again.
+    /// After an error it is unknown which of both, and the engine is not used again unless
+    /// [`recover`](Self::recover) succeeds.
     fn commit(&mut self, batch: &[Change<'_, V>]) -> Result<(), StorageError>;
+
+    /// Makes the engine usable after a commit that failed because the disk was full. Afterwards none
+    /// of the records of that commit are there, and all of its removals are made.
+    fn recover(&mut self, failed: &[Change<'_, V>]) -> Result<(), StorageError>;
 }
 
 /// One step of a batch.

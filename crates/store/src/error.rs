@@ -18,10 +18,11 @@ pub enum WriteError<V> {
     /// There is nothing to delete.
     #[error("the key does not exist")]
     NotFound,
-    /// The storage failed, now or earlier. Whether this write will be there after a restart is
-    /// unknown; until then the store refuses writes and goes on serving reads.
-    #[error("the storage failed")]
-    Storage(#[source] Arc<StorageError>),
+    /// The storage failed, now or earlier, and the store refuses writes; it goes on serving reads.
+    /// Whether this write will be there after a restart is unknown. A store that recovers by itself,
+    /// after [`StorageError::Full`], takes it back.
+    #[error("{0}")]
+    Storage(Arc<StorageError>),
     /// The store has been closed, or the keyspace dropped.
     #[error("the store is closed")]
     Closed,
@@ -161,5 +162,27 @@ pub enum OpenError {
 
 /// The storage under a durable store failed.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write to the data directory")]
-pub struct StorageError(#[source] pub(crate) Box<dyn std::error::Error + Send + Sync>);
+pub enum StorageError {
+    /// The disk is full. The store accepts writes again by itself when there is space.
+    #[error("cannot write: no space left on the disk of the data directory")]
+    Full(#[source] std::io::Error),
+    /// Something else went wrong, which only opening the store again can repair.
+    #[error("cannot write to the data directory, restart when the disk is repaired: {0}")]
+    Failed(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl StorageError {
+    /// What an answer of the operating system means.
+    pub(crate) fn from_io(error: std::io::Error) -> Self {
+        use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        match error.kind() {
+            StorageFull | QuotaExceeded | FileTooLarge => Self::Full(error),
+            _ => Self::Failed(Box::new(error)),
+        }
+    }
+
+    /// True if the store recovers by itself.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Full(_))
+    }
+}

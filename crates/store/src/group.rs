@@ -95,20 +95,7 @@ impl<V: Value> Group<V> {
 
     /// Makes what the requests change durable.
     pub(crate) fn commit(&self, engine: &mut impl Engine<V>) -> Result<(), StorageError> {
-        let mut changes = Vec::new();
-        for part in &self.parts {
-            let keyspace = &part.space.name;
-            if !part.records.is_empty() {
-                let records = &part.records;
-                changes.push(Change::Append { keyspace, records });
-            }
-            if let Some(garbage) = &part.garbage {
-                changes.push(Change::Compact { keyspace, garbage });
-            }
-            if part.dropped {
-                changes.push(Change::Drop { keyspace });
-            }
-        }
+        let changes = changes(&self.parts);
         if changes.is_empty() {
             return Ok(());
         }
@@ -134,8 +121,8 @@ impl<V: Value> Group<V> {
         }
     }
 
-    /// Tells everybody that nothing came of it.
-    pub(crate) fn fail(self, error: &Arc<StorageError>) {
+    /// Answers everybody with the error, and returns what the storage may hold nevertheless.
+    pub(crate) fn fail(self, error: &Arc<StorageError>) -> Unsettled<V> {
         for pending in self.answers {
             let error = Arc::clone(error);
             match pending {
@@ -144,6 +131,7 @@ impl<V: Value> Group<V> {
                 Pending::Drop(to) => drop(to.send(Err(error))),
             }
         }
+        Unsettled { parts: self.parts }
     }
 
     fn part(&mut self, space: &Arc<Space<V>>) -> &mut Part<V> {
@@ -155,6 +143,53 @@ impl<V: Value> Group<V> {
                 self.parts.len() - 1
             });
         &mut self.parts[index]
+    }
+}
+
+/// What parts of a group change, for an engine.
+fn changes<V>(parts: &[Part<V>]) -> Vec<Change<'_, V>> {
+    let mut changes = Vec::new();
+    for part in parts {
+        let keyspace = &part.space.name;
+        if !part.records.is_empty() {
+            let records = &part.records;
+            changes.push(Change::Append { keyspace, records });
+        }
+        if let Some(garbage) = &part.garbage {
+            changes.push(Change::Compact { keyspace, garbage });
+        }
+        if part.dropped {
+            changes.push(Change::Drop { keyspace });
+        }
+    }
+    changes
+}
+
+/// Changes of groups that failed: nobody knows whether the storage holds them.
+pub(crate) struct Unsettled<V> {
+    parts: Vec<Part<V>>,
+}
+
+impl<V: Value> Unsettled<V> {
+    /// Adds what another group leaves behind that was refused without an attempt: only what it was
+    /// to remove is still to be done.
+    pub(crate) fn add(&mut self, refused: Self) {
+        let removals = refused.parts.into_iter().filter_map(|mut part| {
+            part.records.clear();
+            part.dropped = false;
+            part.garbage.is_some().then_some(part)
+        });
+        self.parts.extend(removals);
+    }
+
+    /// Has the engine take back the writes, which were answered with an error, and make the removals,
+    /// which nobody can see.
+    pub(crate) fn settle(&self, engine: &mut impl Engine<V>) -> Result<(), StorageError> {
+        engine.recover(&changes(&self.parts))?;
+        for part in self.parts.iter().filter(|part| part.dropped) {
+            part.space.erase();
+        }
+        Ok(())
     }
 }
 

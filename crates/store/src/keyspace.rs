@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::{RangeError, WatchError, WriteError};
+use crate::error::{RangeError, StorageError, WatchError, WriteError};
 use crate::range::{Page, Range};
 use crate::space::Space;
 use crate::store::Shared;
@@ -43,6 +43,11 @@ impl<V: Value> Keyspace<V> {
     /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Why the storage accepts no writes, if it does not.
+    pub fn failure(&self) -> Option<Arc<StorageError>> {
+        self.shared.committer.failure()
     }
 
     /// The entry of a key.

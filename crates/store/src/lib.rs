@@ -57,8 +57,10 @@
 //!   costs memory. A write does work only for watches whose prefix its key has.
 //! - A directory that is damaged, foreign, written by a later version or in use gives an
 //!   [`OpenError`] and is left as it is.
-//! - If the disk fails, or is full, writes are refused until the store is opened again, since it is
-//!   then unknown what the disk holds; reads go on.
+//! - If the disk is full, writes are refused with [`StorageError::Full`] until there is space again;
+//!   what was refused is not there afterwards. If the disk fails, writes are refused until the store
+//!   is opened again, since it is then unknown what the disk holds. Reads go on, and
+//!   [`Store::failure`] has the cause.
 //!
 //! # How it works
 //!

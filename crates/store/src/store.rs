@@ -11,7 +11,7 @@ use crate::committer::Committer;
 use crate::engine::Engine;
 use crate::engine::disk::Disk;
 use crate::engine::memory::Memory;
-use crate::error::{OpenError, WriteError};
+use crate::error::{OpenError, StorageError, WriteError};
 use crate::keyspace::Keyspace;
 use crate::options::Options;
 use crate::retention::Retention;
@@ -140,6 +140,11 @@ impl<V: Value> Store<V> {
         self.shared.retention.widen();
         let spaces = self.shared.compact();
         self.shared.committer.sweep(spaces);
+    }
+
+    /// Why the storage accepts no writes, if it does not.
+    pub fn failure(&self) -> Option<Arc<StorageError>> {
+        self.shared.committer.failure()
     }
 
     /// Completes the writes that are under way, refuses others, ends all watches and releases the

@@ -6,14 +6,14 @@
 //! nobody.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{oneshot, watch};
 
 use crate::engine::Engine;
 use crate::error::{StorageError, WriteError};
-use crate::group::Group;
+use crate::group::{Group, Unsettled};
 use crate::space::Space;
 use crate::value::{Entry, Revision, Value};
 use crate::write::{Action, Expected};
@@ -27,6 +27,9 @@ const GROUP: usize = 1024;
 /// been answered tend to ask again at once; without waiting, the first of them would get a
 /// transaction of its own, and the others the next. It is a fraction of what a transaction takes.
 const GATHER: Duration = Duration::from_micros(100);
+
+/// How often a full disk is tried again.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// Something the thread is asked to do.
 pub(crate) enum Request<V> {
@@ -54,9 +57,14 @@ pub(crate) struct WriteRequest<V> {
 /// The answer to a write; a panic of its closure is handed back to be continued by the writer.
 pub(crate) type Answer<V> = std::thread::Result<Result<Entry<V>, WriteError<V>>>;
 
+/// Why the storage accepts no writes, if it does not.
+#[derive(Debug, Default)]
+struct Health(Mutex<Option<Arc<StorageError>>>);
+
 /// The handle of the thread, which ends when this is dropped or closed.
 pub(crate) struct Writer<V> {
     queue: Arc<Queue<V>>,
+    health: Arc<Health>,
     /// Closed when the thread has ended and the engine is released.
     ended: watch::Receiver<()>,
 }
@@ -67,14 +75,25 @@ impl<V: Value> Writer<V> {
         let queue = Arc::new(Queue::new());
         let (running, ended) = watch::channel(());
         let taker = Taker(Arc::clone(&queue));
+        let health: Arc<Health> = Arc::default();
+        let reported = Arc::clone(&health);
         std::thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || {
-                run(&taker, engine);
+                run(&taker, engine, &reported);
                 drop(taker);
                 drop(running);
             })?;
-        Ok(Self { queue, ended })
+        Ok(Self {
+            queue,
+            health,
+            ended,
+        })
+    }
+
+    /// Why the storage accepts no writes, if it does not.
+    pub(crate) fn failure(&self) -> Option<Arc<StorageError>> {
+        self.health.0.lock().clone()
     }
 
     /// Hands a request over; it is dropped unanswered if it is too late for that.
@@ -96,26 +115,83 @@ impl<V> Drop for Writer<V> {
     }
 }
 
-fn run<V: Value>(queue: &Taker<V>, mut engine: impl Engine<V>) {
-    let mut failure: Option<Arc<StorageError>> = None;
+/// A storage that accepts no writes.
+struct Failure<V> {
+    error: Arc<StorageError>,
+    /// What it may hold nevertheless.
+    unsettled: Unsettled<V>,
+    /// When to try again; never, if only a restart helps.
+    retry_at: Option<Instant>,
+}
+
+fn run<V: Value>(queue: &Taker<V>, mut engine: impl Engine<V>, health: &Health) {
+    let mut failure: Option<Failure<V>> = None;
     let mut last = 1;
-    while let Some(requests) = queue.0.take(last) {
-        last = requests.len();
+    loop {
+        let retry_at = failure.as_ref().and_then(|failure| failure.retry_at);
+        let Some(requests) = queue.0.take(last, retry_at) else {
+            return;
+        };
+        last = requests.len().max(1);
         let mut group = Group::new();
         for request in requests {
             group.add(request);
         }
-        if failure.is_none() {
-            failure = group.commit(&mut engine).err().map(Arc::new);
-            if let Some(error) = &failure {
-                tracing::error!(error = %error.0, "the store accepts no more writes");
+        failure = match failure {
+            None => commit(group, &mut engine),
+            Some(mut failure) => {
+                failure.unsettled.add(group.fail(&failure.error));
+                retry(failure, &mut engine)
             }
+        };
+        let error = failure.as_ref().map(|failure| Arc::clone(&failure.error));
+        *health.0.lock() = error;
+    }
+}
+
+/// Commits a group and answers.
+fn commit<V: Value>(group: Group<V>, engine: &mut impl Engine<V>) -> Option<Failure<V>> {
+    let Err(error) = group.commit(engine) else {
+        group.publish();
+        return None;
+    };
+    tracing::error!(%error, "the store accepts no writes");
+    let error = Arc::new(error);
+    Some(Failure {
+        unsettled: group.fail(&error),
+        retry_at: retry_at(&error),
+        error,
+    })
+}
+
+/// Makes the storage usable again if it is time, and possible.
+fn retry<V: Value>(mut failure: Failure<V>, engine: &mut impl Engine<V>) -> Option<Failure<V>> {
+    if failure.retry_at.is_none_or(|at| now() < at) {
+        return Some(failure);
+    }
+    match failure.unsettled.settle(engine) {
+        Ok(()) => {
+            tracing::warn!("there is space on the disk again: the store accepts writes");
+            None
         }
-        match &failure {
-            None => group.publish(),
-            Some(error) => group.fail(error),
+        Err(error) => {
+            failure.retry_at = retry_at(&error);
+            failure.error = Arc::new(error);
+            Some(failure)
         }
     }
+}
+
+fn retry_at(error: &StorageError) -> Option<Instant> {
+    error.is_full().then(|| now() + RETRY)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how often the disk is tried depends on no other clock"
+)]
+fn now() -> Instant {
+    Instant::now()
 }
 
 /// The requests that are waiting.
@@ -160,15 +236,22 @@ impl<V> Queue<V> {
     }
 
     /// Waits for requests, and a little for as many as are likely to come; nothing after the last
-    /// one of a closed queue.
-    fn take(&self, likely: usize) -> Option<Vec<Request<V>>> {
+    /// one of a closed queue. With a deadline, it returns none if the first is not there by then.
+    fn take(&self, likely: usize, deadline: Option<Instant>) -> Option<Vec<Request<V>>> {
         let mut state = self.state.lock();
         while state.waiting.is_empty() {
             if state.closed {
                 return None;
             }
             state.wanted = 1;
-            self.ready.wait(&mut state);
+            match deadline {
+                None => self.ready.wait(&mut state),
+                Some(deadline) => {
+                    if self.ready.wait_until(&mut state, deadline).timed_out() {
+                        return Some(Vec::new());
+                    }
+                }
+            }
         }
         if state.waiting.len() < likely && !state.closed {
             state.wanted = likely;

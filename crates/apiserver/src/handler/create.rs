@@ -142,7 +142,7 @@ async fn create_named(
         Err(WriteError::Conflict { .. }) => {
             Err(ApiError::already_exists(resource.subject(), &name))
         }
-        Err(error) => Err(ApiError::internal(error.to_string())),
+        Err(error) => Err(ApiError::unwritten(&error)),
     }
 }
 

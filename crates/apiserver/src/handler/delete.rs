@@ -102,7 +102,7 @@ pub(crate) async fn delete_object(
             }
             Err(WriteError::Conflict { .. }) => {}
             Err(WriteError::NotFound) => return Err(not_found(cx)),
-            Err(error) => return Err(ApiError::internal(error.to_string())),
+            Err(error) => return Err(ApiError::unwritten(&error)),
         }
     }
 }

@@ -165,7 +165,7 @@ async fn write(
         }
         Err(WriteError::Conflict { .. }) => Ok(None),
         Err(WriteError::NotFound) => Err(not_found(cx)),
-        Err(error) => Err(ApiError::internal(error.to_string())),
+        Err(error) => Err(ApiError::unwritten(&error)),
     }
 }
 

@@ -16,7 +16,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use redb::{Database, ReadableDatabase, ReadableTable, Table, WriteTransaction};
+use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, Table, WriteTransaction};
 
 use self::database::{KEYSPACES, LOG, RowId, unreadable};
 use self::directory::DataDirectory;
@@ -31,7 +31,8 @@ use crate::value::{FIRST_REVISION, Revision, Value};
 
 /// The engine over an open database.
 pub(crate) struct Disk {
-    database: Database,
+    /// None while it cannot be opened again after a failure.
+    database: Option<Database>,
     /// The file under the database, which stays as it is until everything has been read.
     file: GuardedFile,
     /// The number that each keyspace has in the log.
@@ -56,7 +57,7 @@ impl Disk {
 
     fn with_file(directory: DataDirectory, file: GuardedFile) -> Result<Self, OpenError> {
         Ok(Self {
-            database: database::open(&directory.database(), &file)?,
+            database: Some(database::open(&directory.database(), &file)?),
             file,
             keyspaces: HashMap::new(),
             next_number: 0,
@@ -67,7 +68,7 @@ impl Disk {
     /// Reads the table of keyspaces, and returns a replay for each, by number.
     fn load_keyspaces<V>(&mut self) -> Result<HashMap<u32, Replay<V>>, OpenError> {
         let path = self.directory.database();
-        let transaction = self.database.begin_read().map_err(unreadable(&path))?;
+        let transaction = self.read(&path)?;
         let table = transaction
             .open_table(KEYSPACES)
             .map_err(unreadable(&path))?;
@@ -90,7 +91,7 @@ impl Disk {
             path: path.clone(),
             reason,
         };
-        let transaction = self.database.begin_read().map_err(unreadable(&path))?;
+        let transaction = self.read(&path)?;
         let table = transaction.open_table(LOG).map_err(unreadable(&path))?;
         for row in table.iter().map_err(unreadable(&path))? {
             let (id, bytes) = row.map_err(unreadable(&path))?;
@@ -113,35 +114,100 @@ impl Disk {
         Ok(())
     }
 
+    fn read(&self, path: &Path) -> Result<ReadTransaction, OpenError> {
+        let database = self.database.as_ref().ok_or_else(|| OpenError::Io {
+            action: "read",
+            path: path.to_owned(),
+            source: io::Error::other("it is closed"),
+        })?;
+        database.begin_read().map_err(unreadable(path))
+    }
+
+    /// Opens the database again after a failure, after which it refuses everything.
+    fn reopen<V: Value>(&mut self) -> Result<(), OpenError> {
+        let path = self.directory.database();
+        let failed = |source| OpenError::Io {
+            action: "open",
+            path: path.clone(),
+            source,
+        };
+        self.database = None;
+        self.file = self.file.guard_again().map_err(failed)?;
+        self.database = Some(database::open(&path, &self.file)?);
+        self.keyspaces.clear();
+        self.next_number = 0;
+        self.load_keyspaces::<V>()?;
+        self.file.release().map_err(failed)
+    }
+
+    /// Carries out changes in one transaction.
+    fn transact<V: Value>(
+        &mut self,
+        batch: &[Change<'_, V>],
+        step: impl Fn(&mut Self, &mut Step<'_>, &Change<'_, V>) -> Result<(), redb::Error>,
+    ) -> Result<(), redb::Error> {
+        let database = self.database.as_ref();
+        let database = database.ok_or_else(|| io::Error::other("the database is closed"))?;
+        let transaction = database.begin_write()?;
+        {
+            let log = transaction.open_table(LOG)?;
+            let mut open = Step {
+                transaction: &transaction,
+                log,
+            };
+            for change in batch {
+                step(self, &mut open, change)?;
+            }
+        }
+        Ok(transaction.commit()?)
+    }
+
     fn apply<V: Value>(
         &mut self,
-        transaction: &WriteTransaction,
-        batch: &[Change<'_, V>],
+        step: &mut Step<'_>,
+        change: &Change<'_, V>,
     ) -> Result<(), redb::Error> {
-        let mut log = transaction.open_table(LOG)?;
-        for change in batch {
-            match *change {
-                Change::Append { keyspace, records } => {
-                    let number = self.number_of(transaction, keyspace)?;
-                    append(&mut log, number, records)?;
+        let Step { transaction, log } = step;
+        match *change {
+            Change::Append { keyspace, records } => {
+                let number = self.number_of(transaction, keyspace)?;
+                append(log, number, records)
+            }
+            Change::Compact { keyspace, garbage } => {
+                let number = self.number_of(transaction, keyspace)?;
+                for revision in &garbage.revisions {
+                    log.remove(&RowId::new(number, *revision).to_bytes())?;
                 }
-                Change::Compact { keyspace, garbage } => {
-                    let number = self.number_of(transaction, keyspace)?;
-                    for revision in &garbage.revisions {
-                        log.remove(&RowId::new(number, *revision).to_bytes())?;
-                    }
-                    let mut keyspaces = transaction.open_table(KEYSPACES)?;
-                    keyspaces.insert(&**keyspace, (number, garbage.compacted))?;
-                }
-                Change::Drop { keyspace } => {
-                    let Some(number) = self.keyspaces.remove(keyspace) else {
-                        continue;
-                    };
-                    let first = RowId::new(number, 0).to_bytes();
-                    let last = RowId::new(number, Revision::MAX).to_bytes();
-                    log.retain_in::<&[u8; 12], _>(&first..=&last, |_, _| false)?;
-                    transaction.open_table(KEYSPACES)?.remove(&**keyspace)?;
-                }
+                let mut keyspaces = transaction.open_table(KEYSPACES)?;
+                keyspaces.insert(&**keyspace, (number, garbage.compacted))?;
+                Ok(())
+            }
+            Change::Drop { keyspace } => {
+                let Some(number) = self.keyspaces.remove(keyspace) else {
+                    return Ok(());
+                };
+                let first = RowId::new(number, 0).to_bytes();
+                let last = RowId::new(number, Revision::MAX).to_bytes();
+                log.retain_in::<&[u8; 12], _>(&first..=&last, |_, _| false)?;
+                transaction.open_table(KEYSPACES)?.remove(&**keyspace)?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Removes records that were refused, if they are there, and makes other changes.
+    fn take_back<V: Value>(
+        &mut self,
+        step: &mut Step<'_>,
+        change: &Change<'_, V>,
+    ) -> Result<(), redb::Error> {
+        let Change::Append { keyspace, records } = change else {
+            return self.apply(step, change);
+        };
+        if let Some(number) = self.keyspaces.get(*keyspace) {
+            for record in *records {
+                let id = RowId::new(*number, record.event.revision).to_bytes();
+                step.log.remove(&id)?;
             }
         }
         Ok(())
@@ -184,11 +250,31 @@ impl<V: Value> Engine<V> for Disk {
     }
 
     fn commit(&mut self, batch: &[Change<'_, V>]) -> Result<(), StorageError> {
-        let failed = |error: redb::Error| StorageError(Box::new(error));
-        let begun = self.database.begin_write();
-        let transaction = begun.map_err(|error| failed(error.into()))?;
-        self.apply(&transaction, batch).map_err(failed)?;
-        transaction.commit().map_err(|error| failed(error.into()))
+        self.transact(batch, Self::apply).map_err(failure)
+    }
+
+    fn recover(&mut self, failed: &[Change<'_, V>]) -> Result<(), StorageError> {
+        self.directory.try_space().map_err(StorageError::from_io)?;
+        let path = self.directory.database();
+        let reopened = database::catch(&path, || self.reopen::<V>());
+        reopened.map_err(|error| match error {
+            OpenError::Io { source, .. } => StorageError::from_io(source),
+            error => StorageError::Failed(Box::new(error)),
+        })?;
+        self.transact(failed, Self::take_back).map_err(failure)
+    }
+}
+
+/// A transaction and its log.
+struct Step<'a> {
+    transaction: &'a WriteTransaction,
+    log: Table<'a, &'static [u8; 12], &'static [u8]>,
+}
+
+fn failure(error: redb::Error) -> StorageError {
+    match error {
+        redb::Error::Io(error) => StorageError::from_io(error),
+        error => StorageError::Failed(Box::new(error)),
     }
 }
 

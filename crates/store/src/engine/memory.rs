@@ -17,4 +17,8 @@ impl<V> Engine<V> for Memory {
     fn commit(&mut self, _: &[Change<'_, V>]) -> Result<(), StorageError> {
         Ok(())
     }
+
+    fn recover(&mut self, _: &[Change<'_, V>]) -> Result<(), StorageError> {
+        Ok(())
+    }
 }

@@ -1,6 +1,7 @@
 //! The store over an engine that does what the test wants: when writes are visible, and what happens
 //! when the storage fails.
 
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::Poll;
@@ -23,6 +24,7 @@ struct Puppet {
 enum Outcome {
     Success,
     Failure,
+    Full,
     Panic,
 }
 
@@ -39,9 +41,14 @@ impl Engine<String> for Puppet {
         self.commits.send(writes.sum()).unwrap();
         match self.outcomes.recv().unwrap() {
             Outcome::Success => Ok(()),
-            Outcome::Failure => Err(StorageError("the disk is on fire".into())),
+            Outcome::Failure => Err(StorageError::Failed("the disk is on fire".into())),
+            Outcome::Full => Err(StorageError::Full(ErrorKind::StorageFull.into())),
             Outcome::Panic => panic!("the engine is broken"),
         }
+    }
+
+    fn recover(&mut self, failed: &[Change<'_, String>]) -> Result<(), StorageError> {
+        self.commit(failed)
     }
 }
 
@@ -270,4 +277,29 @@ async fn a_busy_store_keeps_less_history_in_all_keyspaces() {
         FIRST_REVISION + 1,
         "there is room for five minutes again"
     );
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_writes_with_the_cause_until_there_is_space() {
+    let stage = Stage::new();
+    let first = stage.put("first", Expected::Absent);
+    assert_eq!(stage.next_commit(), 1);
+    let waiting = stage.put("waiting", Expected::Absent);
+    stage.end_commit(Outcome::Full);
+    let full = "cannot write: no space left on the disk of the data directory";
+    assert_eq!(first.await.unwrap_err().to_string(), full);
+    assert_eq!(waiting.await.unwrap_err().to_string(), full);
+    assert_eq!(stage.store.failure().unwrap().to_string(), full);
+    // The storage is tried again without a write, and takes back what may be there of the first.
+    assert_eq!(stage.next_commit(), 1);
+    stage.end_commit(Outcome::Full);
+    assert_eq!(stage.next_commit(), 1);
+    stage.end_commit(Outcome::Success);
+    let second = stage.put("first", Expected::Absent);
+    assert_eq!(stage.next_commit(), 1);
+    stage.end_commit(Outcome::Success);
+    let entry = second.await.unwrap();
+    assert_eq!(entry.modified, FIRST_REVISION + 1);
+    assert!(stage.store.failure().is_none());
+    assert!(stage.store.keyspace("hub").get("waiting").is_none());
 }

@@ -20,6 +20,8 @@ const FORMAT: u32 = 1;
 const MARKER: &str = "STORE";
 const DATABASE: &str = "store.redb";
 const NEW_DATABASE: &str = "store.redb.new";
+/// Written and removed to find out whether there is space.
+const PROBE: &str = "space.tmp";
 
 /// What the marker begins with; the version follows.
 const MAGIC: &str = "bellwether store, format ";
@@ -105,6 +107,21 @@ impl DataDirectory {
             sync_directory(&self.path)
         };
         rename().map_err(failed("create", &self.database()))
+    }
+
+    /// Fails if the disk has no space for a little more than a commit usually takes.
+    pub(super) fn try_space(&self) -> io::Result<()> {
+        const SPACE: usize = 1 << 20;
+        let path = self.path.join(PROBE);
+        let write = || {
+            let mut file = private_file().open(&path)?;
+            file.write_all(&vec![0; SPACE])?;
+            file.sync_all()
+        };
+        let written = write();
+        // What cannot be removed is overwritten the next time.
+        let _ = fs::remove_file(&path);
+        written
     }
 
     /// Finds out which state the directory is in: complete, or to be initialized.

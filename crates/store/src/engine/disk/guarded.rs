@@ -66,6 +66,11 @@ impl GuardedFile {
         })
     }
 
+    /// Guards the same file once more, as it is now.
+    pub(super) fn guard_again(&self) -> io::Result<Self> {
+        Self::over(Arc::clone(&self.file))
+    }
+
     /// Whether there is nothing in it.
     pub(super) fn is_empty(&self) -> bool {
         self.held

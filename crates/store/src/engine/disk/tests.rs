@@ -1,4 +1,5 @@
-//! Power failures: what has been synced is there afterwards, of the rest any part may be.
+//! Power failures: what has been synced is there afterwards, of the rest any part may be. And full
+//! disks: what was refused is not there afterwards.
 //!
 //! Killing the process does not show whether a commit waits for the disk, since the system keeps
 //! what was written. So here the engine writes to a disk that forgets.
@@ -38,6 +39,8 @@ struct State {
     random: u64,
     /// What was left of the disk at some moments, and how much had been acknowledged then.
     failures: Vec<(Vec<u8>, u64)>,
+    /// After how many more writes, lengths and syncs the disk is full; never if none.
+    full_after: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -47,6 +50,18 @@ enum Unsynced {
 }
 
 impl State {
+    /// Fails once the disk is full.
+    fn use_space(&mut self) -> io::Result<()> {
+        match &mut self.full_after {
+            None => Ok(()),
+            Some(0) => Err(io::ErrorKind::StorageFull.into()),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+        }
+    }
+
     fn random(&mut self, below: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -94,6 +109,7 @@ impl Forgetful {
                 unsynced: Vec::new(),
                 random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
                 failures: Vec::new(),
+                full_after: None,
             }),
             acknowledged: AtomicU64::new(0),
         })
@@ -125,6 +141,7 @@ impl StorageBackend for Forgetful {
     fn set_len(&self, length: u64) -> io::Result<()> {
         let length = usize::try_from(length).unwrap();
         let mut state = self.state.lock();
+        state.use_space()?;
         state.current.resize(length, 0);
         state.unsynced.push(Unsynced::Length(length));
         Ok(())
@@ -132,6 +149,7 @@ impl StorageBackend for Forgetful {
 
     fn sync_data(&self) -> io::Result<()> {
         let mut state = self.state.lock();
+        state.use_space()?;
         self.maybe_fail(&mut state);
         state.synced = state.current.clone();
         state.unsynced.clear();
@@ -142,6 +160,7 @@ impl StorageBackend for Forgetful {
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let offset = usize::try_from(offset).unwrap();
         let mut state = self.state.lock();
+        state.use_space()?;
         state.current[offset..offset + data.len()].copy_from_slice(data);
         let write = Unsynced::Write(offset, data.to_vec());
         state.unsynced.push(write);
@@ -236,4 +255,70 @@ fn what_was_acknowledged_survives_a_power_failure() {
         }
     }
     assert!(inspected > 50, "only {inspected} failures");
+}
+
+/// The revisions that the engine has stored.
+fn stored(engine: &mut Disk) -> Vec<Revision> {
+    let mut replays = engine.load_keyspaces::<String>().unwrap();
+    engine.load_log(&mut replays).unwrap();
+    let contents: Vec<Content<String>> = replays.into_values().map(Replay::finish).collect();
+    let mut revisions = Vec::new();
+    for content in contents {
+        let space = Space::stored(content, Arc::new(Retention::new(Options::default())));
+        let page = space.range(&Range::default()).unwrap();
+        revisions.extend(page.entries.iter().map(|entry| entry.modified));
+    }
+    revisions
+}
+
+#[test]
+fn a_full_disk_loses_nothing_and_keeps_nothing_that_was_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(Disk::open(directory.path()).unwrap());
+    let empty = std::fs::read(directory.path().join("store.redb")).unwrap();
+    let keyspace: Arc<str> = "hub".into();
+    let mut refused = 0;
+    // The disk is full at each step of a commit in turn.
+    for full_after in 0..12 {
+        let disk = Forgetful::new(empty.clone(), full_after + 1);
+        let (mut engine, _) = open(directory.path(), &disk);
+        let append = |engine: &mut Disk, revision: Revision| {
+            let records = [created(revision)];
+            let change = Change::Append {
+                keyspace: &keyspace,
+                records: &records,
+            };
+            engine.commit(&[change])
+        };
+        append(&mut engine, FIRST_REVISION + 1).unwrap();
+        disk.state.lock().full_after = Some(full_after);
+        let Err(error) = append(&mut engine, FIRST_REVISION + 2) else {
+            continue;
+        };
+        assert!(error.is_full(), "{error}");
+        refused += 1;
+        let records = [created(FIRST_REVISION + 2)];
+        let failed = [Change::Append {
+            keyspace: &keyspace,
+            records: &records,
+        }];
+        // It stays full for a while.
+        assert!(engine.recover(&failed).unwrap_err().is_full());
+        disk.state.lock().full_after = None;
+        engine.recover(&failed).unwrap();
+        assert_eq!(stored(&mut engine), [FIRST_REVISION + 1]);
+        append(&mut engine, FIRST_REVISION + 2).unwrap();
+        assert_eq!(
+            stored(&mut engine),
+            [FIRST_REVISION + 1, FIRST_REVISION + 2]
+        );
+        drop(engine);
+        let left = disk.state.lock().current.clone();
+        let (mut engine, _) = open(directory.path(), &Forgetful::new(left, 1));
+        assert_eq!(
+            stored(&mut engine),
+            [FIRST_REVISION + 1, FIRST_REVISION + 2]
+        );
+    }
+    assert!(refused > 2, "only {refused} commits were refused");
 }
