@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bellwether_apiserver::Clock;
 use bellwether_controllers::registration;
 use bellwether_controllers::registration::agent::{Agent, ClaimOptions, KubeconfigDoor};
@@ -323,8 +325,24 @@ async fn connect(path: &Path, context: Option<&str>) -> anyhow::Result<(Client, 
     let config = Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
         .with_context(|| format!("cannot use {shown}"))?;
+    if let Some(at) = expired_since(&config, Clock::system().now()) {
+        anyhow::bail!(
+            "the client certificate in {shown} expired at {at}: get another kubeconfig; `bellwether up` and `bellwether apiserver` write theirs again at each start"
+        );
+    }
     let client = Client::try_from(config).with_context(|| format!("cannot use {shown}"))?;
     Ok((client, address))
+}
+
+/// When the client certificate of a configuration expired, if it did.
+fn expired_since(config: &Config, now: jiff::Timestamp) -> Option<jiff::Timestamp> {
+    let user = &config.auth_info;
+    let pem = match (&user.client_certificate_data, &user.client_certificate) {
+        (Some(data), _) => String::from_utf8(STANDARD.decode(data).ok()?).ok()?,
+        (None, Some(path)) => std::fs::read_to_string(path).ok()?,
+        (None, None) => return None,
+    };
+    registration::agent::certificate_expiry(&pem).filter(|at| *at <= now)
 }
 
 fn server_of(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String> {

@@ -68,6 +68,9 @@ pub(crate) struct ServerArgs {
 pub(crate) async fn run(arguments: ApiserverArgs) -> anyhow::Result<()> {
     let running = Running::start(&arguments.server).await?;
     running.add_cluster(HUB).await?;
+    for name in running.stored_clusters() {
+        running.add_cluster(&name).await?;
+    }
     let path = running.publish()?;
     say(&format!(
         "API server ready at {}; kubeconfig in {}",
@@ -116,7 +119,8 @@ impl Running {
         let clock = Clock::system();
         let data = DataDir::create(&arguments.data_dir)?;
         let store = data.open_store(arguments.in_memory, &clock)?;
-        let authority = Arc::new(data.authority(arguments.in_memory, &clock)?);
+        let is_new = store.keyspaces().is_empty();
+        let authority = Arc::new(data.authority(arguments.in_memory, is_new, &clock)?);
         let config = tls_config(
             authority.clone(),
             &SERVER_NAMES,
@@ -154,6 +158,18 @@ impl Running {
             listener,
             stop,
         })
+    }
+
+    /// The clusters that the data directory has, whether or not they are served.
+    pub(crate) fn stored_clusters(&self) -> Vec<String> {
+        self.store.keyspaces()
+    }
+
+    /// Deletes everything that the data directory has of a cluster, which must not be served.
+    pub(crate) async fn drop_stored(&self, name: &str) -> anyhow::Result<()> {
+        let dropped = self.store.drop_keyspace(name).await;
+        dropped.with_context(|| format!("cannot delete the cluster {name}"))?;
+        Ok(())
     }
 
     /// Makes a cluster available, with workloads that live.

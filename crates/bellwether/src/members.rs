@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use bellwether_api::cluster::names::{condition, registration};
+use bellwether_api::cluster::names::{annotation, condition, registration};
 use bellwether_api::cluster::{ClusterClaim, ManagedCluster};
 use bellwether_api::meta::is_true;
 use bellwether_apiserver::{ApiServer, BootstrapToken, Clock, HUB, Identity};
@@ -12,10 +13,17 @@ use bellwether_controllers::Hub;
 use bellwether_controllers::registration::agent::{
     self, Agent, ClaimOptions, Credentials, Door, DoorError, Roster,
 };
+use bellwether_controllers::registration::clusters::force_removal;
 use bellwether_controllers::work_agent::WorkAgents;
+use bellwether_json::time::format_time;
 use bellwether_runtime::{ObjectKey, Reach};
-use kube::{Api, Client};
+use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::runtime::wait::await_condition;
+use kube::{Api, Client, ResourceExt as _};
 use parking_lot::Mutex;
+use serde_json::json;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
@@ -23,6 +31,16 @@ use crate::hub;
 
 /// How long the token is good with which members join.
 const TOKEN_LIFE: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);
+
+/// How long to wait until the hub finds a member available, or has removed it. A member that is denied
+/// never is.
+const AVAILABLE_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The namespace of a member that carries [`annotation::DETACHED`]: it cannot be deleted.
+const MARKED_NAMESPACE: &str = "kube-system";
+
+/// Who writes that annotation.
+const MARKER: &str = "bellwether-hub";
 
 /// The hub's controllers, and the agents of all members. Everything ends when it is dropped.
 #[derive(Debug)]
@@ -81,13 +99,13 @@ impl Members {
     }
 
     /// Starts the agent of a member, and waits until the hub finds it available. `member` is
-    /// the member itself.
+    /// the member itself. Returns false if that takes too long; its agent goes on trying.
     pub(crate) async fn join(
         &self,
         name: &str,
         member: Reach,
         labels: BTreeMap<String, String>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<bool> {
         let claims = bellwether_api::definition::<ClusterClaim>();
         self.server.ensure(name, claims).await?;
         let door = EmbeddedDoor {
@@ -96,6 +114,7 @@ impl Members {
             cluster: name.to_owned(),
             works: self.works.clone(),
             roster: self.roster.clone(),
+            clock: self.clock.clone(),
         };
         let agent = Agent {
             cluster: name.to_owned(),
@@ -116,18 +135,55 @@ impl Members {
         let (hub, _) = watch::channel(None);
         self.agents.lock().spawn(agent::run(agent, hub));
         // An error means that it had been available before.
-        let _ = is_there.await;
+        let waited = tokio::time::timeout(AVAILABLE_TIMEOUT, is_there).await;
+        Ok(waited.is_ok())
+    }
+
+    /// True if the hub has let a member go, and nobody has let it join again since.
+    pub(crate) async fn is_detached(&self, name: &str) -> anyhow::Result<bool> {
+        let client = self.server.client(name, Identity::administrator(MARKER));
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        let marked = namespaces.get_metadata(MARKED_NAMESPACE).await?;
+        if !marked.annotations().contains_key(annotation::DETACHED) {
+            return Ok(false);
+        }
+        let secrets: Api<Secret> = Api::namespaced(client, registration::AGENT_NAMESPACE);
+        let secret = registration::HUB_KUBECONFIG_SECRET;
+        if secrets.get_metadata_opt(secret).await?.is_none() {
+            return Ok(true);
+        }
+        // `bellwether cluster join` has let it in again.
+        let patch = json!({"metadata": {"annotations": {annotation::DETACHED: null}}});
+        let params = PatchParams::default();
+        namespaces
+            .patch_metadata(MARKED_NAMESPACE, &params, &Patch::Merge(patch))
+            .await?;
+        Ok(false)
+    }
+
+    /// Removes a member from the hub whose cluster is deleted: there is nobody to wait for.
+    pub(crate) async fn delete(&self, name: &str) -> anyhow::Result<()> {
+        let client = &self.hub.client;
+        let clusters: Api<ManagedCluster> = Api::all(client.clone());
+        let attempt = || format!("cannot remove {name} from the hub");
+        match clusters.delete(name, &DeleteParams::default()).await {
+            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
+            deleted => deleted.with_context(attempt)?,
+        };
+        force_removal(client, name).await.with_context(attempt)?;
+        let is_gone = |cluster: Option<&ManagedCluster>| cluster.is_none();
+        let gone = await_condition(clusters, name, is_gone);
+        let gone = tokio::time::timeout(AVAILABLE_TIMEOUT, gone).await;
+        gone.context("it is still there after a minute")
+            .with_context(attempt)??;
         Ok(())
     }
 
     /// All members have joined: what they joined with is of no use any more.
     pub(crate) async fn close(&self) -> anyhow::Result<()> {
-        let secrets: Api<k8s_openapi::api::core::v1::Secret> =
-            Api::namespaced(self.hub.client.clone(), "kube-system");
+        let secrets: Api<Secret> = Api::namespaced(self.hub.client.clone(), "kube-system");
         let name = format!("bootstrap-token-{}", self.token.id());
-        let deleted = secrets
-            .delete(&name, &kube::api::DeleteParams::default())
-            .await;
+        let deleted = secrets.delete(&name, &DeleteParams::default()).await;
         deleted.context("cannot remove the token with which members joined")?;
         Ok(())
     }
@@ -152,6 +208,7 @@ struct EmbeddedDoor {
     cluster: String,
     works: WorkAgents,
     roster: Roster,
+    clock: Clock,
 }
 
 impl Door for EmbeddedDoor {
@@ -174,6 +231,27 @@ impl Door for EmbeddedDoor {
 
     fn roster(&self) -> Option<Roster> {
         Some(self.roster.clone())
+    }
+
+    fn on_detached(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            self.works.remove_member(&self.cluster);
+            let identity = Identity::administrator(MARKER);
+            let namespaces: Api<Namespace> = Api::all(self.server.client(&self.cluster, identity));
+            let now = format_time(self.clock.now());
+            let patch = json!({"metadata": {"annotations": {annotation::DETACHED: now}}});
+            let params = PatchParams::default();
+            let marked = namespaces
+                .patch_metadata(MARKED_NAMESPACE, &params, &Patch::Merge(patch))
+                .await;
+            if let Err(error) = marked {
+                tracing::warn!(
+                    cluster = self.cluster,
+                    %error,
+                    "a detached cluster cannot be marked: it joins again at the next start"
+                );
+            }
+        })
     }
 
     fn address(&self) -> String {

@@ -1,5 +1,7 @@
 //! `bellwether up`: a hub and its members in one process.
 
+mod choice;
+
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -13,6 +15,7 @@ use crate::agent::Gates;
 use crate::apiserver::{Running, ServerArgs, stop_signal};
 use crate::cli::say;
 use crate::members::Members;
+use choice::{Choice, Wish, choose, number};
 
 /// Who the agents are to hub and members.
 pub(crate) const AGENT: &str = "system:bellwether:work-agent";
@@ -24,15 +27,19 @@ const MEMBERS_AT_ONCE: usize = 32;
 /// Run a hub and member clusters in one process, in the foreground.
 ///
 /// Everything is kept in the data directory; stop it at any moment, start it again, and it carries
-/// on. Ctrl-C ends it cleanly.
+/// on with the clusters that it had. Ctrl-C ends it cleanly.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  bellwether up\n  bellwether up --clusters 100 --in-memory\n  bellwether up --listen 127.0.0.1:7443 --data-dir /tmp/fleet"
 )]
 pub(crate) struct UpArgs {
-    /// How many member clusters, named cluster1, cluster2, …
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    clusters: usize,
+    /// How many member clusters there are to be, named cluster1, cluster2, … Those that are missing
+    /// are created; without it those of the data directory run, and 3 in a new one.
+    #[arg(long, value_name = "N")]
+    clusters: Option<usize>,
+    /// Delete member clusters beyond --clusters, with everything in them.
+    #[arg(long, requires = "clusters")]
+    remove: bool,
     #[command(flatten)]
     server: ServerArgs,
     /// Features of the agents to switch on or off: RawFeedbackJsonString=true lets lists and maps
@@ -57,6 +64,14 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
         ..AgentOptions::default()
     };
     let running = Running::start(&arguments.server).await?;
+    let stored = running.stored_clusters();
+    let wish = Wish {
+        clusters: arguments.clusters,
+        may_remove: arguments.remove,
+        is_new: !stored.iter().any(|name| name == HUB),
+    };
+    let present = stored.into_iter().filter(|name| name != HUB).collect();
+    let Choice { keep, add, remove } = choose(present, wish).map_err(anyhow::Error::msg)?;
     running.add_cluster(HUB).await?;
     say(&format!("hub ready at {}", running.address));
     let (launched, server) = (&running, &running.server);
@@ -69,19 +84,37 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
     .await?;
     let agents = launched.start_agents(options).await;
     let fleet = Members::start(server, &launched.clock, agents.clone()).await?;
+    for name in &remove {
+        fleet.delete(name).await?;
+        launched.drop_stored(name).await?;
+        say(&format!("{name} is deleted"));
+    }
     let joining = &fleet;
-    let mut members = stream::iter(1..=arguments.clusters)
-        .map(|number| async move {
-            let name = format!("cluster{number}");
+    let mut members = stream::iter(keep.into_iter().chain(add))
+        .map(|name| async move {
             launched.add_cluster(&name).await?;
+            if joining.is_detached(&name).await? {
+                return anyhow::Ok((name, None));
+            }
             let member = launched.reach(&name, AGENT);
-            joining.join(&name, member.clone(), labels(number)).await?;
-            anyhow::Ok((name, member))
+            let labels = labels(number(&name).unwrap_or_default());
+            let is_available = joining.join(&name, member.clone(), labels).await?;
+            anyhow::Ok((name, Some((member, is_available))))
         })
         .buffered(MEMBERS_AT_ONCE);
-    while let Some((name, member)) = members.try_next().await? {
+    while let Some((name, joined)) = members.try_next().await? {
+        let Some((member, is_available)) = joined else {
+            say(&format!(
+                "{name} is detached: it is served, and has no agent"
+            ));
+            continue;
+        };
         agents.add_member(&name, member);
-        say(&format!("{name} ready"));
+        say(&if is_available {
+            format!("{name} ready")
+        } else {
+            format!("{name} is not available: see bellwether cluster list")
+        });
     }
     drop(members);
     fleet.close().await?;

@@ -5,6 +5,8 @@
 
 mod fleet;
 
+use std::time::Duration;
+
 use fleet::{Fleet, Process};
 use serde_json::Value;
 
@@ -307,4 +309,222 @@ fn an_agent_follows_its_kubeconfig_to_another_hub() {
             "wait --for=condition=ManagedClusterConditionAvailable --timeout=60s managedcluster/edge",
         );
     }
+}
+
+/// The names of all contexts of a fleet's kubeconfig.
+fn contexts(fleet: &Fleet) -> Vec<String> {
+    let text = std::fs::read_to_string(fleet.kubeconfig()).unwrap();
+    let config = bellwether_json::yaml::value_from_yaml(&text).unwrap();
+    let contexts = config["contexts"].as_array().unwrap().iter();
+    contexts
+        .map(|it| it["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn members(fleet: &Fleet) -> Vec<String> {
+    let list = json(fleet, "cluster list");
+    let items = list["items"].as_array().unwrap().iter();
+    items
+        .map(|it| it["metadata"]["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn what_the_data_directory_has_runs_and_a_detached_member_stays_detached() {
+    let mut fleet = Fleet::start_with(&["--clusters", "4"]);
+    // Detached, its agent has ended: a work in its namespace is nobody's.
+    bellwether(&fleet, "cluster detach cluster2 --timeout 60");
+    let path = fleet.directory().join("work.yaml");
+    let works = ["cluster1", "cluster2"].map(|name| {
+        format!(
+            "---\napiVersion: work.open-cluster-management.io/v1\nkind: ManifestWork\nmetadata: {{name: late, namespace: {name}}}\nspec: {{workload: {{manifests: [{{apiVersion: v1, kind: ConfigMap, metadata: {{name: late, namespace: default}}}}]}}}}\n"
+        )
+    });
+    // That of the detached member comes first.
+    std::fs::write(&path, format!("{}{}", works[1], works[0])).unwrap();
+    bellwether(&fleet, &format!("apply -f {}", path.display()));
+    bellwether(
+        &fleet,
+        "wait --for=condition=Applied --timeout=60s -n cluster1 manifestwork/late",
+    );
+    let ignored = json(&fleet, "get manifestwork late -n cluster2");
+    assert_eq!(ignored["status"]["conditions"], Value::Null, "{ignored}");
+    let absent = "get configmap late -n default --context cluster2";
+    fleet.fails(&format!("{BELLWETHER} {absent}"));
+
+    fleet.set_arguments(&[]);
+    fleet.kill_and_restart();
+    assert_eq!(members(&fleet), ["cluster1", "cluster3", "cluster4"]);
+    let all = ["cluster1", "cluster2", "cluster3", "cluster4", "hub"];
+    assert_eq!(contexts(&fleet), all);
+    // Asking for as many as there are changes nothing.
+    fleet.set_arguments(&["--clusters", "4"]);
+    fleet.kill_and_restart();
+    assert_eq!(members(&fleet), ["cluster1", "cluster3", "cluster4"]);
+    // What runs with it is kept by the server alone as well.
+    fleet.kill();
+    let data = fleet.directory().display();
+    let server = Process::start(
+        &format!("apiserver --listen 127.0.0.1:0 --data-dir {data}"),
+        "API server ready",
+    );
+    assert_eq!(contexts(&fleet), all);
+    let refused = fleet.fails(&format!(
+        "{BELLWETHER} up --listen 127.0.0.1:0 --data-dir {data}"
+    ));
+    assert!(refused.contains("another bellwether runs"), "{refused}");
+    drop(server);
+    let refused = fleet.fails(&format!(
+        "{BELLWETHER} up --clusters 1 --listen 127.0.0.1:0 --data-dir {data}"
+    ));
+    assert!(refused.contains("add --remove"), "{refused}");
+    fleet.set_arguments(&["--clusters", "1", "--remove"]);
+    fleet.restart();
+    assert_eq!(members(&fleet), ["cluster1"]);
+    assert_eq!(contexts(&fleet), ["cluster1", "hub"]);
+    // A member of that name is a new one.
+    fleet.set_arguments(&["--clusters", "2"]);
+    fleet.kill_and_restart();
+    assert_eq!(members(&fleet), ["cluster1", "cluster2"]);
+}
+
+#[test]
+fn a_detached_member_joins_again_by_command() {
+    let mut fleet = Fleet::start_with(&["--clusters", "1"]);
+    bellwether(&fleet, "cluster detach cluster1 --timeout 60");
+    let bootstrap = fleet.directory().join("bootstrap.yaml");
+    let bootstrap = bootstrap.display();
+    bellwether(
+        &fleet,
+        &format!("token create --cluster-name cluster1 --write {bootstrap}"),
+    );
+    bellwether(
+        &fleet,
+        &format!(
+            "cluster join --cluster-name cluster1 --hub-kubeconfig {bootstrap} --context cluster1"
+        ),
+    );
+    fleet.kill_and_restart();
+    bellwether(
+        &fleet,
+        "wait --for=condition=ManagedClusterConditionAvailable --timeout=60s managedcluster/cluster1",
+    );
+}
+
+/// A small disk, which ends with the test; nothing where that is not allowed.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn mount() -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let mounted = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=24m", "tmpfs"])
+            .arg(directory.path())
+            .output();
+        let is_mounted = mounted.is_ok_and(|output| output.status.success());
+        is_mounted.then_some(Self(directory))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount")
+            .arg("--lazy")
+            .arg(self.0.path())
+            .output();
+    }
+}
+
+#[test]
+fn a_full_disk_is_said_and_the_hub_recovers_by_itself() {
+    let Some(disk) = SmallDisk::mount() else {
+        eprintln!("skipped: only root may mount a small disk");
+        return;
+    };
+    let mut fleet = Fleet::start_in(disk.0.path(), &["--clusters", "0"]);
+    let namespace = |fleet: &Fleet, name: &str| {
+        let path = fleet.scratch().join(format!("{name}.yaml"));
+        let text = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}");
+        std::fs::write(&path, text).unwrap();
+        format!("{BELLWETHER} apply -f {}", path.display())
+    };
+    fleet.shell(&namespace(&fleet, "before"));
+    let filler = disk.0.path().join("filler");
+    let full = "no space left on the disk of the data directory";
+    fill(&filler);
+    // There may be room within what the store has taken already.
+    let large = fleet.scratch().join("large.yaml");
+    let data = "x".repeat(900_000);
+    let mut refused = String::new();
+    for number in 0..40 {
+        let map = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: m{number}}}\ndata: {{a: {data}}}\n"
+        );
+        std::fs::write(&large, map).unwrap();
+        let apply = format!("{BELLWETHER} apply --server-side -f {}", large.display());
+        let (succeeded, _, errors) = fleet.run(&apply);
+        if !succeeded {
+            refused = errors;
+            break;
+        }
+    }
+    assert!(refused.contains(full), "{refused}");
+    let unready = get(&fleet, "/readyz").unwrap_err();
+    assert!(unready.contains(full), "{unready}");
+    get(&fleet, "/livez").unwrap();
+    fleet.shell(&format!("{BELLWETHER} get namespace before"));
+    std::fs::remove_file(&filler).unwrap();
+    assert!(is_ready_soon(&fleet), "it does not recover");
+    fleet.shell(&namespace(&fleet, "after"));
+    fleet.kill_and_restart();
+    for name in ["before", "after"] {
+        fleet.shell(&format!("{BELLWETHER} get namespace {name}"));
+    }
+}
+
+/// Gets a path of the hub.
+fn get(fleet: &Fleet, path: &str) -> Result<String, String> {
+    block_on(async {
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        let answer = client(fleet).await.request_text(request).await;
+        answer.map_err(|error| error.to_string())
+    })
+}
+
+/// Waits until the hub says that it is ready.
+fn is_ready_soon(fleet: &Fleet) -> bool {
+    block_on(async {
+        let client = client(fleet).await;
+        for _ in 0..200 {
+            let request = http::Request::get("/readyz").body(Vec::new()).unwrap();
+            if client.request_text(request).await.is_ok() {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        false
+    })
+}
+
+async fn client(fleet: &Fleet) -> kube::Client {
+    let kubeconfig = kube::config::Kubeconfig::read_from(fleet.kubeconfig()).unwrap();
+    let options = kube::config::KubeConfigOptions::default();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    kube::Client::try_from(config.unwrap()).unwrap()
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(future)
+}
+
+/// Writes a file that takes all the space there is.
+fn fill(path: &std::path::Path) {
+    use std::io::Write as _;
+    let mut file = std::fs::File::create(path).unwrap();
+    let piece = vec![0; 4096];
+    while file.write_all(&piece).is_ok() {}
 }

@@ -34,6 +34,9 @@ pub mod annotation {
         "cluster.open-cluster-management.io/experimental-scheduling-disable";
     /// On a built-in ManagedClusterSet whose selector is not put right if it is `false`.
     pub const AUTO_UPDATE: &str = "cluster.open-cluster-management.io/autoupdate";
+    /// On the namespace `kube-system` of an embedded member: when the hub let the cluster go. It does
+    /// not join again by itself.
+    pub const DETACHED: &str = "cluster.bellwether.dev/detached";
     /// What annotations that an agent may set on its own cluster begin with.
     pub const AGENT_PREFIX: &str = "agent.open-cluster-management.io/";
 }

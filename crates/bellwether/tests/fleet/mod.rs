@@ -20,6 +20,8 @@ pub fn root() -> PathBuf {
 /// A fleet that ends with the test.
 pub struct Fleet {
     directory: tempfile::TempDir,
+    /// Where the data is, if not in the directory.
+    data: PathBuf,
     process: Child,
     arguments: Vec<String>,
 }
@@ -59,9 +61,22 @@ impl Fleet {
     pub fn start_with(arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-        let process = spawn(directory.path(), &arguments);
+        let data = directory.path().to_owned();
+        Self::launch(directory, data, arguments)
+    }
+
+    /// The same, with its data in another place.
+    pub fn start_in(data: &Path, arguments: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let arguments = arguments.iter().map(ToString::to_string).collect();
+        Self::launch(directory, data.to_owned(), arguments)
+    }
+
+    fn launch(directory: tempfile::TempDir, data: PathBuf, arguments: Vec<String>) -> Self {
+        let process = spawn(&data, &arguments);
         Self {
             directory,
+            data,
             process,
             arguments,
         }
@@ -69,19 +84,39 @@ impl Fleet {
 
     /// Where the kubeconfig is.
     pub fn kubeconfig(&self) -> PathBuf {
-        self.directory.path().join("kubeconfig")
+        self.data.join("kubeconfig")
     }
 
-    /// A directory that goes with the test.
+    /// Where the data is, which goes with the test.
     pub fn directory(&self) -> &Path {
+        &self.data
+    }
+
+    /// A directory for files of the test.
+    pub fn scratch(&self) -> &Path {
         self.directory.path()
     }
 
     /// SIGKILL, then a new start on the same data.
     pub fn kill_and_restart(&mut self) {
+        self.kill();
+        self.restart();
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        self.process = spawn(self.directory.path(), &self.arguments);
+    }
+
+    /// A new start on the same data, after the end.
+    pub fn restart(&mut self) {
+        self.process = spawn(&self.data, &self.arguments);
+    }
+
+    /// Arguments for the next start.
+    pub fn set_arguments(&mut self, arguments: &[&str]) {
+        self.arguments = arguments.iter().map(ToString::to_string).collect();
     }
 
     /// Runs a command of words separated by spaces and returns what it printed.

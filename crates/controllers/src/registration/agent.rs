@@ -39,10 +39,11 @@ use tokio::sync::{Notify, watch};
 use super::names;
 use crate::hub::created_by;
 pub use bootstrap::{keep_bootstrap, kept_bootstrap, replaced_bootstrap};
+pub use certificate::certificate_expiry;
 use certificate::{Certificate, KeyRequest};
 pub use door::{Door, DoorError, KubeconfigDoor};
 pub use keyring::Credentials;
-use keyring::{Keyring, Pending};
+use keyring::{Kept, Keyring, Pending};
 pub use report::ClaimOptions;
 pub use roster::Roster;
 
@@ -112,6 +113,18 @@ pub enum AgentError {
     /// Something is wrong with a certificate or a request for one.
     #[error("{0}")]
     Certificate(String),
+    /// The certificate that is kept has expired, and no other was to be had.
+    #[error(
+        "the certificate of {cluster} expired at {at}, and the hub does not let it join again: {cause}. To let it in, run on the hub: bellwether token create --cluster-name {cluster} --write FILE; then for the member: bellwether cluster join --cluster-name {cluster} --hub-kubeconfig FILE --kubeconfig MEMBER"
+    )]
+    Expired {
+        /// The cluster.
+        cluster: String,
+        /// Until when it was good.
+        at: Timestamp,
+        /// Why joining again fails.
+        cause: Box<AgentError>,
+    },
     /// The hub has let the cluster go.
     #[error("the hub has let the cluster go")]
     Detached,
@@ -131,6 +144,14 @@ impl AgentError {
             kube::Error::Api(status) if status.code == 401 => Self::Token,
             problem => Self::kube(attempt)(problem),
         }
+    }
+
+    /// True if trying again changes nothing until somebody acts.
+    fn needs_a_person(&self) -> bool {
+        matches!(
+            self,
+            Self::Token | Self::Expired { .. } | Self::Certificate(_)
+        )
     }
 
     /// Whether the hub does not believe the certificate.
@@ -154,6 +175,7 @@ fn in_words(problem: &kube::Error) -> String {
 /// In the end nothing is left on the member of what it joined with: it does not ask again by itself.
 pub async fn run(agent: Agent, hub: watch::Sender<Option<Reach>>) {
     let mut wait = FIRST_RETRY;
+    let mut reported = String::new();
     loop {
         let began = agent.clock.now();
         let error = match live(&agent, &hub).await {
@@ -166,12 +188,20 @@ pub async fn run(agent: Agent, hub: watch::Sender<Option<Reach>>) {
         if matches!(error, AgentError::Detached) {
             hub.send_replace(None);
             tracing::info!(cluster = agent.cluster, "the hub has let the cluster go");
+            agent.door.on_detached().await;
             if let Err(error) = keyring(&agent).forget_hub().await {
                 tracing::warn!(cluster = agent.cluster, %error, "credentials cannot be removed");
             }
             return;
         }
-        tracing::debug!(cluster = agent.cluster, %error, "will be tried again");
+        // What a person has to do is said once at the level that is shown without flags.
+        let text = error.to_string();
+        if error.needs_a_person() && text != reported {
+            tracing::warn!(cluster = agent.cluster, %error, "will be tried again");
+            reported = text;
+        } else {
+            tracing::debug!(cluster = agent.cluster, %error, "will be tried again");
+        }
         if error.is_unauthorized()
             && let Err(error) = keyring(&agent).discard().await
         {
@@ -276,10 +306,27 @@ async fn enter(agent: &Agent) -> Result<(Certificate, Reach), AgentError> {
 /// The credentials that are kept, or new ones.
 async fn credentials(agent: &Agent) -> Result<Credentials, AgentError> {
     let keyring = keyring(agent);
-    if let Some(credentials) = keyring.load(agent.clock.now()).await? {
-        return Ok(credentials);
+    let expired = match keyring.load(agent.clock.now()).await? {
+        Kept::Good(credentials) => return Ok(credentials),
+        Kept::Expired(at) => Some(at),
+        Kept::Nothing => None,
+    };
+    if let Some(at) = expired {
+        tracing::warn!(
+            cluster = agent.cluster,
+            expired = %at,
+            "the certificate has expired: asking to join again with the bootstrap credentials"
+        );
     }
-    let credentials = ask_to_join(agent).await?;
+    let asked = ask_to_join(agent).await;
+    let credentials = asked.map_err(|error| match expired {
+        Some(at) => AgentError::Expired {
+            cluster: agent.cluster.clone(),
+            at,
+            cause: Box::new(error),
+        },
+        None => error,
+    })?;
     keyring.store(&credentials).await?;
     Ok(credentials)
 }

@@ -38,12 +38,11 @@ impl Certificate {
         })
     }
 
-    /// Whether it is for an agent of that cluster, and valid.
-    pub(super) fn is_good_for(&self, cluster: &str, now: Timestamp) -> bool {
+    /// Whether it is for an agent of that cluster.
+    pub(super) fn is_of(&self, cluster: &str) -> bool {
         let prefix = names::user(cluster, "");
         let agent = self.user.strip_prefix(&prefix);
-        let is_ours = agent.is_some_and(|agent| !agent.is_empty() && !agent.contains(':'));
-        is_ours && now < self.not_after
+        agent.is_some_and(|agent| !agent.is_empty() && !agent.contains(':'))
     }
 
     /// When to ask for the next one.
@@ -53,6 +52,11 @@ impl Certificate {
         let rest = rest.unwrap_or(SignedDuration::ZERO);
         self.not_after.checked_sub(rest).unwrap_or(self.not_after)
     }
+}
+
+/// Until when a certificate in PEM is valid; `None` if it cannot be read.
+pub fn certificate_expiry(pem: &str) -> Option<Timestamp> {
+    Certificate::read(pem).ok().map(|it| it.not_after)
 }
 
 /// A key, and a request for a certificate for it.

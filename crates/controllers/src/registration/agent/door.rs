@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bellwether_runtime::Reach;
+use futures::future::BoxFuture;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
@@ -29,6 +30,11 @@ pub trait Door: Debug + Send + Sync + 'static {
     /// watches its own cluster.
     fn roster(&self) -> Option<Roster> {
         None
+    }
+
+    /// Called once when the hub has let the cluster go, before its credentials are removed.
+    fn on_detached(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
     }
 
     /// Where the hub is, which tells it from other hubs.

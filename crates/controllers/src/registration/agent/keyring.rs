@@ -41,6 +41,16 @@ pub(super) struct Pending {
     pub(super) key: String,
 }
 
+/// What an agent has kept of its credentials.
+pub(super) enum Kept {
+    /// None, or none for this cluster and this hub.
+    Nothing,
+    /// A certificate that was good until then.
+    Expired(Timestamp),
+    /// Good ones.
+    Good(Credentials),
+}
+
 /// The Secret with the credentials of an agent.
 pub(super) struct Keyring<'a> {
     pub(super) member: &'a Reach,
@@ -50,17 +60,21 @@ pub(super) struct Keyring<'a> {
 }
 
 impl Keyring<'_> {
-    /// The credentials, if there are good ones.
-    pub(super) async fn load(&self, now: Timestamp) -> Result<Option<Credentials>, AgentError> {
+    /// The credentials that are kept for this cluster and this hub.
+    pub(super) async fn load(&self, now: Timestamp) -> Result<Kept, AgentError> {
         let data = self.data(HUB_KUBECONFIG_SECRET).await?;
         let text = |key: &str| text_of(&data, key);
         let (Some(certificate), Some(key)) = (text("tls.crt"), text("tls.key")) else {
-            return Ok(None);
+            return Ok(Kept::Nothing);
         };
         let is_for_this_hub = self.kubeconfig.is_none() || text("kubeconfig") == self.kubeconfig;
-        let is_good = Certificate::read(&certificate)
-            .is_ok_and(|certificate| certificate.is_good_for(self.cluster, now));
-        Ok((is_for_this_hub && is_good).then_some(Credentials { certificate, key }))
+        let read = Certificate::read(&certificate).ok();
+        let read = read.filter(|it| is_for_this_hub && it.is_of(self.cluster));
+        Ok(match read {
+            None => Kept::Nothing,
+            Some(read) if now >= read.not_after => Kept::Expired(read.not_after),
+            Some(_) => Kept::Good(Credentials { certificate, key }),
+        })
     }
 
     /// Keeps credentials, in place of any that were there.

@@ -44,6 +44,10 @@ const PATIENCE: SignedDuration = SignedDuration::from_secs(20);
 const FIRST_LOOK: SignedDuration = SignedDuration::from_millis(20);
 /// However often they are not.
 const LAST_LOOK: SignedDuration = SignedDuration::from_secs(10);
+/// How long the hub's own list of clusters may lack one that has a certificate: it lags a little.
+const MISSING: SignedDuration = SignedDuration::from_secs(5);
+/// How long an agent waits for its rights before it logs that it has none.
+const NO_RIGHTS: SignedDuration = SignedDuration::from_secs(60);
 /// How soon to look for a lease that is not there yet.
 const LEASE_RETRY: SignedDuration = SignedDuration::from_secs(1);
 /// How long the first report waits for what the member has.
@@ -70,22 +74,38 @@ pub(super) async fn report(agent: &Agent, hub: &Reach, tenure: &Tenure) -> Resul
 }
 
 /// Waits until the hub has given the agent its rights, which takes a moment, or a person who accepts
-/// the cluster.
+/// the cluster. A cluster that the hub let go while its agent was away gets none.
 async fn await_rights(agent: &Agent, hub: &Reach) -> Result<(), AgentError> {
     let clusters: Api<ManagedCluster> = Api::all(hub.client());
+    let roster = agent.door.roster();
+    let began = agent.clock.now();
     let mut wait = FIRST_LOOK;
+    let mut is_warned = false;
     loop {
         match clusters.get_metadata(&agent.cluster).await {
             Ok(_) => return Ok(()),
             Err(kube::Error::Api(status)) if status.code == 403 => {}
             Err(error) => return Err(AgentError::kube("read the cluster on the hub")(error)),
         }
-        let until = agent
+        let now = agent.clock.now();
+        let waited = now.duration_since(began);
+        let is_missing = roster
+            .as_ref()
+            .is_some_and(|roster| roster.lacks(&agent.cluster));
+        if is_missing && waited >= MISSING {
+            return Err(AgentError::Detached);
+        }
+        if waited >= NO_RIGHTS && !is_warned {
+            is_warned = true;
+            tracing::warn!(
+                cluster = agent.cluster,
+                "the hub gives the cluster no rights: it is not accepted yet, was denied, or was detached; see bellwether cluster list there"
+            );
+        }
+        agent
             .clock
-            .now()
-            .checked_add(wait)
-            .unwrap_or(Timestamp::MAX);
-        agent.clock.until(until).await;
+            .until(now.checked_add(wait).unwrap_or(Timestamp::MAX))
+            .await;
         wait = (wait * 2).min(LAST_LOOK);
     }
 }

@@ -36,6 +36,12 @@ impl Roster {
         }
     }
 
+    /// True if the hub's clusters are known, and this one is not among them.
+    pub(super) fn lacks(&self, cluster: &str) -> bool {
+        let key = ObjectKey::cluster_scoped(cluster);
+        self.clusters.is_ready() && self.clusters.get(&key).is_none()
+    }
+
     /// What it says about one cluster; `changed` is told whenever that is something else.
     pub(super) fn entry(&self, cluster: &str, changed: &Arc<Notify>) -> Entry {
         let key = ObjectKey::cluster_scoped(cluster);
