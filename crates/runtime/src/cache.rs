@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use kube::{Api, Resource};
 use parking_lot::{Mutex, RwLock};
@@ -62,6 +62,8 @@ impl<K: Resource + DeserializeOwned + Send + Sync + 'static> Kept for K {
 #[derive(Default)]
 struct Progress {
     reached: AtomicU8,
+    /// The server cannot be followed at present.
+    is_interrupted: AtomicBool,
     changed: Notify,
 }
 
@@ -81,11 +83,21 @@ impl Progress {
         self.reached.load(Ordering::Acquire) >= stage
     }
 
+    fn set_interrupted(&self, is_interrupted: bool) {
+        if self.is_interrupted.swap(is_interrupted, Ordering::AcqRel) != is_interrupted {
+            self.changed.notify_waiters();
+        }
+    }
+
     async fn until(&self, stage: u8) {
+        self.until_holds(|| self.has_reached(stage)).await;
+    }
+
+    async fn until_holds(&self, holds: impl Fn() -> bool) {
         loop {
-            // Set up before the look, so that what happens in between still wakes.
+            // Set up before the check, so that what happens in between still wakes.
             let changed = self.changed.notified();
-            if self.has_reached(stage) {
+            if holds() {
                 return;
             }
             changed.await;
@@ -201,6 +213,18 @@ impl<K> Cache<K> {
         self.progress.has_reached(READY)
     }
 
+    /// True while the server cannot be followed: what the cache has may be out of date.
+    pub fn is_interrupted(&self) -> bool {
+        self.progress.is_interrupted.load(Ordering::Acquire)
+    }
+
+    /// Waits until [`is_interrupted`](Self::is_interrupted) has that value.
+    pub async fn until_interrupted(&self, is_interrupted: bool) {
+        self.progress
+            .until_holds(|| self.is_interrupted() == is_interrupted)
+            .await;
+    }
+
     /// The object of that name.
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
         self.objects.read().get(key).cloned()
@@ -300,7 +324,10 @@ impl<K: Kept> Follower<K> {
                     self.remove(&object.key());
                 }
             }
-            News::Interrupted(_) => self.progress.reach(ANSWERED),
+            News::Interrupted(_) => {
+                self.progress.set_interrupted(true);
+                self.progress.reach(ANSWERED);
+            }
         }
     }
 
@@ -332,6 +359,7 @@ impl<K: Kept> Follower<K> {
                 tell(&listeners, key, before, Some(object));
             }
         }
+        self.progress.set_interrupted(false);
         self.progress.reach(READY);
     }
 }

@@ -1,4 +1,4 @@
-//! The time of day, handed in so that tests can move it.
+//! The time of day and the time that passes, handed in so that tests can move them.
 
 use std::sync::Arc;
 
@@ -7,9 +7,15 @@ use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep};
 
 /// Where the time comes from.
+///
+/// [`now`](Self::now) is the time of day, which an operator or a time server may set.
+/// [`monotonic`](Self::monotonic) only counts how much time passes. Measure how long something lasts by
+/// the latter: a time of day that is set forward makes every stored time look old.
 #[derive(Clone)]
 pub struct Clock {
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    /// Where `monotonic` counts from.
+    origin: Instant,
     /// By how much it was set forward, if it can be.
     ahead: Option<watch::Receiver<SignedDuration>>,
 }
@@ -32,6 +38,7 @@ impl Clock {
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self {
             now: Arc::new(now),
+            origin: Instant::now(),
             ahead: None,
         }
     }
@@ -47,6 +54,7 @@ impl Clock {
         };
         let clock = Self {
             now: Arc::new(now),
+            origin: self.origin,
             ahead: Some(ahead),
         };
         (clock, Forward(sender))
@@ -80,17 +88,38 @@ impl Clock {
         (self.now)()
     }
 
+    /// How much time has passed since the clock was made. It never goes back and never jumps.
+    pub fn monotonic(&self) -> Duration {
+        let ahead = self.ahead.as_ref().map(|ahead| *ahead.borrow());
+        let ahead = ahead.and_then(|ahead| Duration::try_from(ahead).ok());
+        self.origin
+            .elapsed()
+            .saturating_add(ahead.unwrap_or_default())
+    }
+
     /// Waits until it shows that time, as far as the runtime's timers go along with it.
     pub async fn until(&self, time: Timestamp) {
+        self.pass(|| Duration::try_from(time.duration_since(self.now())).unwrap_or_default())
+            .await;
+    }
+
+    /// Waits until that much time has passed since the clock was made.
+    pub async fn until_monotonic(&self, time: Duration) {
+        self.pass(|| time.saturating_sub(self.monotonic())).await;
+    }
+
+    /// Waits until nothing is left to wait for.
+    async fn pass(&self, rest: impl Fn() -> Duration) {
         let mut ahead = self.ahead.clone();
         loop {
             if let Some(ahead) = &mut ahead {
                 ahead.mark_unchanged();
             }
             // A timer may be early by a fraction of a millisecond.
-            let Some(rest) = self.time_until(time) else {
+            let rest = rest();
+            if rest.is_zero() {
                 return;
-            };
+            }
             match &mut ahead {
                 None => sleep(rest).await,
                 Some(ahead) => tokio::select! {
@@ -100,12 +129,6 @@ impl Clock {
                 },
             }
         }
-    }
-
-    /// How long it takes until that time; nothing if it has come.
-    fn time_until(&self, time: Timestamp) -> Option<Duration> {
-        let rest = Duration::try_from(time.duration_since(self.now())).ok()?;
-        (!rest.is_zero()).then_some(rest)
     }
 }
 
@@ -145,5 +168,22 @@ mod tests {
         drop(forward);
         clock.until("2026-01-01T06:00:00Z".parse().unwrap()).await;
         assert_eq!(clock.now().to_string(), "2026-01-01T06:00:00Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_that_passes_does_not_follow_the_time_of_day() {
+        let day: Arc<parking_lot::Mutex<Timestamp>> = Arc::default();
+        let shown = Arc::clone(&day);
+        let (clock, forward) = Clock::new(move || *shown.lock()).adjustable();
+        let began = clock.monotonic();
+        *day.lock() = "2026-01-01T00:00:00Z".parse().unwrap();
+        assert_eq!(clock.monotonic(), began);
+        sleep(Duration::from_secs(5)).await;
+        *day.lock() = Timestamp::UNIX_EPOCH;
+        assert_eq!(clock.monotonic() - began, Duration::from_secs(5));
+        let waiting = clock.until_monotonic(began + Duration::from_mins(10));
+        let moved = async { forward.by(Duration::from_mins(10)) };
+        tokio::join!(waiting, moved);
+        assert!(clock.monotonic() - began >= Duration::from_mins(10));
     }
 }
