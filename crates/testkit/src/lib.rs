@@ -1,12 +1,14 @@
 //! What tests and benchmarks share. Nothing here is part of the product.
 //!
 //! [`Assets`] finds the programs of a real control plane, as envtest does; [`RealCluster`] runs
-//! them, and [`Usage`] tells what a process costs.
+//! them, [`Usage`] tells what a process costs, and [`Writes`] finds controllers that fight.
 
 mod assets;
 mod real;
 mod usage;
+mod writes;
 
 pub use assets::Assets;
 pub use real::RealCluster;
 pub use usage::Usage;
+pub use writes::{MOST_WRITES, Watched, Writes};
