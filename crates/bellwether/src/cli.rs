@@ -177,6 +177,12 @@ pub(crate) fn print_error(message: &str) {
     let _ = writeln!(std::io::stderr(), "bellwether: {message}");
 }
 
+/// Prints something that people should know beside what a command prints.
+pub(crate) fn print_warning(message: &str) {
+    // If stderr is closed, there is nobody to read it.
+    let _ = writeln!(std::io::stderr(), "warning: {message}");
+}
+
 #[cfg(test)]
 mod tests {
     use anyhow::Context as _;

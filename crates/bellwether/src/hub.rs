@@ -1,10 +1,13 @@
 //! `bellwether hub`: the controllers of a hub, on any cluster.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use bellwether_apiserver::Clock;
+use bellwether_controllers::registration::clusters::{self, LossThreshold};
 use bellwether_controllers::{Hub, cluster_set, placement, registration, replica_set, work_config};
 use clap::Args;
 use kube::Client;
@@ -17,6 +20,7 @@ use tokio::task::JoinSet;
 use crate::apiserver::stop_signal;
 use crate::cli::say;
 use crate::connect::ConnectArgs;
+use crate::metrics;
 
 /// Run the controllers of a hub, in the foreground.
 ///
@@ -45,6 +49,38 @@ pub(crate) struct HubArgs {
     /// Do not create definitions that the hub lacks.
     #[arg(long)]
     skip_definitions: bool,
+    #[command(flatten)]
+    heartbeats: HeartbeatArgs,
+    /// Serve metrics at this address, under /metrics, such as 127.0.0.1:9090.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+}
+
+/// What the hub makes of clusters that stop renewing their leases.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct HeartbeatArgs {
+    /// If more than this percentage of the clusters stops renewing at once, and at least three of them,
+    /// suspect the hub and taint none of them as unreachable; 100 switches this off.
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value_t = LossThreshold::default().percent,
+        value_parser = clap::value_parser!(u8).range(0..=100)
+    )]
+    heartbeat_loss_threshold: u8,
+}
+
+impl HeartbeatArgs {
+    /// The options of the controller of clusters.
+    pub(crate) fn options(&self) -> clusters::Options {
+        clusters::Options {
+            loss_threshold: LossThreshold {
+                percent: self.heartbeat_loss_threshold,
+                ..LossThreshold::default()
+            },
+            ..clusters::Options::default()
+        }
+    }
 }
 
 /// The controllers by name.
@@ -67,7 +103,13 @@ pub(crate) async fn run(arguments: HubArgs) -> anyhow::Result<()> {
         }
         let hub = Hub::start(connection.client.clone(), Clock::system());
         let promised = arguments.auto_approve_users.iter().cloned().collect();
-        let mut controllers = start(&hub, &chosen, &promised);
+        let options = arguments.heartbeats.options();
+        if let Some(address) = arguments.metrics {
+            let numbers = Arc::clone(&options.metrics);
+            let bound = metrics::serve(address, Arc::new(move || numbers.render())).await?;
+            say(&format!("metrics are at http://{bound}/metrics"));
+        }
+        let mut controllers = start(&hub, &chosen, &promised, &options);
         hub.ready().await;
         let names: Vec<&str> = chosen.iter().copied().collect();
         say(&format!(
@@ -123,6 +165,7 @@ pub(crate) fn start(
     hub: &Hub,
     chosen: &BTreeSet<&'static str>,
     promised: &BTreeSet<String>,
+    options: &clusters::Options,
 ) -> JoinSet<()> {
     let mut controllers = JoinSet::new();
     for name in chosen {
@@ -132,7 +175,7 @@ pub(crate) fn start(
             "replica-set" => controllers.spawn(replica_set::run(hub)),
             "work-config" => controllers.spawn(work_config::run(hub)),
             "cluster-set" => controllers.spawn(cluster_set::run(hub)),
-            "registration" => controllers.spawn(registration::clusters::run(hub)),
+            "registration" => controllers.spawn(clusters::run(hub, options.clone())),
             "certificate-approval" => {
                 controllers.spawn(registration::requests::run(hub, promised.clone()))
             }

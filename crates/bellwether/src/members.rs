@@ -13,7 +13,7 @@ use bellwether_controllers::Hub;
 use bellwether_controllers::registration::agent::{
     self, Agent, ClaimOptions, Credentials, Door, DoorError, Roster,
 };
-use bellwether_controllers::registration::clusters::force_removal;
+use bellwether_controllers::registration::clusters::{self, force_removal};
 use bellwether_controllers::work_agent::WorkAgents;
 use bellwether_json::time::format_time;
 use bellwether_runtime::{ObjectKey, Reach};
@@ -65,6 +65,7 @@ impl Members {
         server: &ApiServer,
         clock: &Clock,
         works: WorkAgents,
+        options: &clusters::Options,
     ) -> anyhow::Result<Self> {
         let client = server.client(HUB, Identity::administrator("bellwether-hub"));
         let token = BootstrapToken::generate()?;
@@ -73,10 +74,12 @@ impl Members {
         let secret = token.to_secret("members of this process join with it", &groups, expires);
         server.ensure(HUB, secret).await?;
         // Agents find their rights as soon as they knock.
-        bellwether_controllers::registration::clusters::ensure_shared(&client).await?;
+        clusters::ensure_shared(&client).await?;
         let hub = Hub::start(client, clock.clone());
         let promised = BTreeSet::from([format!("system:bootstrap:{}", token.id())]);
-        let controllers = hub::start(&hub, &hub::all(), &promised);
+        let controllers = hub::start(&hub, &hub::all(), &promised, options);
+        let numbers = Arc::clone(&options.metrics);
+        server.add_metrics(move || numbers.render());
         let waiting: Arc<Mutex<BTreeMap<String, oneshot::Sender<()>>>> = Arc::default();
         let told = Arc::clone(&waiting);
         hub.clusters.subscribe(move |change| {

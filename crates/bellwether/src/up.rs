@@ -14,6 +14,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use crate::agent::Gates;
 use crate::apiserver::{Running, ServerArgs, stop_signal};
 use crate::cli::say;
+use crate::hub::HeartbeatArgs;
 use crate::members::Members;
 use choice::{Choice, Wish, choose, number};
 
@@ -46,6 +47,8 @@ pub(crate) struct UpArgs {
     /// come back as JSON.
     #[arg(long, value_name = "NAME=BOOL,…", value_delimiter = ',')]
     feature_gates: Vec<String>,
+    #[command(flatten)]
+    heartbeats: HeartbeatArgs,
 }
 
 pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
@@ -83,7 +86,8 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
     )
     .await?;
     let agents = launched.start_agents(options).await;
-    let fleet = Members::start(server, &launched.clock, agents.clone()).await?;
+    let heartbeats = arguments.heartbeats.options();
+    let fleet = Members::start(server, &launched.clock, agents.clone(), &heartbeats).await?;
     for name in &remove {
         fleet.delete(name).await?;
         launched.drop_stored(name).await?;

@@ -224,7 +224,10 @@ impl Sets {
         let mut conditions = set.status.clone().unwrap_or_default().conditions;
         if set_condition(&mut conditions, self.emptiness(name)) {
             let api: Api<ManagedClusterSet> = Api::all(self.hub.client.clone());
-            let patch = json!({"status": {"conditions": conditions}});
+            let patch = json!({
+                "metadata": {"resourceVersion": set.resource_version()},
+                "status": {"conditions": conditions},
+            });
             api.patch_status(name, &written_by(), &Patch::Merge(patch))
                 .await?;
         }
@@ -296,7 +299,10 @@ impl Sets {
         if set_condition(&mut conditions, bound) {
             let client = self.hub.client.clone();
             let api: Api<ManagedClusterSetBinding> = Api::namespaced(client, &key.namespace);
-            let patch = json!({"status": {"conditions": conditions}});
+            let patch = json!({
+                "metadata": {"resourceVersion": binding.resource_version()},
+                "status": {"conditions": conditions},
+            });
             api.patch_status(&key.name, &written_by(), &Patch::Merge(patch))
                 .await?;
         }

@@ -141,7 +141,10 @@ async fn start(assets: &Assets, clock: &Clock) -> (RealCluster, Client) {
     let controllers = Hub::start(administrator.clone(), clock.clone());
     tokio::spawn(placement::run(controllers.clone()));
     tokio::spawn(cluster_set::run(controllers.clone()));
-    tokio::spawn(registration::clusters::run(controllers.clone()));
+    tokio::spawn(registration::clusters::run(
+        controllers.clone(),
+        registration::clusters::Options::default(),
+    ));
     tokio::spawn(registration::requests::run(controllers, BTreeSet::new()));
     (hub, administrator)
 }

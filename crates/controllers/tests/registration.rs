@@ -10,6 +10,7 @@ mod registration {
     mod joining;
     mod living;
     mod rights;
+    mod silence;
 }
 
 use bellwether_api::cluster::ManagedCluster;

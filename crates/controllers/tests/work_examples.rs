@@ -21,7 +21,7 @@ async fn start() -> (Fleet, Simulator) {
     for member in MEMBERS {
         simulator.add(member).await.unwrap();
     }
-    let client = fleet.server.client(HUB, Identity::administrator("hub"));
+    let client = fleet.controller_client(HUB);
     let hub = Hub::start(client, fleet.clock.clone());
     tokio::spawn(placement::run(hub.clone()));
     tokio::spawn(cluster_set::run(hub.clone()));

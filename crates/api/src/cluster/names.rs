@@ -168,6 +168,8 @@ pub mod condition {
     pub const DELETING: &str = "Deleting";
     /// ManagedClusterSet: it has no members.
     pub const CLUSTER_SET_EMPTY: &str = "ClusterSetEmpty";
+    /// ManagedClusterSet of all clusters: so many stopped renewing their leases that none is tainted for it.
+    pub const HEARTBEAT_LOSS: &str = "HeartbeatLoss";
     /// ManagedClusterSetBinding: its set exists.
     pub const BOUND: &str = "Bound";
     /// A namespace that a set manages on a cluster: it is there.
@@ -212,6 +214,10 @@ pub mod reason {
     pub const NO_CLUSTER_MATCHED: &str = "NoClusterMatched";
     /// `CLUSTER_SET_EMPTY` is false.
     pub const CLUSTERS_SELECTED: &str = "ClustersSelected";
+    /// `HEARTBEAT_LOSS` is true.
+    pub const TOO_MANY_CLUSTERS_SILENT: &str = "TooManyClustersSilent";
+    /// `HEARTBEAT_LOSS` is false.
+    pub const CLUSTERS_RENEW: &str = "ClustersRenew";
     /// `BOUND` is true.
     pub const CLUSTER_SET_BOUND: &str = "ClusterSetBound";
     /// `BOUND` is false.
@@ -274,6 +280,10 @@ pub mod event {
     pub const CERTIFICATE_ROTATION_FAILED: &str = "CertificateRotationFailed";
     /// On a cluster: what it runs is being removed before it leaves.
     pub const DETACHING: &str = "Detaching";
+    /// On the set of all clusters: so many stopped renewing their leases that none is tainted for it.
+    pub const HEARTBEAT_LOSS: &str = "HeartbeatLoss";
+    /// On the set of all clusters: a loss of heartbeats is over.
+    pub const HEARTBEATS_BACK: &str = "HeartbeatsBack";
     /// On a cluster: rights that somebody took away have been given back.
     pub const RIGHTS_RESTORED: &str = "RightsRestored";
 }

@@ -1,13 +1,14 @@
 //! `bellwether cluster list`
 
-use bellwether_api::cluster::ManagedCluster;
-use bellwether_api::cluster::names::{condition, label};
-use bellwether_api::meta::condition as find;
+use bellwether_api::cluster::names::{condition, label, object};
+use bellwether_api::cluster::{ManagedCluster, ManagedClusterSet};
+use bellwether_api::meta::{TRUE, condition as find};
 use clap::Args;
 use kube::api::ListParams;
-use kube::{Api, ResourceExt as _};
+use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 
+use crate::cli::print_warning;
 use crate::connect::ConnectArgs;
 use crate::print::{PrintArgs, line};
 
@@ -28,7 +29,7 @@ pub(crate) struct ListArgs {
 
 pub(crate) async fn run(arguments: ListArgs) -> anyhow::Result<()> {
     let client = arguments.connect.open(None).await?.client;
-    let clusters: Api<ManagedCluster> = Api::all(client);
+    let clusters: Api<ManagedCluster> = Api::all(client.clone());
     let params = ListParams {
         label_selector: arguments.selector.clone(),
         ..ListParams::default()
@@ -47,7 +48,24 @@ pub(crate) async fn run(arguments: ListArgs) -> anyhow::Result<()> {
     ])];
     lines.extend(list.items.iter().map(row));
     let document = json!({"apiVersion": "v1", "kind": "List", "items": list.items});
-    arguments.print.print(&document, &lines)
+    arguments.print.print(&document, &lines)?;
+    if let Some(warning) = heartbeat_loss(client).await? {
+        print_warning(&warning);
+    }
+    Ok(())
+}
+
+/// What the hub says about a loss of heartbeats, if there is one.
+async fn heartbeat_loss(client: Client) -> anyhow::Result<Option<String>> {
+    let sets: Api<ManagedClusterSet> = Api::all(client);
+    let set = match sets.get_opt(object::GLOBAL_CLUSTER_SET).await {
+        // A user who may list clusters need not be allowed to read sets.
+        Err(kube::Error::Api(status)) if status.code == 403 => None,
+        set => set?,
+    };
+    let conditions = set.and_then(|set| set.status).unwrap_or_default().conditions;
+    let loss = find(&conditions, condition::HEARTBEAT_LOSS).filter(|it| it.status == TRUE);
+    Ok(loss.map(|it| format!("{} (since {})", it.message, it.last_transition_time.0)))
 }
 
 fn row(cluster: &ManagedCluster) -> Vec<String> {

@@ -1,23 +1,22 @@
 //! The hub's side of membership: rights, heartbeats, taints, and what is left to be cleaned up.
 //!
 //! Cost follows change: an idle cluster costs the hub one heartbeat a minute, which it reads from a
-//! watch, and one look every five minutes.
+//! watch.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::{event, label, object};
 use bellwether_api::meta::ObjectMeta;
-use bellwether_runtime::{Cache, Change, Next, ObjectKey, Queue, Reconcile, Selection};
+use bellwether_runtime::{Next, ObjectKey, Queue, Reconcile};
 use futures::future::try_join_all;
-use jiff::SignedDuration;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ListParams, Patch};
-use kube::{Api, Client, Resource as _, ResourceExt as _};
+use kube::{Api, Client, ResourceExt as _};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -25,8 +24,10 @@ pub use super::cleanup::force_removal;
 use super::cleanup::{self, Load};
 use super::decide::{self, Action, Observed, Plan};
 use super::guard::{self, Touched};
-use super::kept::Beat;
-use super::news;
+pub use super::heartbeats::LossThreshold;
+use super::leases::Leases;
+pub use super::leases::Metrics;
+use super::{loss, news};
 use super::rights::{self, Standing};
 use crate::events::{Happening, Recorder, Tone};
 use crate::hub::{Hub, created_by, written_by};
@@ -35,11 +36,22 @@ use crate::objects::{delete_if_present, ensure};
 /// How many clusters are looked after at a time: enough that their writes share commits.
 const WORKERS: usize = 16;
 
-/// Looks after the clusters of a hub, for ever.
-pub async fn run(hub: Hub) {
+/// What may be set about the hub's side of membership.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// When a loss of heartbeats is taken for the hub's own fault.
+    pub loss_threshold: LossThreshold,
+    /// Where heartbeats are counted.
+    pub metrics: Arc<Metrics>,
+}
+
+/// Reconciles the clusters of a hub, until cancelled.
+///
+/// Every member gets a whole grace period from the start of this future: a process that takes over from
+/// another starts it when it takes over, and judges nobody by what the other one saw.
+pub async fn run(hub: Hub, options: Options) {
     let queue = Queue::new(hub.clock.clone());
-    let heard: Arc<Mutex<HashMap<Arc<str>, SignedDuration>>> = Arc::default();
-    let leases = listen_to_leases(&hub, &queue, &heard);
+    let leases = Leases::follow(&hub, &queue, options.loss_threshold, &options.metrics);
     let changed = queue.clone();
     hub.clusters.subscribe(move |change| {
         changed.add(change.key.name.clone());
@@ -55,7 +67,6 @@ pub async fn run(hub: Hub) {
     let controller = Arc::new(Membership {
         hub,
         leases,
-        heard,
         granted: Mutex::default(),
         touched: Mutex::default(),
         events,
@@ -65,6 +76,8 @@ pub async fn run(hub: Hub) {
     });
     tokio::select! {
         () = guard => {}
+        () = controller.leases.run(&queue) => {}
+        () = loss::publish(&controller.hub, &controller.leases, &controller.events) => {}
         () = bellwether_runtime::run(queue.clone(), Arc::clone(&controller), WORKERS) => {}
     }
 }
@@ -76,59 +89,9 @@ pub async fn ensure_shared(client: &Client) -> Result<(), kube::Error> {
     Ok(())
 }
 
-/// A watch of all heartbeats, which notes by how much each clock is off.
-fn listen_to_leases(
-    hub: &Hub,
-    queue: &Queue<Arc<str>>,
-    heard: &Arc<Mutex<HashMap<Arc<str>, SignedDuration>>>,
-) -> Cache<Beat> {
-    let (queue, heard, clock) = (queue.clone(), Arc::clone(heard), hub.clock.clone());
-    let fields = format!("metadata.name={}", object::LEASE);
-    let clusters = hub.clusters.clone();
-    Cache::follow(
-        &hub.client,
-        Lease::url_path(&(), None),
-        Selection::fields(&fields),
-        move |change: Change<'_, Beat>| {
-            let cluster = change.key.namespace.clone();
-            let renewed = change.new.and_then(|beat| beat.renewed);
-            if let (Some(renewed), Some(_)) = (renewed, change.old) {
-                let skew = clock.now().duration_since(renewed);
-                heard.lock().insert(cluster.clone(), skew);
-                // A heartbeat that says nothing new needs no look: the timer finds it in time.
-                if is_alive_and_well(&clusters, &cluster, skew) {
-                    return;
-                }
-            }
-            queue.add(cluster);
-        },
-    )
-}
-
-/// Whether a cluster is known to be available, with a clock that is still right.
-fn is_alive_and_well(
-    clusters: &Cache<ManagedCluster>,
-    cluster: &str,
-    skew: SignedDuration,
-) -> bool {
-    use bellwether_api::cluster::names::condition::{AVAILABLE, CLOCK_SYNCED};
-    use bellwether_api::meta::is_true;
-    let Some(cluster) = clusters.get(&ObjectKey::cluster_scoped(cluster)) else {
-        return false;
-    };
-    let Some(status) = &cluster.status else {
-        return false;
-    };
-    skew.abs() < decide::grace(&cluster)
-        && is_true(&status.conditions, AVAILABLE)
-        && is_true(&status.conditions, CLOCK_SYNCED)
-}
-
 struct Membership {
     hub: Hub,
-    leases: Cache<Beat>,
-    /// By how much clocks were off at the last heartbeat that the hub saw.
-    heard: Arc<Mutex<HashMap<Arc<str>, SignedDuration>>>,
+    leases: Leases,
     /// Clusters whose rights have been written since the start, and whom nobody touched since.
     granted: Mutex<HashSet<(Arc<str>, bool)>>,
     /// Clusters whose rights somebody else may have touched.
@@ -146,17 +109,19 @@ impl Reconcile for Membership {
             self.forget(name);
             return Ok(None);
         };
-        let lease = self.leases.get(&ObjectKey::new(name, object::LEASE));
+        if self.leases.contact(name).is_silent && decide::is_silence_news(&cluster) {
+            self.leases.confirm_silence(name).await?;
+        }
         let works = if decide::needs_remains(&cluster) {
             Some(cleanup::loads(&self.hub.client, name).await?)
         } else {
             None
         };
-        let skew = self.heard.lock().get(name).copied();
         let plan = decide::decide(&Observed {
             cluster: &cluster,
-            renewed: lease.and_then(|beat| beat.renewed),
-            skew,
+            has_lease: self.leases.has_lease(name),
+            contact: self.leases.contact(name),
+            skew: self.leases.skew(name),
             remains: works.as_deref().map(cleanup::remains),
             now: self.hub.clock.now(),
         });
@@ -169,7 +134,7 @@ impl Reconcile for Membership {
 impl Membership {
     /// A cluster is gone: if it comes again, it is a new one.
     fn forget(&self, name: &Arc<str>) {
-        self.heard.lock().remove(name);
+        self.leases.forget(name);
         self.touched.lock().remove(name);
         self.granted.lock().retain(|(known, _)| known != name);
     }

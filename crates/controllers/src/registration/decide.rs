@@ -1,5 +1,7 @@
 //! What the hub does about a cluster, from what is known of it at one moment.
 
+use std::time::Duration;
+
 use bellwether_api::cluster::names::{
     annotation, condition, finalizer, label, object, reason, taint,
 };
@@ -8,12 +10,9 @@ use bellwether_api::meta::{self, Condition, FALSE, TRUE, Time, UNKNOWN, is_true,
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::heartbeats::{Contact, DEFAULT_LEASE, MISSED_RENEWALS};
 use super::rights::Standing;
 
-/// How often an agent renews its lease, if the cluster does not say, in seconds.
-const LEASE_SECONDS: i32 = 60;
-/// After how many missed renewals a cluster counts as silent.
-const PATIENCE: i64 = 5;
 /// How long to wait at most for the removal of what a cluster runs before looking again.
 const CLEANUP_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 /// And at least. Agents mostly need less than a second, and a person may be waiting.
@@ -23,8 +22,9 @@ const FIRST_CLEANUP_INTERVAL: SignedDuration = SignedDuration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Observed<'a> {
     pub(super) cluster: &'a ManagedCluster,
-    /// When its lease was renewed last; none if it has no lease.
-    pub(super) renewed: Option<Timestamp>,
+    pub(super) has_lease: bool,
+    /// What this process knows of its heartbeats.
+    pub(super) contact: Contact,
     /// By how much its clock was off when it renewed the lease while the hub looked on.
     pub(super) skew: Option<SignedDuration>,
     /// What is left of it; known only if it matters ([`needs_remains`]).
@@ -96,11 +96,40 @@ fn conditions(cluster: &ManagedCluster) -> &[Condition] {
     status.map_or(&[], |status| status.conditions.as_slice())
 }
 
-/// After how long without a heartbeat a cluster counts as silent.
-pub(super) fn grace(cluster: &ManagedCluster) -> SignedDuration {
+/// How often the agent of a cluster is to renew its lease.
+pub(super) fn lease_duration(cluster: &ManagedCluster) -> Duration {
     let seconds = cluster.spec.lease_duration_seconds.unwrap_or(0);
-    let seconds = if seconds > 0 { seconds } else { LEASE_SECONDS };
-    SignedDuration::from_secs(i64::from(seconds) * PATIENCE)
+    let seconds = u64::try_from(seconds).unwrap_or(0);
+    if seconds > 0 {
+        Duration::from_secs(seconds)
+    } else {
+        DEFAULT_LEASE
+    }
+}
+
+/// By how much the clock of a cluster may be off.
+pub(super) fn tolerated_skew(cluster: &ManagedCluster) -> SignedDuration {
+    let grace = lease_duration(cluster) * MISSED_RENEWALS;
+    SignedDuration::try_from(grace).unwrap_or(SignedDuration::MAX)
+}
+
+/// True if a loss of heartbeats is noticed by this cluster: the hub accepts it and has not given it up.
+pub(super) fn counts_for_loss(cluster: &ManagedCluster) -> bool {
+    cluster.spec.hub_accepts_client
+        && cluster.metadata.deletion_timestamp.is_none()
+        && meta::condition(conditions(cluster), condition::AVAILABLE).is_some()
+        && !is_tainted(&cluster.spec.taints, taint::UNREACHABLE)
+}
+
+/// True if silence of this cluster would be news: its status or its taints do not say so yet.
+pub(super) fn is_silence_news(cluster: &ManagedCluster) -> bool {
+    let available = meta::condition(conditions(cluster), condition::AVAILABLE);
+    available.is_none_or(|it| it.status != UNKNOWN)
+        || !is_tainted(&cluster.spec.taints, taint::UNREACHABLE)
+}
+
+fn is_tainted(taints: &[Taint], key: &str) -> bool {
+    taints.iter().any(|taint| taint.key == key)
 }
 
 /// Decides about a cluster.
@@ -125,14 +154,14 @@ pub(super) fn decide(observed: &Observed<'_>) -> Plan {
             accepted,
             observed.now,
         );
-        if observed.renewed.is_none() {
+        if !observed.has_lease {
             plan.actions.push(Action::CreateLease);
         }
     } else if is_denied(cluster) {
         deny(observed, &mut plan, &mut conditions);
     }
-    hear(observed, &mut plan, &mut conditions);
-    plan.patch = patch(cluster, &conditions, observed.now);
+    hear(observed, &mut conditions);
+    plan.patch = patch(cluster, &conditions, observed.contact, observed.now);
     if conditions != before {
         plan.conditions = Some(conditions);
     }
@@ -164,10 +193,10 @@ fn deny(observed: &Observed<'_>, plan: &mut Plan, conditions: &mut Vec<Condition
     );
 }
 
-/// Listens for heartbeats.
-fn hear(observed: &Observed<'_>, plan: &mut Plan, conditions: &mut Vec<Condition>) {
+/// Says what heartbeats tell of a cluster.
+fn hear(observed: &Observed<'_>, conditions: &mut Vec<Condition>) {
     let now = observed.now;
-    let grace = grace(observed.cluster);
+    let tolerated = tolerated_skew(observed.cluster);
     if let Some(skew) = observed.skew {
         let is_skipped = observed
             .cluster
@@ -178,7 +207,7 @@ fn hear(observed: &Observed<'_>, plan: &mut Plan, conditions: &mut Vec<Condition
                 it.get(annotation::SKIP_CLOCK_SYNC_CHECK)
                     .is_some_and(|value| value == "true")
             });
-        let (status, words) = if is_skipped || skew.abs() < grace {
+        let (status, words) = if is_skipped || skew.abs() < tolerated {
             (
                 TRUE,
                 [
@@ -198,16 +227,8 @@ fn hear(observed: &Observed<'_>, plan: &mut Plan, conditions: &mut Vec<Condition
         };
         say(conditions, condition::CLOCK_SYNCED, status, words, now);
     }
-    if meta::condition(conditions, condition::HUB_ACCEPTED).is_none() {
-        return;
-    }
-    let Some(renewed) = observed.renewed else {
-        return;
-    };
-    let silent_at = renewed.checked_add(grace).unwrap_or(Timestamp::MAX);
-    if now < silent_at {
-        plan.wake_at = [plan.wake_at, Some(silent_at)].into_iter().flatten().min();
-    } else {
+    let was_accepted = meta::condition(conditions, condition::HUB_ACCEPTED).is_some();
+    if was_accepted && observed.has_lease && observed.contact.is_silent {
         fall_silent(conditions, now);
     }
 }
@@ -242,7 +263,7 @@ fn say(
 pub(super) fn acceptance(cluster: &ManagedCluster, now: Timestamp) -> Value {
     let mut accepted = cluster.clone();
     accepted.spec.hub_accepts_client = true;
-    let patch = patch(&accepted, conditions(cluster), now);
+    let patch = patch(&accepted, conditions(cluster), Contact::default(), now);
     let mut patch = patch.unwrap_or_else(|| json!({}));
     patch["metadata"]["annotations"] =
         json!({annotation::AUTOMATICALLY_ACCEPTED_ON: now.to_string()});
@@ -251,7 +272,12 @@ pub(super) fn acceptance(cluster: &ManagedCluster, now: Timestamp) -> Value {
 }
 
 /// What is to be merged into the cluster itself.
-fn patch(cluster: &ManagedCluster, conditions: &[Condition], now: Timestamp) -> Option<Value> {
+fn patch(
+    cluster: &ManagedCluster,
+    conditions: &[Condition],
+    contact: Contact,
+    now: Timestamp,
+) -> Option<Value> {
     let mut metadata = json!({});
     let mut patch = json!({});
     let labels = cluster.metadata.labels.as_ref();
@@ -271,7 +297,8 @@ fn patch(cluster: &ManagedCluster, conditions: &[Condition], now: Timestamp) -> 
         finalizers.extend(missing);
         metadata["finalizers"] = json!(finalizers);
     }
-    if let Some(taints) = taints(&cluster.spec.taints, conditions, now) {
+    let wanted = wanted_taint(conditions, contact);
+    if let Some(taints) = taints(&cluster.spec.taints, wanted, now) {
         patch["spec"] = json!({"taints": taints});
     }
     if metadata != json!({}) {
@@ -280,23 +307,42 @@ fn patch(cluster: &ManagedCluster, conditions: &[Condition], now: Timestamp) -> 
     (patch != json!({})).then_some(patch)
 }
 
-/// The taints that a cluster should have, if it has others: those that are not ours stay.
-fn taints(current: &[Taint], conditions: &[Condition], now: Timestamp) -> Option<Vec<Taint>> {
+/// What is to become of the taints that the hub sets itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WantedTaint {
+    Nothing,
+    Only(&'static str),
+    /// Nobody knows, or nothing may be done about it at present.
+    AsItIs,
+}
+
+/// The taint that a cluster should have by its conditions. Silence taints a cluster only if this process
+/// noticed it, and if it is not one of too many.
+fn wanted_taint(conditions: &[Condition], contact: Contact) -> WantedTaint {
     let available = meta::condition(conditions, condition::AVAILABLE);
-    let wanted = match available.map(|it| it.status.as_str()) {
-        Some(TRUE) => None,
-        Some(FALSE) => Some(taint::UNAVAILABLE),
-        _ => Some(taint::UNREACHABLE),
-    };
+    match available.map(|it| it.status.as_str()) {
+        Some(TRUE) => WantedTaint::Nothing,
+        Some(FALSE) => WantedTaint::Only(taint::UNAVAILABLE),
+        Some(_) if !contact.is_silent || contact.is_held => WantedTaint::AsItIs,
+        _ => WantedTaint::Only(taint::UNREACHABLE),
+    }
+}
+
+/// The taints that a cluster should have, if it has others: those that are not ours stay.
+fn taints(current: &[Taint], wanted: WantedTaint, now: Timestamp) -> Option<Vec<Taint>> {
     let is_ours = |it: &Taint| [taint::UNAVAILABLE, taint::UNREACHABLE].contains(&it.key.as_str());
-    let is_right = |it: &Taint| Some(it.key.as_str()) == wanted;
+    let is_right = |it: &Taint| match wanted {
+        WantedTaint::Nothing => false,
+        WantedTaint::Only(key) => it.key == key,
+        WantedTaint::AsItIs => true,
+    };
     let mut taints: Vec<Taint> = current
         .iter()
         .filter(|it| !is_ours(it) || is_right(it))
         .cloned()
         .collect();
-    if let Some(key) = wanted
-        && !taints.iter().any(is_right)
+    if let WantedTaint::Only(key) = wanted
+        && !is_tainted(&taints, key)
     {
         taints.push(Taint {
             key: key.to_owned(),
@@ -353,12 +399,10 @@ fn leave(observed: &Observed<'_>) -> Plan {
     let mut conditions = conditions(observed.cluster).to_vec();
     let before = conditions.clone();
     let now = observed.now;
-    match observed.renewed {
-        Some(_) => hear(observed, &mut plan, &mut conditions),
-        None if is_true(&conditions, condition::HUB_ACCEPTED) => {
-            fall_silent(&mut conditions, now);
-        }
-        None => {}
+    if observed.has_lease {
+        hear(observed, &mut conditions);
+    } else if is_true(&conditions, condition::HUB_ACCEPTED) {
+        fall_silent(&mut conditions, now);
     }
     let remains = observed.remains.clone().unwrap_or_default();
     if let Some(turn) = remains.turn {

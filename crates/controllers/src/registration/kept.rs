@@ -1,6 +1,8 @@
 //! What the hub keeps of leases and requests for certificates: the little that it asks for. It has
 //! one of each for every cluster.
 
+use std::time::Duration;
+
 use bellwether_runtime::{Kept, ObjectKey};
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
@@ -15,6 +17,8 @@ pub(super) struct Beat {
     state: State,
     /// When it renewed its lease.
     pub(super) renewed: Option<Timestamp>,
+    /// How often its agent renews the lease, where agents say so.
+    pub(super) duration: Option<Duration>,
 }
 
 /// A request for a certificate.
@@ -52,6 +56,13 @@ struct Lease {
 struct LeaseSpec {
     #[serde(default)]
     renew_time: Option<MicroTime>,
+    #[serde(default)]
+    lease_duration_seconds: Option<i32>,
+}
+
+fn duration(seconds: i32) -> Option<Duration> {
+    let seconds = u64::try_from(seconds).ok().filter(|it| *it > 0)?;
+    Some(Duration::from_secs(seconds))
 }
 
 impl Kept for Beat {
@@ -60,6 +71,7 @@ impl Kept for Beat {
         Ok(Self {
             state: metadata,
             renewed: spec.renew_time.map(|time| time.0),
+            duration: spec.lease_duration_seconds.and_then(duration),
         })
     }
 
@@ -108,14 +120,17 @@ mod tests {
         let mut lease = json!({
             "metadata": {"name": "managed-cluster-lease", "namespace": "c1", "uid": "u",
                 "resourceVersion": "7", "managedFields": [{"manager": "m"}]},
-            "spec": {"holderIdentity": "c1", "renewTime": "2026-01-01T00:00:00.000001Z"},
+            "spec": {"holderIdentity": "c1", "renewTime": "2026-01-01T00:00:00.000001Z",
+                "leaseDurationSeconds": 10},
         });
         let beat = Beat::read(&lease.to_string()).unwrap();
         assert_eq!(beat.key(), ObjectKey::new("c1", "managed-cluster-lease"));
         let renewed = "2026-01-01T00:00:00.000001Z".parse().unwrap();
         assert_eq!(beat.renewed, Some(renewed));
-        lease["spec"] = json!({});
+        assert_eq!(beat.duration, Some(Duration::from_secs(10)));
+        lease["spec"] = json!({"leaseDurationSeconds": -1});
         let bare = Beat::read(&lease.to_string()).unwrap();
+        assert_eq!(bare.duration, None);
         assert!(bare.renewed.is_none() && bare.is_same(&beat));
     }
 

@@ -8,15 +8,12 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use serde_json::{Value, json};
 
 use super::decide::{Action, Observed, Plan, Remains, Turn, acceptance, decide, failed};
+use super::heartbeats::Contact;
 use super::request::{AgentRequest, read};
 use super::rights::Standing;
 
 fn now() -> Timestamp {
     "2026-01-01T00:10:00Z".parse().unwrap()
-}
-
-fn ago(seconds: i64) -> Timestamp {
-    now() - SignedDuration::from_secs(seconds)
 }
 
 fn cluster(object: Value) -> ManagedCluster {
@@ -25,10 +22,25 @@ fn cluster(object: Value) -> ManagedCluster {
     cluster
 }
 
-fn plan(cluster: &ManagedCluster, renewed: Option<Timestamp>) -> Plan {
+const HEARD: Contact = Contact {
+    is_silent: false,
+    is_held: false,
+};
+const SILENT: Contact = Contact {
+    is_silent: true,
+    is_held: false,
+};
+/// One of too many.
+const HELD: Contact = Contact {
+    is_silent: true,
+    is_held: true,
+};
+
+fn plan(cluster: &ManagedCluster, has_lease: bool, contact: Contact) -> Plan {
     decide(&Observed {
         cluster,
-        renewed,
+        has_lease,
+        contact,
         skew: None,
         remains: None,
         now: now(),
@@ -57,34 +69,58 @@ fn settled() -> Value {
 
 #[test]
 fn what_is_as_it_should_be_is_left_alone() {
-    let plan = plan(&cluster(settled()), Some(ago(10)));
+    let plan = plan(&cluster(settled()), true, HEARD);
     assert_eq!(plan.actions, [Action::Grant(Standing::Accepted)]);
     assert_eq!((plan.conditions, plan.patch), (None, None));
-    assert_eq!(plan.wake_at, Some(ago(10) + SignedDuration::from_mins(5)));
+    assert_eq!(plan.wake_at, None);
+}
+
+/// What the hub says of a cluster and the taints that it has, by what they were and what is heard.
+#[track_caller]
+fn check_silence(said: &str, tainted: &[&str], contact: Contact, expected: (&str, &[&str])) {
+    let mut object = settled();
+    object["status"]["conditions"][1]["status"] = json!(said);
+    let full = |key: &&str| format!("cluster.open-cluster-management.io/{key}");
+    let taint = |key: &&str| {
+        json!({"key": full(key), "effect": "NoSelect", "timeAdded": "2026-01-01T00:00:00Z"})
+    };
+    object["spec"]["taints"] = tainted.iter().map(taint).collect();
+    let cluster = cluster(object);
+    let plan = plan(&cluster, true, contact);
+    let mut conditions = cluster.status.clone().unwrap().conditions;
+    conditions = plan.conditions.unwrap_or(conditions);
+    let available = condition(&conditions, "ManagedClusterConditionAvailable").unwrap();
+    assert_eq!(available.status, expected.0);
+    let patch = plan.patch.unwrap_or_default();
+    let taints: Vec<String> = match patch["spec"]["taints"].as_array() {
+        Some(taints) => taints
+            .iter()
+            .map(|it| it["key"].as_str().unwrap().to_owned())
+            .collect(),
+        None => tainted.iter().map(full).collect(),
+    };
+    assert_eq!(taints, expected.1.iter().map(full).collect::<Vec<_>>());
 }
 
 #[test]
-fn a_cluster_is_silent_from_the_fifth_missed_renewal_on() {
-    let check = |lease: Option<i32>, seconds: i64, expected: &str| {
-        let mut cluster = cluster(settled());
-        cluster.spec.lease_duration_seconds = lease;
-        let plan = plan(&cluster, Some(ago(seconds)));
-        let conditions = plan
-            .conditions
-            .unwrap_or(cluster.status.unwrap().conditions);
-        let found = condition(&conditions, "ManagedClusterConditionAvailable").unwrap();
-        assert_eq!(found.status, expected, "{lease:?} {seconds}");
-        let taints = plan
-            .patch
-            .map(|patch| patch["spec"]["taints"][0]["key"].clone());
-        let unreachable = json!("cluster.open-cluster-management.io/unreachable");
-        assert_eq!(taints, (expected == "Unknown").then_some(unreachable));
-    };
-    check(None, 299, "True");
-    check(None, 300, "Unknown");
-    check(Some(0), 299, "True");
-    check(Some(10), 49, "True");
-    check(Some(10), 50, "Unknown");
+fn silence_makes_a_cluster_unknown_and_unreachable() {
+    check_silence("True", &[], HEARD, ("True", &[]));
+    check_silence("True", &[], SILENT, ("Unknown", &["unreachable"]));
+    check_silence("False", &["unavailable"], SILENT, ("Unknown", &["unreachable"]));
+    check_silence("Unknown", &["unreachable"], SILENT, ("Unknown", &["unreachable"]));
+    // Its agent says when it is available again; until then it stays what it was.
+    check_silence("Unknown", &["unreachable"], HEARD, ("Unknown", &["unreachable"]));
+    check_silence("True", &["unreachable"], HEARD, ("True", &[]));
+}
+
+#[test]
+fn taints_wait_while_too_many_are_silent() {
+    check_silence("True", &[], HELD, ("Unknown", &[]));
+    check_silence("Unknown", &[], HELD, ("Unknown", &[]));
+    check_silence("False", &["unavailable"], HELD, ("Unknown", &["unavailable"]));
+    check_silence("Unknown", &["unreachable"], HELD, ("Unknown", &["unreachable"]));
+    // A hub that comes back after a loss has not noticed any silence itself.
+    check_silence("Unknown", &[], HEARD, ("Unknown", &[]));
 }
 
 #[test]
@@ -95,7 +131,7 @@ fn taints_of_others_stay_and_get_their_time() {
         {"key": "cluster.open-cluster-management.io/unreachable", "effect": "NoSelect",
             "timeAdded": "2026-01-01T00:00:00Z"},
     ]);
-    let plan = plan(&cluster(object), Some(ago(10)));
+    let plan = plan(&cluster(object), true, HEARD);
     let taints = plan.patch.unwrap()["spec"]["taints"].clone();
     assert_eq!(
         taints,
@@ -114,7 +150,8 @@ fn clocks_that_differ_are_reported_unless_nobody_cares() {
         }
         let plan = decide(&Observed {
             cluster: &cluster(object),
-            renewed: Some(ago(1)),
+            has_lease: true,
+            contact: HEARD,
             skew: Some(SignedDuration::from_secs(skew)),
             remains: None,
             now: now(),
@@ -138,7 +175,8 @@ fn a_cluster_leaves_when_nothing_is_left_of_it() {
     let leave = |works: usize| {
         decide(&Observed {
             cluster: &cluster,
-            renewed: Some(ago(1)),
+            has_lease: true,
+            contact: HEARD,
             skew: None,
             remains: Some(Remains {
                 works,
@@ -188,7 +226,7 @@ fn what_cannot_be_done_is_told() {
 
 #[test]
 fn who_was_never_accepted_gets_nothing() {
-    let plan = plan(&cluster(json!({"metadata": {}})), None);
+    let plan = plan(&cluster(json!({"metadata": {}})), false, HEARD);
     assert_eq!(plan.actions, []);
     assert_eq!(plan.conditions, None);
 }
@@ -198,7 +236,7 @@ fn a_cluster_that_is_accepted_needs_no_second_write() {
     let new = cluster(json!({"metadata": {"labels": {"region": "emea"}}, "spec": {}}));
     let accepted = cluster(acceptance(&new, now()));
     assert!(accepted.spec.hub_accepts_client);
-    let Plan { patch, .. } = plan(&accepted, None);
+    let Plan { patch, .. } = plan(&accepted, false, HEARD);
     // The server says since when a taint is there; here nobody does.
     assert_eq!(patch.map(|it| it["metadata"].clone()), Some(Value::Null));
     assert_eq!(

@@ -20,6 +20,7 @@ use bellwether_controllers::registration::agent::{
 };
 use bellwether_runtime::{Clock, Reach};
 use bellwether_store::{Options, Store};
+use bellwether_testkit::Writes;
 use jiff::Timestamp;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
@@ -37,12 +38,26 @@ pub struct World {
     pub server: ApiServer,
     pub client: Client,
     pub clock: Clock,
+    /// What controllers and agents write: no two of them may fight.
+    pub writes: Writes,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.writes.assert_no_fight();
+        }
+    }
 }
 
 impl World {
     /// A hub that knows the kinds of a fleet. The runtime's time is to be paused.
     pub async fn start() -> Self {
-        let clock = Clock::of_runtime(START.parse().unwrap());
+        Self::with_clock(Clock::of_runtime(START.parse().unwrap())).await
+    }
+
+    /// The same with a clock of the test.
+    pub async fn with_clock(clock: Clock) -> Self {
         let now = clock.clone();
         let options = Options::new(Arc::new(move || now.now()));
         let authority = Authority::generate(clock.now()).unwrap();
@@ -56,18 +71,24 @@ impl World {
         for definition in bellwether_api::definitions() {
             server.ensure(HUB, definition).await.unwrap();
         }
-        let client = server.client(HUB, Identity::administrator("test"));
+        let writes = Writes::default();
+        let service = server.service(HUB, Identity::administrator("test"));
+        let client = Client::new(writes.from_outside(service), "default");
         Self {
             server,
             client,
             clock,
+            writes,
         }
     }
 
     /// What the hub's controllers work with.
     pub fn hub(&self) -> Hub {
-        let identity = Identity::administrator("bellwether");
-        Hub::start(self.server.client(HUB, identity), self.clock.clone())
+        let service = self
+            .server
+            .service(HUB, Identity::administrator("bellwether"));
+        let service = self.writes.of_controllers(HUB, service);
+        Hub::start(Client::new(service, "default"), self.clock.clone())
     }
 
     /// Starts the scheduler.
@@ -82,7 +103,10 @@ impl World {
         vec![
             tokio::spawn(bellwether_controllers::placement::run(hub.clone())),
             tokio::spawn(bellwether_controllers::cluster_set::run(hub.clone())),
-            tokio::spawn(registration::clusters::run(hub.clone())),
+            tokio::spawn(registration::clusters::run(
+                hub.clone(),
+                registration::clusters::Options::default(),
+            )),
             tokio::spawn(registration::requests::run(hub, promised)),
         ]
     }
@@ -105,13 +129,15 @@ impl World {
         self.server.add_cluster(cluster).await.unwrap();
         let claims = bellwether_api::definition::<ClusterClaim>();
         self.server.ensure(cluster, claims).await.unwrap();
-        let client = self
+        let service = self
             .server
-            .client(cluster, Identity::administrator("agent"));
+            .service(cluster, Identity::administrator("agent"));
+        let client = Client::new(self.writes.of_controllers(cluster, service), "default");
         let door = EmbeddedDoor {
             server: self.server.clone(),
             token: token.reveal(),
             roster: None,
+            writes: self.writes.clone(),
         };
         Member {
             agent: Agent {
@@ -139,6 +165,7 @@ impl World {
             server: self.server.clone(),
             token: token.reveal(),
             roster: Some(roster.clone()),
+            writes: self.writes.clone(),
         });
         member
     }
@@ -347,6 +374,7 @@ pub struct EmbeddedDoor {
     server: ApiServer,
     token: String,
     roster: Option<Roster>,
+    writes: Writes,
 }
 
 impl Door for EmbeddedDoor {
@@ -359,9 +387,10 @@ impl Door for EmbeddedDoor {
             certificate: credentials.certificate.clone(),
             key: credentials.key.clone(),
         };
-        let client = self.server.client_with_certificate(HUB, &credentials);
-        let client = client.map_err(|error| DoorError(error.to_string()))?;
-        Ok(client.into())
+        let service = self.server.service_with_certificate(HUB, &credentials);
+        let service = service.map_err(|error| DoorError(error.to_string()))?;
+        let service = self.writes.of_controllers(HUB, service);
+        Ok(Client::new(service, "default").into())
     }
 
     fn roster(&self) -> Option<Roster> {

@@ -25,6 +25,7 @@ use bellwether_apiserver::{ApiServer, HUB, Identity};
 use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
 use bellwether_runtime::{Clock, Forward};
 use bellwether_store::{Options, Store};
+use bellwether_testkit::Writes;
 use http::Request;
 use kube::Client;
 use kube::client::Body;
@@ -137,6 +138,8 @@ pub struct Fleet {
     pub hub_counts: Arc<Counts>,
     pub member_counts: Arc<Counts>,
     pub options: AgentOptions,
+    /// What controllers and agents write: no two of them may fight.
+    pub writes: Writes,
     real: Option<(Arc<RealPair>, Forward)>,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -192,6 +195,7 @@ impl Fleet {
             hub_counts: Arc::default(),
             member_counts: Arc::default(),
             options,
+            writes: Writes::default(),
             real,
             tasks: Vec::new(),
         }
@@ -262,6 +266,7 @@ impl Fleet {
         }
     }
 
+    /// A client for controllers and agents, whose requests are counted.
     fn counting(&self, cluster: &str, counts: &Arc<Counts>) -> Client {
         let counts = Arc::clone(counts);
         if let Some(client) = self.real_client(cluster) {
@@ -269,14 +274,23 @@ impl Fleet {
                 let client = client.clone();
                 async move { client.send(request).await }
             });
+            let inner = self.writes.of_controllers(cluster, inner);
             return Client::new(Counting { inner, counts }, "default");
         }
         let inner = self
             .server
             .service(cluster, Identity::administrator("agent"));
+        let inner = self.writes.of_controllers(cluster, inner);
         Client::new(Counting { inner, counts }, "default")
     }
 
+    /// A client for controllers of the hub, and for agents whose requests nobody counts.
+    pub fn controller_client(&self, cluster: &str) -> Client {
+        self.counting(cluster, &Arc::default())
+    }
+
+    /// A client of the test itself; what it writes by other means than [`send`](Self::send) has to be
+    /// noted as a change from outside.
     pub fn client(&self, cluster: &str) -> Client {
         self.real_client(cluster)
             .unwrap_or_else(|| self.server.client(cluster, Identity::administrator("test")))
@@ -355,6 +369,9 @@ impl Fleet {
             .header("content-type", kind)
             .body(body)
             .unwrap();
+        if method != "GET" {
+            self.writes.change_from_outside();
+        }
         self.client(cluster).request(request).await
     }
 
@@ -435,5 +452,8 @@ impl Fleet {
 impl Drop for Fleet {
     fn drop(&mut self) {
         self.kill_agents();
+        if !std::thread::panicking() {
+            self.writes.assert_no_fight();
+        }
     }
 }

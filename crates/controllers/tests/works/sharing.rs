@@ -21,7 +21,7 @@ async fn second_hub(fleet: &mut Fleet) -> WorkAgents {
     let hub = fleet.server.client(OTHER, Identity::administrator("agent"));
     let (clock, options) = (fleet.clock.clone(), fleet.options.clone());
     let agents = WorkAgents::start(hub, OTHER_ADDRESS, None, clock, options).await;
-    agents.add_member(MEMBER, fleet.client(MEMBER));
+    agents.add_member(MEMBER, fleet.controller_client(MEMBER));
     fleet.run(agents.clone().run());
     agents
 }

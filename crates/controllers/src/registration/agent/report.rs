@@ -24,9 +24,10 @@ use super::certificate::Certificate;
 use super::heartbeat::Heartbeat;
 use super::namespaces::Namespaces;
 use super::roster::{Entry, Roster};
-use super::{Agent, AgentError, Tenure, jitter};
+use super::{Agent, AgentError, Tenure};
 use crate::events::{Happening, Recorder, Tone};
 use crate::hub::written_by;
+use crate::registration::decide::lease_duration;
 use capacity::{NodeResources, Resources};
 pub use claims::ClaimOptions;
 use claims::Claims;
@@ -48,8 +49,6 @@ const LAST_LOOK: SignedDuration = SignedDuration::from_secs(10);
 const MISSING: SignedDuration = SignedDuration::from_secs(5);
 /// How long an agent waits for its rights before it logs that it has none.
 const NO_RIGHTS: SignedDuration = SignedDuration::from_secs(60);
-/// How soon to look for a lease that is not there yet.
-const LEASE_RETRY: SignedDuration = SignedDuration::from_secs(1);
 /// How long the first report waits for what the member has.
 const FIRST_FACTS: Duration = Duration::from_secs(5);
 /// How long the first report waits for the hub to say that it heard the cluster.
@@ -65,10 +64,12 @@ pub(super) async fn report(agent: &Agent, hub: &Reach, tenure: &Tenure) -> Resul
             let _clients = (hub.hold(), agent.member.hold());
             reporter.look().await
         };
-        let wake_at = Box::pin(look).await?;
+        let wake = Box::pin(look).await?;
+        let (report_at, renew_at) = (wake.report_at, wake.renew_at);
         tokio::select! {
             () = tenure.changed.notified() => {}
-            () = agent.clock.until(wake_at), if wake_at < Timestamp::MAX => {}
+            () = agent.clock.until(report_at), if report_at < Timestamp::MAX => {}
+            () = agent.clock.until_monotonic(renew_at), if renew_at < Duration::MAX => {}
         }
     }
 }
@@ -110,15 +111,19 @@ async fn await_rights(agent: &Agent, hub: &Reach) -> Result<(), AgentError> {
     }
 }
 
-/// How long until the next heartbeat.
-fn period(cluster: &ManagedCluster, name: &str) -> SignedDuration {
-    let seconds = cluster
-        .spec
-        .lease_duration_seconds
-        .filter(|it| *it > 0)
-        .unwrap_or(60);
-    let period = Duration::from_secs(u64::try_from(seconds).unwrap_or(60));
-    SignedDuration::try_from(period.mul_f64(1.0 + jitter(name))).unwrap_or(CHECK_INTERVAL)
+/// When to look again if nothing changes before.
+struct Wake {
+    /// For what is reported.
+    report_at: Timestamp,
+    /// For the lease, by the monotonic clock.
+    renew_at: Duration,
+}
+
+impl Wake {
+    const NEVER: Self = Self {
+        report_at: Timestamp::MAX,
+        renew_at: Duration::MAX,
+    };
 }
 
 /// How the member's API server is.
@@ -234,7 +239,6 @@ struct Reporter<'a> {
     heartbeat: Heartbeat,
     health: Health,
     namespaces: Namespaces,
-    beat_at: Timestamp,
     /// When it was first heard by the hub.
     heard_at: Option<Timestamp>,
     /// Whether the cluster has been seen: it is gone, then, when it is seen no more.
@@ -265,14 +269,13 @@ impl<'a> Reporter<'a> {
             heartbeat: Heartbeat::default(),
             health: Health::default(),
             namespaces: Namespaces::new(agent.member.clone(), &agent.door.address()),
-            beat_at: Timestamp::MIN,
             heard_at: None,
             is_known: false,
         }
     }
 
     /// Does what there is to do, and returns when to look again if nothing changes before.
-    async fn look(&mut self) -> Result<Timestamp, AgentError> {
+    async fn look(&mut self) -> Result<Wake, AgentError> {
         let Some(cluster) = self.cluster.get() else {
             if self.is_known {
                 self.namespaces.let_go().await;
@@ -280,26 +283,27 @@ impl<'a> Reporter<'a> {
             }
             // Not seen yet: there is nobody to report about.
             self.cluster.ready().await;
-            return Ok(Timestamp::MAX);
+            return Ok(Wake::NEVER);
         };
         self.is_known = true;
         let status = cluster.status.as_ref();
         if !status.is_some_and(|status| is_true(&status.conditions, condition::HUB_ACCEPTED)) {
-            return Ok(Timestamp::MAX);
+            return Ok(Wake::NEVER);
         }
         let now = self.agent.clock.now();
-        if self.beat_at <= now {
-            let name = &self.agent.cluster;
-            let wait = if self.heartbeat.beat(self.hub, name, now).await? {
+        let (clock, name) = (&self.agent.clock, &self.agent.cluster);
+        if self.heartbeat.due(&cluster, name) <= clock.monotonic() {
+            let duration = lease_duration(&cluster);
+            if self.heartbeat.renew(self.hub, clock, name, duration).await? {
                 self.heard_at.get_or_insert(now);
-                period(&cluster, name)
-            } else {
-                LEASE_RETRY
-            };
-            self.beat_at = now.checked_add(wait).unwrap_or(Timestamp::MAX);
+            }
         }
-        if let Some(until) = self.echo_until(&cluster, now) {
-            return Ok(until);
+        let renew_at = self.heartbeat.due(&cluster, name);
+        if let Some(report_at) = self.echo_until(&cluster, now) {
+            return Ok(Wake {
+                report_at,
+                renew_at,
+            });
         }
         self.health.check(&self.agent.member, now).await;
         if self.health.failing.is_none() {
@@ -307,7 +311,10 @@ impl<'a> Reporter<'a> {
             let _ = tokio::time::timeout(FIRST_FACTS, self.facts()).await;
         }
         self.tell(&cluster, now).await?;
-        Ok(self.beat_at.min(self.health.check_at))
+        Ok(Wake {
+            report_at: self.health.check_at,
+            renew_at,
+        })
     }
 
     /// Waits until the member has answered about everything that is reported.
