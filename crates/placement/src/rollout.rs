@@ -7,12 +7,13 @@
 //!
 //! What is promised, over any history:
 //!
-//! - never more clusters in flight than the strategy allows,
+//! - nothing starts while as many clusters are in flight as the strategy allows; one that failed, and
+//!   is tolerated, is not,
 //! - nothing new starts once more clusters failed than are tolerated,
 //! - mandatory groups finish before others start,
 //! - a soak is never cut short,
 //! - clusters that are done stay done, whoever joins or leaves,
-//! - a cluster in flight is part of every answer until it is done.
+//! - a cluster that has started is part of every answer until it is done or timed out.
 //!
 //! The library of Open Cluster Management that these strategies come from breaks some of these
 //! promises. [`Compat::Upstream`] answers exactly as it does; see there for the differences.
@@ -68,6 +69,8 @@ pub enum Compat {
     ///
     /// - A budget larger than the group tolerates no failure at all, instead of all of them.
     /// - Thresholds written as digits in quotes are refused.
+    /// - A cluster that failed, and is tolerated, keeps its slot until its deadline, or without one until it
+    ///   recovers.
     /// - A tolerated timeout lets the next group start while the one before still runs.
     /// - Clusters in flight are left out of the answer when others already fill it, and their
     ///   failures are not counted.
@@ -132,7 +135,7 @@ impl<'a> Input<'a> {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Decision {
     /// The clusters of this moment, in order: [`Status::ToApply`] may start now, all others are in
-    /// flight or soak.
+    /// flight, soak, or failed and may recover.
     pub rollout: Vec<ClusterStatus>,
     /// Those whose deadline has passed.
     pub timed_out: Vec<ClusterStatus>,

@@ -1,4 +1,5 @@
-//! Some clusters at a time, in the order of their names.
+//! Some clusters at a time, in the order of their names. Those that failed take no slot: what is tolerated
+//! holds nobody up, and what is not stops everything.
 
 use std::sync::Arc;
 
@@ -47,9 +48,7 @@ pub(super) fn walk(
         .into_iter()
         .map(|known| limits.step(known))
         .collect();
-    let is_in_flight =
-        |step: &&Step| matches!(step, Step::Rollout(entry) if entry.status != Status::ToApply);
-    let in_flight = steps.iter().filter(is_in_flight).count();
+    let in_flight = steps.iter().filter(|step| takes_slot(step)).count();
     let breach = breach(fleet, limits, room.tolerated);
     let mut free = match breach {
         Some(_) => 0,
@@ -76,13 +75,23 @@ pub(super) fn walk(
     }
     walk.breached = breach.is_some();
     walk.wait = breach.or_else(|| {
+        let has_failed = |entry: &&ClusterStatus| entry.status.is_failure();
+        let failed = walk.rollout.iter().filter(has_failed).count();
         Some(Wait::Slots {
-            taken: walk.rollout.len(),
+            taken: walk.rollout.len() - failed,
             size: room.size,
             blocker: Blocker::soonest(&walk.rollout)?,
         })
     });
     walk
+}
+
+/// True if a cluster is on its way or soaks.
+fn takes_slot(step: &Step) -> bool {
+    match step {
+        Step::Rollout(entry) => entry.status != Status::ToApply && !entry.status.is_failure(),
+        Step::TimedOut(_) | Step::Settled => false,
+    }
 }
 
 /// A cluster that nothing is known of, about to start.

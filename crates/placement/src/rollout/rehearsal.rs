@@ -251,6 +251,26 @@ mod tests {
     }
 
     #[test]
+    fn a_tolerated_failure_makes_room_at_once() {
+        let assumptions = Assumptions {
+            failing: ["a".into()].into(),
+            ..a_minute_each()
+        };
+        for deadline in ["None", "10m"] {
+            check(
+                &json!({"type": "Progressive", "maxConcurrency": 1, "maxFailures": 1,
+                    "progressDeadline": deadline}),
+                &[&["a", "b", "c"]],
+                &assumptions,
+                match deadline {
+                    "None" => "0: a, 60: b, 120: c, 180: done",
+                    _ => "0: a, 60: b, 120: c, 660: done",
+                },
+            );
+        }
+    }
+
+    #[test]
     fn a_stuck_cluster_times_out_or_blocks_for_ever() {
         let assumptions = Assumptions {
             stuck: ["a".into()].into(),

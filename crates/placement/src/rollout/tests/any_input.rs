@@ -160,17 +160,15 @@ fn check(input: &Input<'_>, decision: &Decision) {
         assert!(!reason.to_string().is_empty(), "{cluster}");
     }
     assert!(decision.recheck_after.is_none_or(|wait| wait.is_positive()));
-    let in_flight = rollout.len() - starting.len();
+    let takes_slot = |entry: &&ClusterStatus| !entry.status.is_failure();
+    let in_flight = decision.rollout.iter().filter(takes_slot).count();
     if input.strategy.kind == Kind::Progressive
         && input.strategy.mandatory_decision_groups.is_empty()
         && !starting.is_empty()
         && let Some(Threshold::Number(size @ 1..)) = input.strategy.max_concurrency
     {
         let size = usize::try_from(size).unwrap();
-        assert!(
-            in_flight + starting.len() <= size,
-            "more than {size} in flight"
-        );
+        assert!(in_flight <= size, "more than {size} in flight");
     }
 }
 

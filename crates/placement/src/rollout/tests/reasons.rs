@@ -141,10 +141,7 @@ fn what_is_tolerated_is_told_where_it_was_spent() {
         &[
             ("c1", "failed: the rollout has 1 of 2 tolerated failures"),
             ("c2", "succeeded and soaks until 2026-01-01T12:04:00Z"),
-            (
-                "c3",
-                "waits for soak of c2 until 2026-01-01T12:04:00Z: 2 of 2 slots taken",
-            ),
+            ("c3", "starts now"),
             (
                 "c4",
                 "waits for soak of c2 until 2026-01-01T12:04:00Z: 2 of 2 slots taken",
