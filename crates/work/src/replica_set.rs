@@ -3,6 +3,10 @@
 //!
 //! [`plan`] looks at one replica set, its works and its placements at one moment. It remembers
 //! nothing: how far each cluster is can be read off its work.
+//!
+//! A cluster that several placements have chosen belongs to the one that the replica set names first. The
+//! others leave it alone and say so in the status. When a cluster comes to belong to another placement, its
+//! works stay and change their label.
 
 pub mod control;
 mod handover;
@@ -14,6 +18,7 @@ mod template;
 pub mod transition;
 mod wanted;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -90,8 +95,9 @@ impl Plan {
     }
 }
 
-/// Which works of a placement a cluster has.
-type Works<'a> = BTreeMap<(String, String), Vec<&'a Arc<ManifestWork>>>;
+/// Which works each cluster has. A cluster belongs to one placement, so all of them are for that one: also
+/// those that another placement had written before.
+type Works<'a> = BTreeMap<&'a str, Vec<&'a Arc<ManifestWork>>>;
 
 /// Decides what to do for a replica set.
 pub fn plan(observed: &Observed<'_>, programs: &Programs) -> Plan {
@@ -191,8 +197,12 @@ fn label_of<'a>(work: &'a ManifestWork, name: &str) -> Option<&'a str> {
 struct Placed<'a> {
     name: &'a str,
     strategy: Strategy,
-    groups: &'a [Group],
+    /// Its decision groups, without clusters that belong to others.
+    groups: Cow<'a, [Group]>,
+    /// How many clusters it has chosen, without those that belong to others.
     selected: i64,
+    /// The clusters that it has chosen, but that belong to a placement that is named before it.
+    ceded: Vec<Ceded<'a>>,
     /// What is known of clusters about the present template.
     statuses: Vec<ClusterStatus>,
     /// Clusters whose works are as they should be, with these works.
@@ -201,6 +211,13 @@ struct Placed<'a> {
     /// Why clusters cannot have works at all.
     impossible: BTreeMap<Arc<str>, String>,
     decision: Decision,
+}
+
+/// A cluster that several placements have chosen.
+struct Ceded<'a> {
+    cluster: &'a str,
+    /// The placement that it belongs to.
+    owner: &'a str,
 }
 
 /// What is known of all placements of a replica set together.
@@ -216,15 +233,10 @@ struct Outlook<'a> {
 fn rollout(observed: &Observed<'_>, programs: &Programs, owner: &str) -> (Plan, Report) {
     let set = observed.set;
     let control = Control::of(set);
-    let mut works: Works<'_> = BTreeMap::new();
     let references = &set.spec.placement_refs;
+    let owners = owners(observed);
+    let works = works_by_cluster(observed);
     let mut result = Plan::default();
-    for work in observed.works {
-        let placement = label_of(work, label::PLACEMENT_NAME).unwrap_or_default();
-        let (cluster, _) = key_of(&work.metadata);
-        let there = works.entry((placement.to_owned(), cluster)).or_default();
-        there.push(work);
-    }
     let mut outlook = Outlook::default();
     for (index, reference) in references.iter().enumerate() {
         // Of a placement that is named twice, the first strategy counts.
@@ -243,6 +255,7 @@ fn rollout(observed: &Observed<'_>, programs: &Programs, owner: &str) -> (Plan, 
             observed,
             reference,
             chosen,
+            owners: &owners,
             wanted: Wanted::new(observed, programs, owner, &reference.name),
             control: &control,
         };
@@ -256,10 +269,40 @@ fn rollout(observed: &Observed<'_>, programs: &Programs, owner: &str) -> (Plan, 
             Err(error) => outlook.wrong = Some(format!("{}: {error}", reference.name)),
         }
     }
-    handover::delete_unwanted(observed, &outlook, &mut result);
+    handover::delete_unwanted(observed, &owners, &outlook, &mut result);
     let report = report::of(&outlook, &control);
     let status = summary::of(set, &outlook, &report, observed.now);
     (changed(set, status, result), report)
+}
+
+/// The placement that each cluster belongs to: of those that have chosen it, the one that the replica set
+/// names first.
+fn owners<'a>(observed: &Observed<'a>) -> BTreeMap<&'a str, &'a str> {
+    let mut owners = BTreeMap::new();
+    for reference in &observed.set.spec.placement_refs {
+        let chosen = observed.placements.get(&reference.name);
+        for cluster in chosen.into_iter().flat_map(Chosen::clusters) {
+            owners.entry(cluster).or_insert(reference.name.as_str());
+        }
+    }
+    owners
+}
+
+fn works_by_cluster<'a>(observed: &Observed<'a>) -> Works<'a> {
+    let mut works: Works<'_> = BTreeMap::new();
+    for work in observed.works {
+        let cluster = work.metadata.namespace.as_deref().unwrap_or_default();
+        works.entry(cluster).or_default().push(work);
+    }
+    works
+}
+
+impl Chosen {
+    /// All clusters, group by group.
+    fn clusters(&self) -> impl Iterator<Item = &str> {
+        let clusters = self.groups.iter().flat_map(|group| &group.clusters);
+        clusters.map(AsRef::as_ref)
+    }
 }
 
 /// One placement of a replica set.
@@ -267,6 +310,7 @@ struct Rollout<'a> {
     observed: &'a Observed<'a>,
     reference: &'a PlacementReference,
     chosen: &'a Chosen,
+    owners: &'a BTreeMap<&'a str, &'a str>,
     wanted: Wanted<'a>,
     control: &'a Control,
 }
@@ -275,16 +319,18 @@ impl<'a> Rollout<'a> {
     fn decide(&self, works: &Works<'a>, plan: &mut Plan) -> Result<Placed<'a>, String> {
         let strategy = self.strategy()?;
         let now = self.observed.now;
+        let ceded = self.ceded();
+        let groups = self.own_groups(ceded.is_empty());
         let mut current = BTreeMap::new();
         let mut wanted: BTreeMap<&str, Vec<ManifestWork>> = BTreeMap::new();
         let mut statuses = Vec::new();
         let mut impossible = BTreeMap::new();
-        for group in &self.chosen.groups {
+        for group in groups.iter() {
             for cluster in &group.clusters {
-                let key = (self.reference.name.clone(), cluster.to_string());
-                let there = works.get(&key).map_or(&[][..], Vec::as_slice);
+                let there = works.get(&**cluster).map_or(&[][..], Vec::as_slice);
                 let parts = match self.wanted.of(cluster) {
                     Ok(parts) if is_current(&parts, there) => {
+                        handover::adopt(&parts, there, plan);
                         current.insert(cluster.to_string(), there.to_vec());
                         let known = progress::of_cluster(cluster, &group.key, there);
                         let (known, wake_at) = retry::restart(known, there, now);
@@ -307,12 +353,11 @@ impl<'a> Rollout<'a> {
         self.add_removed(works, &wanted, &mut statuses);
         let input = Input {
             hold: self.control.hold,
-            ..Input::new(&strategy, &self.chosen.groups, &statuses, now)
+            ..Input::new(&strategy, &groups, &statuses, now)
         };
         let decision = decide(&input).map_err(|error| error.to_string())?;
         for cluster in decision.starting() {
-            let key = (self.reference.name.clone(), cluster.to_owned());
-            let there = works.get(&key).map_or(&[][..], Vec::as_slice);
+            let there = works.get(cluster).map_or(&[][..], Vec::as_slice);
             if current.contains_key(cluster) {
                 continue;
             }
@@ -323,8 +368,9 @@ impl<'a> Rollout<'a> {
         plan.wake(recheck.and_then(|wait| now.checked_add(wait).ok()));
         Ok(Placed {
             name: &self.reference.name,
-            groups: &self.chosen.groups,
-            selected: self.chosen.selected,
+            selected: self.chosen.selected - i64::try_from(ceded.len()).unwrap_or(i64::MAX),
+            ceded,
+            groups,
             succeeded,
             current,
             impossible,
@@ -332,6 +378,29 @@ impl<'a> Rollout<'a> {
             statuses,
             strategy,
         })
+    }
+
+    /// The clusters that belong to a placement that is named before this one.
+    fn ceded(&self) -> Vec<Ceded<'a>> {
+        let ceded = |cluster: &'a str| {
+            let owner = *self.owners.get(cluster)?;
+            (owner != self.reference.name).then_some(Ceded { cluster, owner })
+        };
+        self.chosen.clusters().filter_map(ceded).collect()
+    }
+
+    /// The groups that the placement has chosen, without clusters that belong to others.
+    fn own_groups(&self, is_all: bool) -> Cow<'a, [Group]> {
+        if is_all {
+            return Cow::Borrowed(&self.chosen.groups);
+        }
+        let is_own =
+            |cluster: &&Arc<str>| self.owners.get(&***cluster) == Some(&self.reference.name.as_str());
+        let own = |group: &Group| Group {
+            key: group.key.clone(),
+            clusters: group.clusters.iter().filter(is_own).cloned().collect(),
+        };
+        self.chosen.groups.iter().map(own).collect()
     }
 
     fn strategy(&self) -> Result<Strategy, String> {
@@ -351,8 +420,11 @@ impl<'a> Rollout<'a> {
         wanted: &BTreeMap<&str, Vec<ManifestWork>>,
         statuses: &mut Vec<ClusterStatus>,
     ) {
-        for ((placement, cluster), there) in works {
-            if *placement == self.reference.name && !wanted.contains_key(cluster.as_str()) {
+        for (cluster, there) in works {
+            let was_here = there.iter().any(|work| {
+                label_of(work, label::PLACEMENT_NAME) == Some(self.reference.name.as_str())
+            });
+            if was_here && !self.owners.contains_key(cluster) && !wanted.contains_key(cluster) {
                 let group = GroupKey {
                     name: "".into(),
                     index: 0,
@@ -380,10 +452,9 @@ fn is_current(parts: &[ManifestWork], there: &[&Arc<ManifestWork>]) -> bool {
 }
 
 /// Whether a work has the content that it should have, and the labels: those that the replica set no
-/// longer has are not left behind.
+/// longer has are not left behind. Which placement it was written for makes no difference.
 fn is_same(wanted: &ManifestWork, work: &ManifestWork) -> bool {
-    wanted.metadata.labels == work.metadata.labels
-        && template::is_same_spec(&wanted.spec, &work.spec)
+    handover::has_same_labels(wanted, work) && template::is_same_spec(&wanted.spec, &work.spec)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! How a cluster goes from some works to others without losing objects on the way.
 //!
-//! An object may move from one work to another: because a template outgrows a work, or because another
-//! placement chooses its cluster. Its old work lets go of it only after the new one has it, so that
-//! the agent sees two owners for a moment instead of none.
+//! An object may move from one work to another because a template outgrows a work. Its old work lets go of
+//! it only after the new one has it, so that the agent sees two owners for a moment instead of none. A
+//! cluster that comes to belong to another placement keeps its works: they only change their label.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,6 +13,36 @@ use bellwether_api::work::{ManifestWork, ManifestWorkSpec};
 use serde_json::Value;
 
 use super::{Observed, Outlook, Plan, is_same, key_of, label_of, part_of};
+
+/// Labels of a work.
+type Labels = Option<BTreeMap<String, String>>;
+
+/// True if two works have the same labels, but for the placement that they were written for.
+pub(super) fn has_same_labels(one: &ManifestWork, other: &ManifestWork) -> bool {
+    fn others(labels: &Labels) -> impl Iterator<Item = (&String, &String)> {
+        let labels = labels.iter().flatten();
+        labels.filter(|(key, _)| *key != label::PLACEMENT_NAME)
+    }
+    others(&one.metadata.labels).eq(others(&other.metadata.labels))
+}
+
+/// Relabels works that were written for another placement; their content is right, so that nothing else
+/// changes, and nothing is rolled out.
+pub(super) fn adopt(parts: &[ManifestWork], there: &[&Arc<ManifestWork>], plan: &mut Plan) {
+    for work in there {
+        let same = parts.iter().find(|part| part_of(part) == part_of(work));
+        let is_kept = work.metadata.deletion_timestamp.is_none();
+        if let Some(part) = same.filter(|part| is_kept && part.metadata.labels != work.metadata.labels)
+        {
+            let mut work = ManifestWork {
+                status: None,
+                ..ManifestWork::clone(work)
+            };
+            work.metadata.labels.clone_from(&part.metadata.labels);
+            plan.write.push(work);
+        }
+    }
+}
 use crate::lifecycle::find;
 
 /// How a part of what a cluster should have stands.
@@ -29,9 +59,11 @@ enum Standing {
 /// Writes the parts that are not as they should be, under the names that they have, and deletes those
 /// that are too many.
 pub(super) fn write(parts: &[ManifestWork], there: &[&Arc<ManifestWork>], plan: &mut Plan) {
+    // Two works of one part are left from two placements that had both chosen the cluster.
     let known = |part: &ManifestWork| {
         let same = |work: &&&Arc<ManifestWork>| part_of(work) == part_of(part);
-        there.iter().find(same).copied()
+        let is_other = |work: &&Arc<ManifestWork>| work.metadata.labels != part.metadata.labels;
+        there.iter().filter(same).copied().min_by_key(is_other)
     };
     let standings: Vec<Standing> = parts
         .iter()
@@ -61,7 +93,8 @@ pub(super) fn write(parts: &[ManifestWork], there: &[&Arc<ManifestWork>], plan: 
     }
     let is_settled = standings.iter().all(|it| *it == Standing::Settled);
     for work in there {
-        let is_surplus = !parts.iter().any(|part| part_of(part) == part_of(work));
+        let is_known = |part: &ManifestWork| known(part).is_some_and(|it| Arc::ptr_eq(it, work));
+        let is_surplus = !parts.iter().any(is_known);
         let may_go = is_settled || !is_applied(work);
         if is_surplus && may_go && work.metadata.deletion_timestamp.is_none() {
             plan.delete.push(key_of(&work.metadata));
@@ -99,36 +132,21 @@ fn replaced(work: &ManifestWork, part: &ManifestWork) -> ManifestWork {
     work
 }
 
-/// Deletes works that no placement wants any more, each when its cluster has what it should have
-/// instead. Works of a placement that does not exist stay.
-pub(super) fn delete_unwanted(observed: &Observed<'_>, outlook: &Outlook<'_>, plan: &mut Plan) {
-    let chosen: BTreeMap<&str, BTreeSet<&str>> = observed
-        .placements
-        .iter()
-        .map(|(name, chosen)| {
-            let clusters = chosen.groups.iter().flat_map(|group| &group.clusters);
-            (name.as_str(), clusters.map(AsRef::as_ref).collect())
-        })
-        .collect();
-    let is_settled = |placement: &str, cluster: &str| {
-        let placed = outlook.placed.iter().find(|one| one.name == placement);
-        let works = placed.and_then(|one| one.current.get(cluster));
-        works.is_some_and(|works| works.iter().all(|work| is_seen(work)))
-    };
+/// Deletes works of clusters that no placement chooses any more. Works of a placement that does not exist
+/// stay.
+pub(super) fn delete_unwanted(
+    observed: &Observed<'_>,
+    owners: &BTreeMap<&str, &str>,
+    outlook: &Outlook<'_>,
+    plan: &mut Plan,
+) {
     for work in observed.works {
         let placement = label_of(work, label::PLACEMENT_NAME).unwrap_or_default();
         let cluster = work.metadata.namespace.as_deref().unwrap_or_default();
-        let is_wanted = chosen.get(placement).is_some_and(|it| it.contains(cluster));
-        if is_wanted
-            || outlook.missing.contains(&placement)
-            || work.metadata.deletion_timestamp.is_some()
+        if !owners.contains_key(cluster)
+            && !outlook.missing.contains(&placement)
+            && work.metadata.deletion_timestamp.is_none()
         {
-            continue;
-        }
-        let is_awaited = chosen
-            .iter()
-            .any(|(name, it)| it.contains(cluster) && !is_settled(name, cluster));
-        if !(is_awaited && is_applied(work)) {
             plan.delete.push(key_of(&work.metadata));
         }
     }

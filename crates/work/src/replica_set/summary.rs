@@ -1,5 +1,6 @@
 //! What is said of a replica set.
 
+use std::iter;
 use std::sync::Arc;
 
 use bellwether_api::meta::{Condition, FALSE, TRUE};
@@ -102,6 +103,8 @@ pub(super) fn of(
         number(summary.desired_total, "cluster"),
         number(outlook.placed.len(), "placement")
     );
+    let selected: Vec<String> = iter::once(selected).chain(ceded(outlook)).collect();
+    let selected = selected.join("; ");
     let available = format!(
         "{} of {} available, {} in progress, {} degraded",
         summary.available,
@@ -199,6 +202,25 @@ fn verified<'a>(
         reason: why,
         message: missing.unwrap_or(selected),
     }
+}
+
+/// Which placements have chosen clusters that belong to others.
+fn ceded(outlook: &Outlook<'_>) -> Vec<String> {
+    let of_placement = |placed: &Placed<'_>| {
+        let first = placed.ceded.first()?;
+        let (cluster, owner) = (first.cluster, first.owner);
+        Some(match placed.ceded.len() {
+            1 => format!(
+                "{}: the cluster {cluster} belongs to the placement {owner}, which is named before",
+                placed.name
+            ),
+            count => format!(
+                "{}: {count} clusters belong to placements that are named before, such as {cluster} to {owner}",
+                placed.name
+            ),
+        })
+    };
+    outlook.placed.iter().filter_map(of_placement).collect()
 }
 
 fn applied<'a>(summary: &WorkSummary, problems: &'a str, available: &'a str) -> Said<'a> {

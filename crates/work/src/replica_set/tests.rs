@@ -496,24 +496,149 @@ fn an_object_leaves_one_work_only_after_another_has_it() {
     assert_eq!(look(&small, &at, &seen).delete.len(), 1);
 }
 
+fn placements(all: &[(&str, &[&str])]) -> BTreeMap<String, Chosen> {
+    let one = |(name, clusters): &(&str, &[&str])| {
+        ((*name).to_owned(), chosen(clusters)["p"].clone())
+    };
+    all.iter().map(one).collect()
+}
+
+/// The replica set, with these placements in this order.
+fn with_references(mut set: ManifestWorkReplicaSet, names: &[&str]) -> ManifestWorkReplicaSet {
+    let first = set.spec.placement_refs[0].clone();
+    let named = |name: &&str| PlacementReference {
+        name: (*name).to_owned(),
+        ..first.clone()
+    };
+    set.spec.placement_refs = names.iter().map(named).collect();
+    set
+}
+
 #[test]
-fn works_of_another_placement_stay_until_there_are_others() {
+fn a_cluster_belongs_to_the_placement_that_is_named_first() {
+    let set = with_references(set(json!({"type": "All"})), &["q", "p"]);
+    let both = placements(&[("p", &["a", "b", "c"]), ("q", &["b", "d"])]);
+    let first = look(&set, &both, &[]);
+    assert_eq!(clusters(&first), ["a", "b", "c", "d"]);
+    let owner = |plan: &Plan, cluster: &str| {
+        let is_there = |work: &&ManifestWork| work.metadata.namespace.as_deref() == Some(cluster);
+        let work = plan.write.iter().find(is_there).unwrap();
+        label_of(work, label::PLACEMENT_NAME).unwrap().to_owned()
+    };
+    assert_eq!(owner(&first, "b"), "q");
+    assert_eq!(owner(&first, "a"), "p");
+    let works = applied(&first.write, true);
+    let plan = look(&set, &both, &works);
+    assert!(plan.write.is_empty() && plan.delete.is_empty());
+    assert_eq!(
+        said(&plan, "PlacementVerified"),
+        (
+            "True",
+            "AsExpected",
+            "4 clusters selected by 2 placements; p: the cluster b belongs to the placement q, which is named \
+             before"
+        )
+    );
+    let status = plan.status.clone().unwrap();
+    assert_eq!(status.summary.total, 4);
+    let groups = |name: &str| {
+        let found = status.placement_summary.iter().find(|it| it.name == name);
+        found.unwrap().available_decision_groups.clone()
+    };
+    assert_eq!(groups("p"), "1 (2 / 2 clusters applied)");
+    assert_eq!(groups("q"), "1 (2 / 2 clusters applied)");
+    assert_eq!(said(&plan, "PlacementRolledOut").0, "True");
+    // The first one gives the cluster up: the work stays and changes its label.
+    let other = placements(&[("p", &["a", "b", "c"]), ("q", &["d"])]);
+    let plan = look(&set, &other, &works);
+    assert_eq!((clusters(&plan), plan.delete.len()), (vec!["b"], 0));
+    assert_eq!(owner(&plan, "b"), "p");
+    let before = works.iter().find(|it| it.metadata.namespace.as_deref() == Some("b"));
+    assert_eq!(plan.write[0].metadata.name, before.unwrap().metadata.name);
+    assert_eq!(plan.write[0].metadata.annotations, before.unwrap().metadata.annotations);
+}
+
+#[test]
+fn two_works_that_overlapping_placements_left_become_one() {
+    let alone = |name: &str| with_references(set(json!({"type": "All"})), &[name]);
+    let of = |name: &str| look(&alone(name), &placements(&[(name, &["a"])]), &[]).write;
+    let works = applied(&[of("p"), of("q")].concat(), true);
+    let both = with_references(set(json!({"type": "All"})), &["q", "p"]);
+    let chosen = placements(&[("p", &["a"]), ("q", &["a"])]);
+    let plan = look(&both, &chosen, &works);
+    assert!(plan.write.is_empty());
+    assert_eq!(plan.delete, [key_of(&works[0].metadata)]);
+    assert!(look(&both, &chosen, &works[1..]).delete.is_empty());
+}
+
+#[test]
+fn works_stay_when_another_placement_chooses_their_clusters() {
     let old = set(json!({"type": "All"}));
-    let mut works = applied(&look(&old, &chosen(&["a", "b"]), &[]).write, true);
-    let mut new = old;
-    new.spec.placement_refs[0].name = "q".to_owned();
-    let placements = BTreeMap::from([("q".to_owned(), chosen(&["a"])["p"].clone())]);
-    let plan = look(&new, &placements, &works);
+    let works = applied(&look(&old, &chosen(&["a", "b"]), &[]).write, true);
+    let new = with_references(old.clone(), &["q"]);
+    let plan = look(&new, &placements(&[("q", &["a"])]), &works);
     let gone: Vec<&str> = plan.delete.iter().map(|(cluster, _)| &**cluster).collect();
     assert_eq!((clusters(&plan), gone), (vec!["a"], vec!["b"]));
-    works.truncate(1);
-    let unseen = [works.clone(), applied(&plan.write, false)].concat();
-    assert_eq!(look(&new, &placements, &unseen).delete, []);
-    let seen = [works.clone(), applied(&plan.write, true)].concat();
-    assert_eq!(look(&new, &placements, &seen).delete.len(), 1);
-    // What no agent has begun with goes at once.
-    Arc::make_mut(&mut works[0]).metadata.finalizers = None;
-    assert_eq!(look(&new, &placements, &works).delete.len(), 1);
+    assert_eq!(plan.write[0].metadata.name, works[0].metadata.name);
+    // Also those of a placement that is gone, as soon as another one chooses the cluster.
+    let both = with_references(old, &["p", "q"]);
+    let plan = look(&both, &placements(&[("q", &["a"])]), &works);
+    assert_eq!((clusters(&plan), plan.delete.len()), (vec!["a"], 0));
+    assert_eq!(label_of(&plan.write[0], label::PLACEMENT_NAME), Some("q"));
+}
+
+/// One manifest that is complete or degraded, in a work that says otherwise as a whole.
+fn with_manifest(works: &[ManifestWork], of_work: &[(&str, &str)], name: &str) -> Vec<Arc<ManifestWork>> {
+    let mut works = stored(works, of_work);
+    for work in &mut works {
+        let condition = json!({"type": name, "status": "True", "reason": "R", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let status = json!({"manifests": [{"resourceMeta": {"ordinal": 0}, "conditions": [condition]}]});
+        let work = Arc::make_mut(work);
+        work.status.as_mut().unwrap().resource_status = serde_json::from_value(status).unwrap();
+    }
+    works
+}
+
+#[test]
+fn what_failed_has_failed_even_if_it_is_complete() {
+    let strategy = json!({"type": "Progressive", "progressive": {"maxConcurrency": 1}});
+    let set = set(strategy);
+    let first = look(&set, &chosen(&["a", "b"]), &[]);
+    let check = |works: &[Arc<ManifestWork>], is_failure: bool| {
+        let plan = look(&set, &chosen(&["a", "b"]), works);
+        let (_, _, message) = said(&plan, "PlacementRolledOut");
+        if is_failure {
+            assert_eq!(clusters(&plan), [""; 0]);
+            assert!(message.contains("1 failure, 0 tolerated"), "{message}");
+        } else {
+            assert_eq!(clusters(&plan), ["b"]);
+        }
+    };
+    let complete = [("Applied", "True"), ("Complete", "True")];
+    check(&stored(&first.write, &complete), false);
+    // A Job that failed is complete and degraded.
+    let failed = [("Complete", "True"), ("Degraded", "True")];
+    check(&stored(&first.write, &failed), true);
+    check(&with_manifest(&first.write, &complete, "Degraded"), true);
+    // One manifest of several is enough.
+    let progressing = [("Applied", "True"), ("Progressing", "True")];
+    check(&with_manifest(&first.write, &progressing, "Degraded"), true);
+}
+
+#[test]
+fn a_tolerated_failure_makes_room_for_the_next_cluster() {
+    let strategy = json!({"type": "Progressive",
+        "progressive": {"maxConcurrency": 1, "maxFailures": 1}});
+    let set = set(strategy);
+    let first = look(&set, &chosen(&["a", "b", "c"]), &[]);
+    let mut works = stored(&first.write, &FAILED);
+    let second = look(&set, &chosen(&["a", "b", "c"]), &works);
+    assert_eq!(clusters(&second), ["b"]);
+    works.extend(stored(&second.write, &WELL));
+    assert_eq!(clusters(&look(&set, &chosen(&["a", "b", "c"]), &works)), ["c"]);
+    works[1] = stored(&second.write, &FAILED)[0].clone();
+    assert_eq!(clusters(&look(&set, &chosen(&["a", "b", "c"]), &works)), [""; 0]);
 }
 
 #[test]

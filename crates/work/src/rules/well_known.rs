@@ -79,7 +79,8 @@ fn progressing(api_version: &str, kind: &str, object: &Value) -> Fact {
         ("batch/v1", "Job") => Some((!has(object, "Complete"), None)),
         ("v1", "Pod") => {
             let phase = status["phase"].as_str().unwrap_or_default();
-            let done = matches!(phase, "Succeeded" | "Failed") || has(object, "Ready");
+            // One that failed will not be done either.
+            let done = phase == "Succeeded" || has(object, "Ready");
             Some((!done, Some(format!("Pod is in phase {phase}"))))
         }
         ("v1", "PersistentVolumeClaim") => {

@@ -195,6 +195,8 @@ fn other_kinds_are_on_their_way_until_they_are_what_they_should_be() {
         true,
         "Pod is in phase Pending",
     );
+    let failed = status(json!({"phase": "Failed"}));
+    check("v1", "Pod", failed, true, "Pod is in phase Failed");
     check(
         "v1",
         "PersistentVolumeClaim",
