@@ -4,7 +4,7 @@
 
 mod fleet;
 
-use bellwether_apiserver::{HUB, Identity};
+use bellwether_apiserver::HUB;
 use bellwether_controllers::work_agent::AgentOptions;
 use bellwether_controllers::{Hub, cluster_set, placement, replica_set};
 use bellwether_simulator::Simulator;

@@ -18,7 +18,7 @@ use tower::Service;
 
 /// How often an object may be written within [`WINDOW`] without a change from outside. Long rollouts write
 /// the status of their replica set with each step; two controllers that disagree write hundreds of times.
-pub const MOST_WRITES: usize = 40;
+pub const MOST_WRITES: usize = 20;
 /// The time in which writes are counted.
 const WINDOW: Duration = Duration::from_mins(1);
 

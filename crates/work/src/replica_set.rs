@@ -394,8 +394,9 @@ impl<'a> Rollout<'a> {
         if is_all {
             return Cow::Borrowed(&self.chosen.groups);
         }
-        let is_own =
-            |cluster: &&Arc<str>| self.owners.get(&***cluster) == Some(&self.reference.name.as_str());
+        let is_own = |cluster: &&Arc<str>| {
+            self.owners.get(&***cluster) == Some(&self.reference.name.as_str())
+        };
         let own = |group: &Group| Group {
             key: group.key.clone(),
             clusters: group.clusters.iter().filter(is_own).cloned().collect(),

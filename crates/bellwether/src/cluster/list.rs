@@ -63,7 +63,10 @@ async fn heartbeat_loss(client: Client) -> anyhow::Result<Option<String>> {
         Err(kube::Error::Api(status)) if status.code == 403 => None,
         set => set?,
     };
-    let conditions = set.and_then(|set| set.status).unwrap_or_default().conditions;
+    let conditions = set
+        .and_then(|set| set.status)
+        .unwrap_or_default()
+        .conditions;
     let loss = find(&conditions, condition::HEARTBEAT_LOSS).filter(|it| it.status == TRUE);
     Ok(loss.map(|it| format!("{} (since {})", it.message, it.last_transition_time.0)))
 }

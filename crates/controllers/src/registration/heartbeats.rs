@@ -135,7 +135,13 @@ impl Heartbeats {
     }
 
     /// Takes in what a ManagedCluster says: its lease duration, and whether a loss is noticed by it.
-    pub(super) fn set_cluster(&mut self, name: &Arc<str>, wanted: Duration, counts: bool, now: Duration) {
+    pub(super) fn set_cluster(
+        &mut self,
+        name: &Arc<str>,
+        wanted: Duration,
+        counts: bool,
+        now: Duration,
+    ) {
         self.change(name, now, |member, _| {
             if member.seen.is_none() {
                 member.adopted = wanted;
@@ -249,7 +255,12 @@ impl Heartbeats {
     }
 
     /// Changes a member, and what depends on it.
-    fn change(&mut self, name: &Arc<str>, now: Duration, change: impl FnOnce(&mut Member, Duration)) {
+    fn change(
+        &mut self,
+        name: &Arc<str>,
+        now: Duration,
+        change: impl FnOnce(&mut Member, Duration),
+    ) {
         let time = self.time(now);
         let member = self.members.entry(name.clone()).or_default();
         let before = (member.counts, member.stage);
@@ -276,8 +287,16 @@ impl Heartbeats {
         adjust(&mut self.counted, before.0, after.0);
         let at_least = |(counts, stage): (bool, Stage), least: Stage| counts && stage >= least;
         let (late, silent) = (Stage::Late, Stage::Silent);
-        adjust(&mut self.late, at_least(before, late), at_least(after, late));
-        adjust(&mut self.silent, at_least(before, silent), at_least(after, silent));
+        adjust(
+            &mut self.late,
+            at_least(before, late),
+            at_least(after, late),
+        );
+        adjust(
+            &mut self.silent,
+            at_least(before, silent),
+            at_least(after, silent),
+        );
     }
 
     /// Notices the beginning and the end of a loss.

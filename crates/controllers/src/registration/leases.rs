@@ -96,7 +96,8 @@ impl Leases {
             loss: watch::Sender::new(None),
         });
         let told = Arc::clone(&shared);
-        hub.clusters.subscribe(move |change| told.see_cluster(&change));
+        hub.clusters
+            .subscribe(move |change| told.see_cluster(&change));
         let (told, queue) = (Arc::clone(&shared), queue.clone());
         let clusters = hub.clusters.clone();
         let fields = format!("metadata.name={}", object::LEASE);
@@ -207,7 +208,9 @@ impl Shared {
             is_news
         });
         drop(heartbeats);
-        let is_earlier = after.0.is_some_and(|new| before.0.is_none_or(|old| new < old));
+        let is_earlier = after
+            .0
+            .is_some_and(|new| before.0.is_none_or(|old| new < old));
         if is_earlier || before.1 != after.1 {
             self.changed.notify_one();
         }
@@ -224,8 +227,10 @@ impl Shared {
         match change.new {
             None => self.forget(name),
             Some(cluster) => self.change(|heartbeats, now| {
-                let (duration, counts) =
-                    (decide::lease_duration(cluster), decide::counts_for_loss(cluster));
+                let (duration, counts) = (
+                    decide::lease_duration(cluster),
+                    decide::counts_for_loss(cluster),
+                );
                 heartbeats.set_cluster(name, duration, counts, now);
             }),
         }
@@ -256,7 +261,11 @@ fn key(cluster: &str) -> ObjectKey {
 }
 
 /// True if a cluster is known to be available, with a clock that is still right.
-fn needs_no_reconcile(clusters: &Cache<ManagedCluster>, cluster: &str, skew: SignedDuration) -> bool {
+fn needs_no_reconcile(
+    clusters: &Cache<ManagedCluster>,
+    cluster: &str,
+    skew: SignedDuration,
+) -> bool {
     let Some(cluster) = clusters.get(&ObjectKey::cluster_scoped(cluster)) else {
         return false;
     };

@@ -47,7 +47,11 @@ async fn write(
 ) -> Result<(), kube::Error> {
     let name = object::GLOBAL_CLUSTER_SET;
     if let Some(Loss { late, of }) = loss {
-        tracing::warn!(late, of, "clusters stopped renewing their leases; none is tainted for it");
+        tracing::warn!(
+            late,
+            of,
+            "clusters stopped renewing their leases; none is tainted for it"
+        );
     }
     let Some(set) = hub.cluster_sets.get(&ObjectKey::cluster_scoped(name)) else {
         return Ok(());
@@ -125,7 +129,10 @@ mod tests {
         let late: Vec<Arc<str>> = (1..=7).map(|number| format!("c{number}").into()).collect();
         let loss = Some(Loss { late: 7, of: 9 });
         let said = describe(loss, &late, Timestamp::UNIX_EPOCH);
-        assert_eq!((said.status.as_str(), said.reason.as_str()), ("True", "TooManyClustersSilent"));
+        assert_eq!(
+            (said.status.as_str(), said.reason.as_str()),
+            ("True", "TooManyClustersSilent")
+        );
         assert_eq!(
             said.message,
             "7 of 9 clusters stopped renewing their leases at once. The hub may be cut off from them, so it \
@@ -133,6 +140,9 @@ mod tests {
              more."
         );
         let said = describe(None, &[], Timestamp::UNIX_EPOCH);
-        assert_eq!((said.status.as_str(), said.reason.as_str()), ("False", "ClustersRenew"));
+        assert_eq!(
+            (said.status.as_str(), said.reason.as_str()),
+            ("False", "ClustersRenew")
+        );
     }
 }

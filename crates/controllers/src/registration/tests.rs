@@ -81,9 +81,7 @@ fn check_silence(said: &str, tainted: &[&str], contact: Contact, expected: (&str
     let mut object = settled();
     object["status"]["conditions"][1]["status"] = json!(said);
     let full = |key: &&str| format!("cluster.open-cluster-management.io/{key}");
-    let taint = |key: &&str| {
-        json!({"key": full(key), "effect": "NoSelect", "timeAdded": "2026-01-01T00:00:00Z"})
-    };
+    let taint = |key: &&str| json!({"key": full(key), "effect": "NoSelect", "timeAdded": "2026-01-01T00:00:00Z"});
     object["spec"]["taints"] = tainted.iter().map(taint).collect();
     let cluster = cluster(object);
     let plan = plan(&cluster, true, contact);
@@ -106,10 +104,25 @@ fn check_silence(said: &str, tainted: &[&str], contact: Contact, expected: (&str
 fn silence_makes_a_cluster_unknown_and_unreachable() {
     check_silence("True", &[], HEARD, ("True", &[]));
     check_silence("True", &[], SILENT, ("Unknown", &["unreachable"]));
-    check_silence("False", &["unavailable"], SILENT, ("Unknown", &["unreachable"]));
-    check_silence("Unknown", &["unreachable"], SILENT, ("Unknown", &["unreachable"]));
+    check_silence(
+        "False",
+        &["unavailable"],
+        SILENT,
+        ("Unknown", &["unreachable"]),
+    );
+    check_silence(
+        "Unknown",
+        &["unreachable"],
+        SILENT,
+        ("Unknown", &["unreachable"]),
+    );
     // Its agent says when it is available again; until then it stays what it was.
-    check_silence("Unknown", &["unreachable"], HEARD, ("Unknown", &["unreachable"]));
+    check_silence(
+        "Unknown",
+        &["unreachable"],
+        HEARD,
+        ("Unknown", &["unreachable"]),
+    );
     check_silence("True", &["unreachable"], HEARD, ("True", &[]));
 }
 
@@ -117,8 +130,18 @@ fn silence_makes_a_cluster_unknown_and_unreachable() {
 fn taints_wait_while_too_many_are_silent() {
     check_silence("True", &[], HELD, ("Unknown", &[]));
     check_silence("Unknown", &[], HELD, ("Unknown", &[]));
-    check_silence("False", &["unavailable"], HELD, ("Unknown", &["unavailable"]));
-    check_silence("Unknown", &["unreachable"], HELD, ("Unknown", &["unreachable"]));
+    check_silence(
+        "False",
+        &["unavailable"],
+        HELD,
+        ("Unknown", &["unavailable"]),
+    );
+    check_silence(
+        "Unknown",
+        &["unreachable"],
+        HELD,
+        ("Unknown", &["unreachable"]),
+    );
     // A hub that comes back after a loss has not noticed any silence itself.
     check_silence("Unknown", &[], HEARD, ("Unknown", &[]));
 }

@@ -243,7 +243,10 @@ async fn claims_and_properties_are_reported_and_what_is_too_much_is_told() {
              1 custom cluster claims are not exposed."
         )
     );
-    let definition = bellwether_api::definition::<ClusterProperty>();
+    let mut definition = bellwether_api::definition::<ClusterProperty>();
+    // Groups of Kubernetes' own domain need it.
+    definition["metadata"]["annotations"] =
+        json!({"api-approved.kubernetes.io": "unapproved, a test"});
     world.server.ensure("c1", definition).await.unwrap();
     let properties: Api<ClusterProperty> = Api::all(client);
     let property = json!({"metadata": {"name": "b"}, "spec": {"value": "property"}});

@@ -37,7 +37,10 @@ async fn unreachable(world: &World) -> Vec<String> {
     let clusters: Api<ManagedCluster> = Api::all(world.client.clone());
     let list = clusters.list(&ListParams::default()).await.unwrap().items;
     let is_tainted = |cluster: &&ManagedCluster| taints(cluster).contains(&UNREACHABLE);
-    list.iter().filter(is_tainted).map(|it| it.name_any()).collect()
+    list.iter()
+        .filter(is_tainted)
+        .map(ManagedCluster::name_any)
+        .collect()
 }
 
 /// What the set of all clusters says about a loss of heartbeats.
@@ -119,8 +122,8 @@ async fn a_jump_of_the_time_of_day_gives_nobody_up() {
         world.pass(1000).await;
         assert_eq!(unreachable(&world).await, [""; 0], "{hours}");
         let cluster = world.managed_cluster("c1").await;
-        let available = condition(&cluster.status.unwrap().conditions, AVAILABLE)
-            .map(|it| it.status.clone());
+        let available =
+            condition(&cluster.status.unwrap().conditions, AVAILABLE).map(|it| it.status.clone());
         assert_eq!(available.as_deref(), Some("True"), "{hours}");
     }
 }
@@ -143,7 +146,10 @@ async fn a_loss_of_most_members_at_once_is_taken_for_the_hubs_own_fault() {
     assert_eq!(world.chosen("all").await, all);
     let (status, message) = loss(&world).await.unwrap();
     assert_eq!(status, "True");
-    assert!(message.starts_with("4 of 5 clusters stopped renewing"), "{message}");
+    assert!(
+        message.starts_with("4 of 5 clusters stopped renewing"),
+        "{message}"
+    );
     let events: Api<Event> = Api::namespaced(world.client.clone(), "default");
     let reasons = async || -> Vec<String> {
         let mut list = events.list(&ListParams::default()).await.unwrap().items;

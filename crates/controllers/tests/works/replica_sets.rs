@@ -17,8 +17,13 @@ async fn start(fleet: &mut Fleet, decided: &[&str]) {
         fleet.create(HUB, json!({"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
             "metadata": {"name": member, "labels": {"region": format!("of-{member}")}}, "spec": {"hubAcceptsClient": true}})).await;
     }
+    place(fleet, "p", decided).await;
+}
+
+/// A placement that has chosen some clusters.
+async fn place(fleet: &Fleet, name: &str, decided: &[&str]) {
     let placement = json!({"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
-        "metadata": {"name": "p", "namespace": "default"}, "spec": {}});
+        "metadata": {"name": name, "namespace": "default"}, "spec": {}});
     fleet.create(HUB, placement.clone()).await;
     let count = i64::try_from(decided.len()).unwrap();
     fleet
@@ -28,16 +33,23 @@ async fn start(fleet: &mut Fleet, decided: &[&str]) {
             json!({"numberOfSelectedClusters": count, "conditions": []}),
         )
         .await;
-    decide(fleet, 0, "", decided).await;
+    choose(fleet, name, (0, ""), decided).await;
 }
 
-/// Has the placement choose a group of clusters.
+/// Has the placement `p` choose a group of clusters.
 async fn decide(fleet: &Fleet, index: usize, group: &str, clusters: &[&str]) {
+    choose(fleet, "p", (index, group), clusters).await;
+}
+
+/// Has a placement choose a group of clusters.
+async fn choose(fleet: &Fleet, placement: &str, group: (usize, &str), clusters: &[&str]) {
+    let (index, group) = group;
     let key = |name: &str| format!("cluster.open-cluster-management.io/{name}");
-    let labels = json!({(key("placement")): "p", (key("decision-group-index")): index.to_string(),
+    let labels = json!({(key("placement")): placement, (key("decision-group-index")): index.to_string(),
         (key("decision-group-name")): group});
+    let name = format!("{placement}-decision-{}", index + 1);
     let decision = json!({"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "PlacementDecision",
-        "metadata": {"name": format!("p-decision-{}", index + 1), "namespace": "default", "labels": labels}});
+        "metadata": {"name": name, "namespace": "default", "labels": labels}});
     if fleet.get(HUB, &decision).await.is_none() {
         fleet.create(HUB, decision.clone()).await;
     }
@@ -223,6 +235,73 @@ async fn people_pause_and_resume_a_rollout_and_events_say_what_happens(fleet: &m
         events.iter().any(|it| it.starts_with("ClustersStarted: ")),
         "{events:?}"
     );
+}
+
+async fn a_cluster_of_two_placements_has_one_work_and_keeps_its_objects(fleet: &mut Fleet) {
+    start(fleet, &["cluster1", "cluster2"]).await;
+    place(fleet, "q", &["cluster2", "cluster3"]).await;
+    let mut set = set(json!({"type": "All"}), json!([config_map("a", "1")]));
+    set["spec"]["placementRefs"] = json!([{"name": "p"}, {"name": "q"}]);
+    fleet.create(HUB, set.clone()).await;
+    let seen = fleet
+        .until_condition(&set, "PlacementRolledOut", "True")
+        .await;
+    assert_eq!(works(fleet).await, MEMBERS);
+    assert_eq!(
+        condition(&seen["status"], "PlacementVerified")["message"],
+        "3 clusters selected by 2 placements; q: the cluster cluster2 belongs to the placement p, which is \
+         named before"
+    );
+    let made = fleet.until_there("cluster2", &config_map("a", "")).await;
+    // A change of the template reaches it once.
+    let changed = json!({"spec": {"manifestWorkTemplate": {"workload": {"manifests": [config_map("a", "2")]}}}});
+    fleet.merge(HUB, &set, changed).await;
+    let has_it = |it: Option<&Value>| it.is_some_and(|it| it["data"]["key"] == "2");
+    fleet
+        .until("cluster2", &config_map("a", ""), "it follows", has_it)
+        .await;
+    fleet.pass(60_000).await;
+    let written = fleet.get("cluster2", &config_map("a", "")).await.unwrap();
+    assert_eq!(written["metadata"]["uid"], made["metadata"]["uid"]);
+    // The first placement gives it up, and the second takes over what is there.
+    decide(fleet, 0, "", &["cluster1"]).await;
+    fleet.pass(60_000).await;
+    let after = fleet.get("cluster2", &config_map("a", "")).await.unwrap();
+    assert_eq!(
+        after["metadata"]["resourceVersion"],
+        written["metadata"]["resourceVersion"]
+    );
+    assert_eq!(works(fleet).await, MEMBERS);
+}
+
+async fn a_job_that_fails_stops_a_rollout_although_it_is_complete(fleet: &mut Fleet) {
+    start(fleet, &MEMBERS).await;
+    let strategy = json!({"type": "Progressive",
+        "progressive": {"maxConcurrency": 1, "maxFailures": 1}});
+    let mut set = set(strategy, json!([job("once")]));
+    set["spec"]["manifestWorkTemplate"]["manifestConfigs"] = json!([{
+        "resourceIdentifier": {"group": "batch", "resource": "jobs", "name": "once", "namespace": "default"},
+        "conditionRules": [{"type": "WellKnownCompletions"}]}]);
+    fleet.create(HUB, set.clone()).await;
+    let failed = json!({"failed": 1, "conditions": [
+        {"type": "FailureTarget", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
+        {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"}],
+        "startTime": "2026-01-01T00:00:00Z"});
+    // One failure is tolerated, and makes room. The second one stops the rollout.
+    for cluster in &MEMBERS[..2] {
+        fleet.until_there(cluster, &job("once")).await;
+        fleet
+            .merge_status(cluster, &job("once"), failed.clone())
+            .await;
+    }
+    let has_stopped = |set: Option<&Value>| {
+        let status = set.map(|set| set["status"].clone()).unwrap_or_default();
+        let said = condition(&status, "PlacementRolledOut")["message"].as_str();
+        said.is_some_and(|it| it.contains("the rollout has 2 failures, 1 tolerated"))
+    };
+    fleet.until(HUB, &set, "it stops", has_stopped).await;
+    fleet.pass(60_000).await;
+    assert_eq!(works(fleet).await, ["cluster1", "cluster2"]);
 }
 
 async fn values_of_clusters_reach_their_members(fleet: &mut Fleet) {
@@ -527,6 +606,8 @@ crate::cases![
     a_set_reaches_all_clusters_and_says_so,
     a_progressive_rollout_waits_for_each_member_and_stops_where_one_fails,
     people_pause_and_resume_a_rollout_and_events_say_what_happens,
+    a_cluster_of_two_placements_has_one_work_and_keeps_its_objects,
+    a_job_that_fails_stops_a_rollout_although_it_is_complete,
     values_of_clusters_reach_their_members,
     works_that_are_done_stay_and_are_not_made_again,
     groups_go_one_after_the_other_and_each_is_watched_for_a_while,

@@ -32,7 +32,8 @@ pub(super) fn adopt(parts: &[ManifestWork], there: &[&Arc<ManifestWork>], plan: 
     for work in there {
         let same = parts.iter().find(|part| part_of(part) == part_of(work));
         let is_kept = work.metadata.deletion_timestamp.is_none();
-        if let Some(part) = same.filter(|part| is_kept && part.metadata.labels != work.metadata.labels)
+        if let Some(part) =
+            same.filter(|part| is_kept && part.metadata.labels != work.metadata.labels)
         {
             let mut work = ManifestWork {
                 status: None,

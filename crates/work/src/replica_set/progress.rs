@@ -94,7 +94,9 @@ fn is_true_since(
     // The work says it since the first manifest does.
     let since = match of_work {
         Some(found) => Some(found),
-        None => of_manifests.filter(holds).min_by_key(|it| it.last_transition_time.0),
+        None => of_manifests
+            .filter(holds)
+            .min_by_key(|it| it.last_transition_time.0),
     };
     since.map(|found| found.last_transition_time.0)
 }

@@ -497,20 +497,19 @@ fn an_object_leaves_one_work_only_after_another_has_it() {
 }
 
 fn placements(all: &[(&str, &[&str])]) -> BTreeMap<String, Chosen> {
-    let one = |(name, clusters): &(&str, &[&str])| {
-        ((*name).to_owned(), chosen(clusters)["p"].clone())
-    };
+    let one =
+        |(name, clusters): &(&str, &[&str])| ((*name).to_owned(), chosen(clusters)["p"].clone());
     all.iter().map(one).collect()
 }
 
 /// The replica set, with these placements in this order.
 fn with_references(mut set: ManifestWorkReplicaSet, names: &[&str]) -> ManifestWorkReplicaSet {
     let first = set.spec.placement_refs[0].clone();
-    let named = |name: &&str| PlacementReference {
+    let reference = |name: &&str| PlacementReference {
         name: (*name).to_owned(),
         ..first.clone()
     };
-    set.spec.placement_refs = names.iter().map(named).collect();
+    set.spec.placement_refs = names.iter().map(reference).collect();
     set
 }
 
@@ -553,9 +552,14 @@ fn a_cluster_belongs_to_the_placement_that_is_named_first() {
     let plan = look(&set, &other, &works);
     assert_eq!((clusters(&plan), plan.delete.len()), (vec!["b"], 0));
     assert_eq!(owner(&plan, "b"), "p");
-    let before = works.iter().find(|it| it.metadata.namespace.as_deref() == Some("b"));
+    let before = works
+        .iter()
+        .find(|it| it.metadata.namespace.as_deref() == Some("b"));
     assert_eq!(plan.write[0].metadata.name, before.unwrap().metadata.name);
-    assert_eq!(plan.write[0].metadata.annotations, before.unwrap().metadata.annotations);
+    assert_eq!(
+        plan.write[0].metadata.annotations,
+        before.unwrap().metadata.annotations
+    );
 }
 
 #[test]
@@ -588,12 +592,17 @@ fn works_stay_when_another_placement_chooses_their_clusters() {
 }
 
 /// One manifest that is complete or degraded, in a work that says otherwise as a whole.
-fn with_manifest(works: &[ManifestWork], of_work: &[(&str, &str)], name: &str) -> Vec<Arc<ManifestWork>> {
+fn with_manifest(
+    works: &[ManifestWork],
+    of_work: &[(&str, &str)],
+    name: &str,
+) -> Vec<Arc<ManifestWork>> {
     let mut works = stored(works, of_work);
     for work in &mut works {
         let condition = json!({"type": name, "status": "True", "reason": "R", "message": "",
             "lastTransitionTime": "2026-01-01T00:00:00Z"});
-        let status = json!({"manifests": [{"resourceMeta": {"ordinal": 0}, "conditions": [condition]}]});
+        let status =
+            json!({"manifests": [{"resourceMeta": {"ordinal": 0}, "conditions": [condition]}]});
         let work = Arc::make_mut(work);
         work.status.as_mut().unwrap().resource_status = serde_json::from_value(status).unwrap();
     }
@@ -636,9 +645,15 @@ fn a_tolerated_failure_makes_room_for_the_next_cluster() {
     let second = look(&set, &chosen(&["a", "b", "c"]), &works);
     assert_eq!(clusters(&second), ["b"]);
     works.extend(stored(&second.write, &WELL));
-    assert_eq!(clusters(&look(&set, &chosen(&["a", "b", "c"]), &works)), ["c"]);
+    assert_eq!(
+        clusters(&look(&set, &chosen(&["a", "b", "c"]), &works)),
+        ["c"]
+    );
     works[1] = stored(&second.write, &FAILED)[0].clone();
-    assert_eq!(clusters(&look(&set, &chosen(&["a", "b", "c"]), &works)), [""; 0]);
+    assert_eq!(
+        clusters(&look(&set, &chosen(&["a", "b", "c"]), &works)),
+        [""; 0]
+    );
 }
 
 #[test]

@@ -130,7 +130,11 @@ mod tests {
         check(Some((at, true)), &cluster(3600, "True"), after(3600));
         check(Some((at, true)), &cluster(10, "True"), after(10));
         check(Some((at, true)), &cluster(0, "True"), after(60));
-        check(Some((at, true)), &cluster(3600, "Unknown"), at + RENEW_AGAIN);
+        check(
+            Some((at, true)),
+            &cluster(3600, "Unknown"),
+            at + RENEW_AGAIN,
+        );
         check(Some((at, false)), &cluster(3600, "True"), at + LEASE_RETRY);
     }
 }

@@ -294,7 +294,11 @@ impl<'a> Reporter<'a> {
         let (clock, name) = (&self.agent.clock, &self.agent.cluster);
         if self.heartbeat.due(&cluster, name) <= clock.monotonic() {
             let duration = lease_duration(&cluster);
-            if self.heartbeat.renew(self.hub, clock, name, duration).await? {
+            if self
+                .heartbeat
+                .renew(self.hub, clock, name, duration)
+                .await?
+            {
                 self.heard_at.get_or_insert(now);
             }
         }
