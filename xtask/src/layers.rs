@@ -8,7 +8,7 @@ use crate::run::cargo;
 
 /// Crates by layer, lowest first; the names are those of the folders.
 const LAYERS: [&[&str]; 5] = [
-    &["json", "jsonpath", "cel", "cue"],
+    &["go", "json", "jsonpath", "cel", "template", "cue"],
     &["api", "kinds", "patch", "protobuf", "schema"],
     &["placement", "work"],
     &[

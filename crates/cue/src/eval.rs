@@ -75,11 +75,12 @@ use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use bellwether_go::regexp::Regex;
+
 use crate::host::Deadline;
 use crate::ir::{ExprId, LetId, PackageId, Program};
 use crate::label::{Interner, Label};
 use crate::quick::QuickMap;
-use crate::regex::Regex;
 use crate::value::{Opaque, Value};
 
 pub(crate) use self::error::{ErrId, Error};

@@ -76,7 +76,6 @@ pub mod parser;
 pub mod patch;
 pub mod probe;
 mod quick;
-pub mod regex;
 pub mod score;
 pub mod token;
 pub mod value;

@@ -16,7 +16,6 @@
 //! | [`name`] | what Kubernetes accepts as names |
 //! | [`duration`], [`time`] | Go's durations and Kubernetes' timestamps |
 
-pub mod duration;
 pub mod equality;
 pub mod field;
 pub mod label;
@@ -28,3 +27,5 @@ pub mod quantity;
 pub mod strict;
 pub mod time;
 pub mod yaml;
+
+pub use bellwether_go::duration;

@@ -14,7 +14,7 @@ pub(super) static PACKAGE: Package = Package {
 };
 
 /// Replaces the five characters that matter in HTML.
-pub(super) fn escape_text(text: &str) -> String {
+fn escape_text(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

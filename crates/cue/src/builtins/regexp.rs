@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use bellwether_go::regexp::Regex;
+
 use super::argument::{Outcome, int, string, string_list, text_result};
 use super::{INT, STRING, function};
-use crate::regex::Regex;
 use crate::value::{Failure, Host, Kind, Package, Value};
 
 pub(super) static PACKAGE: Package = Package {

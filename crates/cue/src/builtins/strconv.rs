@@ -1,9 +1,10 @@
 //! Package `strconv`.
 
 mod float;
-mod quote;
 
 use num_bigint::BigInt;
+
+use bellwether_go::quote;
 
 use super::argument::{
     Outcome, big, boolean, from_float, int, integer, number, string, text_result,
@@ -38,22 +39,31 @@ pub(super) static PACKAGE: Package = Package {
         function("FormatUint", &[INT, INT], Kind::STRING, format_int),
         function("FormatInt", &[INT, INT], Kind::STRING, format_int),
         function("Quote", &[STRING], Kind::STRING, |_, a| {
-            text_result(quote::quote(string(a, 0)?, quote::Keep::Printable))
+            text_result(quote::quote_with(
+                string(a, 0)?.as_bytes(),
+                quote::Keep::Printable,
+            ))
         }),
         function("QuoteToASCII", &[STRING], Kind::STRING, |_, a| {
-            text_result(quote::quote(string(a, 0)?, quote::Keep::Ascii))
+            text_result(quote::quote_with(
+                string(a, 0)?.as_bytes(),
+                quote::Keep::Ascii,
+            ))
         }),
         function("QuoteToGraphic", &[STRING], Kind::STRING, |_, a| {
-            text_result(quote::quote(string(a, 0)?, quote::Keep::Graphic))
+            text_result(quote::quote_with(
+                string(a, 0)?.as_bytes(),
+                quote::Keep::Graphic,
+            ))
         }),
         function("QuoteRune", &[INT], Kind::STRING, |_, a| {
-            text_result(quote::quote_rune(rune(a)?, quote::Keep::Printable))
+            text_result(quote::quote_char(rune(a)?, quote::Keep::Printable))
         }),
         function("QuoteRuneToASCII", &[INT], Kind::STRING, |_, a| {
-            text_result(quote::quote_rune(rune(a)?, quote::Keep::Ascii))
+            text_result(quote::quote_char(rune(a)?, quote::Keep::Ascii))
         }),
         function("QuoteRuneToGraphic", &[INT], Kind::STRING, |_, a| {
-            text_result(quote::quote_rune(rune(a)?, quote::Keep::Graphic))
+            text_result(quote::quote_char(rune(a)?, quote::Keep::Graphic))
         }),
         function("IsPrint", &[INT], Kind::BOOL, |_, a| {
             Ok(Value::Bool(quote::Keep::Printable.keeps(rune(a)?)))

@@ -1,26 +1,24 @@
 //! Package `time`: instants as RFC 3339 text, layouts written as an example instant, durations.
 
-mod civil;
-mod duration;
-mod layout;
+use bellwether_go::civil::Instant;
+use bellwether_go::duration::GoDuration;
+use bellwether_go::layout;
 
 use super::argument::{Outcome, int, integer, string, text_result, valid};
 use super::{INT, STRING, function};
 use crate::value::{Failure, Host, Kind, Package, Value};
 
-use self::civil::Instant;
-
 pub(super) static PACKAGE: Package = Package {
     path: "time",
     functions: &[
         function("Duration", &[STRING], Kind::BOOL, |_, a| {
-            valid(duration::parse(string(a, 0)?))
+            valid(duration(string(a, 0)?))
         }),
         function("FormatDuration", &[INT], Kind::STRING, |_, a| {
-            text_result(duration::format(int(a, 0)?))
+            text_result(GoDuration::from_nanos(int(a, 0)?).to_string())
         }),
         function("ParseDuration", &[STRING], Kind::INT, |_, a| {
-            integer(duration::parse(string(a, 0)?).map_err(Failure::Error)?)
+            integer(duration(string(a, 0)?).map_err(Failure::Error)?)
         }),
         function("Time", &[STRING], Kind::BOOL, |_, a| {
             check(string(a, 0)?, RFC3339_NANO)
@@ -82,16 +80,20 @@ Saturday:    6
 
 const RFC3339_NANO: &str = "2006-01-02T15:04:05.999999999Z07:00";
 
+/// Reads a duration as nanoseconds.
+fn duration(text: &str) -> Result<i64, String> {
+    let duration: Result<GoDuration, _> = text.parse();
+    duration
+        .map(GoDuration::as_nanos)
+        .map_err(|error| error.to_string())
+}
+
 fn read(layout: &str, value: &str) -> Result<Instant, Failure> {
-    layout::parse(layout, value).map_err(|()| {
-        Failure::error(format!(
-            "parsing time {value:?} as {layout:?}: cannot parse"
-        ))
-    })
+    layout::parse(layout, value).map_err(|error| Failure::error(error.to_string()))
 }
 
 fn check(value: &str, layout: &str) -> Outcome {
-    valid(layout::parse(layout, value).map_err(|()| format!("invalid time {value:?}")))
+    valid(layout::parse(layout, value).map_err(|_| format!("invalid time {value:?}")))
 }
 
 fn format_string(_: &mut dyn Host, arguments: &[Value]) -> Outcome {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use bellwether_go::regexp::Regex;
+
 use super::call::BYTES_PER_STEP;
 use super::{Base, Binding, EnvId, ErrId, Evaluator, NodeId, Status, Val};
 use crate::ast::{BinaryOp, UnaryOp};
 use crate::diagnostic::Code;
 use crate::ir::{BoundOp, Expr, ExprId, Run};
-use crate::regex::Regex;
 use crate::value::{Kind, Value};
 
 /// Steps that a byte of a regular expression costs when it is compiled.

@@ -104,7 +104,7 @@ impl FromStr for GoDuration {
 }
 
 /// Go's time package quotes byte by byte.
-fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let escape = |byte: u8| match byte {
         b'"' | b'\\' => format!("\\{}", char::from(byte)),
         b' '..=b'~' => char::from(byte).to_string(),

@@ -4,9 +4,9 @@ mod read;
 
 use std::fmt::Write as _;
 
-use super::civil::Instant;
+use crate::civil::Instant;
 
-pub(super) use self::read::parse;
+pub use self::read::{LayoutError, parse};
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -168,8 +168,8 @@ const fn offset(
     }
 }
 
-/// Splits a layout into elements.
-fn elements(layout: &str) -> Vec<Element<'_>> {
+/// Splits a layout into elements, each with its text.
+fn elements(layout: &str) -> Vec<(Element<'_>, &str)> {
     let mut result = Vec::new();
     let mut literal_start = 0;
     let mut position = 0;
@@ -178,9 +178,10 @@ fn elements(layout: &str) -> Vec<Element<'_>> {
         match element_at(rest) {
             Some((element, length)) => {
                 if literal_start < position {
-                    result.push(Element::Literal(&layout[literal_start..position]));
+                    let literal = &layout[literal_start..position];
+                    result.push((Element::Literal(literal), literal));
                 }
-                result.push(element);
+                result.push((element, &rest[..length]));
                 position += length;
                 literal_start = position;
             }
@@ -188,7 +189,8 @@ fn elements(layout: &str) -> Vec<Element<'_>> {
         }
     }
     if literal_start < layout.len() {
-        result.push(Element::Literal(&layout[literal_start..]));
+        let literal = &layout[literal_start..];
+        result.push((Element::Literal(literal), literal));
     }
     result
 }
@@ -233,9 +235,9 @@ fn fraction_at(rest: &str) -> Option<(Element<'static>, usize)> {
 }
 
 /// Writes an instant in a layout.
-pub(super) fn format(layout: &str, instant: &Instant) -> String {
+pub fn format(layout: &str, instant: &Instant) -> String {
     let mut output = String::new();
-    for element in elements(layout) {
+    for (element, _) in elements(layout) {
         write_element(&mut output, element, instant);
     }
     output

@@ -1,7 +1,8 @@
 //! Reads instants written in a layout.
 
 use super::{Element, MONTHS, Padding, WEEKDAYS, elements};
-use crate::builtins::time::civil::{Instant, days_in_month};
+use crate::civil::{Instant, days_in_month};
+use crate::duration::quote;
 
 /// What was read so far.
 #[derive(Default)]
@@ -19,23 +20,56 @@ struct Parsed {
     zone: Option<String>,
 }
 
+/// A text is not written in a layout; the message is that of `time.ParseError`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct LayoutError(String);
+
 /// Reads an instant written in a layout; without a zone it is in UTC.
-pub(in crate::builtins::time) fn parse(layout: &str, value: &str) -> Result<Instant, ()> {
+pub fn parse(layout: &str, value: &str) -> Result<Instant, LayoutError> {
+    let wrong = |problem: String| {
+        let value = quote(value);
+        LayoutError(format!("parsing time {value}{problem}"))
+    };
     let mut parsed = Parsed::default();
     let mut rest = value;
     let elements = elements(layout);
-    for (position, element) in elements.iter().enumerate() {
-        rest = read_element(&mut parsed, *element, rest).ok_or(())?;
+    for (position, (element, source)) in elements.iter().enumerate() {
+        let Some(after) = read_element(&mut parsed, *element, rest) else {
+            if let Some(part) = out_of_range(*element, rest) {
+                return Err(wrong(format!(": {part} out of range")));
+            }
+            let (layout, rest, source) = (quote(layout), quote(rest), quote(source));
+            return Err(wrong(format!(
+                " as {layout}: cannot parse {rest} as {source}"
+            )));
+        };
+        rest = after;
         let seconds = matches!(element, Element::Second { .. });
-        let fraction_follows = matches!(elements.get(position + 1), Some(Element::Fraction { .. }));
+        let next = elements.get(position + 1);
+        let fraction_follows = matches!(next, Some((Element::Fraction { .. }, _)));
         if seconds && !fraction_follows {
             rest = read_implicit_fraction(&mut parsed, rest);
         }
     }
     if !rest.is_empty() {
-        return Err(());
+        return Err(wrong(format!(": extra text: {}", quote(rest))));
     }
-    finish(parsed).ok_or(())
+    finish(parsed).ok_or_else(|| wrong(": day out of range".to_owned()))
+}
+
+/// The part whose number was read, but is too large or too small.
+fn out_of_range(element: Element<'_>, text: &str) -> Option<&'static str> {
+    let (part, padded) = match element {
+        Element::Month { padded } => ("month", padded),
+        Element::Day { padding } => ("day", padding == Padding::Zero),
+        Element::Hour24 => ("hour", false),
+        Element::Hour12 { padded } => ("hour", padded),
+        Element::Minute { padded } => ("minute", padded),
+        Element::Second { padded } => ("second", padded),
+        _ => return None,
+    };
+    read_number(text.trim_start_matches(' '), padded, 0..=99).map(|_| part)
 }
 
 fn finish(parsed: Parsed) -> Option<Instant> {

@@ -2,27 +2,32 @@
 
 /// A date and time as written, and where the writer's clock stood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Instant {
-    pub(super) year: i64,
+pub struct Instant {
+    /// The year, which may be negative.
+    pub year: i64,
     /// From 1 to 12.
-    pub(super) month: u32,
+    pub month: u32,
     /// From 1 to 31.
-    pub(super) day: u32,
-    pub(super) hour: u32,
-    pub(super) minute: u32,
-    pub(super) second: u32,
-    pub(super) nanosecond: u32,
+    pub day: u32,
+    /// From 0 to 23.
+    pub hour: u32,
+    /// From 0 to 59.
+    pub minute: u32,
+    /// From 0 to 59.
+    pub second: u32,
+    /// Below a thousand million.
+    pub nanosecond: u32,
     /// Seconds east of UTC.
-    pub(super) offset: i64,
+    pub offset: i64,
     /// The abbreviation of the zone, `UTC` or as it was read.
-    pub(super) zone: String,
+    pub zone: String,
 }
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
 impl Instant {
     /// The instant so many seconds and nanoseconds after 1970; `None` beyond the year 292 million.
-    pub(super) fn from_unix(seconds: i64, nanoseconds: i64) -> Option<Self> {
+    pub fn from_unix(seconds: i64, nanoseconds: i64) -> Option<Self> {
         let seconds = seconds.checked_add(nanoseconds.div_euclid(1_000_000_000))?;
         let days = seconds.div_euclid(SECONDS_PER_DAY);
         let of_day = u32::try_from(seconds.rem_euclid(SECONDS_PER_DAY)).ok()?;
@@ -41,7 +46,8 @@ impl Instant {
     }
 
     /// The same instant on a clock in UTC.
-    pub(super) fn in_utc(&self) -> Instant {
+    #[must_use]
+    pub fn in_utc(&self) -> Instant {
         let of_day = i64::from(self.hour * 3600 + self.minute * 60 + self.second);
         let days = days_from_date(self.year, self.month, self.day);
         let seconds = days * SECONDS_PER_DAY + of_day - self.offset;
@@ -49,20 +55,20 @@ impl Instant {
     }
 
     /// The day of the week, Sunday being zero.
-    pub(super) fn weekday(&self) -> usize {
+    pub fn weekday(&self) -> usize {
         let days = days_from_date(self.year, self.month, self.day);
         // 1970 began on a Thursday.
         usize::try_from((days + 4).rem_euclid(7)).unwrap_or(0)
     }
 
     /// The day of the year, from 1.
-    pub(super) fn year_day(&self) -> i64 {
+    pub fn year_day(&self) -> i64 {
         days_from_date(self.year, self.month, self.day) - days_from_date(self.year, 1, 1) + 1
     }
 }
 
 /// The number of days in a month.
-pub(super) fn days_in_month(year: i64, month: u32) -> u32 {
+pub fn days_in_month(year: i64, month: u32) -> u32 {
     match month {
         4 | 6 | 9 | 11 => 30,
         2 if is_leap(year) => 29,

@@ -1,0 +1,28 @@
+//! What Go does to values and texts.
+//!
+//! Kubernetes, Helm and Open Cluster Management are written in Go, and much of what Go's standard
+//! library does shows in what their users write and read: how a number prints, what a duration is,
+//! which characters `%q` escapes. This crate is the one place for it. Nothing here does I/O.
+//!
+//! | module | what it is in Go |
+//! |---|---|
+//! | [`value`] | values with their kinds and types, as `reflect` sees them |
+//! | [`print`] | `fmt`: `Sprint`, `Sprintln`, `Sprintf` |
+//! | [`float`] | `strconv.FormatFloat` |
+//! | [`number`] | `strconv.ParseInt`, `ParseUint`, `ParseFloat` |
+//! | [`quote`] | `strconv.Quote` and its relatives, and back |
+//! | [`escape`] | `HTMLEscape`, `JSEscape`, `QueryEscape` |
+//! | [`regexp`] | `regexp`: RE2's patterns |
+//! | [`civil`], [`layout`] | `time.Time`, `Format` and `Parse` |
+//! | [`duration`] | `time.Duration` |
+
+pub mod civil;
+pub mod duration;
+pub mod escape;
+pub mod float;
+pub mod layout;
+pub mod number;
+pub mod print;
+pub mod quote;
+pub mod regexp;
+pub mod value;

@@ -1,0 +1,75 @@
+//! Values as texts, as Go's `fmt` writes them.
+
+mod directive;
+mod number;
+mod verb;
+
+use crate::value::{Meter, Type, Value};
+
+pub use directive::sprintf;
+
+/// Operands one after the other, with blanks between two that are not strings: `fmt.Sprint`.
+pub fn sprint(operands: &[Value], meter: &mut dyn Meter) -> Result<Vec<u8>, String> {
+    let mut printer = verb::Printer::new(meter);
+    let mut after_string = false;
+    for (index, operand) in operands.iter().enumerate() {
+        let is_string = matches!(operand, Value::String(_));
+        if index > 0 && !is_string && !after_string {
+            printer.out.push(b' ');
+        }
+        printer.operand(operand, 'v')?;
+        after_string = is_string;
+    }
+    Ok(printer.out)
+}
+
+/// Operands with blanks between them and a newline at the end: `fmt.Sprintln`.
+pub fn sprintln(operands: &[Value], meter: &mut dyn Meter) -> Result<Vec<u8>, String> {
+    let mut printer = verb::Printer::new(meter);
+    for (index, operand) in operands.iter().enumerate() {
+        if index > 0 {
+            printer.out.push(b' ');
+        }
+        printer.operand(operand, 'v')?;
+    }
+    printer.out.push(b'\n');
+    Ok(printer.out)
+}
+
+/// Appends one value as `%v` writes it.
+pub fn append(out: &mut Vec<u8>, value: &Value, meter: &mut dyn Meter) -> Result<(), String> {
+    match value {
+        Value::String(text) => {
+            meter.charge(text.len())?;
+            out.extend_from_slice(text.as_bytes());
+            Ok(())
+        }
+        Value::Nil | Value::Invalid => {
+            out.extend_from_slice(b"<nil>");
+            meter.charge(5)
+        }
+        _ => {
+            let mut printer = verb::Printer::new(meter);
+            std::mem::swap(&mut printer.out, out);
+            let done = printer.operand(value, 'v');
+            *out = printer.out;
+            done
+        }
+    }
+}
+
+/// One value as `%v` writes it; what is not UTF-8 is replaced.
+pub fn text(value: &Value) -> String {
+    let mut out = Vec::new();
+    // Nothing stops it without a meter.
+    let _ = append(&mut out, value, &mut crate::value::Unmetered);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// The name of a value's type as `%T` writes it.
+pub fn type_name(value: &Value) -> String {
+    match value {
+        Value::Invalid | Value::Nil => "<nil>".to_owned(),
+        _ => Type::to_string(&value.type_of()),
+    }
+}
