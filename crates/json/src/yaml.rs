@@ -27,6 +27,18 @@ pub enum DuplicateKeys {
     Error,
 }
 
+/// Which of Go's readers decides what an unquoted scalar and a key mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dialect {
+    /// `sigs.k8s.io/yaml`, as kubectl and Helm read: `yes` and `y` are booleans, keys of any scalar
+    /// type become strings.
+    #[default]
+    Kubernetes,
+    /// `go.yaml.in/yaml/v3`, as kustomize reads resources: only `true` and `false` are booleans,
+    /// dates are written out in full, and keys have to be strings.
+    GoYamlV3,
+}
+
 /// How [`from_yaml_with`] reads, and what it refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct YamlOptions {
@@ -37,6 +49,8 @@ pub struct YamlOptions {
     /// Bytes that aliases may add to what is written out in the text; stops texts of a few lines
     /// that expand to gigabytes.
     pub max_alias_bytes: usize,
+    /// Whose rules apply to unquoted scalars.
+    pub dialect: Dialect,
 }
 
 impl Default for YamlOptions {
@@ -45,6 +59,7 @@ impl Default for YamlOptions {
             duplicate_keys: DuplicateKeys::LastWins,
             max_depth: strict::DEFAULT_MAX_DEPTH,
             max_alias_bytes: 16 * 1024 * 1024,
+            dialect: Dialect::Kubernetes,
         }
     }
 }
@@ -109,6 +124,11 @@ pub fn value_from_yaml_with(text: &str, options: YamlOptions) -> Result<Value, Y
 /// [`value_from_yaml`] together with what was odd about it.
 pub fn document_from_yaml(text: &str) -> Result<Document, YamlError> {
     single(documents_from_yaml(text, YamlOptions::default())?)
+}
+
+/// What an unquoted scalar means to `go.yaml.in/yaml/v3`. Numbers that JSON cannot hold stay text.
+pub fn plain_scalar(text: &str) -> Value {
+    decode::plain_scalar(text)
 }
 
 fn single(mut documents: Vec<Document>) -> Result<Document, YamlError> {

@@ -6,8 +6,8 @@ use base64::Engine;
 use granit_parser::{Event, Marker, Parser, ScalarStyle, Tag};
 use serde_json::{Map, Number, Value};
 
-use super::resolve::{Resolved, resolve};
-use super::{Document, DuplicateKey, DuplicateKeys, YamlError, YamlOptions};
+use super::resolve::{Resolved, full_timestamp, resolve, resolve_v3};
+use super::{Dialect, Document, DuplicateKey, DuplicateKeys, YamlError, YamlOptions};
 use crate::strict::MAX_REPORTED_DUPLICATES;
 use crate::{number, path};
 
@@ -93,7 +93,7 @@ impl Decoder {
         match event {
             Event::DocumentStart(..) => self.anchors.clear(),
             Event::Scalar(text, style, anchor, tag) => {
-                let node = scalar(&text, style, tag.as_deref(), at)?;
+                let node = scalar(&text, style, tag.as_deref(), self.options.dialect, at)?;
                 self.node(node, anchor, at)?;
             }
             Event::Alias(anchor) => {
@@ -186,8 +186,11 @@ impl Decoder {
             Container::Sequence(items) => items.push(node.value),
             Container::Mapping { map, key, merged } => match key.take() {
                 None if node.is_merge => *key = Some(Key::Merge),
-                None => *key = Some(Key::Text(key_text(node.value, at)?, at)),
-                Some(Key::Merge) => merge(map, merged, node.value, at)?,
+                None => {
+                    let text = key_text(node.value, self.options.dialect, at)?;
+                    *key = Some(Key::Text(text, at));
+                }
+                Some(Key::Merge) => merge(map, merged, node.value, self.options.dialect, at)?,
                 Some(Key::Text(text, key_at)) => {
                     let is_merged = !merged.is_empty() && merged.remove(&text);
                     let is_known = map.contains_key(&text) && !is_merged;
@@ -268,12 +271,13 @@ fn measure(value: &Value) -> (usize, usize) {
     }
 }
 
-/// Adds the keys of a mapping, or of a list of mappings of which the first wins. Keys that are
-/// already there are replaced: Go's reader has it so, whatever the specification of `<<` says.
+/// Adds the keys of a mapping, or of a list of mappings of which the first wins. In the dialect of
+/// Kubernetes keys that are already there are replaced, whatever the specification of `<<` says.
 fn merge(
     map: &mut Map<String, Value>,
     merged: &mut BTreeSet<String>,
     source: Value,
+    dialect: Dialect,
     at: Marker,
 ) -> Result<(), YamlError> {
     let sources = match source {
@@ -281,10 +285,13 @@ fn merge(
         source => vec![source],
     };
     for source in sources.into_iter().rev() {
-        let Value::Object(source) = source else {
+        let Value::Object(mut source) = source else {
             let message = "map merge requires map or sequence of maps as the value";
             return Err(error_at(at, message));
         };
+        if dialect == Dialect::GoYamlV3 {
+            source.retain(|key, _| !map.contains_key(key) || merged.contains(key));
+        }
         merged.extend(source.keys().filter(|key| !map.contains_key(*key)).cloned());
         map.extend(source);
     }
@@ -292,9 +299,13 @@ fn merge(
 }
 
 /// JSON has string keys only.
-fn key_text(key: Value, at: Marker) -> Result<String, YamlError> {
+fn key_text(key: Value, dialect: Dialect, at: Marker) -> Result<String, YamlError> {
     match key {
         Value::String(text) => Ok(text),
+        Value::Bool(_) | Value::Number(_) if dialect == Dialect::GoYamlV3 => {
+            let message = format!("the key {key} is not a string: put it in quotes");
+            Err(error_at(at, message))
+        }
         Value::Bool(flag) => Ok(flag.to_string()),
         Value::Number(number) => match number.as_f64() {
             Some(float) if !number.is_i64() => Ok(number::go_general_float(float)),
@@ -311,16 +322,22 @@ fn scalar(
     text: &str,
     style: ScalarStyle,
     tag: Option<&Tag>,
+    dialect: Dialect,
     at: Marker,
 ) -> Result<Node, YamlError> {
     let is_plain = style == ScalarStyle::Plain;
     let Some(tag) = tag else {
-        let resolved = if is_plain {
-            resolve(text)
-        } else {
-            Resolved::String
+        let resolved = match dialect {
+            _ if !is_plain => Resolved::String,
+            Dialect::Kubernetes => resolve(text),
+            Dialect::GoYamlV3 => resolve_v3(text),
         };
-        let value = to_value(resolved, text, at)?;
+        let value = match resolved {
+            Resolved::Timestamp if dialect == Dialect::GoYamlV3 => {
+                Value::String(full_timestamp(text))
+            }
+            resolved => to_value(resolved, text, at)?,
+        };
         return Ok(Node {
             value,
             is_merge: is_plain && text == "<<",
@@ -335,6 +352,15 @@ fn scalar(
         _ => Value::String(text.to_owned()),
     };
     Ok(Node { value, is_merge })
+}
+
+/// See [`super::plain_scalar`].
+pub(super) fn plain_scalar(text: &str) -> Value {
+    match resolve_v3(text) {
+        Resolved::Timestamp => Value::String(full_timestamp(text)),
+        resolved => to_value(resolved, text, Marker::default())
+            .unwrap_or_else(|_| Value::String(text.to_owned())),
+    }
 }
 
 fn tagged(tag: &str, text: &str, at: Marker) -> Result<Value, YamlError> {

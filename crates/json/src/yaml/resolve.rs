@@ -47,6 +47,36 @@ pub(super) fn resolve(text: &str) -> Resolved {
     }
 }
 
+/// Resolves an unquoted scalar as `go.yaml.in/yaml/v3` does: `yes`, `on` and `y` are strings.
+pub(super) fn resolve_v3(text: &str) -> Resolved {
+    match resolve(text) {
+        Resolved::Bool(_) if !matches!(text.as_bytes()[0] | 0x20, b't' | b'f') => Resolved::String,
+        resolved => resolved,
+    }
+}
+
+/// The text of a timestamp with date, time and zone, as Go marshals it to JSON.
+pub(super) fn full_timestamp(text: &str) -> String {
+    let (date, time) = match text.find(['T', 't', ' ']) {
+        Some(at) => (&text[..at], text[at + 1..].trim()),
+        None => (text, "00:00:00"),
+    };
+    let two = |part: &str| format!("{part:0>2}");
+    let date: Vec<String> = date.split('-').map(two).collect();
+    let zone_at = time.find(['Z', '+', '-']).unwrap_or(time.len());
+    let (clock, zone) = time.split_at(zone_at);
+    let (clock, fraction) = clock.split_once(['.', ',']).unwrap_or((clock, ""));
+    let clock: Vec<String> = clock.split(':').map(two).collect();
+    let fraction = fraction.trim_end_matches('0');
+    let point = if fraction.is_empty() { "" } else { "." };
+    let zone = if zone.is_empty() { "Z" } else { zone };
+    format!(
+        "{}T{}{point}{fraction}{zone}",
+        date.join("-"),
+        clock.join(":")
+    )
+}
+
 fn word(text: &str) -> Resolved {
     match text {
         "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {

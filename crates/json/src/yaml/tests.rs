@@ -118,6 +118,38 @@ fn merge_keys_are_merged_and_replace_what_stood_before() {
 }
 
 #[test]
+fn the_dialect_of_kustomize_keeps_words_and_writes_dates_out() {
+    let options = YamlOptions {
+        dialect: Dialect::GoYamlV3,
+        ..YamlOptions::default()
+    };
+    let read = |text: &str| value_from_yaml_with(text, options);
+    assert_eq!(
+        read("{y: on, no: True, o: 0755, e: 1e3}").unwrap(),
+        json!({"y": "on", "no": true, "o": 493, "e": 1000})
+    );
+    assert_eq!(
+        read("[2001-01-01, 2001-1-2 3:04:05.10, 2001-01-01T10:00:00+01:00, '2001-01-01']").unwrap(),
+        json!([
+            "2001-01-01T00:00:00Z",
+            "2001-01-02T03:04:05.1Z",
+            "2001-01-01T10:00:00+01:00",
+            "2001-01-01"
+        ])
+    );
+    assert_eq!(
+        read("- &b {a: 2, b: 3}\n- {a: 1, <<: *b}").unwrap(),
+        json!([{"a": 2, "b": 3}, {"a": 1, "b": 3}])
+    );
+    assert_eq!(
+        read("1: a").unwrap_err().to_string(),
+        "yaml: line 1, column 1: the key 1 is not a string: put it in quotes"
+    );
+    assert_eq!(plain_scalar("80"), json!(80));
+    assert_eq!(plain_scalar("yes"), json!("yes"));
+}
+
+#[test]
 fn tags_decide_the_type() {
     reads(
         "[!!str 12, !!int '3', !!float 3, !foo 3, ! 12]",
