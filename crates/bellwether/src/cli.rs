@@ -5,7 +5,8 @@ use std::io::Write as _;
 use clap::{ArgAction, Parser, Subcommand};
 
 use crate::{
-    agent, apiserver, cluster, crds, cue, hub, objects, plan, probe, status, token, up, why,
+    agent, apiserver, cluster, crds, cue, hub, kustomize, objects, plan, probe, status, token, up,
+    why,
 };
 
 /// Delivers applications to fleets of Kubernetes clusters.
@@ -62,6 +63,8 @@ pub(crate) enum Command {
     Crds(crds::CrdsArgs),
     /// Evaluate, check and format CUE.
     Cue(cue::CueArgs),
+    /// Build manifests from bases, overlays and patches.
+    Kustomize(kustomize::KustomizeArgs),
     /// Answer JSON lines on standard input with JSON lines on standard output.
     #[command(after_help = "Example:\n  bellwether probe cue < cases.jsonl")]
     Probe {
@@ -93,6 +96,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
             Ok(())
         }
         Command::Cue(arguments) => cue::run(arguments),
+        Command::Kustomize(arguments) => kustomize::run(&arguments),
         Command::Probe { engine } => probe::run(engine),
     }
 }

@@ -10,6 +10,7 @@ mod cue;
 mod data;
 mod hub;
 mod kubeconfig;
+mod kustomize;
 mod logging;
 mod members;
 mod metrics;
