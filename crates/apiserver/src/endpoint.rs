@@ -1,5 +1,6 @@
 //! Paths that are not resources: health, version, metrics, discovery, schemas.
 
+use bellwether_runtime::METRICS_CONTENT_TYPE;
 use http::{Response, StatusCode};
 use serde_json::json;
 
@@ -46,10 +47,7 @@ pub(crate) fn handle(
             Ok(health(request.cluster, path, verbose))
         }
         "/version" => Ok(version()),
-        "/metrics" => Ok(plain_text(
-            "text/plain; version=0.0.4; charset=utf-8",
-            metrics.render(),
-        )),
+        "/metrics" => Ok(plain_text(METRICS_CONTENT_TYPE, metrics.render())),
         "" => Ok(root(request.cluster)),
         "/openid/v1/jwks" => Ok(token_keys(request.cluster)),
         "/.well-known/openid-configuration" => Ok(issuer_configuration(request.cluster)),

@@ -32,7 +32,7 @@ use crate::resource::Resource;
 use crate::status::ApiError;
 use crate::table::IncludeObject;
 use crate::{authorize, bootstrap, endpoint, handler, housekeeping};
-use bellwether_runtime::Clock;
+use bellwether_runtime::{Clock, MetricsRegistry};
 
 /// The cluster that is also served at the root path.
 pub const HUB: &str = "hub";
@@ -86,6 +86,8 @@ pub struct ServerOptions {
     pub audit: Option<AuditLog>,
     /// How long events are kept after they were last written; an hour if nothing is said.
     pub event_time_to_live: Option<SignedDuration>,
+    /// Where the metrics of all components of the process are; `/metrics` shows them.
+    pub metrics: MetricsRegistry,
 }
 
 impl ApiServer {
@@ -115,7 +117,7 @@ impl ApiServer {
             event_time_to_live: options
                 .event_time_to_live
                 .unwrap_or(housekeeping::TIME_TO_LIVE),
-            metrics: Metrics::default(),
+            metrics: Metrics::new(options.metrics),
         };
         Self {
             inner: Arc::new(inner),
@@ -149,12 +151,6 @@ impl ApiServer {
         // An error means that the runtime is being shut down.
         let _ = self.inner.arrivals.send(cluster.clone());
         Ok(cluster)
-    }
-
-    /// Serves the metrics of somebody else in this process along with its own, in Prometheus' text
-    /// format.
-    pub fn add_metrics(&self, source: impl Fn() -> String + Send + 'static) {
-        self.inner.metrics.add(source);
     }
 
     /// Makes sure that a cluster has an object; one of that name stays as it is.

@@ -1,7 +1,6 @@
 //! `bellwether agent`: what works on a hub say is made so on one member.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +8,11 @@ use std::time::Duration;
 use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bellwether_apiserver::Clock;
 use bellwether_controllers::registration;
 use bellwether_controllers::registration::agent::{Agent, ClaimOptions, KubeconfigDoor};
-use bellwether_controllers::work_agent::{AgentOptions, Metrics, WorkAgents};
+use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
 use bellwether_json::duration::GoDuration;
-use bellwether_runtime::{parse_kubeconfig, read_kubeconfig};
+use bellwether_runtime::{Clock, Fence, MetricsRegistry, Tasks, parse_kubeconfig, read_kubeconfig};
 use clap::Args;
 use jiff::SignedDuration;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -23,13 +21,15 @@ use tokio::sync::watch;
 
 use crate::apiserver::stop_signal;
 use crate::cli::say;
-use crate::metrics;
+use crate::diagnostics::{DiagnosticsArgs, Health};
+use crate::election::{ElectionArgs, Term, client_without_retries};
 
-/// Apply the works of a hub on one member, keep them so, and report.
+/// Apply the works of a hub on one member, keep them in place, and report.
 ///
-/// Hub and member may be any clusters, embedded or real, and even the same one. The agent needs no
-/// lease, is ready as soon as both have answered, and ends cleanly on Ctrl-C and SIGTERM; what it
-/// was doing is taken up again by the next one.
+/// Hub and member may be any clusters, embedded or real, and even the same one. Several processes may
+/// run for one member: the one that holds the lease on the member acts, the others stand by. The agent
+/// is ready as soon as both clusters have answered, and ends cleanly on Ctrl-C and SIGTERM; the next
+/// one carries on.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  bellwether agent --kubeconfig edge1.yaml --cluster-name edge1\n  bellwether agent --hub-kubeconfig hub.yaml --kubeconfig member.yaml --cluster-name cluster1\n  bellwether agent --hub-kubeconfig all.yaml --hub-context hub --kubeconfig all.yaml --context cluster1 --cluster-name cluster1"
@@ -69,9 +69,10 @@ pub(crate) struct AgentArgs {
     /// How many works are looked at at a time.
     #[arg(long, value_name = "N", default_value_t = 10)]
     workload_agent_workers: usize,
-    /// Serve metrics at this address, under /metrics, such as 127.0.0.1:9090.
-    #[arg(long, value_name = "ADDRESS")]
-    metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    election: ElectionArgs,
+    #[command(flatten)]
+    diagnostics: DiagnosticsArgs,
     /// How long certificates are to be good, in seconds; the hub's usual time if not given.
     #[arg(long, value_name = "SECONDS", conflicts_with = "hub_kubeconfig")]
     client_cert_expiration_seconds: Option<i32>,
@@ -101,127 +102,171 @@ pub(crate) async fn run(arguments: AgentArgs) -> anyhow::Result<()> {
     let gates = Gates::read(&arguments.feature_gates)?;
     let mut options = options(&arguments)?;
     options.raw_feedback = gates.raw_feedback;
-    let numbers: Arc<Metrics> = Arc::default();
-    options.metrics = Arc::clone(&numbers);
-    if let Some(address) = arguments.metrics {
-        let bound = metrics::serve(address, Arc::new(move || numbers.render())).await?;
-        say(&format!("metrics are at http://{bound}/metrics"));
-    }
+    anyhow::ensure!(
+        arguments.hub_kubeconfig.is_none() || !gates.cluster_property,
+        "--feature-gates: ClusterProperty is for agents that join, which report claims: leave out --hub-kubeconfig"
+    );
+    let (health, registry) = (Health::default(), MetricsRegistry::default());
+    options.metrics.register(&registry);
+    options.controller_metrics.register(&registry);
+    arguments.diagnostics.serve(&registry, &health).await?;
     let (member, _) = connect(&arguments.kubeconfig, arguments.context.as_deref())
         .await
         .context("the member")?;
-    let Some(hub_kubeconfig) = &arguments.hub_kubeconfig else {
-        let claims = ClaimOptions {
+    let lease = format!("bellwether-agent-{}", arguments.cluster_name);
+    let election = arguments.election.clone();
+    let term = AgentTerm {
+        claims: ClaimOptions {
             most_custom: arguments.max_custom_cluster_claims,
             reserved_suffixes: arguments.reserved_cluster_claim_suffixes.clone(),
             properties: gates.cluster_property,
-        };
-        return tokio::select! {
-            ended = as_member(&arguments, member, options, claims) => ended,
-            stopped = stop_signal() => stopped,
-        };
+        },
+        arguments,
+        options,
+        member: member.clone(),
+        health: health.clone(),
     };
-    anyhow::ensure!(
-        !gates.cluster_property,
-        "--feature-gates: ClusterProperty is for agents that join, which report claims: leave out --hub-kubeconfig"
-    );
-    let (hub, address) = connect(hub_kubeconfig, arguments.hub_context.as_deref())
+    election
+        .run(&member, &lease, &health, &term, stop_signal())
         .await
-        .context("the hub")?;
-    let cluster = arguments.cluster_name.as_str();
-    let serve = async {
-        let agents =
-            WorkAgents::start(hub, &address, Some(cluster), Clock::system(), options).await;
-        agents.add_member(cluster, member);
-        say(&format!("the agent of {cluster} is ready; hub {address}"));
-        agents.run().await;
-    };
-    tokio::select! {
-        () = serve => Ok(()),
-        stopped = stop_signal() => stopped,
-    }
 }
 
-/// Serves the hub that the kubeconfig for joining names, and begins anew when that is replaced: with
-/// another hub, perhaps.
-async fn as_member(
-    arguments: &AgentArgs,
-    member: Client,
+/// The agent of a member while this process leads.
+struct AgentTerm {
+    arguments: AgentArgs,
     options: AgentOptions,
     claims: ClaimOptions,
-) -> anyhow::Result<()> {
-    loop {
-        let Bootstrap { kubeconfig, kept } = Bootstrap::find(arguments, &member).await?;
-        let replaced = async {
-            match &kept {
-                Some(kept) => registration::agent::replaced_bootstrap(&member, kept).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            ended = serve_hub(arguments, kubeconfig, &member, &options, &claims) => return ended,
-            () = replaced => say("the kubeconfig with which to join was replaced; beginning anew"),
+    member: Client,
+    health: Health,
+}
+
+/// The member, and what guards writes to it and to the hub.
+struct Guarded {
+    member: Client,
+    fence: Option<Fence>,
+}
+
+impl Guarded {
+    fn guard(&self, client: Client) -> Client {
+        match &self.fence {
+            Some(fence) => fence.guard(client),
+            None => client,
         }
     }
 }
 
-/// Joins the hub, or goes on with the certificate from joining, and applies works with it. A new
-/// certificate means a new start with it; what was under way is taken up again.
-async fn serve_hub(
-    arguments: &AgentArgs,
-    kubeconfig: Kubeconfig,
-    member: &Client,
-    options: &AgentOptions,
-    claims: &ClaimOptions,
-) -> anyhow::Result<()> {
-    let cluster = arguments.cluster_name.as_str();
-    let address = server_of(&kubeconfig, None).context("the bootstrap kubeconfig has no server")?;
-    let agent = Agent {
-        cluster: cluster.to_owned(),
-        door: Arc::new(KubeconfigDoor::new(kubeconfig).await?),
-        member: member.clone().into(),
-        clock: Clock::system(),
-        labels: BTreeMap::new(),
-        client_configs: Vec::new(),
-        expiration_seconds: arguments.client_cert_expiration_seconds,
-        claims: claims.clone(),
-    };
-    let (sender, mut clients) = watch::channel(None);
-    let registration = tokio::spawn(registration::agent::run(agent, sender));
-    let _end_with_us = AbortOnDrop(registration.abort_handle());
-    loop {
-        let client = clients.wait_for(Option::is_some).await;
-        let Ok(client) = client.map(|client| client.clone()) else {
-            say(&format!(
-                "{cluster} was detached from its hub, and its credentials are removed; to come back:\n  bellwether cluster join --cluster-name {cluster} …"
-            ));
-            return Ok(());
+impl Term for AgentTerm {
+    type Prepared = Guarded;
+
+    async fn prepare(&self, fence: Option<&Fence>) -> anyhow::Result<Guarded> {
+        let member = self.member.clone();
+        let mut guarded = Guarded {
+            member: member.clone(),
+            fence: fence.cloned(),
         };
-        let Some(hub) = client else { continue };
-        clients.mark_unchanged();
+        guarded.member = guarded.guard(member);
+        Ok(guarded)
+    }
+
+    async fn lead(&self, guarded: Guarded) -> anyhow::Result<()> {
+        match &self.arguments.hub_kubeconfig {
+            Some(kubeconfig) => self.serve_known_hub(kubeconfig, guarded).await,
+            None => self.as_member(&guarded).await,
+        }
+    }
+}
+
+impl AgentTerm {
+    /// Applies the works of the hub that a kubeconfig names.
+    async fn serve_known_hub(&self, kubeconfig: &Path, guarded: Guarded) -> anyhow::Result<()> {
+        let (hub, address) = connect(kubeconfig, self.arguments.hub_context.as_deref())
+            .await
+            .context("the hub")?;
+        let hub = guarded.guard(hub);
+        let mut agent = self.work_agent(hub, &address, &guarded.member).await;
+        Err(agent.ended().await.into())
+    }
+
+    /// Starts to apply works.
+    async fn work_agent(&self, hub: Client, address: &str, member: &Client) -> Tasks {
+        let cluster = self.arguments.cluster_name.as_str();
+        let options = self.options.clone();
         let clock = Clock::system();
-        let started = WorkAgents::start(
-            hub.client(),
-            &address,
-            Some(cluster),
-            clock,
-            options.clone(),
-        )
-        .await;
-        started.add_member(cluster, member.clone());
+        let agents = WorkAgents::start(hub, address, Some(cluster), clock, options).await;
+        agents.add_member(cluster, member.clone());
+        self.health.set_ready("leading");
         say(&format!("the agent of {cluster} is ready; hub {address}"));
-        tokio::select! {
-            () = started.run() => {}
-            _ = clients.changed() => {}
+        let mut tasks = Tasks::new();
+        tasks.spawn(format!("work agent of {cluster}"), agents.run());
+        tasks
+    }
+
+    /// Serves the hub that the kubeconfig for joining names, and starts over when that is replaced, as
+    /// by one for another hub.
+    async fn as_member(&self, guarded: &Guarded) -> anyhow::Result<()> {
+        loop {
+            let found = Bootstrap::find(&self.arguments, &guarded.member).await?;
+            let Bootstrap { kubeconfig, kept } = found;
+            let replaced = async {
+                match &kept {
+                    Some(kept) => {
+                        registration::agent::replaced_bootstrap(&guarded.member, kept).await;
+                    }
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                ended = self.serve_hub(kubeconfig, guarded) => return ended,
+                () = replaced => say("the bootstrap kubeconfig was replaced; starting over"),
+            }
         }
     }
-}
 
-struct AbortOnDrop(tokio::task::AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
+    /// Joins the hub, or goes on with the certificate from joining, and applies works with it. With a
+    /// new certificate it starts over.
+    async fn serve_hub(&self, kubeconfig: Kubeconfig, guarded: &Guarded) -> anyhow::Result<()> {
+        let cluster = self.arguments.cluster_name.as_str();
+        let address =
+            server_of(&kubeconfig, None).context("the bootstrap kubeconfig has no server")?;
+        let door = KubeconfigDoor::new(kubeconfig).await?;
+        let agent = Agent {
+            cluster: cluster.to_owned(),
+            door: Arc::new(door.behind(guarded.fence.as_ref())),
+            member: guarded.member.clone().into(),
+            clock: Clock::system(),
+            labels: BTreeMap::new(),
+            client_configs: Vec::new(),
+            expiration_seconds: self.arguments.client_cert_expiration_seconds,
+            claims: self.claims.clone(),
+        };
+        let (sender, mut clients) = watch::channel(None);
+        let mut registration = Tasks::new();
+        registration.spawn_finite(
+            format!("registration of {cluster}"),
+            registration::agent::run(agent, sender),
+        );
+        loop {
+            let client = tokio::select! {
+                client = clients.wait_for(Option::is_some) => client.map(|client| client.clone()),
+                ended = registration.ended() => return Err(ended.into()),
+            };
+            let Ok(client) = client else {
+                say(&format!(
+                    "{cluster} was detached from its hub, and its credentials were removed; to join again:\n  bellwether cluster join --cluster-name {cluster} …"
+                ));
+                return Ok(());
+            };
+            let Some(hub) = client else { continue };
+            clients.mark_unchanged();
+            let mut works = self
+                .work_agent(hub.client(), &address, &guarded.member)
+                .await;
+            tokio::select! {
+                ended = works.ended() => return Err(ended.into()),
+                ended = registration.ended() => return Err(ended.into()),
+                _ = clients.changed() => {}
+            }
+        }
     }
 }
 
@@ -330,7 +375,7 @@ async fn connect(path: &Path, context: Option<&str>) -> anyhow::Result<(Client, 
             "the client certificate in {shown} expired at {at}: get another kubeconfig; `bellwether up` and `bellwether apiserver` write theirs again at each start"
         );
     }
-    let client = Client::try_from(config).with_context(|| format!("cannot use {shown}"))?;
+    let client = client_without_retries(config).with_context(|| format!("cannot use {shown}"))?;
     Ok((client, address))
 }
 

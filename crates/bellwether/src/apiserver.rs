@@ -12,7 +12,7 @@ use bellwether_apiserver::{
 };
 use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
 use bellwether_json::duration::GoDuration;
-use bellwether_runtime::Reach;
+use bellwether_runtime::{MetricsRegistry, Reach};
 use bellwether_simulator::Simulator;
 use bellwether_store::Store;
 use clap::Args;
@@ -104,6 +104,8 @@ pub(crate) struct Running {
     audit: Option<AuditLog>,
     listener: JoinHandle<()>,
     stop: tokio::sync::oneshot::Sender<()>,
+    /// Metrics of all components.
+    pub(crate) metrics: MetricsRegistry,
 }
 
 impl Running {
@@ -129,11 +131,13 @@ impl Running {
         )?;
         let audit = arguments.audit_log.as_deref().map(open_audit_log);
         let audit = audit.transpose()?;
+        let metrics = MetricsRegistry::default();
         let options = ServerOptions {
             authority: Some(authority.clone()),
             token_key: Some(data.token_key(arguments.in_memory)?),
             audit: audit.clone(),
             event_time_to_live: Some(arguments.event_ttl),
+            metrics: metrics.clone(),
             ..ServerOptions::default()
         };
         let server = ApiServer::with_options(store.clone(), clock.clone(), options);
@@ -157,6 +161,7 @@ impl Running {
             audit,
             listener,
             stop,
+            metrics,
         })
     }
 
@@ -196,9 +201,7 @@ impl Running {
     pub(crate) async fn start_agents(&self, options: AgentOptions) -> WorkAgents {
         let hub = self.client(HUB, crate::up::AGENT);
         let agents = WorkAgents::start(hub, &self.address, None, self.clock.clone(), options).await;
-        let metrics = Arc::clone(agents.metrics());
-        self.server.add_metrics(move || metrics.render());
-        tokio::spawn(agents.clone().run());
+        agents.metrics().register(&self.metrics);
         agents
     }
 

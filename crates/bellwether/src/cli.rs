@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use clap::{ArgAction, Parser, Subcommand};
 
+use crate::logging::LogFormat;
 use crate::{
     agent, apiserver, cluster, crds, cue, hub, kustomize, objects, plan, probe, status, token, up,
     why,
@@ -22,9 +23,18 @@ use crate::{
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Say more; twice for every decision.
+    /// More output (-v info, -vv debug).
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
+    /// How log lines are written.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t
+    )]
+    pub(crate) log_format: LogFormat,
 }
 
 #[derive(Debug, Subcommand)]

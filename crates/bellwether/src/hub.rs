@@ -1,41 +1,40 @@
 //! `bellwether hub`: the controllers of a hub, on any cluster.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use bellwether_apiserver::Clock;
+use bellwether_controllers::Hub;
 use bellwether_controllers::registration::clusters::{self, LossThreshold};
-use bellwether_controllers::{Hub, cluster_set, placement, registration, replica_set, work_config};
+use bellwether_controllers::registry::{Entry, HUB, HubOptions};
+use bellwether_runtime::{Clock, ControllerMetrics, Fence, MetricsRegistry, Tasks};
 use clap::Args;
 use kube::Client;
 use kube::api::{DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use serde_json::Value;
-use tokio::task::JoinSet;
 
 use crate::apiserver::stop_signal;
 use crate::cli::say;
 use crate::connect::ConnectArgs;
-use crate::metrics;
+use crate::diagnostics::{DiagnosticsArgs, Health};
+use crate::election::{ElectionArgs, Term, client_without_retries};
 
 /// Run the controllers of a hub, in the foreground.
 ///
-/// The hub may be any cluster, embedded or real. Definitions that it lacks are created first.
-/// Several of the controllers may be switched on or off by name: `--controllers placement` runs only
-/// that one, `--controllers -placement` all others.
+/// The hub may be any cluster, embedded or real. CustomResourceDefinitions that it lacks are created
+/// first. Several processes may run for one hub: the one that holds the lease acts, the others stand by.
+/// `--controllers placement` runs only that controller, `--controllers -placement` all others.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  bellwether hub --kubeconfig hub.yaml\n  bellwether hub --kubeconfig hub.yaml --controllers -placement\n  bellwether hub --kubeconfig hub.yaml --auto-approve-users system:serviceaccount:fleet:joiner"
+    after_help = after_help(),
 )]
 pub(crate) struct HubArgs {
     #[command(flatten)]
     connect: ConnectArgs,
-    /// Controllers to run, or with a minus not to run: placement, replica-set, work-config,
-    /// cluster-set, registration, certificate-approval.
+    /// Controllers to run, or with a minus not to run; listed below.
     #[arg(
         long,
         value_name = "NAME,…",
@@ -43,17 +42,18 @@ pub(crate) struct HubArgs {
         allow_hyphen_values = true
     )]
     controllers: Vec<String>,
-    /// Users whose clusters are let in without a person.
+    /// Users whose clusters join without somebody accepting them.
     #[arg(long, value_name = "USER,…", value_delimiter = ',')]
     auto_approve_users: Vec<String>,
-    /// Do not create definitions that the hub lacks.
+    /// Do not create CustomResourceDefinitions that the hub lacks.
     #[arg(long)]
     skip_definitions: bool,
     #[command(flatten)]
     heartbeats: HeartbeatArgs,
-    /// Serve metrics at this address, under /metrics, such as 127.0.0.1:9090.
-    #[arg(long, value_name = "ADDRESS")]
-    metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    election: ElectionArgs,
+    #[command(flatten)]
+    diagnostics: DiagnosticsArgs,
 }
 
 /// What the hub makes of clusters that stop renewing their leases.
@@ -83,59 +83,94 @@ impl HeartbeatArgs {
     }
 }
 
-/// The controllers by name.
-const CONTROLLERS: [&str; 6] = [
-    "placement",
-    "replica-set",
-    "work-config",
-    "cluster-set",
-    "registration",
-    "certificate-approval",
-];
+fn after_help() -> String {
+    let width = HUB.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    let mut text = String::from("Controllers:\n");
+    for Entry { name, about, .. } in HUB {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "  {name:width$}  {about}");
+    }
+    text.push_str("\nExamples:\n  bellwether hub --kubeconfig hub.yaml\n  bellwether hub --kubeconfig hub.yaml --controllers -placement\n  bellwether hub --kubeconfig hub.yaml --auto-approve-users system:serviceaccount:fleet:joiner");
+    text
+}
+
+/// The name of the lease of a hub's controllers.
+const LEASE: &str = "bellwether-hub";
 
 pub(crate) async fn run(arguments: HubArgs) -> anyhow::Result<()> {
     let chosen = chosen(&arguments.controllers)?;
-    let connection = arguments.connect.open(None).await?;
-    let serve = async {
-        if !arguments.skip_definitions {
-            let definitions = bellwether_api::definitions();
-            ensure_definitions(&connection.client, definitions).await?;
+    let (health, registry) = (Health::default(), MetricsRegistry::default());
+    arguments.diagnostics.serve(&registry, &health).await?;
+    let client = client_without_retries(arguments.connect.config().await?)?;
+    let term = HubTerm {
+        client: client.clone(),
+        chosen,
+        options: HubOptions {
+            auto_approved: arguments.auto_approve_users.iter().cloned().collect(),
+            clusters: arguments.heartbeats.options(),
+        },
+        skip_definitions: arguments.skip_definitions,
+        health: health.clone(),
+        metrics: ControllerMetrics::default(),
+    };
+    term.metrics.register(&registry);
+    term.options.clusters.metrics.register(&registry);
+    let election = &arguments.election;
+    election
+        .run(&client, LEASE, &health, &term, stop_signal())
+        .await
+}
+
+/// The controllers of a hub while this process leads.
+struct HubTerm {
+    client: Client,
+    chosen: Vec<Entry>,
+    options: HubOptions,
+    skip_definitions: bool,
+    health: Health,
+    metrics: ControllerMetrics,
+}
+
+impl Term for HubTerm {
+    type Prepared = Hub;
+
+    async fn prepare(&self, fence: Option<&Fence>) -> anyhow::Result<Hub> {
+        if !self.skip_definitions {
+            ensure_definitions(&self.client, bellwether_api::definitions()).await?;
         }
-        let hub = Hub::start(connection.client.clone(), Clock::system());
-        let promised = arguments.auto_approve_users.iter().cloned().collect();
-        let options = arguments.heartbeats.options();
-        if let Some(address) = arguments.metrics {
-            let numbers = Arc::clone(&options.metrics);
-            let bound = metrics::serve(address, Arc::new(move || numbers.render())).await?;
-            say(&format!("metrics are at http://{bound}/metrics"));
-        }
-        let mut controllers = start(&hub, &chosen, &promised, &options);
+        let client = match fence {
+            Some(fence) => fence.guard(self.client.clone()),
+            None => self.client.clone(),
+        };
+        let mut hub = Hub::start(client, Clock::system());
+        hub.metrics = self.metrics.clone();
         hub.ready().await;
-        let names: Vec<&str> = chosen.iter().copied().collect();
+        Ok(hub)
+    }
+
+    async fn lead(&self, hub: Hub) -> anyhow::Result<()> {
+        let mut controllers = start(&hub, &self.chosen, &self.options);
+        let names: Vec<&str> = self.chosen.iter().map(|entry| entry.name).collect();
+        self.health.set_ready("leading");
         say(&format!(
             "the hub is ready; controllers: {}",
             names.join(", ")
         ));
-        // They never end by themselves.
-        while controllers.join_next().await.is_some() {}
-        anyhow::Ok(())
-    };
-    tokio::select! {
-        ended = serve => ended,
-        stopped = stop_signal() => stopped,
+        Err(controllers.ended().await.into())
     }
 }
 
 /// The controllers that a list of names chooses.
-fn chosen(names: &[String]) -> anyhow::Result<BTreeSet<&'static str>> {
+fn chosen(names: &[String]) -> anyhow::Result<Vec<Entry>> {
     let find = |name: &str| {
-        CONTROLLERS
-            .into_iter()
+        let all: Vec<&str> = HUB.iter().map(|entry| entry.name).collect();
+        all.iter()
+            .copied()
             .find(|known| *known == name)
             .with_context(|| {
                 format!(
-                    "--controllers: {name} is not known; there are {}",
-                    CONTROLLERS.join(", ")
+                    "--controllers: there is no controller {name:?}; there are {}",
+                    all.join(", ")
                 )
             })
     };
@@ -143,7 +178,7 @@ fn chosen(names: &[String]) -> anyhow::Result<BTreeSet<&'static str>> {
     let is_everything = names.iter().all(|name| is_off(&name) || name == "*");
     let mut chosen: BTreeSet<&'static str> = BTreeSet::new();
     if is_everything {
-        chosen.extend(CONTROLLERS);
+        chosen.extend(HUB.iter().map(|entry| entry.name));
     }
     for name in names.iter().filter(|name| *name != "*") {
         match name.strip_prefix('-') {
@@ -151,36 +186,16 @@ fn chosen(names: &[String]) -> anyhow::Result<BTreeSet<&'static str>> {
             None => chosen.insert(find(name)?),
         };
     }
-    Ok(chosen)
+    let entries = HUB.iter().filter(|entry| chosen.contains(entry.name));
+    Ok(entries.copied().collect())
 }
 
-/// All controllers.
-pub(crate) fn all() -> BTreeSet<&'static str> {
-    CONTROLLERS.into_iter().collect()
-}
-
-/// Starts controllers; they end when they are dropped. `promised` are users whose clusters are let
-/// in without a person.
-pub(crate) fn start(
-    hub: &Hub,
-    chosen: &BTreeSet<&'static str>,
-    promised: &BTreeSet<String>,
-    options: &clusters::Options,
-) -> JoinSet<()> {
-    let mut controllers = JoinSet::new();
-    for name in chosen {
-        let hub = hub.clone();
-        match *name {
-            "placement" => controllers.spawn(placement::run(hub)),
-            "replica-set" => controllers.spawn(replica_set::run(hub)),
-            "work-config" => controllers.spawn(work_config::run(hub)),
-            "cluster-set" => controllers.spawn(cluster_set::run(hub)),
-            "registration" => controllers.spawn(clusters::run(hub, options.clone())),
-            "certificate-approval" => {
-                controllers.spawn(registration::requests::run(hub, promised.clone()))
-            }
-            other => unreachable!("{other} is not among the controllers"),
-        };
+/// Starts controllers; they end when they are dropped.
+pub(crate) fn start(hub: &Hub, chosen: &[Entry], options: &HubOptions) -> Tasks {
+    let mut controllers = Tasks::new();
+    for entry in chosen {
+        let name = format!("controller {}", entry.name);
+        controllers.spawn(name, (entry.run)(hub.clone(), options));
     }
     controllers
 }
@@ -229,7 +244,8 @@ mod tests {
         let names: Vec<String> = names.iter().map(|it| (*it).to_owned()).collect();
         match (chosen(&names), expected) {
             (Ok(found), Ok(wanted)) => {
-                assert_eq!(found.into_iter().collect::<Vec<_>>(), wanted, "{names:?}");
+                let found: Vec<&str> = found.iter().map(|entry| entry.name).collect();
+                assert_eq!(found, wanted, "{names:?}");
             }
             (Err(error), Err(wanted)) => assert!(error.to_string().contains(wanted), "{error}"),
             (found, wanted) => panic!("{names:?}: {found:?}, not {wanted:?}"),
@@ -251,6 +267,9 @@ mod tests {
         check(&["placement"], Ok(&["placement"]));
         check(&["-placement"], Ok(&others));
         check(&["*", "-placement"], Ok(&others));
-        check(&["replacement"], Err("replacement is not known"));
+        check(
+            &["replacement"],
+            Err("there is no controller \"replacement\""),
+        );
     }
 }

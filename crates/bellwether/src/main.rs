@@ -8,12 +8,13 @@ mod connect;
 mod crds;
 mod cue;
 mod data;
+mod diagnostics;
+mod election;
 mod hub;
 mod kubeconfig;
 mod kustomize;
 mod logging;
 mod members;
-mod metrics;
 mod objects;
 mod plan;
 mod print;
@@ -38,7 +39,7 @@ fn main() -> std::process::ExitCode {
             return std::process::ExitCode::from(2);
         }
     };
-    logging::start(arguments.verbose);
+    logging::start(arguments.verbose, arguments.log_format);
     let speaks_kubectl = cli::speaks_kubectl(&arguments.command);
     match cli::run(arguments.command) {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -14,9 +14,10 @@ use bellwether_controllers::registration::agent::{
     self, Agent, ClaimOptions, Credentials, Door, DoorError, Roster,
 };
 use bellwether_controllers::registration::clusters::{self, force_removal};
+use bellwether_controllers::registry::{HUB as HUB_CONTROLLERS, HubOptions};
 use bellwether_controllers::work_agent::WorkAgents;
 use bellwether_json::time::format_time;
-use bellwether_runtime::{ObjectKey, Reach};
+use bellwether_runtime::{Ended, MetricsRegistry, ObjectKey, Reach, Tasks};
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -25,7 +26,6 @@ use kube::{Api, Client, ResourceExt as _};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::{oneshot, watch};
-use tokio::task::JoinSet;
 
 use crate::hub;
 
@@ -51,8 +51,7 @@ pub(crate) struct Members {
     /// What the hub says about its clusters, for all agents.
     roster: Roster,
     token: BootstrapToken,
-    controllers: Mutex<JoinSet<()>>,
-    agents: Mutex<JoinSet<()>>,
+    tasks: tokio::sync::Mutex<Tasks>,
     /// Who waits for a member to be available.
     waiting: Arc<Mutex<BTreeMap<String, oneshot::Sender<()>>>>,
     /// Who applies works on all members.
@@ -65,7 +64,8 @@ impl Members {
         server: &ApiServer,
         clock: &Clock,
         works: WorkAgents,
-        options: &clusters::Options,
+        options: clusters::Options,
+        metrics: &MetricsRegistry,
     ) -> anyhow::Result<Self> {
         let client = server.client(HUB, Identity::administrator("bellwether-hub"));
         let token = BootstrapToken::generate()?;
@@ -77,9 +77,14 @@ impl Members {
         clusters::ensure_shared(&client).await?;
         let hub = Hub::start(client, clock.clone());
         let promised = BTreeSet::from([format!("system:bootstrap:{}", token.id())]);
-        let controllers = hub::start(&hub, &hub::all(), &promised, options);
-        let numbers = Arc::clone(&options.metrics);
-        server.add_metrics(move || numbers.render());
+        let options = HubOptions {
+            auto_approved: promised,
+            clusters: options,
+        };
+        hub.metrics.register(metrics);
+        options.clusters.metrics.register(metrics);
+        let mut tasks = hub::start(&hub, HUB_CONTROLLERS, &options);
+        tasks.spawn("work agent", works.clone().run());
         let waiting: Arc<Mutex<BTreeMap<String, oneshot::Sender<()>>>> = Arc::default();
         let told = Arc::clone(&waiting);
         hub.clusters.subscribe(move |change| {
@@ -94,8 +99,7 @@ impl Members {
             roster: Roster::new(hub.clusters.clone()),
             hub,
             token,
-            controllers: Mutex::new(controllers),
-            agents: Mutex::default(),
+            tasks: tokio::sync::Mutex::new(tasks),
             waiting,
             works,
         })
@@ -136,7 +140,11 @@ impl Members {
             self.waiting.lock().remove(name);
         }
         let (hub, _) = watch::channel(None);
-        self.agents.lock().spawn(agent::run(agent, hub));
+        let task = format!("agent of {name}");
+        // A detached member needs no agent.
+        let mut tasks = self.tasks.lock().await;
+        tasks.spawn_finite(task, agent::run(agent, hub));
+        drop(tasks);
         // An error means that it had been available before.
         let waited = tokio::time::timeout(AVAILABLE_TIMEOUT, is_there).await;
         Ok(waited.is_ok())
@@ -191,10 +199,14 @@ impl Members {
         Ok(())
     }
 
+    /// Waits until a controller or an agent ends, which none should.
+    pub(crate) async fn ended(&self) -> Ended {
+        self.tasks.lock().await.ended().await
+    }
+
     /// Ends all agents and controllers.
-    pub(crate) fn stop(&self) {
-        self.agents.lock().abort_all();
-        self.controllers.lock().abort_all();
+    pub(crate) async fn stop(&self) {
+        *self.tasks.lock().await = Tasks::new();
     }
 }
 

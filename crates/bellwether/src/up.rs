@@ -87,7 +87,8 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
     .await?;
     let agents = launched.start_agents(options).await;
     let heartbeats = arguments.heartbeats.options();
-    let fleet = Members::start(server, &launched.clock, agents.clone(), &heartbeats).await?;
+    let (clock, metrics) = (&launched.clock, &launched.metrics);
+    let fleet = Members::start(server, clock, agents.clone(), heartbeats, metrics).await?;
     for name in &remove {
         fleet.delete(name).await?;
         launched.drop_stored(name).await?;
@@ -128,8 +129,11 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
         started.elapsed().as_millis(),
         path.display()
     ));
-    let stopped = stop_signal().await;
-    fleet.stop();
+    let stopped = tokio::select! {
+        stopped = stop_signal() => stopped,
+        ended = fleet.ended() => Err(ended.into()),
+    };
+    fleet.stop().await;
     running.stop().await;
     stopped
 }

@@ -13,7 +13,7 @@ use bellwether_api::cluster::{
 };
 use bellwether_api::meta::{Condition, FALSE, LabelSelector, TRUE, Time, set_condition};
 use bellwether_placement::schedule::ClusterSet;
-use bellwether_runtime::{Change, Next, ObjectKey, Queue, Reconcile};
+use bellwether_runtime::{Change, Controller, Next, ObjectKey, Queue, Reconcile};
 use kube::api::Patch;
 use kube::{Api, ResourceExt as _};
 use parking_lot::Mutex;
@@ -43,8 +43,8 @@ pub async fn run(hub: Hub) {
     for set in [object::DEFAULT_CLUSTER_SET, object::GLOBAL_CLUSTER_SET] {
         queue.add(Key::Set(set.into()));
     }
-    let controller = Sets { hub, members };
-    bellwether_runtime::run(queue, Arc::new(controller), 4).await;
+    let controller = Controller::with_queue("cluster-set", queue, &hub.metrics).workers(4);
+    controller.run(Arc::new(Sets { hub, members })).await;
 }
 
 fn listen(hub: &Hub, queue: &Queue<Key>, members: &Arc<Mutex<Members>>) {

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use bellwether_api::cluster::{
     ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement, PlacementDecision,
 };
-use bellwether_runtime::{Cache, Clock, Selection};
+use bellwether_runtime::{Cache, Clock, ControllerMetrics, Selection};
 use kube::api::{PatchParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
@@ -17,6 +17,8 @@ pub struct Hub {
     pub client: Client,
     /// The time.
     pub clock: Clock,
+    /// Numbers about the controllers.
+    pub metrics: ControllerMetrics,
     /// All clusters.
     pub clusters: Cache<ManagedCluster>,
     /// All sets of clusters.
@@ -40,6 +42,7 @@ impl Hub {
             decisions: follow(&client),
             client,
             clock,
+            metrics: ControllerMetrics::default(),
         }
     }
 

@@ -5,6 +5,7 @@
 //! | [`hub`] | what the controllers of a hub share: the client, the clock, caches |
 //! | [`cluster_set`] | the sets that every hub has, and what can be said of sets and bindings |
 //! | [`placement`] | PlacementDecisions for every Placement |
+//! | [`registry`] | the controllers of a hub by name |
 //! | [`registration`] | membership: joining, heartbeats, rights, leaving |
 //! | [`replica_set`] | a work for every cluster that placements of a replica set choose |
 //! | [`work_agent`] | on members, what works on the hub say |
@@ -20,6 +21,7 @@ pub mod hub;
 mod objects;
 pub mod placement;
 pub mod registration;
+pub mod registry;
 pub mod replica_set;
 pub mod work_agent;
 pub mod work_config;

@@ -9,13 +9,12 @@ mod execute;
 mod fleet;
 mod news;
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bellwether_api::cluster::AddOnPlacementScore;
-use bellwether_runtime::{Cache, Change, Next, ObjectKey, Queue, Reconcile};
-use jiff::{SignedDuration, Timestamp};
-use parking_lot::{Mutex, RwLock};
+use bellwether_runtime::{Cache, Change, Controller, Next, ObjectKey, Queue, Reconcile};
+use parking_lot::RwLock;
 
 use crate::events::Recorder;
 use crate::hub::{Hub, follow};
@@ -24,8 +23,8 @@ use fleet::Fleet;
 /// How many placements are written at a time: enough that their writes share commits.
 const WORKERS: usize = 8;
 
-/// However long it took to write the decisions of a placement, it is decided anew after this time.
-const LONGEST_REST: SignedDuration = SignedDuration::from_millis(50);
+/// How long changes are gathered at most after the decisions of a placement were written.
+const LONGEST_REST: Duration = Duration::from_millis(50);
 
 /// Keeps the decisions of all placements true, for ever.
 pub async fn run(hub: Hub) {
@@ -48,9 +47,12 @@ pub async fn run(hub: Hub) {
         events: Recorder::new(&hub.client, &hub.clock, "placement"),
         hub,
         fleet,
-        resting: Mutex::default(),
     };
-    bellwether_runtime::run(queue, Arc::new(scheduler), WORKERS).await;
+    Controller::with_queue("placement", queue, &scheduler.hub.metrics)
+        .workers(WORKERS)
+        .debounce(LONGEST_REST)
+        .run(Arc::new(scheduler))
+        .await;
 }
 
 /// Has a change told to the fleet, and the placements that it can affect looked at.
@@ -73,8 +75,6 @@ struct Scheduler {
     hub: Hub,
     fleet: Arc<RwLock<Fleet>>,
     events: Recorder,
-    /// Until when placements rest whose decisions have just been written.
-    resting: Mutex<HashMap<ObjectKey, Timestamp>>,
 }
 
 impl Reconcile for Scheduler {
@@ -82,49 +82,18 @@ impl Reconcile for Scheduler {
     type Error = execute::Error;
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Next, execute::Error> {
-        let began = self.hub.clock.now();
-        if let Some(until) = self.rest(key, began) {
-            return Ok(Some(until));
-        }
-        let plan = decide::decide(&self.fleet.read(), key, began);
+        let now = self.hub.clock.now();
+        let plan = decide::decide(&self.fleet.read(), key, now);
         let Some(plan) = plan else {
             return Ok(None);
         };
         if plan.is_empty() {
             return Ok(plan.wake_at);
         }
-        let done = execute::execute(&self.hub.client, &self.fleet, key, &plan).await;
-        self.begin_rest(key, began);
-        done?;
+        execute::execute(&self.hub.client, &self.fleet, key, &plan).await?;
         for happening in news::of(&plan) {
             self.events.tell(&*plan.placement, happening);
         }
         Ok(plan.wake_at)
-    }
-}
-
-impl Scheduler {
-    /// Until when a placement rests, if it does.
-    fn rest(&self, key: &ObjectKey, now: Timestamp) -> Option<Timestamp> {
-        let mut resting = self.resting.lock();
-        let until = *resting.get(key)?;
-        if now < until {
-            return Some(until);
-        }
-        resting.remove(key);
-        None
-    }
-
-    /// Lets a placement rest for as long as its writes took. A single change is decided at once;
-    /// many in a row are gathered meanwhile and decided together, so that at most half of the time
-    /// is spent on writing what will soon be overtaken.
-    fn begin_rest(&self, key: &ObjectKey, began: Timestamp) {
-        let now = self.hub.clock.now();
-        let rest = now.duration_since(began).min(LONGEST_REST);
-        if rest.is_positive()
-            && let Ok(until) = now.checked_add(rest)
-        {
-            self.resting.lock().insert(key.clone(), until);
-        }
     }
 }

@@ -55,7 +55,10 @@ pub async fn run(hub: Hub) {
         standings: Mutex::default(),
         _works: works,
     };
-    bellwether_runtime::run(queue, Arc::new(controller), WORKERS).await;
+    bellwether_runtime::Controller::with_queue("replica-set", queue, &controller.hub.metrics)
+        .workers(WORKERS)
+        .run(Arc::new(controller))
+        .await;
 }
 
 /// The replica set that a label of a work names.

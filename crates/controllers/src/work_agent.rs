@@ -38,13 +38,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_runtime::{Clock, Next, Queue, Reach, Reconcile};
+use bellwether_runtime::{
+    Clock, Controller, ControllerMetrics, Next, Queue, Reach, Reconcile, ReconcileError, Retry,
+    label_of_code, retry_of_code,
+};
 use bellwether_work::{Programs, feedback, record};
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use parking_lot::{Mutex, RwLock};
 
-pub use metrics::{Gauge, Histogram, Metrics};
+pub use metrics::Metrics;
 pub use objects::RequestError;
 
 use discovery::SharedKinds;
@@ -89,6 +92,8 @@ pub struct AgentOptions {
     pub workers: usize,
     /// Where what is done is counted; agents that follow each other may count in one place.
     pub metrics: Arc<Metrics>,
+    /// Where reconciles are counted.
+    pub controller_metrics: ControllerMetrics,
 }
 
 impl Default for AgentOptions {
@@ -101,6 +106,7 @@ impl Default for AgentOptions {
             max_json_raw: feedback::MAX_JSON_RAW,
             workers: 32,
             metrics: Arc::default(),
+            controller_metrics: ControllerMetrics::default(),
         }
     }
 }
@@ -119,6 +125,29 @@ pub enum AgentError {
     /// Some manifests could not be applied; the status says which.
     #[error("{0} manifests could not be applied or removed")]
     Manifests(usize),
+}
+
+impl ReconcileError for AgentError {
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Request {
+                source: RequestError::Refused { code, .. },
+                ..
+            } => retry_of_code(*code),
+            _ => Retry::Backoff,
+        }
+    }
+
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Request {
+                source: RequestError::Refused { code, .. },
+                ..
+            } => label_of_code(*code),
+            Self::Request { .. } => "unreachable",
+            Self::Manifests(_) => "manifests",
+        }
+    }
 }
 
 impl AgentError {
@@ -236,7 +265,11 @@ impl WorkAgents {
     /// Does all there is to do, for ever.
     pub async fn run(self) {
         let (queue, workers) = (self.shared.queue.clone(), self.shared.options.workers);
-        bellwether_runtime::run(queue, Arc::new(Worker(self.shared)), workers).await;
+        let metrics = &self.shared.options.controller_metrics;
+        Controller::with_queue("work-agent", queue, metrics)
+            .workers(workers)
+            .run(Arc::new(Worker(Arc::clone(&self.shared))))
+            .await;
     }
 
     /// What the agents did, in numbers.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bellwether_api::multicluster::WorkManifestConfig;
-use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile};
+use bellwether_runtime::{Cache, Change, Controller, Next, ObjectKey, Reconcile};
 use bellwether_work::work_api;
 use kube::Api;
 use kube::api::Patch;
@@ -15,25 +15,29 @@ use crate::hub::{Hub, follow, written_by};
 
 /// Keeps the status of all configurations true, for ever.
 pub async fn run(hub: Hub) {
-    let queue = Queue::new(hub.clock.clone());
     let configs: Cache<WorkManifestConfig> = follow(&hub.client);
-    configs.ready().await;
-    let (changed, all) = (queue.clone(), configs.clone());
-    configs.subscribe(move |change| {
-        // One that comes or goes may be what decides about others of its kind.
-        let before = change.old.or(change.new);
-        let kinds = [before, change.new].into_iter().flatten();
-        let kinds: Vec<_> = kinds
-            .map(|config| config.spec.manifest_gvk.clone())
-            .collect();
-        for config in all.list() {
-            if kinds.contains(&config.spec.manifest_gvk) {
-                changed.add(ObjectKey::of(&*config));
-            }
-        }
-    });
-    let controller = Configs { hub, configs };
-    bellwether_runtime::run(queue, Arc::new(controller), 1).await;
+    let all = configs.clone();
+    Controller::new("work-config", &hub.clock, &hub.metrics)
+        .on(&configs, move |change| of_the_same_kind(&all, change))
+        .run(Arc::new(Configs {
+            hub,
+            configs: configs.clone(),
+        }))
+        .await;
+}
+
+/// The configurations for the kind of one that changed: it may be what decides about them.
+fn of_the_same_kind(
+    all: &Cache<WorkManifestConfig>,
+    change: &Change<'_, WorkManifestConfig>,
+) -> Vec<ObjectKey> {
+    let changed = [change.old, change.new].into_iter().flatten();
+    let kinds: Vec<_> = changed.map(|config| &config.spec.manifest_gvk).collect();
+    let all = all.list();
+    let concerned = all
+        .iter()
+        .filter(|it| kinds.contains(&&it.spec.manifest_gvk));
+    concerned.map(|config| ObjectKey::of(&**config)).collect()
 }
 
 struct Configs {

@@ -14,6 +14,7 @@ use tokio::task::AbortHandle;
 use crate::feed::{News, Selection, follow};
 use crate::key::ObjectKey;
 use crate::reach::Reach;
+use crate::supervise::spawn_vital;
 
 /// The objects of one kind as last seen. Cheap to clone; the watch ends with the last clone.
 ///
@@ -165,7 +166,8 @@ impl<K: Kept> Cache<K> {
             listeners: Arc::clone(&listeners),
         };
         let cluster = cluster.into();
-        let task = tokio::spawn(async move {
+        let name = format!("watch of {path}");
+        let task = spawn_vital(name, async move {
             follow(cluster, &path, &selection, &mut |news| follower.hear(&news)).await;
         });
         Self {

@@ -1,28 +1,40 @@
-//! What every controller needs: the time, a cache that a watch keeps true, a queue, a loop.
+//! What every controller needs: the time, caches that watches keep up to date, a queue, a loop,
+//! leadership, metrics.
 //!
-//! A controller watches kinds ([`Cache`], or [`follow`] for those who keep nothing); a change of an object puts the keys that it concerns
-//! into a [`Queue`]; [`run`] takes them out one by one and has them looked at. Nothing is polled: a
-//! key that has to be looked at later says when, and one that failed comes back after a while that
-//! grows with every failure.
+//! A controller watches kinds ([`Cache`], or [`follow`] if it keeps nothing). A change of an object puts
+//! the keys that it concerns into a [`Queue`]; a [`Controller`] takes them out and reconciles them. Nothing
+//! is polled: a key that has to be reconciled later says when, and one that failed is retried after a
+//! wait that grows with every failure. [`Tasks`] notices when something ends that should not, and a
+//! [`Candidate`] sees to it that of several processes one acts.
 //!
-//! A cluster is a [`kube::Client`], real or embedded; nothing here can tell which. Who looks after many
-//! clusters has a [`Reach`] of each, which makes a client when one is needed. [`read_kubeconfig`] says where
-//! clusters are.
+//! A cluster is a [`kube::Client`], real or embedded; nothing here can tell which. A process that serves
+//! thousands of clusters has a [`Reach`] of each, which makes a client when one is needed.
+//! [`read_kubeconfig`] says where clusters are.
 
 mod cache;
 mod clock;
 mod controller;
 mod feed;
+mod fence;
 mod key;
 mod kubeconfig;
+mod lease;
+mod metrics;
 mod queue;
 mod reach;
+mod retry;
+mod supervise;
 
 pub use cache::{Cache, Change, Kept};
 pub use clock::{Clock, Forward};
-pub use controller::{Next, Reconcile, run};
+pub use controller::{Controller, Next, Reconcile};
 pub use feed::{FeedError, News, Selection, follow};
+pub use fence::{Fence, Fenced};
 pub use key::ObjectKey;
 pub use kubeconfig::{KubeconfigError, parse_kubeconfig, read_kubeconfig};
+pub use lease::{Candidate, Leadership, LeaseError, LeaseOptions};
+pub use metrics::{ControllerMetrics, METRICS_CONTENT_TYPE, MetricsRegistry, SECONDS};
 pub use queue::Queue;
 pub use reach::{Hold, Reach};
+pub use retry::{ReconcileError, Retry, label_of_code, retry_of_code};
+pub use supervise::{Ended, Tasks, spawn_vital};

@@ -1,4 +1,4 @@
-//! Keys that have to be looked at: each once, some of them later.
+//! Keys that have to be reconciled: each once, some of them later.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -10,16 +10,18 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
+use crate::retry::Retry;
 
-/// After the first failure; doubled with each further one.
-const FIRST_RETRY: Duration = Duration::from_millis(20);
-/// However often it fails.
-const LAST_RETRY: Duration = Duration::from_mins(1);
+/// The wait after the first failure; doubled with each further one, up to a minute.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(20), Duration::from_mins(1));
+/// The same for refusals. Rights take effect at a real API server one after the other, so that the
+/// first retries are not far off.
+const SLOWLY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(5));
 
-/// Keys that have to be looked at. Cheap to clone; all clones are the same queue.
+/// Keys that have to be reconciled. Cheap to clone; all clones are the same queue.
 ///
-/// A key that is added several times before it is taken is taken once. While one is being looked
-/// at nobody else gets it; if it is added meanwhile, it comes again afterwards.
+/// A key that is added several times before it is taken is taken once. While one is being
+/// reconciled no other worker gets it; if it is added meanwhile, it comes again afterwards.
 pub struct Queue<K> {
     shared: Arc<Shared<K>>,
 }
@@ -34,12 +36,15 @@ struct State<K> {
     due: VecDeque<K>,
     /// What is in `due`.
     waiting: BTreeSet<K>,
-    /// What is being looked at, and whether it is to come again.
+    /// What is being reconciled, and whether it is to come again.
     taken: BTreeMap<K, bool>,
     later: BTreeSet<(Timestamp, K)>,
     /// The time at which a key is in `later`: it is there once.
     times: BTreeMap<K, Timestamp>,
     failures: BTreeMap<K, u32>,
+    /// Until when keys rest that have just been reconciled, and the same by time.
+    resting: BTreeMap<K, Timestamp>,
+    ends_of_rest: BTreeSet<(Timestamp, K)>,
 }
 
 impl<K: Clone + Ord> Queue<K> {
@@ -52,6 +57,8 @@ impl<K: Clone + Ord> Queue<K> {
             later: BTreeSet::new(),
             times: BTreeMap::new(),
             failures: BTreeMap::new(),
+            resting: BTreeMap::new(),
+            ends_of_rest: BTreeSet::new(),
         };
         Self {
             shared: Arc::new(Shared {
@@ -62,13 +69,14 @@ impl<K: Clone + Ord> Queue<K> {
         }
     }
 
-    /// Has a key looked at as soon as possible.
+    /// Adds a key that is to be reconciled as soon as possible.
     pub fn add(&self, key: K) {
-        self.shared.state.lock().add(key);
+        let now = self.shared.clock.now();
+        self.shared.state.lock().add(key, now);
         self.shared.changed.notify_one();
     }
 
-    /// Has a key looked at at that time, or earlier if that is asked for too.
+    /// Adds a key that is to be reconciled at that time, or earlier if that is asked for too.
     pub fn add_at(&self, key: K, time: Timestamp) {
         self.shared.state.lock().add_at(key, time);
         self.shared.changed.notify_one();
@@ -99,32 +107,51 @@ impl<K: Clone + Ord> Queue<K> {
         }
     }
 
-    /// A key has been looked at, and all is well.
+    /// Reconciling the key succeeded.
     pub fn done(&self, key: &K) {
+        self.done_and_rest(key, Duration::ZERO);
+    }
+
+    /// Reconciling the key succeeded, and it is not to be taken again before that long.
+    pub fn done_and_rest(&self, key: &K, rest: Duration) {
+        let now = self.shared.clock.now();
         let mut state = self.shared.state.lock();
         state.failures.remove(key);
-        state.release(key);
+        if !rest.is_zero()
+            && let Ok(until) = now.checked_add(rest)
+        {
+            state.resting.insert(key.clone(), until);
+            state.ends_of_rest.insert((until, key.clone()));
+        }
+        state.release(key, now);
         drop(state);
         self.shared.changed.notify_one();
     }
 
-    /// A key has been looked at in vain: it comes again after a while, which is returned.
-    pub fn failed(&self, key: &K) -> Duration {
+    /// Reconciling the key failed. It comes again after a wait, which is returned.
+    pub fn failed(&self, key: &K, retry: Retry) -> Duration {
+        let (first, last) = match retry {
+            Retry::Backoff => BACKOFF,
+            Retry::Slowly => SLOWLY,
+        };
         let now = self.shared.clock.now();
         let mut state = self.shared.state.lock();
         let failures = state.failures.entry(key.clone()).or_default();
-        let wait = FIRST_RETRY
-            .saturating_mul(1 << (*failures).min(16))
-            .min(LAST_RETRY);
+        let wait = first.saturating_mul(1 << (*failures).min(16)).min(last);
         *failures = failures.saturating_add(1);
         state.add_at(key.clone(), now.checked_add(wait).unwrap_or(Timestamp::MAX));
-        state.release(key);
+        state.release(key, now);
         drop(state);
         self.shared.changed.notify_one();
         wait
     }
 
-    /// Whether there is nothing to do now; there may be something later.
+    /// Returns how many keys wait to be reconciled now.
+    pub fn due(&self) -> usize {
+        self.shared.state.lock().due.len()
+    }
+
+    /// Returns true if there is nothing to do now; there may be something later.
     pub fn is_idle(&self) -> bool {
         let state = self.shared.state.lock();
         state.due.is_empty() && state.taken.is_empty()
@@ -132,7 +159,15 @@ impl<K: Clone + Ord> Queue<K> {
 }
 
 impl<K: Clone + Ord> State<K> {
-    fn add(&mut self, key: K) {
+    fn add(&mut self, key: K, now: Timestamp) {
+        if let Some(until) = self.resting.get(&key)
+            && now < *until
+            && !self.taken.contains_key(&key)
+        {
+            let until = *until;
+            self.add_at(key, until);
+            return;
+        }
         self.forget_time(&key);
         if let Some(again) = self.taken.get_mut(&key) {
             *again = true;
@@ -158,10 +193,21 @@ impl<K: Clone + Ord> State<K> {
 
     /// Moves what was to come later and whose time has come.
     fn make_due(&mut self, now: Timestamp) {
+        while self
+            .ends_of_rest
+            .first()
+            .is_some_and(|(end, _)| *end <= now)
+        {
+            if let Some((end, key)) = self.ends_of_rest.pop_first()
+                && self.resting.get(&key) == Some(&end)
+            {
+                self.resting.remove(&key);
+            }
+        }
         while self.later.first().is_some_and(|(time, _)| *time <= now) {
             if let Some((_, key)) = self.later.pop_first() {
                 self.times.remove(&key);
-                self.add(key);
+                self.add(key, now);
             }
         }
     }
@@ -173,9 +219,9 @@ impl<K: Clone + Ord> State<K> {
         Some(key)
     }
 
-    fn release(&mut self, key: &K) {
+    fn release(&mut self, key: &K, now: Timestamp) {
         if self.taken.remove(key) == Some(true) {
-            self.add(key.clone());
+            self.add(key.clone(), now);
         }
     }
 }
@@ -226,7 +272,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_key_that_changes_while_it_is_looked_at_comes_again() {
+    async fn a_key_that_changes_while_it_is_reconciled_comes_again() {
         let (queue, _) = queue();
         queue.add("a");
         assert_eq!(queue.next().await, "a");
@@ -267,7 +313,7 @@ mod tests {
         let mut waits = Vec::new();
         for _ in 0..13 {
             let key = queue.next().await;
-            waits.push(queue.failed(&key).as_millis());
+            waits.push(queue.failed(&key, Retry::Backoff).as_millis());
         }
         assert_eq!(waits[..4], [20, 40, 80, 160]);
         assert_eq!(waits[12], 60_000);
@@ -275,7 +321,27 @@ mod tests {
         queue.done(&"a");
         queue.add("a");
         queue.next().await;
-        assert_eq!(queue.failed(&"a"), FIRST_RETRY);
+        assert_eq!(queue.failed(&"a", Retry::Backoff), BACKOFF.0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn changes_during_a_rest_are_gathered() {
+        let (queue, clock) = queue();
+        let start = clock.now();
+        queue.add("a");
+        assert_eq!(queue.next().await, "a");
+        queue.add("a");
+        queue.done_and_rest(&"a", Duration::from_millis(50));
+        queue.add("a");
+        queue.add("b");
+        assert_eq!(queue.next().await, "b", "b does not rest");
+        assert_eq!(queue.next().await, "a");
+        assert_eq!(clock.now(), start + Duration::from_millis(50));
+        queue.done(&"a");
+        queue.done(&"b");
+        assert!(queue.is_idle());
+        let state = queue.shared.state.lock();
+        assert!(state.resting.is_empty() && state.later.is_empty());
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,7 +6,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use bellwether_apiserver::{ApiServer, HUB, Identity};
-use bellwether_runtime::{Cache, Clock, Next, ObjectKey, Queue, Reconcile, Selection, run};
+use bellwether_runtime::{
+    Cache, Clock, Controller, ControllerMetrics, Next, ObjectKey, Reconcile, Selection,
+};
 use bellwether_store::{Options, Store};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, PostParams};
@@ -76,15 +78,14 @@ impl Reconcile for Recorder {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_has_its_key_looked_at() {
+async fn a_change_has_its_key_reconciled() {
     let api: Api<ConfigMap> = Api::namespaced(client().await, "default");
-    let queue = Queue::new(Clock::system());
-    let adding = queue.clone();
-    let _cache = Cache::start(api.clone(), Selection::default(), move |change| {
-        adding.add(change.key.clone());
-    });
+    let cache = Cache::start(api.clone(), Selection::default(), |_| {});
     let (told, mut seen) = mpsc::unbounded_channel();
-    let controller = tokio::spawn(run(queue, Arc::new(Recorder(told)), 2));
+    let controller = Controller::new("recorder", &Clock::system(), &ControllerMetrics::default())
+        .on(&cache, |change| [change.key.clone()])
+        .workers(2);
+    let controller = tokio::spawn(controller.run(Arc::new(Recorder(told))));
     api.create(&PostParams::default(), &config_map("wanted"))
         .await
         .unwrap();

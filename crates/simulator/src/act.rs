@@ -1,5 +1,6 @@
 //! Carrying out plans: requests to the cluster, and taking in their answers.
 
+use bellwether_runtime::ReconcileError;
 use futures::future::join_all;
 use http::Request;
 use kube::Client;
@@ -23,6 +24,8 @@ pub(crate) enum ActError {
     #[error("cannot understand an answer: {0}")]
     Answer(#[from] serde_json::Error),
 }
+
+impl ReconcileError for ActError {}
 
 impl ActError {
     /// The machine-readable reason of a refusal, and its words.

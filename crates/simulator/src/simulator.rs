@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bellwether_apiserver::{ApiError, ApiServer, Changes};
-use bellwether_runtime::{Clock, Next, Queue, Reconcile, run};
+use bellwether_runtime::{Clock, Controller, ControllerMetrics, Next, Queue, Reconcile};
 use parking_lot::RwLock;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -53,7 +53,9 @@ impl Simulator {
             members: RwLock::default(),
         });
         let (arrivals, arriving) = mpsc::unbounded_channel();
-        let workers = tokio::spawn(run(queue, Arc::clone(&shared), WORKERS));
+        let metrics = ControllerMetrics::default();
+        let workers = Controller::with_queue("simulator", queue, &metrics).workers(WORKERS);
+        let workers = tokio::spawn(workers.run(Arc::clone(&shared)));
         let follower = tokio::spawn(follow_all(arriving));
         Self {
             shared,

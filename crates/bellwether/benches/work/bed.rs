@@ -108,7 +108,7 @@ impl Bed {
         post(&client, "/api/v1/namespaces", &namespace).await;
         let mut agent = Command::new(env!("CARGO_BIN_EXE_bellwether"))
             .args(["agent", "--cluster-name", "cluster1"])
-            .args(["--metrics", "127.0.0.1:0"])
+            .args(["--metrics-listen", "127.0.0.1:0"])
             .arg("--hub-kubeconfig")
             .arg(hub.kubeconfig())
             .arg("--kubeconfig")
@@ -169,7 +169,10 @@ impl Bed {
     /// Requests of agents so far.
     pub(crate) async fn counted(&self) -> Counted {
         match &self.kind {
-            Kind::Embedded { metrics, .. } => Counted::read(&metrics.render()),
+            Kind::Embedded { metrics, .. } => Counted {
+                hub: metrics.hub_requests.get(),
+                member: metrics.member_requests.get(),
+            },
             Kind::Real { metrics, .. } => Counted::read(&scrape(metrics).await),
         }
     }

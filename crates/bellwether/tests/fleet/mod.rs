@@ -33,6 +33,11 @@ pub struct Background {
 }
 
 impl Background {
+    /// The id of the process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The next line that it prints, as soon as it is there.
     pub fn line(&self) -> String {
         self.lines.recv_timeout(Duration::from_secs(20)).unwrap()
@@ -79,6 +84,20 @@ impl Fleet {
             data,
             process,
             arguments,
+        }
+    }
+
+    /// Starts only the API server of a hub, without controllers and members.
+    pub fn only_server() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let arguments = ["apiserver", "--in-memory"];
+        let process = spawn_command(directory.path(), &arguments, &[], "API server ready");
+        let data = directory.path().to_owned();
+        Self {
+            directory,
+            data,
+            process,
+            arguments: Vec::new(),
         }
     }
 
@@ -179,18 +198,22 @@ impl Fleet {
 }
 
 fn spawn(directory: &Path, arguments: &[String]) -> Child {
+    spawn_command(directory, &["up"], arguments, "Everything is up")
+}
+
+/// Starts a server with data in the directory, and waits until it prints that it is ready.
+fn spawn_command(directory: &Path, command: &[&str], arguments: &[String], ready: &str) -> Child {
     let mut process = Command::new(env!("CARGO_BIN_EXE_bellwether"))
-        .args(["up", "--listen", "127.0.0.1:0", "--data-dir"])
+        .args(command)
+        .args(["--listen", "127.0.0.1:0", "--data-dir"])
         .arg(directory)
         .args(arguments)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let lines = BufReader::new(process.stdout.take().unwrap()).lines();
-    let ready = lines
-        .map_while(Result::ok)
-        .any(|line| line.contains("Everything is up"));
-    assert!(ready, "bellwether up ended before it was ready");
+    let is_ready = lines.map_while(Result::ok).any(|line| line.contains(ready));
+    assert!(is_ready, "{command:?} ended before it was ready");
     process
 }
 

@@ -3,7 +3,7 @@
 use bellwether_api::cluster::{Placement, PlacementDecision, PlacementStatus};
 use bellwether_api::meta::ObjectMeta;
 use bellwether_placement::schedule::{Decision, DecisionObject, Write};
-use bellwether_runtime::ObjectKey;
+use bellwether_runtime::{ObjectKey, ReconcileError, Retry};
 use futures::future::try_join_all;
 use kube::api::{DeleteParams, Patch, Preconditions};
 use kube::{Api, Client, Resource as _};
@@ -28,6 +28,24 @@ pub(super) enum Error {
     /// The status could not be written.
     #[error("cannot write the status: {0}")]
     Status(Box<kube::Error>),
+}
+
+impl ReconcileError for Error {
+    fn retry(&self) -> Retry {
+        self.cause().retry()
+    }
+
+    fn label(&self) -> &'static str {
+        self.cause().label()
+    }
+}
+
+impl Error {
+    fn cause(&self) -> &kube::Error {
+        match self {
+            Self::Decision { source, .. } | Self::Status(source) => source,
+        }
+    }
 }
 
 /// Carries a plan out, and has the fleet know at once what has been written.

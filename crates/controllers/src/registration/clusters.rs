@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::{event, label, object};
 use bellwether_api::meta::ObjectMeta;
-use bellwether_runtime::{Next, ObjectKey, Queue, Reconcile};
+use bellwether_runtime::{Controller, Next, ObjectKey, Queue, Reconcile};
 use futures::future::try_join_all;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -74,11 +74,14 @@ pub async fn run(hub: Hub, options: Options) {
     let guard = guard::watch(&controller.hub.client, |touched| {
         controller.look_again(&touched, &queue);
     });
+    let reconciling =
+        Controller::with_queue("registration", queue.clone(), &controller.hub.metrics)
+            .workers(WORKERS);
     tokio::select! {
         () = guard => {}
         () = controller.leases.run(&queue) => {}
         () = loss::publish(&controller.hub, &controller.leases, &controller.events) => {}
-        () = bellwether_runtime::run(queue.clone(), Arc::clone(&controller), WORKERS) => {}
+        () = reconciling.run(Arc::clone(&controller)) => {}
     }
 }
 

@@ -3,18 +3,22 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::condition::{AVAILABLE, CLOCK_SYNCED};
 use bellwether_api::cluster::names::object;
 use bellwether_api::meta::is_true;
-use bellwether_runtime::{Cache, Change, Clock, Kept as _, ObjectKey, Queue, Selection};
+use bellwether_runtime::{
+    Cache, Change, Clock, Kept as _, MetricsRegistry, ObjectKey, Queue, Selection,
+};
 use jiff::SignedDuration;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::core::Request;
 use kube::{Client, Resource as _};
 use parking_lot::Mutex;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::{Notify, watch};
 
 use super::decide;
@@ -22,36 +26,54 @@ use super::heartbeats::{Contact, Heartbeats, Loss, LossThreshold};
 use super::kept::Beat;
 use crate::hub::Hub;
 
+/// Whether clusters renew their leases.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByHeartbeat {
+    heartbeat: &'static str,
+}
+
 /// Numbers about heartbeats.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Metrics {
-    renewing: AtomicU64,
-    late: AtomicU64,
-    lost: AtomicU64,
+    clusters: Family<ByHeartbeat, Gauge>,
+    renewing: Gauge,
+    late: Gauge,
+    lost: Gauge,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let clusters: Family<ByHeartbeat, Gauge> = Family::default();
+        let with = |heartbeat| clusters.get_or_create_owned(&ByHeartbeat { heartbeat });
+        Self {
+            renewing: with("renewing"),
+            late: with("late"),
+            lost: Gauge::default(),
+            clusters,
+        }
+    }
 }
 
 impl Metrics {
-    /// All numbers, as Prometheus reads them.
-    pub fn render(&self) -> String {
-        let number = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        let (renewing, late) = (number(&self.renewing), number(&self.late));
-        let lost = number(&self.lost);
-        format!(
-            "# HELP bellwether_registration_clusters Clusters that are not tainted as unreachable, by \
-             whether they renew their leases.\n\
-             # TYPE bellwether_registration_clusters gauge\n\
-             bellwether_registration_clusters{{heartbeat=\"renewing\"}} {renewing}\n\
-             bellwether_registration_clusters{{heartbeat=\"late\"}} {late}\n\
-             # HELP bellwether_registration_heartbeat_loss 1 while so many clusters are silent that none is \
-             tainted for it.\n\
-             # TYPE bellwether_registration_heartbeat_loss gauge\n\
-             bellwether_registration_heartbeat_loss {lost}\n"
-        )
+    /// Adds them to the metrics of a process.
+    pub fn register(&self, registry: &MetricsRegistry) {
+        registry.register(|registry| {
+            registry.register(
+                "bellwether_registration_clusters",
+                "Clusters that are not tainted as unreachable, by whether they renew their leases",
+                self.clusters.clone(),
+            );
+            registry.register(
+                "bellwether_registration_heartbeat_loss",
+                "1 while so many clusters are silent that none is tainted for it",
+                self.lost.clone(),
+            );
+        });
     }
 
     fn set(&self, heartbeats: &Heartbeats) {
-        let set = |number: &AtomicU64, value: usize| {
-            number.store(u64::try_from(value).unwrap_or(u64::MAX), Ordering::Relaxed);
+        let set = |gauge: &Gauge, value: usize| {
+            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         };
         let (renewing, late) = heartbeats.counts();
         set(&self.renewing, renewing);

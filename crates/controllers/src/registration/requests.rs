@@ -60,7 +60,10 @@ pub async fn run(hub: Hub, promised: BTreeSet<String>) {
         requests,
         promised,
     };
-    bellwether_runtime::run(queue, Arc::new(approver), 8).await;
+    bellwether_runtime::Controller::with_queue("certificate-approval", queue, &hub.metrics)
+        .workers(8)
+        .run(Arc::new(approver))
+        .await;
 }
 
 struct Approver {

@@ -217,7 +217,7 @@ impl Attempt<'_> {
             }
             Err(Written::LookAgain) => None,
             Err(Written::Failed(error)) => {
-                shared.metrics.failures.add(1);
+                shared.metrics.failures.inc();
                 Some(unwritten(&error, seen(member, job, known).await, now))
             }
         }
@@ -281,9 +281,9 @@ fn unwritten(error: &RequestError, known: Known, now: Timestamp) -> Outcome {
 fn count(shared: &Shared, memory: &mut Memory, is_repair: bool, now: Timestamp) {
     if is_repair {
         memory.repairs.made(now);
-        shared.metrics.repairs.add(1);
+        shared.metrics.repairs.inc();
     } else {
-        shared.metrics.applies.add(1);
+        shared.metrics.applies.inc();
     }
 }
 

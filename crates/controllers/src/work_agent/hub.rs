@@ -251,7 +251,7 @@ impl HubSide {
         patch: &Value,
         of_status: bool,
     ) -> Result<HubWork, RequestError> {
-        self.metrics.hub_requests.add(1);
+        self.metrics.hub_requests.inc();
         let client = self.speakers.of(work.namespace());
         match (work.front(), &self.small) {
             (Front::Work, Some(small)) => write(&client, &small.works, work, patch, of_status)
@@ -273,7 +273,7 @@ impl HubSide {
             ..DeleteParams::default()
         };
         let (name, namespace) = (work.name(), work.namespace());
-        self.metrics.hub_requests.add(1);
+        self.metrics.hub_requests.inc();
         let client = self.speakers.of(namespace);
         let answer = match work.front() {
             Front::ManifestWork => {

@@ -249,7 +249,7 @@ impl Objects {
     }
 
     async fn ask(&self, request: http::Request<Vec<u8>>) -> Result<Value, RequestError> {
-        self.metrics.member_requests.add(1);
+        self.metrics.member_requests.inc();
         let client = self.cluster.client();
         within(client.request(request)).await
     }

@@ -80,7 +80,7 @@ struct Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.task.abort();
-        self.metrics.watches.add(-1);
+        self.metrics.watches.dec();
     }
 }
 
@@ -210,7 +210,7 @@ impl Watches {
             resource: Arc::clone(resource),
             listing: Listing::default(),
         };
-        self.metrics.watches.add(1);
+        self.metrics.watches.inc();
         state.watch = Some(Watch {
             task: tokio::spawn(follower.run()).abort_handle(),
             metrics: Arc::clone(&self.metrics),

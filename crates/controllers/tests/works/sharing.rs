@@ -2,6 +2,7 @@
 
 use bellwether_apiserver::{HUB, Identity};
 use bellwether_controllers::work_agent::WorkAgents;
+use bellwether_runtime::MetricsRegistry;
 use serde_json::json;
 
 use crate::fleet::*;
@@ -155,7 +156,9 @@ async fn numbers_tell_what_was_done(fleet: &mut Fleet) {
         .until(MEMBER, &config_map("a", ""), "it is put right", is_right)
         .await;
     fleet.pass(1000).await;
-    let text = fleet.agents.as_ref().unwrap().metrics().render();
+    let registry = MetricsRegistry::default();
+    fleet.agents.as_ref().unwrap().metrics().register(&registry);
+    let text = registry.render();
     for line in [
         "bellwether_work_applies_total 1",
         "bellwether_work_drift_repairs_total 1",

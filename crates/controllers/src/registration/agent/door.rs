@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bellwether_runtime::Reach;
+use bellwether_runtime::{Fence, Reach};
 use futures::future::BoxFuture;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -50,6 +50,7 @@ pub struct KubeconfigDoor {
     config: Config,
     server: String,
     authority: Option<String>,
+    fence: Option<Fence>,
 }
 
 impl KubeconfigDoor {
@@ -69,13 +70,31 @@ impl KubeconfigDoor {
             config,
             server,
             authority,
+            fence: None,
+        })
+    }
+
+    /// Sends writes to the hub only while the fence is open.
+    #[must_use]
+    pub fn behind(mut self, fence: Option<&Fence>) -> Self {
+        self.fence = fence.cloned();
+        // A repetition could be sent after the fence was closed.
+        self.config.default_retry = self.fence.is_none();
+        self
+    }
+
+    fn connect(&self, config: Config) -> Result<Client, DoorError> {
+        let client = Client::try_from(config).map_err(|error| DoorError(error.to_string()))?;
+        Ok(match &self.fence {
+            Some(fence) => fence.guard(client),
+            None => client,
         })
     }
 }
 
 impl Door for KubeconfigDoor {
     fn knock(&self) -> Result<Client, DoorError> {
-        connect(self.config.clone())
+        self.connect(self.config.clone())
     }
 
     fn enter(&self, credentials: &Credentials) -> Result<Reach, DoorError> {
@@ -86,7 +105,7 @@ impl Door for KubeconfigDoor {
         });
         config.auth_info =
             serde_json::from_value(user).map_err(|error| DoorError(error.to_string()))?;
-        connect(config).map(Reach::from)
+        self.connect(config).map(Reach::from)
     }
 
     fn address(&self) -> String {
@@ -111,10 +130,6 @@ impl Door for KubeconfigDoor {
         });
         Some(config.to_string())
     }
-}
-
-fn connect(config: Config) -> Result<Client, DoorError> {
-    Client::try_from(config).map_err(|error| DoorError(error.to_string()))
 }
 
 fn pem(label: &str, der: &[u8]) -> String {

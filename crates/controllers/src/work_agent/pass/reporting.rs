@@ -79,7 +79,7 @@ impl Pass<'_> {
             if is_true(after, condition::APPLIED) {
                 if let Some(heard) = self.shared.news.lock().remove(self.key) {
                     let latency = self.shared.clock.now().duration_since(heard);
-                    let latency = latency.try_into().unwrap_or_default();
+                    let latency = latency.as_secs_f64().max(0.0);
                     self.shared.metrics.latency.observe(latency);
                 }
                 let (count, generation) = (reports.len(), work.generation());
