@@ -1,8 +1,12 @@
 //! What the cluster has to say about a write: rules that look beyond the object itself.
 
+mod accounts;
 mod certificates;
 mod fleet;
+mod limits;
+pub(crate) mod quotas;
 mod roles;
+mod security;
 mod works;
 
 use serde_json::Value;
@@ -23,6 +27,41 @@ const LASTING_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 /// Group and name of the resource: what the rules below are chosen by.
 fn resource(cx: &RequestContext) -> (&str, &str) {
     (&cx.resource.group, &cx.resource.plural)
+}
+
+/// Completes a new object before the kind itself does.
+pub(crate) async fn complete(cx: &RequestContext, object: &mut Value) -> Result<(), ApiError> {
+    if resource(cx) == ("", "pods") {
+        limits::fill(cx, object);
+        accounts::assign(cx, object).await?;
+    }
+    Ok(())
+}
+
+/// Checks an object that is sound in itself against the rules of its namespace; `live` is what it was.
+pub(crate) fn check(
+    cx: &RequestContext,
+    part: Part,
+    object: &Value,
+    live: Option<&Value>,
+) -> Result<(), ApiError> {
+    let is_limited = match (resource(cx), part) {
+        (("", "namespaces"), Part::Main) => {
+            return security::check_namespace(cx, object, live);
+        }
+        (("", "pods"), Part::Main) => live.is_none(),
+        (("", "pods"), Part::Other("resize")) | (("", "persistentvolumeclaims"), Part::Main) => {
+            true
+        }
+        _ => false,
+    };
+    if is_limited {
+        limits::check(cx, object)?;
+    }
+    if matches!(part, Part::Main | Part::Other("ephemeralcontainers")) {
+        security::check(cx, object, live)?;
+    }
+    Ok(())
 }
 
 /// Checks and completes an object that is about to be created.
@@ -103,29 +142,34 @@ pub(crate) fn after_write(cx: &RequestContext) {
 /// Makes a new object take effect before its creation is answered. What fails here is done by
 /// housekeeping later.
 pub(crate) async fn after_create(cx: &RequestContext, key: &str) {
-    if resource(cx) == DEFINITIONS
-        && let Err(error) = custom::establish(&cx.cluster, key).await
-    {
-        tracing::warn!(cluster = cx.cluster.name(), name = key, %error, "cannot establish a definition");
+    match resource(cx) {
+        DEFINITIONS => {
+            if let Err(error) = custom::establish(&cx.cluster, key).await {
+                tracing::warn!(cluster = cx.cluster.name(), name = key, %error, "cannot establish a definition");
+            }
+        }
+        ("", "resourcequotas") => quotas::recount(&cx.cluster, key).await,
+        _ => {}
     }
 }
 
 /// Objects are created where they can stay: not in a namespace, nor of a kind, that is being deleted.
 pub(crate) fn check_place(cx: &RequestContext, object: &Value) -> Result<(), ApiError> {
-    check_definition(cx)?;
+    check_definition(cx, object)?;
     check_namespace(cx, object)
 }
 
-fn check_definition(cx: &RequestContext) -> Result<(), ApiError> {
+fn check_definition(cx: &RequestContext, object: &Value) -> Result<(), ApiError> {
     if !cx.resource.is_custom() {
         return Ok(());
     }
     let key = custom::key(&cx.resource.group, &cx.resource.plural);
     match cx.cluster.keyspace().get(&key) {
-        Some(entry) if entry.value.is_deleting() => Err(ApiError::terminating_definition(
-            cx.resource.subject(),
-            cx.verb.as_str(),
-        )),
+        Some(entry) if entry.value.is_deleting() => {
+            let name = crate::metadata::text(object, "name");
+            let why = "create not allowed while custom resource definition is terminating";
+            Err(ApiError::forbidden(cx.resource.subject(), name, why))
+        }
         Some(_) => Ok(()),
         None => Err(ApiError::no_such_resource()),
     }

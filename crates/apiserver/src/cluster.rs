@@ -1,10 +1,11 @@
 //! One cluster of many: its objects, its resources, and who may do what in it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bellwether_store::Keyspace;
 use jiff::SignedDuration;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::access::{Authorizer, Issuers};
 use crate::custom::DefinitionCache;
@@ -17,6 +18,8 @@ pub struct Cluster {
     name: String,
     keyspace: Keyspace<StoredObject>,
     resources: RwLock<Resources>,
+    /// Held while `resources` are made anew.
+    refreshing: Mutex<()>,
     authorizer: Authorizer,
     /// Who signs certificates and tokens, shared with the other clusters.
     issuers: Arc<Issuers>,
@@ -24,6 +27,10 @@ pub struct Cluster {
     definitions: Arc<DefinitionCache>,
     clock: Clock,
     event_time_to_live: SignedDuration,
+    /// Held while something is counted against a quota.
+    quotas: tokio::sync::Mutex<()>,
+    /// Whether somebody creates the default service accounts of namespaces.
+    keeps_accounts: AtomicBool,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -48,11 +55,14 @@ impl Cluster {
             name: name.to_owned(),
             authorizer: Authorizer::new(keyspace.clone()),
             resources: RwLock::new(Resources::with_custom(Vec::new())),
+            refreshing: Mutex::default(),
             keyspace,
             definitions,
             issuers,
             clock,
             event_time_to_live,
+            quotas: tokio::sync::Mutex::default(),
+            keeps_accounts: AtomicBool::new(false),
         };
         cluster.refresh_resources();
         Arc::new(cluster)
@@ -85,6 +95,22 @@ impl Cluster {
         &self.clock
     }
 
+    /// The lock of those who count against quotas.
+    pub(crate) fn quotas(&self) -> &tokio::sync::Mutex<()> {
+        &self.quotas
+    }
+
+    /// Lets pods run as service accounts from now on: somebody creates the default account of every
+    /// namespace.
+    pub fn keep_accounts(&self) {
+        self.keeps_accounts.store(true, Ordering::Release);
+    }
+
+    /// Whether pods run as service accounts.
+    pub(crate) fn keeps_accounts(&self) -> bool {
+        self.keeps_accounts.load(Ordering::Acquire)
+    }
+
     /// How long events are kept.
     pub(crate) fn event_time_to_live(&self) -> SignedDuration {
         self.event_time_to_live
@@ -93,6 +119,8 @@ impl Cluster {
     /// Reads the definitions anew. Called after each write of one, before it is answered, so that
     /// a client that has created a definition can use it at once.
     pub(crate) fn refresh_resources(&self) {
+        // One after the other: what was read earlier must not replace what was read later.
+        let _turn = self.refreshing.lock();
         let custom = crate::custom::served_resources(&self.keyspace, &self.definitions);
         *self.resources.write() = Resources::with_custom(custom);
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 use crate::access::Identity;
 use crate::answer::Writer;
@@ -37,6 +38,19 @@ pub(crate) struct RequestContext {
     pub writer: Writer,
     /// When the request came in.
     pub now: Timestamp,
+    /// What the client should know besides the answer.
+    pub warnings: Warnings,
+}
+
+/// Warnings that are gathered while a request is answered. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl Warnings {
+    /// What has been gathered so far.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock())
+    }
 }
 
 impl RequestContext {
@@ -65,6 +79,15 @@ impl RequestContext {
                 now,
             },
             now,
+            warnings: Warnings::default(),
+        }
+    }
+
+    /// Sends a warning along with the answer; again after a lost race is no harm.
+    pub(crate) fn warn(&self, text: String) {
+        let mut warnings = self.warnings.0.lock();
+        if !warnings.contains(&text) {
+            warnings.push(text);
         }
     }
 

@@ -10,6 +10,7 @@ mod deadlines;
 mod expiry;
 mod garbage;
 mod namespaces;
+mod quotas;
 mod rewrite;
 mod signing;
 mod teardown;
@@ -184,6 +185,8 @@ impl House {
         {
             self.todo.insert(key.clone());
         }
+        self.todo
+            .extend(quotas::concerned(&self.cluster, key, before, now));
         self.notice_credentials(key, now);
         self.aggregation
             .notice(key, now.map(|object| &**object), &mut self.todo);
@@ -225,6 +228,8 @@ impl House {
                 namespaces::finish(&self.cluster, &key).await;
             } else if key.starts_with(crate::custom::PREFIX) {
                 teardown::finish(&self.cluster, &key).await;
+            } else if key.starts_with(quotas::PREFIX) {
+                quotas::finish(&self.cluster, &key).await;
             } else if key.starts_with(tokens::SECRETS) {
                 tokens::finish(&self.cluster, &key).await;
             } else if key.starts_with(signing::PREFIX) {

@@ -177,9 +177,14 @@ impl Resource {
             )
     }
 
+    /// Whether objects may take some time to end.
+    pub(crate) fn ends_gracefully(&self) -> bool {
+        self.group.is_empty() && &*self.plural == "pods"
+    }
+
     /// How long an object may take to end: only pods may, and only while a node has them.
     pub(crate) fn grace_period(&self, wanted: Option<i64>, live: &Value) -> i64 {
-        if !self.group.is_empty() || &*self.plural != "pods" {
+        if !self.ends_gracefully() {
             return 0;
         }
         let unscheduled = live["spec"]["nodeName"].as_str().unwrap_or("").is_empty();
@@ -192,8 +197,11 @@ impl Resource {
         }
         let own = live["spec"]["terminationGracePeriodSeconds"]
             .as_i64()
-            .unwrap_or(30);
-        wanted.unwrap_or(own).max(0)
+            .unwrap_or(0);
+        match wanted.unwrap_or(own) {
+            seconds if seconds < 0 => 1,
+            seconds => seconds,
+        }
     }
 
     /// Whether `status` is read and written on its own.

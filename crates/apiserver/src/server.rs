@@ -19,7 +19,7 @@ use crate::audit::{self, AuditLog, Record};
 use crate::authenticate::{Caller, Known, authenticate, bearer_token};
 use crate::body::RequestBody;
 use crate::cluster::Cluster;
-use crate::context::RequestContext;
+use crate::context::{RequestContext, Warnings};
 use crate::custom::DefinitionCache;
 use crate::limits::{InFlight, Limits, Load};
 use crate::metrics::Metrics;
@@ -330,8 +330,10 @@ impl ApiServer {
         let body = RequestBody::read(&parts.headers, body, patience).await?;
         let agent = text(parts, header::USER_AGENT).unwrap_or_default();
         let cx = asked.into_context(resource.clone(), verb, agent, &writer);
+        let warnings = cx.warnings.clone();
         let mut reply = handler::handle(cx, body).await?;
         trace.answered(&reply);
+        reply.warnings.extend(warnings.take());
         reply
             .warnings
             .extend(resource.deprecation().map(str::to_owned));
@@ -410,6 +412,7 @@ impl Asked {
             user_agent: user_agent.to_owned(),
             writer: writer.clone(),
             now: writer.now,
+            warnings: Warnings::default(),
         }
     }
 }

@@ -167,14 +167,6 @@ impl ApiError {
         .with_details(subject.details(""))
     }
 
-    /// 405: nothing new of a kind whose definition is being deleted.
-    pub fn terminating_definition(subject: Subject<'_>, verb: &str) -> Self {
-        let mut error = Self::verb_not_supported(subject, verb);
-        error.message =
-            format!("{verb} not allowed while custom resource definition is terminating");
-        error
-    }
-
     /// 406: no representation that the client accepts.
     pub fn not_acceptable(available: &str) -> Self {
         Self::new(
@@ -319,6 +311,11 @@ impl ApiError {
             }
             other => Self::internal(other.to_string()),
         }
+    }
+
+    /// 500 whose cause is repeated in the details, as where Kubernetes wraps an error of its own.
+    pub fn internal_cause(message: &str) -> Self {
+        Self::internal(message).because("", message)
     }
 
     /// 500 without a reason, as Kubernetes answers a create that carries a resourceVersion.

@@ -174,6 +174,9 @@ impl Resource {
                 let mut errors = self.validate_custom_metadata(value, live);
                 errors.extend(version.compiled.validate_values(change));
                 version.compiled.validate_rules(change, &mut errors);
+                if let Some(scale) = &version.scale {
+                    scale.validate(value, &mut errors);
+                }
                 errors
             }
         }

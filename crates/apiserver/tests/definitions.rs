@@ -234,19 +234,16 @@ async fn nothing_is_created_while_a_definition_terminates() {
     let json_type = "application/json";
     let shaun = sheep("shaun", json!({"bells": 1}));
     let (code, refused) = http.send("POST", SHEEP, json_type, shaun.clone()).await;
-    assert_eq!(
-        (code, &refused["reason"]),
-        (405, &json!("MethodNotAllowed"))
-    );
+    assert_eq!((code, &refused["reason"]), (403, &json!("Forbidden")));
     assert_eq!(
         refused["message"],
-        "create not allowed while custom resource definition is terminating"
+        "sheep.flock.example.com \"shaun\" is forbidden: create not allowed while custom resource definition is terminating"
     );
-    let details = json!({"group": "flock.example.com", "kind": "sheep"});
+    let details = json!({"name": "shaun", "group": "flock.example.com", "kind": "sheep"});
     assert_eq!(refused["details"], details);
     let path = format!("{SHEEP}/shaun?fieldManager=me");
     let (code, _) = http.send("PATCH", &path, APPLY, shaun).await;
-    assert_eq!(code, 405);
+    assert_eq!(code, 403);
     // What is there can still be changed, and says how far it is.
     eventually("the deletion of its objects", || async {
         let live = http.ok("GET", &definition_path(), Value::Null).await;
@@ -291,7 +288,7 @@ async fn no_object_outlives_its_definition() {
             .collect();
         http.ok("DELETE", &definition_path(), Value::Null).await;
         for writer in writers {
-            assert!(matches!(writer.await.unwrap(), 404 | 405));
+            assert!(matches!(writer.await.unwrap(), 403 | 404));
         }
         eventually("its end", || async {
             let (code, _) = http.send("GET", &definition_path(), "", Value::Null).await;
@@ -510,4 +507,80 @@ async fn a_definition_that_was_created_can_be_applied_by_another() {
         let applied = http.patch(APPLY, &path, other).await;
         assert_eq!(applied["metadata"]["name"], name.as_str());
     }
+}
+
+/// As kube-apiserver: numbers that nobody set, owners, and what is refused.
+#[tokio::test]
+async fn the_scale_of_a_custom_resource_is_that_of_kubernetes() {
+    let http = Http::start().await;
+    let mut definition = definition();
+    let version = &mut definition["spec"]["versions"][0];
+    version["subresources"]["scale"] =
+        json!({"specReplicasPath": ".spec.bells", "statusReplicasPath": ".status.bells"});
+    let schema = &mut version["schema"]["openAPIV3Schema"];
+    schema["properties"]["status"]["properties"]["bells"] = json!({"type": "integer"});
+    schema["properties"]["spec"]
+        .as_object_mut()
+        .unwrap()
+        .remove("required");
+    schema["properties"]["spec"]
+        .as_object_mut()
+        .unwrap()
+        .remove("x-kubernetes-validations");
+    http.ok("POST", DEFINITIONS, definition).await;
+    http.ok("POST", SHEEP, sheep("dolly", json!({}))).await;
+    let scale = format!("{SHEEP}/dolly/scale");
+    let (code, refused) = http.send("GET", &scale, "", Value::Null).await;
+    let why = "the spec replicas field \".spec.bells\" does not exist";
+    assert_eq!(code, 500);
+    assert_eq!(
+        refused["message"],
+        format!("Internal error occurred: {why}")
+    );
+    assert_eq!(refused["details"], json!({"causes": [{"message": why}]}));
+
+    let owners = async || {
+        let live = http.ok("GET", &format!("{SHEEP}/dolly"), Value::Null).await;
+        let entries = live["metadata"]["managedFields"]
+            .as_array()
+            .unwrap()
+            .clone();
+        let owners = entries
+            .iter()
+            .filter(|entry| entry["subresource"] == "scale");
+        owners
+            .map(|entry| entry["manager"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let replicas = |count: i64| json!({"spec": {"replicas": count}});
+    http.patch(MERGE, &format!("{scale}?fieldManager=one"), replicas(2))
+        .await;
+    assert_eq!(owners().await, [""; 0]);
+    http.patch(
+        MERGE,
+        &format!("{SHEEP}/dolly?fieldManager=me"),
+        json!({"spec": {"bells": 3}}),
+    )
+    .await;
+    http.patch(MERGE, &format!("{scale}?fieldManager=two"), replicas(4))
+        .await;
+    assert_eq!(owners().await, ["two"]);
+
+    let (code, refused) = http.send("PATCH", &scale, MERGE, replicas(-1)).await;
+    assert_eq!(code, 422);
+    assert_eq!(
+        refused["message"],
+        "Sheep.flock.example.com \"dolly\" is invalid: [spec.bells: Invalid value: -1: spec.bells in body should be greater than or equal to 0, .spec.bells: Invalid value: -1: should be a non-negative integer]"
+    );
+    let put = |body: Value| http.send("PUT", &scale, "application/json", body);
+    let (code, _) = put(json!({"metadata": {"name": "other"}, "spec": {}})).await;
+    assert_eq!(code, 400);
+    let (code, _) = put(json!({"metadata": {"name": "dolly"}, "spec": {"replicas": 5}})).await;
+    assert_eq!(code, 200);
+    let (code, refused) = http.send("DELETE", &scale, "", Value::Null).await;
+    assert_eq!(code, 405);
+    assert_eq!(
+        refused["message"],
+        "delete is not supported on resources of kind \"sheep.flock.example.com\""
+    );
 }

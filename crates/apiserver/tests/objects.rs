@@ -349,3 +349,50 @@ async fn a_creation_with_a_revision_is_refused_after_everything_else() {
     let (code, _) = post("/api/v1/namespaces/default/configmaps?dryRun=All", map("a")).await;
     assert_eq!(code, 201);
 }
+
+#[tokio::test]
+async fn a_scale_can_be_applied() {
+    let http = Http::start().await;
+    let base = "/apis/apps/v1/namespaces/default/deployments";
+    let template = json!({
+        "metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    let deployment = json!({"metadata": {"name": "d"}, "spec": {
+        "selector": {"matchLabels": {"a": "b"}}, "template": template,
+    }});
+    http.ok("POST", base, deployment).await;
+    let scale = format!("{base}/d/scale");
+    let replicas = json!({"spec": {"replicas": 3}});
+    http.patch(MERGE, &format!("{scale}?fieldManager=autoscaler"), replicas)
+        .await;
+    let wanted = json!({
+        "apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"},
+        "spec": {"replicas": 6},
+    });
+    let path = format!("{scale}?fieldManager=me");
+    let (code, refused) = http.send("PATCH", &path, APPLY, wanted.clone()).await;
+    assert_eq!(code, 409);
+    assert_eq!(
+        refused["message"],
+        "Apply failed with 1 conflict: conflict with \"autoscaler\" with subresource \"scale\" using autoscaling/v1: .spec.replicas"
+    );
+    let applied = http
+        .patch(APPLY, &format!("{path}&force=true"), wanted)
+        .await;
+    assert_eq!(
+        (&applied["kind"], &applied["spec"]["replicas"]),
+        (&json!("Scale"), &json!(6))
+    );
+    let live = http.ok("GET", &format!("{base}/d"), Value::Null).await;
+    let entries = live["metadata"]["managedFields"].as_array().unwrap();
+    let of_scale: Vec<_> = entries
+        .iter()
+        .filter(|it| it["subresource"] == "scale")
+        .collect();
+    assert_eq!(of_scale.len(), 1);
+    let expected = json!({
+        "manager": "me", "operation": "Apply", "apiVersion": "apps/v1", "subresource": "scale",
+        "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:replicas": {}}},
+    });
+    assert_eq!(*of_scale[0], expected);
+}

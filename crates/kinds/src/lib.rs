@@ -9,6 +9,7 @@
 //! decided.
 
 mod admission;
+mod amounts;
 mod apiextensions;
 mod apiregistration;
 mod apps;
@@ -33,19 +34,23 @@ mod rbac;
 mod resource;
 mod reviews;
 mod scheduling;
+pub mod security;
 mod selector;
 mod storage;
 mod table;
 mod value;
 
+pub use amounts::Amounts;
 pub use behaviour::{
     blank, default, from_storage, prepare_for_create, prepare_for_part_update, prepare_for_update,
     to_storage, validate, validate_part,
 };
 pub use catalog::type_schema;
 pub use columns::{human, row};
-pub use core::pod::set_priority;
+pub use core::limit_range::{claim_beyond_limits, pod_beyond_limits, set_limits};
+pub use core::pod::{DEFAULT_ACCOUNT, TOKEN_VOLUME, account_name, set_account, set_priority};
 pub use core::service::{ServiceNeeds, service_needs, set_cluster_ip, set_node_port};
+pub use core::usage as quota;
 pub use resource::{
     ALL_VERBS, Column, Creation, FieldSelector, Generation, NameRule, Resource, Storage,
     Subresource,

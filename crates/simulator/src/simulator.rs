@@ -89,9 +89,11 @@ impl Simulator {
                 server.ensure(cluster, published).await?;
             }
         }
-        let Some(changes) = server.cluster(cluster).map(|cluster| cluster.changes()) else {
+        let Some(served) = server.cluster(cluster) else {
             return Ok(());
         };
+        served.keep_accounts();
+        let changes = served.changes();
         let member = Arc::new(Member::new(
             cluster,
             server.clone(),

@@ -179,6 +179,30 @@ impl ScalePaths {
     }
 }
 
+impl ScalePaths {
+    /// Checks the numbers that a scale shows: they are counts.
+    pub(crate) fn validate(&self, object: &Value, errors: &mut Vec<FieldError>) {
+        const MOST: i64 = i32::MAX as i64;
+        for path in [&self.spec_replicas, &self.status_replicas] {
+            let value = path
+                .iter()
+                .fold(object, |value, name| &value[name.as_str()]);
+            let Some(count) = value.as_i64() else {
+                continue;
+            };
+            let name = format!(".{}", path.join("."));
+            let name = FieldPath::new(&name);
+            if count < 0 {
+                let detail = "should be a non-negative integer";
+                errors.push(FieldError::invalid(&name, count, detail));
+            } else if count > MOST {
+                let detail = format!("should be less than or equal to {MOST}");
+                errors.push(FieldError::invalid(&name, count, detail));
+            }
+        }
+    }
+}
+
 impl PrinterColumn {
     fn new(column: &Value) -> Option<Self> {
         let text = |field: &str| column[field].as_str().unwrap_or_default().to_owned();

@@ -101,6 +101,7 @@ async fn create_named(
         now: cx.now,
         user: &user,
     };
+    admission::complete(cx, &mut object).await?;
     resource.prepare_create(&mut object, &creation);
     admission::on_create(cx, &mut object)?;
     let name = metadata::text(&object, "name").to_owned();
@@ -108,10 +109,39 @@ async fn create_named(
     if !errors.is_empty() {
         return Err(ApiError::invalid(resource.kind_subject(), &name, &errors));
     }
+    admission::check(cx, Part::Main, &object, None)?;
     let key = resource.key(cx.namespace.as_deref(), &name);
+    let reservation = admission::quotas::reserve(cx, &object, None, options.dry_run).await?;
+    let created = store(cx, &key, &name, object, options, has_revision).await;
+    match (created, reservation) {
+        (Err(error), Some(reservation)) => {
+            reservation.cancel().await;
+            Err(error)
+        }
+        (Ok(created), reservation) => {
+            drop(reservation);
+            if !options.dry_run {
+                admission::after_create(cx, &key).await;
+            }
+            Ok(created)
+        }
+        (created, None) => created,
+    }
+}
+
+/// Writes a new object that is complete.
+async fn store(
+    cx: &RequestContext,
+    key: &str,
+    name: &str,
+    mut object: Value,
+    options: &WriteOptions,
+    has_revision: bool,
+) -> Result<Written, ApiError> {
+    let resource = &cx.resource;
     if options.dry_run {
-        return match cx.cluster.keyspace().get(&key) {
-            Some(_) => Err(ApiError::already_exists(resource.subject(), &name)),
+        return match cx.cluster.keyspace().get(key) {
+            Some(_) => Err(ApiError::already_exists(resource.subject(), name)),
             None => Ok(Written::DryRun(object)),
         };
     }
@@ -125,7 +155,7 @@ async fn create_named(
     let written = cx
         .cluster
         .keyspace()
-        .put(&key, Expected::Absent, move |revision| {
+        .put(key, Expected::Absent, move |revision| {
             draft.finish(revision)
         })
         .await;
@@ -136,12 +166,9 @@ async fn create_named(
                 withdraw(cx, &entry, &object).await;
                 return Err(error);
             }
-            admission::after_create(cx, &key).await;
             Ok(Written::Stored(entry.value))
         }
-        Err(WriteError::Conflict { .. }) => {
-            Err(ApiError::already_exists(resource.subject(), &name))
-        }
+        Err(WriteError::Conflict { .. }) => Err(ApiError::already_exists(resource.subject(), name)),
         Err(error) => Err(ApiError::unwritten(&error)),
     }
 }

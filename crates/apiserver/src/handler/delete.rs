@@ -90,7 +90,12 @@ pub(crate) async fn delete_object(
         if !finished && object == live {
             return Ok(Outcome::Marked(live));
         }
-        let last = if finished { live } else { object };
+        // What may end gracefully shows when it was deleted, also if that is now.
+        let last = if finished && !cx.resource.ends_gracefully() {
+            live
+        } else {
+            object
+        };
         match write(cx, &entry, last.clone(), finished).await {
             Ok(stored) if finished => {
                 admission::after_write(cx);

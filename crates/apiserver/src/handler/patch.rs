@@ -288,7 +288,8 @@ fn decode_applied(
     }
 }
 
-fn parse_yaml(bytes: &[u8]) -> Result<Document, ApiError> {
+/// A body that may be YAML, for an apply.
+pub(crate) fn parse_yaml(bytes: &[u8]) -> Result<Document, ApiError> {
     let wrong = |error: &dyn std::fmt::Display| {
         ApiError::bad_request(format!("error decoding YAML: {error}"))
     };

@@ -58,6 +58,11 @@ async fn bind(cx: &RequestContext, body: &RequestBody) -> Result<Reply, ApiError
     require(cx, Verb::Create)?;
     let options = WriteOptions::parse(&cx.query, "CreateOptions")?;
     let (binding, _) = body.parse("Binding")?;
+    if binding["metadata"]["name"].as_str() != Some(cx.name()?) {
+        return Err(ApiError::bad_request(
+            "name in URL does not match name in Binding object",
+        ));
+    }
     let node = binding["target"]["name"]
         .as_str()
         .unwrap_or_default()
@@ -67,7 +72,7 @@ async fn bind(cx: &RequestContext, body: &RequestBody) -> Result<Reply, ApiError
     }
     change(cx, Part::Whole, &options, |live| {
         let current = live["spec"]["nodeName"].as_str().unwrap_or("");
-        if !current.is_empty() && current != node {
+        if !current.is_empty() {
             return Err(ApiError::conflict(
                 crate::status::Subject {
                     group: "",

@@ -5,7 +5,7 @@ use bellwether_store::{Entry, Expected, WriteError};
 use http::StatusCode;
 use serde_json::Value;
 
-use crate::admission;
+use crate::admission::{self, quotas};
 use crate::answer::Reply;
 use crate::body::RequestBody;
 use crate::context::RequestContext;
@@ -98,13 +98,24 @@ pub(crate) async fn change(
         if object == live {
             return Ok(Written::Stored(entry.value));
         }
+        let reserves = matches!(part, Part::Main | Part::Other(_));
+        let reservation = if reserves {
+            quotas::reserve(cx, &object, Some(&live), options.dry_run).await?
+        } else {
+            None
+        };
         if options.dry_run {
             return Ok(Written::DryRun(object));
         }
         // After a lost race, whoever named a revision hears that it is stale; others just go on.
-        if let Some(written) = write(cx, &entry, object).await? {
+        let written = write(cx, &entry, object).await;
+        if let Ok(Some(written)) = written {
             return Ok(written);
         }
+        if let Some(reservation) = reservation {
+            reservation.cancel().await;
+        }
+        written?;
     }
 }
 
@@ -131,6 +142,7 @@ fn settle(
     managed::keep_timestamps_of_unchanged(live, &mut object);
     let errors = resource.validate(part, &object, Some(live));
     if errors.is_empty() {
+        admission::check(cx, part, &object, Some(live))?;
         return Ok(object);
     }
     Err(ApiError::invalid(

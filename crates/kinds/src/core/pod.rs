@@ -1,5 +1,6 @@
 //! Pods, and Bindings of pods to nodes.
 
+mod account;
 mod columns;
 mod defaults;
 mod image;
@@ -7,6 +8,7 @@ mod prepare;
 mod qos;
 mod validate;
 
+pub use account::{DEFAULT_ACCOUNT, TOKEN_VOLUME, account_name, set_account};
 pub(crate) use defaults::{legacy_volume, template};
 pub use prepare::set_priority;
 pub(crate) use validate::{
@@ -15,6 +17,7 @@ pub(crate) use validate::{
 };
 
 use k8s_openapi::api::core::v1::{Binding, Pod};
+use serde_json::Value;
 
 use crate::resource::{ALL, CREATE, PART_VERBS, STATUS, Subresource, connection, proxy};
 use crate::{FieldSelector, Generation, Resource};
@@ -66,6 +69,11 @@ pub(crate) const RESOURCE: Resource = Resource {
     row: columns::row,
     ..Resource::namespaced::<Pod>("", "v1", "Pod", "pods")
 };
+
+/// The quality of service of a pod: `Guaranteed`, `Burstable` or `BestEffort`.
+pub(crate) fn qos_class(pod: &Value) -> &'static str {
+    qos::class(crate::value::at(pod, &["spec"]))
+}
 
 pub(crate) const BINDING: Resource = Resource {
     verbs: CREATE,

@@ -1,4 +1,5 @@
-//! ResourceQuotas and LimitRanges: served as data; nothing is counted or limited.
+//! ResourceQuotas and LimitRanges: what they look like. What they do to other objects is in `usage`
+//! and `limit_range`.
 
 use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
