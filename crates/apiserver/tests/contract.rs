@@ -10,14 +10,10 @@
 
 mod common;
 
-use std::io::Write as _;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bellwether_apiserver::HUB;
-use bellwether_testkit::{Assets, RealCluster};
-use common::{TestServer, eventually};
-use http_body_util::BodyExt as _;
+use common::contract::{Question, ask, both, compare, root};
+use common::eventually;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use serde_json::{Value, json};
 
@@ -29,77 +25,11 @@ const TOKEN: &str = "/api/v1/namespaces/default/serviceaccounts/bot/token";
 const REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 const WHOAMI: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
-/// A request, and as whom the administrator sends it.
-struct Question {
-    method: &'static str,
-    path: String,
-    body: Value,
-    headers: Vec<(&'static str, &'static str)>,
-}
-
-impl Question {
-    fn with(mut self, name: &'static str, value: &'static str) -> Self {
-        self.headers.push((name, value));
-        self
-    }
-}
-
 /// What bob asks.
 fn bob(method: &'static str, path: impl Into<String>, body: Value) -> Question {
     root(method, path, body)
         .with("impersonate-user", "bob")
         .with("impersonate-group", "devs")
-}
-
-/// What the administrator asks.
-fn root(method: &'static str, path: impl Into<String>, body: Value) -> Question {
-    Question {
-        method,
-        path: path.into(),
-        body,
-        headers: Vec::new(),
-    }
-}
-
-async fn ask(client: &kube::Client, question: &Question) -> (u16, Value) {
-    let kind = match question.method {
-        "PATCH" => "application/merge-patch+json",
-        _ => "application/json",
-    };
-    let mut request = http::Request::builder()
-        .method(question.method)
-        .uri(&question.path)
-        .header("content-type", kind)
-        .header("user-agent", "test/1");
-    for (name, value) in &question.headers {
-        request = request.header(*name, *value);
-    }
-    let body = if question.body.is_null() {
-        Vec::new()
-    } else {
-        serde_json::to_vec(&question.body).unwrap()
-    };
-    let response = client
-        .send(request.body(body.into()).unwrap())
-        .await
-        .unwrap();
-    let code = response.status().as_u16();
-    let bytes = response.into_body().collect().await.unwrap().to_bytes();
-    (code, serde_json::from_slice(&bytes).unwrap_or_default())
-}
-
-/// The part of an answer that has to be the same.
-fn essence((code, body): (u16, Value)) -> Value {
-    if body["kind"] == "Status" {
-        return json!([code, body["reason"], body["message"], body["details"]]);
-    }
-    // Which of several bindings allows something, and who the administrator is, may differ.
-    json!([
-        code,
-        body["kind"],
-        body["status"]["allowed"],
-        body["status"]["error"]
-    ])
 }
 
 fn role(name: &str, rules: Value) -> Value {
@@ -139,7 +69,7 @@ async fn prepare(client: &kube::Client) {
             json!({"metadata": {"name": "bot"}}),
         ),
     ] {
-        let (code, body) = ask(client, &question).await;
+        let (code, _, body) = ask(client, &question).await;
         assert_eq!(code, 201, "{body}");
     }
     let question = bob(
@@ -148,7 +78,7 @@ async fn prepare(client: &kube::Client) {
         json!({"spec": {"resourceAttributes": {"verb": "list", "resource": "pods"}}}),
     );
     eventually("bob's rights", || async {
-        let (_, answer) = ask(client, &question).await;
+        let (_, _, answer) = ask(client, &question).await;
         (answer["status"]["allowed"] == true).then_some(())
     })
     .await;
@@ -390,32 +320,14 @@ fn about_credentials() -> Vec<Question> {
 
 #[tokio::test]
 async fn access_is_refused_in_the_same_words_as_by_kubernetes() {
-    let assets = match Assets::find() {
-        Ok(assets) => assets,
-        Err(why) => {
-            let _ = writeln!(std::io::stderr(), "skipped: {why}");
-            return;
-        }
+    let Some((_real, theirs, _server, ours)) = both().await else {
+        return;
     };
-    let real = RealCluster::start(&assets).await.unwrap();
-    let theirs = real.client().await.unwrap();
-    let server = TestServer::start().await;
-    let ours = server.local(HUB);
     prepare(&theirs).await;
     prepare(&ours).await;
-    let questions = [about_roles(), about_rights(), about_credentials()];
     let mut different = Vec::new();
-    for question in questions.iter().flatten() {
-        let expected = essence(ask(&theirs, question).await);
-        let found = essence(ask(&ours, question).await);
-        if found != expected {
-            let Question {
-                method, path, body, ..
-            } = question;
-            different.push(format!(
-                "{method} {path} {body}\n  real {expected}\n  ours {found}"
-            ));
-        }
+    for questions in [about_roles(), about_rights(), about_credentials()] {
+        different.extend(compare(&theirs, &ours, &questions).await);
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
 }

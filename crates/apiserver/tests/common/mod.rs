@@ -6,6 +6,7 @@
     reason = "each test file uses its own part"
 )]
 
+pub mod contract;
 pub mod http;
 pub mod wire;
 
