@@ -51,6 +51,17 @@ impl Body {
         Self::from(Content::Stream(Box::pin(lines)))
     }
 
+    /// Hands over what counts the request.
+    pub(crate) fn release(&mut self) -> Option<Permit> {
+        self.permit.take()
+    }
+
+    /// Puts back what has been taken from a body that has ended.
+    pub(crate) fn refill(&mut self, bytes: Vec<u8>) {
+        let bytes = (!bytes.is_empty()).then(|| bytes.into());
+        self.content = Content::Full(bytes);
+    }
+
     /// Counts the request for as long as the body is being sent.
     pub(crate) fn hold(&mut self, permit: Option<Permit>) {
         self.permit = permit;
@@ -224,10 +235,19 @@ impl Writer {
             return json_response(code, json);
         }
         let value: Value = serde_json::from_slice(&json).unwrap_or_default();
-        let yaml = bellwether_json::yaml::to_yaml(&value);
-        let mut response = Response::new(Body::full(yaml));
+        let (kind, bytes) = if self.representation.format == Format::Yaml {
+            let yaml = bellwether_json::yaml::to_yaml(&value);
+            ("application/yaml", yaml.into_bytes())
+        } else {
+            match bellwether_protobuf::encode(&value) {
+                Some(bytes) => (bellwether_protobuf::MEDIA_TYPE, bytes),
+                // A subresource may be of a kind that has no such form.
+                None => return json_response(code, json),
+            }
+        };
+        let mut response = Response::new(Body::full(bytes));
         *response.status_mut() = code;
-        set_content_type(&mut response, "application/yaml");
+        set_content_type(&mut response, kind);
         response
     }
 }

@@ -1,7 +1,7 @@
 //! One cluster of many: its objects, its resources, and who may do what in it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bellwether_store::Keyspace;
 use jiff::SignedDuration;
@@ -9,8 +9,9 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::access::{Authorizer, Issuers};
 use crate::custom::DefinitionCache;
+use crate::kubelet::Kubelet;
 use crate::object::StoredObject;
-use crate::resources::Resources;
+use crate::resources::{Resources, measured};
 use bellwether_runtime::Clock;
 
 /// A cluster in the store. An idle one costs a few kilobytes: schemas and tables are shared.
@@ -31,6 +32,8 @@ pub struct Cluster {
     quotas: tokio::sync::Mutex<()>,
     /// Whether somebody creates the default service accounts of namespaces.
     keeps_accounts: AtomicBool,
+    /// Answers for the nodes, if there are any.
+    kubelet: OnceLock<Arc<dyn Kubelet>>,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -63,6 +66,7 @@ impl Cluster {
             event_time_to_live,
             quotas: tokio::sync::Mutex::default(),
             keeps_accounts: AtomicBool::new(false),
+            kubelet: OnceLock::new(),
         };
         cluster.refresh_resources();
         Arc::new(cluster)
@@ -111,6 +115,19 @@ impl Cluster {
         self.keeps_accounts.load(Ordering::Acquire)
     }
 
+    /// Lets somebody answer for the nodes: there are logs from now on, and `metrics.k8s.io`. The first
+    /// one stays.
+    pub fn attach_kubelet(&self, kubelet: Arc<dyn Kubelet>) {
+        if self.kubelet.set(kubelet).is_ok() {
+            self.refresh_resources();
+        }
+    }
+
+    /// Who answers for the nodes.
+    pub(crate) fn kubelet(&self) -> Option<&dyn Kubelet> {
+        self.kubelet.get().map(AsRef::as_ref)
+    }
+
     /// How long events are kept.
     pub(crate) fn event_time_to_live(&self) -> SignedDuration {
         self.event_time_to_live
@@ -121,7 +138,10 @@ impl Cluster {
     pub(crate) fn refresh_resources(&self) {
         // One after the other: what was read earlier must not replace what was read later.
         let _turn = self.refreshing.lock();
-        let custom = crate::custom::served_resources(&self.keyspace, &self.definitions);
+        let mut custom = crate::custom::served_resources(&self.keyspace, &self.definitions);
+        if self.kubelet.get().is_some() {
+            custom.extend(measured());
+        }
         *self.resources.write() = Resources::with_custom(custom);
     }
 }

@@ -5,6 +5,8 @@ pub(crate) mod delete;
 mod eviction;
 mod get;
 mod list;
+mod log;
+mod measure;
 mod patch;
 mod revision;
 mod scale;
@@ -23,6 +25,7 @@ use crate::status::ApiError;
 /// Does what the request asks for.
 pub(crate) async fn handle(mut cx: RequestContext, body: RequestBody) -> Result<Reply, ApiError> {
     let part = match cx.subresource.as_deref() {
+        None if cx.resource.is_measured() => return measure::handle(&cx),
         None => Part::Main,
         Some("status") if cx.resource.has_status() => Part::Status,
         Some("scale") => return scale::handle(cx, &body).await,

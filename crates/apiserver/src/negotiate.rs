@@ -10,6 +10,8 @@ pub(crate) enum Format {
     Json,
     /// `application/yaml`
     Yaml,
+    /// `application/vnd.kubernetes.protobuf`, of built-in kinds.
+    Protobuf,
 }
 
 /// What of an object is answered.
@@ -35,8 +37,12 @@ pub(crate) struct Representation {
 
 const AVAILABLE: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
-/// Picks the first acceptable representation; clients list them in order of preference.
-pub(crate) fn negotiate(accept: Option<&str>) -> Result<Representation, ApiError> {
+/// Picks the first acceptable representation; clients list them in order of preference. Whether there
+/// is one in protobuf depends on what is asked for.
+pub(crate) fn negotiate(
+    accept: Option<&str>,
+    has_protobuf: bool,
+) -> Result<Representation, ApiError> {
     let accept = accept.unwrap_or("").trim();
     if accept.is_empty() {
         return Ok(Representation::default());
@@ -45,7 +51,8 @@ pub(crate) fn negotiate(accept: Option<&str>) -> Result<Representation, ApiError
     clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
     clauses
         .iter()
-        .find_map(Clause::representation)
+        .filter_map(Clause::representation)
+        .find(|found| has_protobuf || found.format != Format::Protobuf)
         .ok_or_else(|| ApiError::not_acceptable(AVAILABLE))
 }
 
@@ -83,6 +90,7 @@ impl<'a> Clause<'a> {
         let format = match self.media_type {
             "application/json" | "*/*" | "application/*" => Format::Json,
             "application/yaml" => Format::Yaml,
+            bellwether_protobuf::MEDIA_TYPE if self.target.is_empty() => Format::Protobuf,
             _ => return None,
         };
         let shape = match self.target {
@@ -104,7 +112,7 @@ mod tests {
 
     #[track_caller]
     fn check(accept: &str, want: Option<(Format, Shape)>) {
-        let got = negotiate(Some(accept))
+        let got = negotiate(Some(accept), false)
             .ok()
             .map(|found| (found.format, found.shape));
         assert_eq!(got, want, "{accept}");
@@ -131,6 +139,9 @@ mod tests {
             "application/json;q=0.1,application/yaml;q=0.9",
             Some((Format::Yaml, Shape::Object)),
         );
+        let both = "application/vnd.kubernetes.protobuf,application/json";
+        let found = negotiate(Some(both), true).unwrap();
+        assert_eq!(found.format, Format::Protobuf);
         check("application/x-nope", None);
         check("application/vnd.kubernetes.protobuf", None);
     }

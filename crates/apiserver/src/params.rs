@@ -71,7 +71,8 @@ impl Query {
         }
     }
 
-    fn number(&self, key: &str) -> Result<Option<i64>, ApiError> {
+    /// The number that a parameter says.
+    pub(crate) fn number(&self, key: &str) -> Result<Option<i64>, ApiError> {
         self.get(key)
             .map(|text| {
                 text.parse().map_err(|_| {

@@ -154,6 +154,16 @@ impl Resource {
         matches!(&self.source, Source::BuiltIn(kind) if kind.is_virtual())
     }
 
+    /// Whether objects have a form in protobuf: those of built-in kinds do.
+    pub(crate) fn has_protobuf(&self) -> bool {
+        !self.is_custom() && bellwether_protobuf::knows(&self.api_version, &self.kind)
+    }
+
+    /// Whether objects are measurements, which are made when somebody asks.
+    pub(crate) fn is_measured(&self) -> bool {
+        &*self.group == kinds::metrics::GROUP && !self.is_custom()
+    }
+
     /// What becomes of dependents if a delete does not say.
     pub(crate) fn default_propagation(&self) -> Propagation {
         match (&*self.group, &*self.plural) {

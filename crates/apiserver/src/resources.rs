@@ -66,6 +66,16 @@ static BUILT_IN: LazyLock<Arc<Index>> = LazyLock::new(|| {
     Arc::new(Index::new(list))
 });
 
+static MEASURED: LazyLock<Vec<Arc<Resource>>> = LazyLock::new(|| {
+    let kinds = kinds::metrics::RESOURCES.iter();
+    kinds.map(|kind| Arc::new(built_in(kind))).collect()
+});
+
+/// The resources that clusters with nodes have besides.
+pub(crate) fn measured() -> impl Iterator<Item = Arc<Resource>> {
+    MEASURED.iter().cloned()
+}
+
 fn built_in(kind: &'static kinds::Resource) -> Resource {
     Resource {
         group: kind.group.into(),

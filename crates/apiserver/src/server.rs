@@ -19,6 +19,7 @@ use crate::audit::{self, AuditLog, Record};
 use crate::authenticate::{Caller, Known, authenticate, bearer_token};
 use crate::body::RequestBody;
 use crate::cluster::Cluster;
+use crate::coding::Coding;
 use crate::context::{RequestContext, Warnings};
 use crate::custom::DefinitionCache;
 use crate::limits::{InFlight, Limits, Load};
@@ -198,6 +199,7 @@ impl ApiServer {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let head = request.method() == http::Method::HEAD;
+        let coding = Coding::of(&request);
         let started = self.inner.clock.now();
         let mut trace = Trace::default();
         let mut response = match self.answer(request, &mut trace).await {
@@ -209,6 +211,10 @@ impl ApiServer {
                 failure(&error)
             }
         };
+        // What a watch sends goes out at once, a line at a time.
+        if trace.verb != Verb::Watch.as_str() {
+            response = coding.apply(response).await;
+        }
         let now = self.inner.clock.now();
         let status = response.status();
         self.inner
@@ -320,7 +326,8 @@ impl ApiServer {
             // A question changes nothing.
             trace.record = None;
         }
-        let representation = negotiate(text(parts, header::ACCEPT))?;
+        let has_protobuf = verb != Verb::Watch && resource.has_protobuf();
+        let representation = negotiate(text(parts, header::ACCEPT), has_protobuf)?;
         let writer = Writer {
             representation,
             include_object: IncludeObject::parse(query.get("includeObject")),

@@ -9,8 +9,10 @@
 
 mod common;
 
+use bellwether_apiserver::{Caller, HUB, Identity};
 use bellwether_store::Options;
 use common::http::{Http, MERGE};
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -222,4 +224,88 @@ async fn old_paths_watch_a_collection_or_one_object() {
         .send("DELETE", &format!("{base}/b"), "", Value::Null)
         .await;
     assert_eq!(code, 405);
+}
+
+/// Content type, content encoding and bytes of an answer.
+async fn fetch(http: &Http, path: &str, headers: &[(&str, &str)]) -> (String, String, Vec<u8>) {
+    let caller = Caller {
+        identity: Some(Identity::administrator("test")),
+        only_cluster: Some(HUB.into()),
+        in_process: true,
+        ..Caller::default()
+    };
+    let mut request = http::Request::builder().uri(path).extension(caller);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let body = http_body_util::Empty::<bytes::Bytes>::new();
+    let response = http.server.handle(request.body(body).unwrap()).await;
+    let header = |name: &str| {
+        let value = response.headers().get(name);
+        value.map_or("", |value| value.to_str().unwrap()).to_owned()
+    };
+    let (kind, encoding) = (header("content-type"), header("content-encoding"));
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    (kind, encoding, bytes.to_vec())
+}
+
+#[tokio::test]
+async fn answers_are_indented_and_compressed_on_demand() {
+    let http = Http::start().await;
+    let (_, _, pretty) = fetch(&http, "/api/v1/namespaces/default?pretty=true", &[]).await;
+    let text = String::from_utf8(pretty).unwrap();
+    assert!(
+        text.starts_with("{\n  \"kind\": \"Namespace\",\n"),
+        "{text}"
+    );
+    let (_, _, refused) = fetch(
+        &http,
+        "/api/v1/namespaces/absent",
+        &[("user-agent", "curl/8")],
+    )
+    .await;
+    assert!(refused.starts_with(b"{\n  "));
+
+    let gzip = [("accept-encoding", "deflate, gzip")];
+    let (_, encoding, _) = fetch(&http, MAPS, &gzip).await;
+    assert_eq!(encoding, "");
+    let large = json!({"metadata": {"name": "large"}, "data": {"x": "abc".repeat(100_000)}});
+    http.ok("POST", MAPS, large).await;
+    let (_, _, plain) = fetch(&http, MAPS, &[]).await;
+    let (kind, encoding, small) = fetch(&http, MAPS, &gzip).await;
+    assert_eq!(
+        (kind.as_str(), encoding.as_str()),
+        ("application/json", "gzip")
+    );
+    assert!(small.len() * 10 < plain.len());
+    let (_, encoding, _) = fetch(&http, &format!("{MAPS}?watch=1&timeoutSeconds=1"), &gzip).await;
+    assert_eq!(encoding, "");
+}
+
+#[tokio::test]
+async fn built_in_kinds_are_answered_in_protobuf() {
+    let http = Http::start().await;
+    create(&http, "a", json!({"x": "y"})).await;
+    let accept = [(
+        "accept",
+        "application/vnd.kubernetes.protobuf, application/json",
+    )];
+    let (kind, _, bytes) = fetch(&http, &format!("{MAPS}/a"), &accept).await;
+    assert_eq!(kind, "application/vnd.kubernetes.protobuf");
+    let live = http.ok("GET", &format!("{MAPS}/a"), Value::Null).await;
+    assert_eq!(bellwether_protobuf::decode(&bytes).unwrap(), live);
+    let (kind, _, bytes) = fetch(&http, MAPS, &accept).await;
+    assert_eq!(kind, "application/vnd.kubernetes.protobuf");
+    assert!(bytes.starts_with(b"k8s\0"));
+    // What has no such form is JSON, if the client takes that.
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let (kind, _, _) = fetch(&http, definitions, &accept).await;
+    assert_eq!(kind, "application/vnd.kubernetes.protobuf");
+    let (kind, _, _) = fetch(&http, &format!("{MAPS}/absent"), &accept).await;
+    assert_eq!(kind, "application/json");
+    let only = [("accept", "application/vnd.kubernetes.protobuf")];
+    let (kind, _, _) = fetch(&http, &format!("{MAPS}?watch=1&timeoutSeconds=1"), &accept).await;
+    assert_eq!(kind, "application/json");
+    let (_, _, refused) = fetch(&http, "/apis/nobody.example.com/v1/things", &only).await;
+    assert_eq!(refused, b"404 page not found\n");
 }

@@ -8,6 +8,11 @@
 //! No function does I/O, reads a clock or draws a random number: the server passes in what it
 //! decided.
 
+#![cfg_attr(
+    test,
+    allow(clippy::needless_pass_by_value, reason = "tables are written in place")
+)]
+
 mod admission;
 mod amounts;
 mod apiextensions;
@@ -25,6 +30,7 @@ mod core;
 mod discovery;
 mod facts;
 pub mod meta;
+pub mod metrics;
 pub mod names;
 mod networking;
 mod normalize;

@@ -138,11 +138,11 @@ pub struct Violation {
 }
 
 impl Violation {
-    fn new(reason: &str, detail: String) -> Option<Self> {
-        Some(Self {
+    fn new(reason: &str, detail: String) -> Self {
+        Self {
             reason: reason.to_owned(),
             detail,
-        })
+        }
     }
 }
 

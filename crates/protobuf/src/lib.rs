@@ -1,4 +1,5 @@
-//! Request bodies in the protobuf form of the Kubernetes API, read as JSON.
+//! Objects in the protobuf form of the Kubernetes API: request bodies read as JSON, and answers written
+//! from it.
 //!
 //! Typed clients send objects of built-in kinds as [`MEDIA_TYPE`]: a prefix of four bytes, an
 //! envelope that names `apiVersion` and `kind`, and the object as a protobuf message. [`decode`]
@@ -6,10 +7,11 @@
 //! it, with its rules of what is left out, what is `null` and what is written as a zero value.
 //!
 //! Which field numbers make which JSON is a table of facts, `messages.txt`; its notation is
-//! described at its top. It holds the kinds that can be the body of a request, thus no lists.
+//! described at its top. It holds the kinds that can be the body of a request; lists of them are all
+//! alike. [`encode`] goes the other way.
 //!
-//! There is no encoder, since responses can always be JSON, and nothing is checked beyond what is
-//! needed to read the message: defaults and validation are those of any JSON object.
+//! Nothing is checked beyond what is needed to read the message: defaults and validation are those of
+//! any JSON object.
 //!
 //! ```
 //! let body = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x0b\x0a\x09\x0a\x07staging";
@@ -20,6 +22,7 @@
 //! ```
 
 mod decode;
+mod encode;
 mod envelope;
 mod error;
 mod scalar;
@@ -55,4 +58,31 @@ pub fn decode(body: &[u8]) -> Result<Value, DecodeError> {
             kind: envelope.kind.clone(),
         })?;
     decode::object(table, message, &envelope)
+}
+
+/// Whether objects of a kind can be written.
+pub fn knows(api_version: &str, kind: &str) -> bool {
+    table::table().kind(api_version, kind).is_some()
+}
+
+/// An object, or a list of objects of one kind, as the body of an answer; nothing for kinds that have
+/// no such form. `apiVersion` and `kind` say what it is.
+///
+/// ```
+/// let object = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}});
+/// let body = bellwether_protobuf::encode(&object).unwrap();
+/// assert_eq!(bellwether_protobuf::decode(&body)?["metadata"]["name"], "x");
+/// # Ok::<(), bellwether_protobuf::DecodeError>(())
+/// ```
+pub fn encode(object: &Value) -> Option<Vec<u8>> {
+    let table = table::table();
+    let api_version = object["apiVersion"].as_str()?;
+    let kind = object["kind"].as_str()?;
+    if let Some(message) = table.kind(api_version, kind) {
+        let message = encode::object(table, message, object);
+        return Some(encode::envelope(api_version, kind, &message));
+    }
+    let items = table.kind(api_version, kind.strip_suffix("List")?)?;
+    let message = encode::list(table, items, object);
+    Some(encode::envelope(api_version, kind, &message))
 }

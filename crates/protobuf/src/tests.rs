@@ -512,6 +512,12 @@ proptest! {
     }
 
     #[test]
+    fn what_is_answered_is_decoded(object in any_object()) {
+        let body = crate::encode(&object).unwrap();
+        prop_assert_eq!(decode(&body), Ok(object));
+    }
+
+    #[test]
     fn any_bytes_are_decoded_or_refused(
         (version, kind) in any_kind(),
         message in proptest::collection::vec(any::<u8>(), 0..200),
@@ -539,4 +545,24 @@ proptest! {
         }
         let _ = decode(&body);
     }
+}
+
+/// As `protoc` would write `NamespaceList`.
+#[test]
+fn a_list_is_its_metadata_and_its_items() {
+    let list = serde_json::json!({
+        "apiVersion": "v1", "kind": "NamespaceList",
+        "metadata": {"resourceVersion": "7", "remainingItemCount": 2},
+        "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}],
+    });
+    let item = |name: &str| bytes(1, &text(1, name));
+    let message = [
+        bytes(1, &[text(2, "7"), number(4, 2)].concat()),
+        bytes(2, &item("a")),
+        bytes(2, &item("b")),
+    ];
+    let expected = envelope("v1", "NamespaceList", &message.concat());
+    assert_eq!(crate::encode(&list), Some(expected));
+    let unknown = serde_json::json!({"apiVersion": "example.com/v1", "kind": "SheepList"});
+    assert_eq!(crate::encode(&unknown), None);
 }

@@ -102,6 +102,30 @@ fn date(day: i64) -> (i64, i64, i64) {
     (400 * cycle + year + next, month, day)
 }
 
+/// Seconds and nanoseconds since 1970 of a time in UTC as [`time`] and [`micro_time`] write it.
+pub(crate) fn parse(text: &str) -> Option<(i64, i64)> {
+    let number = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    let fraction = text.get(19..)?.strip_suffix('Z')?;
+    let nanoseconds = match fraction.strip_prefix('.') {
+        Some(digits) => format!("{digits:0<9}").get(..9)?.parse().ok()?,
+        None => 0,
+    };
+    let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
+    Some((seconds, nanoseconds))
+}
+
+/// Days from 1970 to a date of the Gregorian calendar. Years are counted from March, so that the day
+/// that leap years have comes last.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month > 2 { year } else { year - 1 };
+    let month = (month + 9) % 12;
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    let day_of_year = (153 * month + 2) / 5 + day - 1;
+    year * 365 + leap_days + day_of_year - 719_468
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

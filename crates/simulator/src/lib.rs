@@ -24,9 +24,9 @@
 //!
 //! # What it does not do
 //!
-//! It runs no containers, and therefore no probes: readiness is a matter of time. It computes no
-//! metrics: autoscalers keep to their bounds. It knows no priorities, preemption, quotas, affinity
-//! between pods or topology spread. Nodes send no heartbeats and do not fail.
+//! It runs no containers, and therefore no probes: readiness is a matter of time. Logs and what pods use
+//! are made up to fit their state (`kubelet`); autoscalers keep to their bounds. It knows no
+//! priorities, preemption, affinity between pods or topology spread. Nodes send no heartbeats and do not fail.
 
 #![cfg_attr(
     test,
@@ -48,6 +48,7 @@ mod follow;
 mod hash;
 mod job;
 mod kind;
+mod kubelet;
 mod member;
 mod node;
 mod observe;

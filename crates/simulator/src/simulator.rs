@@ -14,6 +14,7 @@ use crate::act::ActError;
 use crate::certificate;
 use crate::follow::follow_all;
 use crate::kind::Kind;
+use crate::kubelet::SimulatedKubelet;
 use crate::member::{Key, Member};
 use crate::node;
 use crate::observe;
@@ -93,6 +94,7 @@ impl Simulator {
             return Ok(());
         };
         served.keep_accounts();
+        served.attach_kubelet(Arc::new(SimulatedKubelet));
         let changes = served.changes();
         let member = Arc::new(Member::new(
             cluster,

@@ -474,3 +474,42 @@ async fn a_cluster_at_rest_wakes_up_when_something_happens() {
         assert!(cluster.list("Pod").await.is_empty());
     }
 }
+
+/// What `kubectl logs` and `kubectl top` read.
+#[tokio::test(start_paused = true)]
+async fn simulated_pods_write_logs_and_use_something() {
+    let cluster = TestCluster::start().await;
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "main", "image": "registry.example/app:1",
+            "resources": {"requests": {"cpu": "200m", "memory": "64Mi"}}}]},
+    });
+    cluster.create(pod).await;
+    let pod = cluster
+        .until("Pod", "p", |pod| pod["status"]["phase"] == "Running")
+        .await;
+    assert_eq!(pod["spec"]["serviceAccountName"], "default");
+    let volume = pod["spec"]["volumes"][0]["name"].as_str().unwrap();
+    assert!(volume.starts_with("kube-api-access-"), "{volume}");
+    cluster.pass(Duration::from_mins(3)).await;
+    let read = async |path: &str| {
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        cluster.client.request_text(request).await.unwrap()
+    };
+    let log = read("/api/v1/namespaces/default/pods/p/log?tailLines=3").await;
+    let last = "main: running for 1m\nmain: running for 2m\nmain: running for 3m\n";
+    assert_eq!(log, last);
+    let base = "/apis/metrics.k8s.io/v1beta1";
+    let used: Value =
+        serde_json::from_str(&read(&format!("{base}/namespaces/default/pods")).await).unwrap();
+    assert_eq!(used["kind"], "PodMetricsList");
+    let container = &used["items"][0]["containers"][0];
+    assert_eq!(container["name"], "main");
+    let cpu = container["usage"]["cpu"].as_str().unwrap();
+    let cpu: u32 = cpu.strip_suffix('m').unwrap().parse().unwrap();
+    assert!((100..=142).contains(&cpu), "{container}");
+    let nodes: Value = serde_json::from_str(&read(&format!("{base}/nodes")).await).unwrap();
+    assert!(nodes["items"][0]["usage"]["memory"].is_string(), "{nodes}");
+    let groups = read("/apis").await;
+    assert!(groups.contains("metrics.k8s.io"), "kubectl looks for it");
+}

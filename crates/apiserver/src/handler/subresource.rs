@@ -7,7 +7,7 @@ use crate::answer::{Answer, Reply};
 use crate::body::RequestBody;
 use crate::context::RequestContext;
 use crate::handler::update::{Proposal, change, update};
-use crate::handler::{eviction, get, patch, token_request};
+use crate::handler::{eviction, get, log, patch, token_request};
 use crate::ownership::Ownership;
 use crate::params::WriteOptions;
 use crate::request::Verb;
@@ -36,6 +36,7 @@ pub(crate) async fn handle(cx: RequestContext, body: &RequestBody) -> Result<Rep
         ("pods", "ephemeralcontainers") => {
             object(&cx, Part::Other("ephemeralcontainers"), body).await
         }
+        ("pods", "log") => log::get(&cx),
         ("pods", "resize") => object(&cx, Part::Other("resize"), body).await,
         (plural, name) => Err(ApiError::bad_request(format!(
             "{plural}/{name} needs a node: embedded clusters run no containers"

@@ -71,14 +71,14 @@ fn app_armor(pod: &PodView<'_>) -> Option<Violation> {
         "forbidden AppArmor profiles",
         values.len(),
     );
-    Violation::new(
+    Some(Violation::new(
         reason,
         format!(
             "{} must not set AppArmor profile type to {}",
             setters.join(" and "),
             quoted(&values)
         ),
-    )
+    ))
 }
 
 const DEFAULT_CAPABILITIES: [&str; 13] = [
@@ -109,14 +109,14 @@ fn capabilities(pod: &PodView<'_>) -> Option<Violation> {
     if names.is_empty() {
         return None;
     }
-    Violation::new(
+    Some(Violation::new(
         "non-default capabilities",
         format!(
             "{} must not include {} in securityContext.capabilities.add",
             containers(&names),
             quoted(&sorted(added))
         ),
-    )
+    ))
 }
 
 fn host_namespaces(pod: &PodView<'_>) -> Option<Violation> {
@@ -128,7 +128,7 @@ fn host_namespaces(pod: &PodView<'_>) -> Option<Violation> {
     if used.is_empty() {
         return None;
     }
-    Violation::new("host namespaces", used.join(", "))
+    Some(Violation::new("host namespaces", used.join(", ")))
 }
 
 fn host_paths(pod: &PodView<'_>) -> Option<Violation> {
@@ -141,7 +141,10 @@ fn host_paths(pod: &PodView<'_>) -> Option<Violation> {
         return None;
     }
     let word = plural("volume", "volumes", names.len());
-    Violation::new("hostPath volumes", format!("{word} {}", quoted(&names)))
+    Some(Violation::new(
+        "hostPath volumes",
+        format!("{word} {}", quoted(&names)),
+    ))
 }
 
 fn host_ports(pod: &PodView<'_>) -> Option<Violation> {
@@ -159,7 +162,7 @@ fn host_ports(pod: &PodView<'_>) -> Option<Violation> {
         return None;
     }
     let ports = sorted(ports);
-    Violation::new(
+    Some(Violation::new(
         "hostPort",
         format!(
             "{} {} {} {}",
@@ -168,7 +171,7 @@ fn host_ports(pod: &PodView<'_>) -> Option<Violation> {
             plural("hostPort", "hostPorts", ports.len()),
             ports.join(", ")
         ),
-    )
+    ))
 }
 
 fn probe_hosts(pod: &PodView<'_>) -> Option<Violation> {
@@ -199,7 +202,7 @@ fn probe_hosts(pod: &PodView<'_>) -> Option<Violation> {
     let names = sorted(names.into_iter().map(str::to_owned).collect());
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let hosts = sorted(hosts);
-    Violation::new(
+    Some(Violation::new(
         "probe or lifecycle host",
         format!(
             "{} {} {} {}",
@@ -212,7 +215,7 @@ fn probe_hosts(pod: &PodView<'_>) -> Option<Violation> {
             ),
             quoted(&hosts)
         ),
-    )
+    ))
 }
 
 fn privileged(pod: &PodView<'_>) -> Option<Violation> {
@@ -221,10 +224,10 @@ fn privileged(pod: &PodView<'_>) -> Option<Violation> {
         return None;
     }
     let who = containers(&names);
-    Violation::new(
+    Some(Violation::new(
         "privileged",
         format!("{who} must not set securityContext.privileged=true"),
-    )
+    ))
 }
 
 fn proc_mount(pod: &PodView<'_>) -> Option<Violation> {
@@ -248,14 +251,14 @@ pub(super) fn unmasked(pod: &PodView<'_>) -> Option<Violation> {
     if names.is_empty() {
         return None;
     }
-    Violation::new(
+    Some(Violation::new(
         "procMount",
         format!(
             "{} must not set securityContext.procMount to {}",
             containers(&names),
             quoted(&sorted(values))
         ),
-    )
+    ))
 }
 
 fn selinux(pod: &PodView<'_>) -> Option<Violation> {
@@ -296,14 +299,14 @@ fn selinux(pod: &PodView<'_>) -> Option<Violation> {
     if role {
         data.push("role may not be set".to_owned());
     }
-    Violation::new(
+    Some(Violation::new(
         "seLinuxOptions",
         format!(
             "{} set forbidden securityContext.seLinuxOptions: {}",
             setters.join(" and "),
             data.join("; ")
         ),
-    )
+    ))
 }
 
 /// Whether a profile keeps containers from system calls that they should not make.
@@ -324,14 +327,14 @@ pub(super) fn unconfined(pod: &PodView<'_>) -> Option<Violation> {
     if setters.is_empty() {
         return None;
     }
-    Violation::new(
+    Some(Violation::new(
         "seccompProfile",
         format!(
             "{} must not set securityContext.seccompProfile.type to {}",
             setters.join(" and "),
             quoted(&sorted(values))
         ),
-    )
+    ))
 }
 
 fn seccomp(pod: &PodView<'_>) -> Option<Violation> {
@@ -361,7 +364,7 @@ fn sysctls(pod: &PodView<'_>) -> Option<Violation> {
     if names.is_empty() {
         return None;
     }
-    Violation::new("forbidden sysctls", names.join(", "))
+    Some(Violation::new("forbidden sysctls", names.join(", ")))
 }
 
 fn host_process(pod: &PodView<'_>) -> Option<Violation> {
@@ -378,8 +381,8 @@ fn host_process(pod: &PodView<'_>) -> Option<Violation> {
         return None;
     }
     let who = setters.join(" and ");
-    Violation::new(
+    Some(Violation::new(
         "hostProcess",
         format!("{who} must not set securityContext.windowsOptions.hostProcess=true"),
-    )
+    ))
 }

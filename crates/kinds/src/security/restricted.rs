@@ -33,10 +33,10 @@ fn privilege_escalation(pod: &PodView<'_>) -> Option<Violation> {
         return None;
     }
     let who = containers(&names);
-    Violation::new(
+    Some(Violation::new(
         "allowPrivilegeEscalation != false",
         format!("{who} must set securityContext.allowPrivilegeEscalation=false"),
-    )
+    ))
 }
 
 fn capabilities(pod: &PodView<'_>) -> Option<Violation> {
@@ -72,7 +72,10 @@ fn capabilities(pod: &PodView<'_>) -> Option<Violation> {
     if details.is_empty() {
         return None;
     }
-    Violation::new("unrestricted capabilities", details.join("; "))
+    Some(Violation::new(
+        "unrestricted capabilities",
+        details.join("; "),
+    ))
 }
 
 fn volumes(pod: &PodView<'_>) -> Option<Violation> {
@@ -100,7 +103,7 @@ fn volumes(pod: &PodView<'_>) -> Option<Violation> {
         return None;
     }
     let types = sorted(types);
-    Violation::new(
+    Some(Violation::new(
         "restricted volume types",
         format!(
             "{} {} {} {} {}",
@@ -114,7 +117,7 @@ fn volumes(pod: &PodView<'_>) -> Option<Violation> {
             ),
             quoted(&types)
         ),
-    )
+    ))
 }
 
 fn non_root(pod: &PodView<'_>) -> Option<Violation> {
@@ -126,10 +129,10 @@ fn non_root(pod: &PodView<'_>) -> Option<Violation> {
     let setters = pod.setters(&path, |value| *value == false);
     if !setters.is_empty() {
         let who = setters.join(" and ");
-        return Violation::new(
+        return Some(Violation::new(
             REASON,
             format!("{who} must not set securityContext.runAsNonRoot=false"),
-        );
+        ));
     }
     let by_pod = *pod.security(&path) == true;
     let names = pod.names(|container| !by_pod && of_container(container, &path).is_null());
@@ -137,10 +140,10 @@ fn non_root(pod: &PodView<'_>) -> Option<Violation> {
         return None;
     }
     let who = containers(&names);
-    Violation::new(
+    Some(Violation::new(
         REASON,
         format!("pod or {who} must set securityContext.runAsNonRoot=true"),
-    )
+    ))
 }
 
 fn root_user(pod: &PodView<'_>) -> Option<Violation> {
@@ -152,7 +155,10 @@ fn root_user(pod: &PodView<'_>) -> Option<Violation> {
         return None;
     }
     let who = setters.join(" and ");
-    Violation::new("runAsUser=0", format!("{who} must not set runAsUser=0"))
+    Some(Violation::new(
+        "runAsUser=0",
+        format!("{who} must not set runAsUser=0"),
+    ))
 }
 
 fn seccomp(pod: &PodView<'_>) -> Option<Violation> {
@@ -170,10 +176,10 @@ fn seccomp(pod: &PodView<'_>) -> Option<Violation> {
         return None;
     }
     let who = containers(&names);
-    Violation::new(
+    Some(Violation::new(
         "seccompProfile",
         format!(
             "pod or {who} must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\""
         ),
-    )
+    ))
 }
