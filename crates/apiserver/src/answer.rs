@@ -1,150 +1,42 @@
 //! Answers: what a handler returns, and how it is written for the client.
 
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures::Stream;
 use http::{HeaderValue, Response, StatusCode, header};
-use http_body::{Frame, SizeHint};
 use serde_json::Value;
 
-use crate::limits::Permit;
+use crate::frames::Frames;
 use crate::negotiate::{Format, Representation, Shape};
 use crate::object::StoredObject;
+use crate::outgoing::{Body, Filled, Interrupted, Source};
 use crate::resource::Resource;
 use crate::status::ApiError;
 use crate::table;
 
-/// The body of a response: all at once, or line by line as a watch yields it.
-pub struct Body {
-    content: Content,
-    /// The request is under way until the last byte has been taken.
-    permit: Option<Permit>,
-}
-
-enum Content {
-    /// Everything is known; `None` once it has been handed over.
-    Full(Option<Bytes>),
-    /// More may come at any time.
-    Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
-}
-
-impl Body {
-    /// How much is handed over at a time: a client that does not read keeps its request under way.
-    const FRAME: usize = 256 * 1024;
-
-    /// A body that is known.
-    pub(crate) fn full(bytes: impl Into<Bytes>) -> Self {
-        Self::from(Content::Full(Some(bytes.into())))
-    }
-
-    /// A body without content.
-    pub(crate) fn empty() -> Self {
-        Self::from(Content::Full(None))
-    }
-
-    /// A body that goes on.
-    pub(crate) fn stream(lines: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self::from(Content::Stream(Box::pin(lines)))
-    }
-
-    /// Hands over what counts the request.
-    pub(crate) fn release(&mut self) -> Option<Permit> {
-        self.permit.take()
-    }
-
-    /// Puts back what has been taken from a body that has ended.
-    pub(crate) fn refill(&mut self, bytes: Vec<u8>) {
-        let bytes = (!bytes.is_empty()).then(|| bytes.into());
-        self.content = Content::Full(bytes);
-    }
-
-    /// Counts the request for as long as the body is being sent.
-    pub(crate) fn hold(&mut self, permit: Option<Permit>) {
-        self.permit = permit;
-    }
-}
-
-impl From<Content> for Body {
-    fn from(content: Content) -> Self {
-        Self {
-            content,
-            permit: None,
-        }
-    }
-}
-
-impl std::fmt::Debug for Body {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.content {
-            Content::Full(bytes) => f
-                .debug_tuple("Full")
-                .field(&bytes.as_ref().map(Bytes::len))
-                .finish(),
-            Content::Stream(_) => f.write_str("Stream"),
-        }
-    }
-}
-
-impl http_body::Body for Body {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = match &mut self.content {
-            Content::Full(rest) => Poll::Ready(next_frame(rest)),
-            Content::Stream(stream) => stream.as_mut().poll_next(cx),
-        };
-        if let Poll::Ready(None) = next {
-            self.permit = None;
-        }
-        next.map(|item| item.map(|bytes| Ok(Frame::data(bytes))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        matches!(self.content, Content::Full(None))
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match &self.content {
-            Content::Full(bytes) => {
-                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
-            }
-            Content::Stream(_) => SizeHint::default(),
-        }
-    }
-}
-
-fn next_frame(rest: &mut Option<Bytes>) -> Option<Bytes> {
-    match rest {
-        Some(bytes) if bytes.len() > Body::FRAME => Some(bytes.split_to(Body::FRAME)),
-        _ => rest.take(),
-    }
-}
-
 /// What a handler found or did.
-#[derive(Debug)]
 pub(crate) enum Answer {
     /// An object as it is stored.
     Stored(StatusCode, Arc<StoredObject>),
     /// An object that is not stored: a dry run, a review, a scale.
     Value(StatusCode, Value),
-    /// Bytes that are ready to be sent as JSON.
-    Json(StatusCode, Bytes),
+    /// A document that is written while it is sent.
+    Document(Document),
     /// Text such as health and metrics.
     Text(StatusCode, &'static str, String),
     /// A stream of watch events.
     Watch(Body),
 }
 
+/// A JSON document: what of it is written, and what writes the rest.
+pub(crate) struct Document {
+    /// The beginning.
+    pub frames: Frames,
+    /// The rest; `None` if there is none.
+    pub source: Option<Box<dyn Source>>,
+}
+
 /// An answer, and what the client should know besides.
-#[derive(Debug)]
 pub(crate) struct Reply {
     /// What was found or done.
     pub answer: Answer,
@@ -181,7 +73,7 @@ impl Writer {
                 None => json_response(code, object.untyped_json().into()),
             },
             Answer::Value(code, value) => self.value(code, resource, value),
-            Answer::Json(code, bytes) => self.encoded(code, bytes),
+            Answer::Document(document) => self.document(StatusCode::OK, document),
             Answer::Text(code, content_type, text) => {
                 let mut response = Response::new(Body::full(text));
                 *response.status_mut() = code;
@@ -206,12 +98,18 @@ impl Writer {
         &self,
         code: StatusCode,
         resource: &Resource,
-        object: &StoredObject,
+        object: &Arc<StoredObject>,
     ) -> Response<Body> {
         if self.representation.shape == Shape::Object && !resource.converts() {
-            let mut json = Vec::with_capacity(object.length() + 64);
-            object.write_typed(&resource.api_version, &resource.kind, &mut json);
-            return self.encoded(code, json.into());
+            let mut frames = Frames::default();
+            frames.typed(&resource.api_version, &resource.kind, object);
+            return self.document(
+                code,
+                Document {
+                    frames,
+                    source: None,
+                },
+            );
         }
         self.value(code, Some(resource), resource.read(object))
     }
@@ -228,6 +126,20 @@ impl Writer {
             _ => value,
         };
         self.encoded(code, to_bytes(&value))
+    }
+
+    fn document(&self, code: StatusCode, document: Document) -> Response<Body> {
+        let Document { frames, source } = document;
+        if self.representation.format == Format::Json {
+            let mut response = Response::new(Body::pieces(frames, source));
+            *response.status_mut() = code;
+            set_content_type(&mut response, "application/json");
+            return response;
+        }
+        match collect(frames, source) {
+            Ok(json) => self.encoded(code, json.into()),
+            Err(error) => failure(&ApiError::expired(error.to_string())),
+        }
     }
 
     fn encoded(&self, code: StatusCode, json: Bytes) -> Response<Body> {
@@ -249,6 +161,25 @@ impl Writer {
         *response.status_mut() = code;
         set_content_type(&mut response, kind);
         response
+    }
+}
+
+/// The whole of a document, for a form that cannot be written bit by bit.
+fn collect(
+    mut frames: Frames,
+    mut source: Option<Box<dyn Source>>,
+) -> Result<Vec<u8>, Interrupted> {
+    let mut json = Vec::new();
+    loop {
+        while let Some(frame) = frames.next() {
+            json.extend_from_slice(&frame);
+        }
+        let Some(more) = &mut source else {
+            return Ok(json);
+        };
+        if more.fill(&mut frames)? == Filled::End {
+            source = None;
+        }
     }
 }
 

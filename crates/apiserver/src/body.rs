@@ -5,10 +5,11 @@ use std::time::Duration;
 use bellwether_json::{strict, yaml};
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::CONTENT_TYPE;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http_body_util::BodyExt;
 use serde_json::Value;
 
+use crate::limits::Hold;
 use crate::params::FieldValidation;
 use crate::repeats::Repeats;
 use crate::resource::{Resource, Source};
@@ -31,47 +32,46 @@ pub(crate) enum MediaType {
 }
 
 /// A body and its content type.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct RequestBody {
     /// The bytes.
     pub bytes: Bytes,
     /// The `Content-Type` without parameters; empty if there is none.
     pub content_type: String,
+    /// Counts the bytes for as long as they are here.
+    _hold: Hold,
 }
 
 impl RequestBody {
-    /// Reads a body up to [`LIMIT`], within the time that its sender has.
+    /// Reads a body up to [`LIMIT`], within the time that its sender has, and counts what it takes.
     pub(crate) async fn read<B>(
         headers: &HeaderMap,
         body: B,
         patience: Duration,
+        mut hold: Hold,
     ) -> Result<Self, ApiError>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let content_type = headers
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let content_type = text(CONTENT_TYPE)
             .and_then(|value| value.split(';').next())
             .unwrap_or("")
             .trim()
             .to_ascii_lowercase();
-        let whole = Limited::new(body, LIMIT).collect();
+        let announced = text(CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
+        if announced.is_some_and(|length| length > LIMIT) {
+            return Err(too_large());
+        }
+        let whole = collect(body, &mut hold);
         let bytes = tokio::time::timeout(patience, whole)
             .await
-            .map_err(|_| ApiError::slow_body())?
-            .map_err(|error| {
-                if error.is::<LengthLimitError>() {
-                    ApiError::too_large(format!("Request entity too large: limit is {LIMIT}"))
-                } else {
-                    ApiError::bad_request(format!("cannot read the request body: {error}"))
-                }
-            })?
-            .to_bytes();
+            .map_err(|_| ApiError::slow_body())??;
         Ok(Self {
             bytes,
             content_type,
+            _hold: hold,
         })
     }
 
@@ -151,6 +151,44 @@ impl RequestBody {
             }
         }
     }
+}
+
+fn too_large() -> ApiError {
+    ApiError::too_large(format!("Request entity too large: limit is {LIMIT}"))
+}
+
+/// Reads what comes, up to [`LIMIT`].
+async fn collect<B>(body: B, hold: &mut Hold) -> Result<Bytes, ApiError>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let mut body = std::pin::pin!(body);
+    let mut first = Bytes::new();
+    let mut rest = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            let error = error.into();
+            ApiError::bad_request(format!("cannot read the request body: {error}"))
+        })?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        if first.len().max(rest.len()) + data.len() > LIMIT {
+            return Err(too_large());
+        }
+        hold.grow(data.len())?;
+        // Small bodies come in one frame, and are not copied.
+        if rest.is_empty() && first.is_empty() {
+            first = data;
+        } else {
+            if rest.is_empty() {
+                rest.extend_from_slice(&first);
+            }
+            rest.extend_from_slice(&data);
+        }
+    }
+    Ok(if rest.is_empty() { first } else { rest.into() })
 }
 
 /// Checks the type of an object and drops or refuses fields that its schema does not know.

@@ -8,8 +8,8 @@ use bellwether_runtime::Reach;
 use http::{HeaderValue, Request, Response};
 
 use crate::access::Identity;
-use crate::answer::Body;
 use crate::authenticate::Caller;
+use crate::outgoing::Body;
 use crate::pki::{Credentials, PkiError};
 use crate::server::ApiServer;
 

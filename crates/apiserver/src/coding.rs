@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, header};
 use http_body_util::BodyExt as _;
 use std::io::Write as _;
 
-use crate::answer::Body;
+use crate::outgoing::{Body, Interrupted};
 
 /// Answers up to this size are not worth compressing, as in Kubernetes.
 const THRESHOLD: usize = 128 * 1024;
@@ -49,9 +49,12 @@ impl Coding {
         // The request is under way until the answer is sent, not only read.
         let permit = body.release();
         let (first, is_all) = begin(&mut body).await;
-        body.hold(permit);
+        if let Some(permit) = permit {
+            body.hold(permit);
+        }
         if is_all {
-            body.refill(first.concat());
+            let pieces = first.into_iter().flatten();
+            body.refill(pieces.collect::<Vec<_>>().concat());
             return Response::from_parts(head, body);
         }
         let headers = &mut head.headers;
@@ -63,20 +66,26 @@ impl Coding {
 }
 
 /// The beginning of a body: all of it, or just more than is sent as it is.
-async fn begin(body: &mut Body) -> (Vec<Bytes>, bool) {
+async fn begin(body: &mut Body) -> (Vec<Piece>, bool) {
     let (mut first, mut length) = (Vec::new(), 0);
     while length <= THRESHOLD {
-        match body.frame().await.map(|Ok(frame)| frame.into_data()) {
+        match next_piece(body).await {
             Some(Ok(bytes)) => {
                 length += bytes.len();
-                first.push(bytes);
+                first.push(Ok(bytes));
             }
-            Some(Err(_)) => {}
+            Some(Err(error)) => {
+                first.push(Err(error));
+                return (first, false);
+            }
             None => return (first, true),
         }
     }
     (first, false)
 }
+
+/// A piece of a body, or why there is none.
+type Piece = Result<Bytes, Interrupted>;
 
 /// Clients ask for indented answers, or are programs that people read the output of.
 fn wants_pretty(query: Option<&str>, headers: &HeaderMap) -> bool {
@@ -109,33 +118,36 @@ trait Recode: Send + 'static {
 }
 
 /// A body whose pieces are changed on their way, beginning with those that were taken from it before.
-fn recode(body: Body, first: Vec<Bytes>, coder: impl Recode) -> Body {
-    let first = first.into_iter();
-    let state = Some((body, first, coder));
-    Body::stream(stream::unfold(state, async |state| {
+fn recode(mut body: Body, first: Vec<Piece>, coder: impl Recode) -> Body {
+    let permit = body.release();
+    let state = Some((body, first.into_iter(), coder));
+    let pieces = stream::unfold(state, async |state| {
         let (mut body, mut first, mut coder) = state?;
         loop {
             let piece = match first.next() {
                 Some(piece) => Some(piece),
                 None => next_piece(&mut body).await,
             };
-            let Some(piece) = piece else {
-                // The last piece ends the body, and with it the request.
-                return Some((coder.end(), None));
+            let piece = match piece {
+                Some(Ok(piece)) => piece,
+                Some(Err(error)) => return Some((Err(error), None)),
+                None => return Some((Ok(coder.end().into()), None)),
             };
             let changed = coder.piece(&piece);
             if !changed.is_empty() {
-                return Some((changed, Some((body, first, coder))));
+                return Some((Ok(changed.into()), Some((body, first, coder))));
             }
         }
-    }))
+    });
+    Body::recoded(pieces, permit)
 }
 
-async fn next_piece(body: &mut Body) -> Option<Bytes> {
+async fn next_piece(body: &mut Body) -> Option<Piece> {
     loop {
-        let Ok(frame) = body.frame().await?;
-        if let Ok(bytes) = frame.into_data() {
-            return Some(bytes);
+        match body.frame().await?.map(http_body::Frame::into_data) {
+            Ok(Ok(bytes)) => return Some(Ok(bytes)),
+            Ok(Err(_)) => {}
+            Err(error) => return Some(Err(error)),
         }
     }
 }

@@ -29,12 +29,7 @@ pub(crate) fn key(group: &str, plural: &str) -> String {
 
 /// The definitions of a cluster.
 pub(crate) fn definitions(keyspace: &Keyspace<StoredObject>) -> Vec<Arc<StoredObject>> {
-    let range = Range {
-        prefix: PREFIX,
-        start_after: None,
-        limit: None,
-        at: None,
-    };
+    let range = Range::prefix(PREFIX);
     match keyspace.range(range) {
         Ok(page) => page.entries.into_iter().map(|entry| entry.value).collect(),
         Err(_) => Vec::new(),

@@ -4,8 +4,9 @@ use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::answer::{Body, json_response, to_bytes};
+use crate::answer::{json_response, to_bytes};
 use crate::endpoint::PathRequest;
+use crate::outgoing::Body;
 use crate::request::Verb;
 use crate::resource::{Resource, Source};
 use crate::resources::Resources;

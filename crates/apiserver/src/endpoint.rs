@@ -4,9 +4,10 @@ use bellwether_runtime::METRICS_CONTENT_TYPE;
 use http::{Response, StatusCode};
 use serde_json::json;
 
-use crate::answer::{Body, json_response, to_bytes};
+use crate::answer::{json_response, to_bytes};
 use crate::cluster::Cluster;
 use crate::metrics::Metrics;
+use crate::outgoing::Body;
 use crate::params::Query;
 use crate::server::{plain_text, plain_text_with};
 use crate::status::ApiError;

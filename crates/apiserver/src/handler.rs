@@ -13,6 +13,7 @@ mod scale;
 mod subresource;
 pub(crate) mod token_request;
 pub(crate) mod update;
+mod walk;
 mod watch;
 
 use crate::answer::Reply;

@@ -1,22 +1,30 @@
-//! How much may go on at a time: a user who asks for too much is told to wait, and nobody else
+//! How much may go on at once: a user who asks for too much is refused or waits, and no other user
 //! notices.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::sync::Notify;
 
 use crate::access::{Identity, is_master};
 use crate::status::ApiError;
 
-/// What one user may have under way at a time, and how patient the server is.
+/// What one user may have under way at once, and how long the server waits for clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Requests of one user of a cluster, from their headers to the last byte of the answer.
     pub requests_per_user: usize,
     /// Watches of one user of a cluster. They cost little, so there may be many.
     pub watches_per_user: usize,
+    /// Bytes that the server holds for one user of a cluster: bodies of requests that are not
+    /// answered, and parts of answers that the client has not taken. At the limit, new requests are
+    /// refused, and answers wait until others have been taken.
+    pub bytes_per_user: usize,
     /// How long a client may take for its handshake, and for the headers of its first request.
     pub header_time: Duration,
     /// How long a connection may be idle between two requests, until the headers of the next are
@@ -24,6 +32,8 @@ pub struct Limits {
     pub idle_time: Duration,
     /// How long a client may take to send a body.
     pub body_time: Duration,
+    /// How long a client may take nothing of what is sent to it before its connection is closed.
+    pub stall_time: Duration,
     /// Connections of all clients; more have to wait.
     pub connections: usize,
 }
@@ -34,10 +44,13 @@ impl Default for Limits {
             // As many as kube-apiserver lets all users together have.
             requests_per_user: 600,
             watches_per_user: 10_000,
+            // Twenty of the largest bodies, or two thousand frames of answers.
+            bytes_per_user: 64 * 1024 * 1024,
             // Both as kube-apiserver. Clients open connections that they need only later.
             header_time: Duration::from_secs(32),
             idle_time: Duration::from_secs(90),
             body_time: Duration::from_mins(1),
+            stall_time: Duration::from_mins(1),
             connections: 10_000,
         }
     }
@@ -56,8 +69,12 @@ pub(crate) enum Load {
 #[derive(Debug, Clone)]
 pub(crate) struct InFlight {
     limits: Limits,
-    users: Arc<Mutex<HashMap<User, Counts>>>,
+    users: Users,
+    /// What is held for all users together.
+    total: Gauge,
 }
+
+type Users = Arc<Mutex<HashMap<User, Weak<Account>>>>;
 
 /// Users of two clusters are different people, whatever their names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -66,26 +83,12 @@ struct User {
     name: String,
 }
 
-#[derive(Debug, Default)]
-struct Counts {
-    requests: usize,
-    watches: usize,
-}
-
-impl Counts {
-    fn of(&mut self, load: Load) -> &mut usize {
-        match load {
-            Load::Request => &mut self.requests,
-            Load::Watch => &mut self.watches,
-        }
-    }
-}
-
 impl InFlight {
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
             limits,
             users: Arc::default(),
+            total: Gauge::default(),
         }
     }
 
@@ -94,62 +97,222 @@ impl InFlight {
         &self.limits
     }
 
-    /// Lets a request begin, or tells its sender to wait. Administrators are not counted, so that
+    /// The bytes that are held for all users together.
+    pub(crate) fn held_bytes(&self) -> &Gauge {
+        &self.total
+    }
+
+    /// Lets a request begin, or refuses it until later. Administrators have no limits, so that
     /// they get in when others have gone too far.
     pub(crate) fn admit(
         &self,
         cluster: &str,
         identity: &Identity,
         load: Load,
-    ) -> Result<Option<Permit>, ApiError> {
-        if is_master(identity) {
-            return Ok(None);
-        }
+    ) -> Result<Permit, ApiError> {
+        let account = if is_master(identity) {
+            Arc::new(Account::new(None, self))
+        } else {
+            self.account(cluster, identity)
+        };
         let limit = match load {
             Load::Request => self.limits.requests_per_user,
             Load::Watch => self.limits.watches_per_user,
         };
+        if !account.begin(load, limit) {
+            return Err(too_many());
+        }
+        Ok(Permit { account, load })
+    }
+
+    fn account(&self, cluster: &str, identity: &Identity) -> Arc<Account> {
         let user = User {
             cluster: cluster.to_owned(),
             name: identity.user.clone(),
         };
         let mut users = self.users.lock();
-        let count = users.entry(user.clone()).or_default().of(load);
-        if *count >= limit {
-            return Err(ApiError::too_many_requests(
-                "Too many requests, please try again later.",
-                1,
-            ));
+        if let Some(known) = users.get(&user).and_then(Weak::upgrade) {
+            return known;
         }
-        *count += 1;
-        drop(users);
-        Ok(Some(Permit {
-            in_flight: self.clone(),
+        let account = Arc::new(Account::new(Some(user.clone()), self));
+        users.insert(user, Arc::downgrade(&account));
+        account
+    }
+}
+
+fn too_many() -> ApiError {
+    ApiError::too_many_requests("Too many requests, please try again later.", 1)
+}
+
+/// What one user has under way. It lasts as long as anything of it does.
+#[derive(Debug)]
+pub(crate) struct Account {
+    /// Whose it is; nobody's if it has no limits.
+    user: Option<User>,
+    users: Users,
+    requests: AtomicUsize,
+    watches: AtomicUsize,
+    bytes: AtomicUsize,
+    most_bytes: usize,
+    total: Gauge,
+    /// Wakes an answer that waits for others to be taken.
+    freed: Arc<Notify>,
+}
+
+impl Account {
+    fn new(user: Option<User>, in_flight: &InFlight) -> Self {
+        Self {
+            most_bytes: match user {
+                Some(_) => in_flight.limits.bytes_per_user,
+                None => usize::MAX,
+            },
             user,
-            load,
-        }))
+            users: Arc::clone(&in_flight.users),
+            requests: AtomicUsize::new(0),
+            watches: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            total: in_flight.total.clone(),
+            freed: Arc::default(),
+        }
+    }
+
+    fn count(&self, load: Load) -> &AtomicUsize {
+        match load {
+            Load::Request => &self.requests,
+            Load::Watch => &self.watches,
+        }
+    }
+
+    fn begin(&self, load: Load, limit: usize) -> bool {
+        let limit = if self.user.is_some() {
+            limit
+        } else {
+            usize::MAX
+        };
+        !self.is_full() && add_below(self.count(load), 1, limit)
+    }
+
+    /// True if no more may be held.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes.load(Ordering::Acquire) >= self.most_bytes
+    }
+
+    /// What announces that bytes were freed, once per piece.
+    pub(crate) fn freed(&self) -> Arc<Notify> {
+        Arc::clone(&self.freed)
+    }
+
+    /// Counts bytes that are held, even beyond the limit: who asks first waits until there is room.
+    pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Hold {
+        let mut hold = Hold {
+            account: Arc::clone(self),
+            bytes: 0,
+        };
+        hold.set(bytes);
+        hold
+    }
+
+    /// A frame whose bytes are counted until the last part of it has been sent.
+    pub(crate) fn frame(self: &Arc<Self>, frame: Vec<u8>) -> Bytes {
+        let hold = self.hold(frame.len());
+        Bytes::from_owner(Frame { frame, _hold: hold })
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        let Some(user) = &self.user else { return };
+        let mut users = self.users.lock();
+        // Another account of the same user may have begun meanwhile.
+        if users.get(user).is_some_and(|kept| kept.strong_count() == 0) {
+            users.remove(user);
+        }
+    }
+}
+
+/// Adds to a count unless that would exceed a limit.
+fn add_below(count: &AtomicUsize, more: usize, limit: usize) -> bool {
+    let add = |count: usize| count.checked_add(more).filter(|sum| *sum <= limit);
+    count
+        .fetch_update(Ordering::AcqRel, Ordering::Acquire, add)
+        .is_ok()
+}
+
+/// As a gauge counts.
+fn signed(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+struct Frame {
+    frame: Vec<u8>,
+    _hold: Hold,
+}
+
+impl AsRef<[u8]> for Frame {
+    fn as_ref(&self) -> &[u8] {
+        &self.frame
+    }
+}
+
+/// Bytes that are held for a user; they are free when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    account: Arc<Account>,
+    bytes: usize,
+}
+
+impl Hold {
+    /// Holds more, or refuses: for what comes in.
+    pub(crate) fn grow(&mut self, more: usize) -> Result<(), ApiError> {
+        let account = &self.account;
+        if !add_below(&account.bytes, more, account.most_bytes) {
+            return Err(too_many());
+        }
+        account.total.inc_by(signed(more));
+        self.bytes += more;
+        Ok(())
+    }
+
+    /// Holds this many bytes from now on.
+    pub(crate) fn set(&mut self, bytes: usize) {
+        let account = &self.account;
+        if bytes >= self.bytes {
+            let more = bytes - self.bytes;
+            account.bytes.fetch_add(more, Ordering::AcqRel);
+            account.total.inc_by(signed(more));
+        } else {
+            let less = self.bytes - bytes;
+            account.bytes.fetch_sub(less, Ordering::AcqRel);
+            account.total.dec_by(signed(less));
+            account.freed.notify_one();
+        }
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.set(0);
     }
 }
 
 /// One request that is under way; it ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    in_flight: InFlight,
-    user: User,
+    account: Arc<Account>,
     load: Load,
+}
+
+impl Permit {
+    /// What is counted for the user.
+    pub(crate) fn account(&self) -> &Arc<Account> {
+        &self.account
+    }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut users = self.in_flight.users.lock();
-        let Some(counts) = users.get_mut(&self.user) else {
-            return;
-        };
-        let count = counts.of(self.load);
-        *count = count.saturating_sub(1);
-        if counts.requests == 0 && counts.watches == 0 {
-            users.remove(&self.user);
-        }
+        self.account.count(self.load).fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -182,17 +345,45 @@ mod tests {
     }
 
     #[test]
+    fn a_user_is_refused_while_too_much_is_held_for_them() {
+        let in_flight = InFlight::new(Limits {
+            bytes_per_user: 100,
+            ..Limits::default()
+        });
+        let ann = Identity::authenticated("ann", []);
+        let admit = |identity: &Identity| in_flight.admit("hub", identity, Load::Request);
+        let permit = admit(&ann).unwrap();
+        let mut body = permit.account().hold(0);
+        body.grow(60).unwrap();
+        assert_eq!(body.grow(60).unwrap_err().code, 429);
+        // A frame that was being written may exceed the limit; the next one waits.
+        let frame = permit.account().frame(vec![0; 50]);
+        assert!(permit.account().is_full());
+        assert_eq!(in_flight.held_bytes().get(), 110);
+        assert_eq!(admit(&ann).unwrap_err().code, 429);
+        assert!(admit(&Identity::authenticated("bob", [])).is_ok());
+        assert!(admit(&Identity::administrator("root")).is_ok());
+        // A part of a frame keeps all of it.
+        let part = frame.slice(1..2);
+        drop((frame, body));
+        assert_eq!(in_flight.held_bytes().get(), 50);
+        assert!(admit(&ann).is_ok());
+        drop(part);
+        assert_eq!(in_flight.held_bytes().get(), 0);
+    }
+
+    #[test]
     fn nothing_is_kept_of_those_who_are_done() {
         let in_flight = InFlight::new(Limits::default());
         let ann = Identity::authenticated("ann", []);
-        drop(in_flight.admit("hub", &ann, Load::Request).unwrap());
+        let permit = in_flight.admit("hub", &ann, Load::Request).unwrap();
+        let frame = permit.account().frame(vec![0; 10]);
+        drop(permit);
+        assert_eq!(in_flight.users.lock().len(), 1);
+        drop(frame);
         assert!(in_flight.users.lock().is_empty());
         let root = Identity::administrator("root");
-        assert!(
-            in_flight
-                .admit("hub", &root, Load::Watch)
-                .unwrap()
-                .is_none()
-        );
+        let _permit = in_flight.admit("hub", &root, Load::Watch).unwrap();
+        assert!(in_flight.users.lock().is_empty());
     }
 }

@@ -17,9 +17,14 @@ use crate::authenticate::Caller;
 use crate::limits::Limits;
 use crate::pki::identify;
 use crate::server::ApiServer;
+use crate::unstalled::Unstalled;
 
 /// Open requests get this long to end when the server stops.
 const FAREWELL: Duration = Duration::from_secs(2);
+
+/// How much of an answer is taken over for a connection before the client has taken any of it; the
+/// headers of a request may have as much.
+const CONNECTION_BUFFER: usize = 64 * 1024;
 
 /// Serves until `stop` is done, then lets open requests end.
 pub async fn serve(
@@ -100,9 +105,11 @@ async fn converse(
     let Limits {
         header_time: patience,
         idle_time,
+        stall_time,
         ..
     } = *server.limits();
     stream.set_nodelay(true)?;
+    let stream = Unstalled::new(stream, stall_time);
     let stream = tokio::time::timeout(patience, acceptor.accept(stream)).await??;
     let certificate = stream
         .get_ref()
@@ -137,10 +144,12 @@ async fn converse(
     builder
         .http1()
         .timer(TokioTimer::new())
+        .max_buf_size(CONNECTION_BUFFER)
         .header_read_timeout(idle_time);
     builder
         .http2()
         .timer(TokioTimer::new())
+        .max_send_buf_size(CONNECTION_BUFFER)
         .max_concurrent_streams(1_000)
         .max_header_list_size(64 * 1024)
         .keep_alive_interval(Some(Duration::from_secs(30)));

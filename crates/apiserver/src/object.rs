@@ -8,6 +8,7 @@
 mod draft;
 mod scan;
 mod shape;
+mod summary;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub(crate) use self::draft::Draft;
+pub(crate) use self::scan::member;
 use self::scan::{Role, Scan, Span, scan};
 use self::shape::{Shape, Values, recognise};
 
@@ -105,6 +107,17 @@ impl StoredObject {
         match &self.text {
             Text::Whole { json, .. } => out.extend_from_slice(&json[skip..]),
             Text::Shared { shape, values } => shape.write(values, skip, out),
+        }
+    }
+
+    /// Appends at most `most` bytes of the object without its type, beginning at an offset.
+    pub(crate) fn write_part(&self, from: usize, most: usize, out: &mut Vec<u8>) {
+        match &self.text {
+            Text::Whole { json, .. } => {
+                let rest = json.get(from..).unwrap_or_default();
+                out.extend_from_slice(&rest[..rest.len().min(most)]);
+            }
+            Text::Shared { shape, values } => shape.write_part(values, from, most, out),
         }
     }
 
@@ -289,6 +302,13 @@ mod tests {
             assert_eq!((stored.owners().len(), &*stored.owners()[0].uid), (1, "o"));
             assert!(stored.is_deleting() && stored.mentions("\"what\""));
             assert_eq!(stored.length(), stored.encode().len());
+            for most in [1, 7, 64, 10_000] {
+                let mut parts = Vec::new();
+                while parts.len() < stored.length() {
+                    stored.write_part(parts.len(), most, &mut parts);
+                }
+                assert_eq!(parts, stored.encode());
+            }
             let mut read = stored.to_untyped_value();
             let metadata = read["metadata"].as_object_mut().unwrap();
             assert_eq!(metadata.remove("resourceVersion").unwrap(), "7");

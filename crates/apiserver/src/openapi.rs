@@ -15,9 +15,10 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::answer::{Body, json_response, to_bytes};
+use crate::answer::{json_response, to_bytes};
 use crate::discovery::hex;
 use crate::endpoint::{KUBERNETES_VERSION, PathRequest};
+use crate::outgoing::Body;
 use crate::resource::{Resource, Source};
 use crate::status::ApiError;
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::access::{Issuers, TokenKey, issuing_cluster};
-use crate::answer::{Answer, Body, Reply, Writer, failure};
+use crate::answer::{Answer, Reply, Writer, failure};
 use crate::audit::{self, AuditLog, Record};
 use crate::authenticate::{Caller, Known, authenticate, bearer_token};
 use crate::body::RequestBody;
@@ -26,6 +26,7 @@ use crate::limits::{InFlight, Limits, Load};
 use crate::metrics::Metrics;
 use crate::negotiate::{Representation, negotiate};
 use crate::object::StoredObject;
+use crate::outgoing::Body;
 use crate::params::Query;
 use crate::pki::{Authority, Certified, Credentials, PkiError};
 use crate::request::{ResourcePath, Target, Verb};
@@ -105,6 +106,14 @@ impl ApiServer {
             .map(Arc::new);
         let (arrivals, arriving) = mpsc::unbounded_channel();
         tokio::spawn(housekeeping::keep_house(arriving));
+        let in_flight = InFlight::new(options.limits);
+        options.metrics.register(|registry| {
+            registry.register(
+                "apiserver_held_bytes",
+                "Bytes held for clients: bodies of requests, and parts of answers not taken",
+                in_flight.held_bytes().clone(),
+            );
+        });
         let inner = Inner {
             arrivals,
             sweeper: tokio::spawn(forget_history(store.clone())),
@@ -112,7 +121,7 @@ impl ApiServer {
             clusters: RwLock::default(),
             definitions: Arc::default(),
             issuers: Arc::new(Issuers::new(options.authority, token_key)),
-            in_flight: InFlight::new(options.limits),
+            in_flight,
             audit: options.audit,
             clock,
             event_time_to_live: options
@@ -275,7 +284,7 @@ impl ApiServer {
                     None
                 } else {
                     let in_flight = &self.inner.in_flight;
-                    in_flight.admit(cluster.name(), known.sender(), Load::Request)?
+                    Some(in_flight.admit(cluster.name(), known.sender(), Load::Request)?)
                 };
                 let request = endpoint::PathRequest {
                     cluster: &cluster,
@@ -285,7 +294,9 @@ impl ApiServer {
                     query: &query,
                 };
                 let mut response = endpoint::handle(&request, &self.inner.metrics)?;
-                response.body_mut().hold(permit);
+                if let Some(permit) = permit {
+                    response.body_mut().hold(permit);
+                }
                 Ok(response)
             }
         }
@@ -334,7 +345,8 @@ impl ApiServer {
             now: self.inner.clock.now(),
         };
         let patience = in_flight.limits().body_time;
-        let body = RequestBody::read(&parts.headers, body, patience).await?;
+        let hold = permit.account().hold(0);
+        let body = RequestBody::read(&parts.headers, body, patience, hold).await?;
         let agent = text(parts, header::USER_AGENT).unwrap_or_default();
         let cx = asked.into_context(resource.clone(), verb, agent, &writer);
         let warnings = cx.warnings.clone();

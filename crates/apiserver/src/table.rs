@@ -5,8 +5,10 @@ use bellwether_kinds as kinds;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::answer::Writer;
+use crate::answer::{Writer, to_bytes};
 use crate::custom::PrinterColumn;
+use crate::listing::write_metadata;
+use crate::object::StoredObject;
 use crate::resource::{Resource, Source};
 
 /// What each row of a table carries besides its cells.
@@ -94,18 +96,51 @@ pub(crate) fn columns(resource: &Resource) -> Value {
     }
 }
 
-fn row(resource: &Resource, object: &Value, writer: &Writer) -> Value {
-    let cells = match &resource.source {
-        Source::BuiltIn(kind) => kinds::row(kind, object, writer.now),
-        Source::Custom(version) => std::iter::once(object["metadata"]["name"].clone())
-            .chain(
-                version
-                    .columns
-                    .iter()
-                    .map(|column| cell(column, object, writer.now)),
-            )
-            .collect(),
+/// Appends the row of a stored object; `text` is where its text is put meanwhile.
+///
+/// Only what columns may show is parsed; what comes along is copied from the stored text.
+pub(crate) fn write_row(
+    resource: &Resource,
+    object: &StoredObject,
+    writer: &Writer,
+    text: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) {
+    let needs_all = match &resource.source {
+        Source::BuiltIn(_) => false,
+        Source::Custom(version) => version.columns.iter().any(|column| column.needs_all),
     };
+    if needs_all || resource.converts() {
+        let value = resource.read(object);
+        out.extend_from_slice(&to_bytes(&row(resource, &value, writer)));
+        return;
+    }
+    let summary = object.to_summary(&resource.api_version, &resource.kind);
+    out.extend_from_slice(b"{\"cells\":");
+    out.extend_from_slice(&to_bytes(&cells(resource, &summary, writer.now)));
+    out.extend_from_slice(b",\"object\":");
+    match writer.include_object {
+        IncludeObject::Metadata => write_metadata(resource, object, text, out),
+        IncludeObject::Object => object.write_typed(&resource.api_version, &resource.kind, out),
+        IncludeObject::None => out.extend_from_slice(b"null"),
+    }
+    out.push(b'}');
+}
+
+fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Value {
+    match &resource.source {
+        Source::BuiltIn(kind) => kinds::row(kind, object, now).into(),
+        Source::Custom(version) => {
+            let columns = version.columns.iter();
+            std::iter::once(object["metadata"]["name"].clone())
+                .chain(columns.map(|column| cell(column, object, now)))
+                .collect()
+        }
+    }
+}
+
+fn row(resource: &Resource, object: &Value, writer: &Writer) -> Value {
+    let cells = cells(resource, object, writer.now);
     let shown = match writer.include_object {
         IncludeObject::Metadata => partial_metadata(object),
         IncludeObject::Object => object.clone(),

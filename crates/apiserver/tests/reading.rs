@@ -309,3 +309,121 @@ async fn built_in_kinds_are_answered_in_protobuf() {
     let (_, _, refused) = fetch(&http, "/apis/nobody.example.com/v1/things", &only).await;
     assert_eq!(refused, b"404 page not found\n");
 }
+
+/// Enough objects for several chunks of a list.
+async fn create_many(http: &Http) -> Vec<String> {
+    let names: Vec<String> = (0..300).map(|number| format!("m{number:03}")).collect();
+    for name in &names {
+        let labels = json!({"even": (name.as_bytes()[3] % 2 == 0).to_string()});
+        let annotations = json!({"kubectl.kubernetes.io/last-applied-configuration": "{}"});
+        let metadata = json!({"name": name, "labels": labels, "annotations": annotations});
+        let data = json!({"text": "x".repeat(300)});
+        let map = json!({"metadata": metadata, "data": data});
+        http.ok("POST", MAPS, map).await;
+    }
+    names
+}
+
+async fn next_frame(body: &mut bellwether_apiserver::Body) -> Vec<u8> {
+    let frame = body.frame().await.unwrap().unwrap();
+    frame.into_data().unwrap().to_vec()
+}
+
+#[tokio::test]
+async fn a_list_that_is_being_sent_shows_one_revision() {
+    let http = Http::start().await;
+    let names_before = create_many(&http).await;
+    let whole = http.ok("GET", MAPS, Value::Null).await;
+    let mut body = http.get_as(MAPS, "application/json").await.into_body();
+    let mut sent = next_frame(&mut body).await;
+    http.ok("DELETE", &format!("{MAPS}/m299"), Value::Null)
+        .await;
+    let change = json!({"data": {"text": "changed"}});
+    http.send("PATCH", &format!("{MAPS}/m290"), MERGE, change)
+        .await;
+    create(&http, "m2999", json!({})).await;
+    sent.extend_from_slice(&body.collect().await.unwrap().to_bytes());
+    let sent: Value = serde_json::from_slice(&sent).unwrap();
+    assert_eq!(names(&sent), names_before);
+    assert_eq!(sent, whole);
+}
+
+#[tokio::test]
+async fn a_list_that_is_sent_for_longer_than_the_history_lasts_is_cut_off() {
+    let options = Options {
+        history_events: 5,
+        ..Options::default()
+    };
+    let http = Http::start_with(options).await;
+    create_many(&http).await;
+    let mut list = http.get_as(MAPS, "application/json").await.into_body();
+    let watch = format!("{MAPS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
+    let mut watch = http.get_as(&watch, "application/json").await.into_body();
+    let mut lines = next_frame(&mut watch).await;
+    next_frame(&mut list).await;
+    for number in 0..10 {
+        create(&http, &format!("n{number}"), json!({})).await;
+    }
+    let error = list.collect().await.unwrap_err().to_string();
+    assert!(error.contains("cut off"), "{error}");
+    // A watch says so, and ends.
+    lines.extend_from_slice(&watch.collect().await.unwrap().to_bytes());
+    let ending = lines.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
+    let ending: Value = serde_json::from_slice(ending.unwrap()).unwrap();
+    assert_eq!(
+        (&ending["type"], &ending["object"]["code"]),
+        (&json!("ERROR"), &json!(410))
+    );
+}
+
+#[tokio::test]
+async fn tables_and_metadata_are_those_of_the_objects() {
+    let http = Http::start().await;
+    create_many(&http).await;
+    let whole = http.ok("GET", MAPS, Value::Null).await;
+    let read = async |path: &str, form: &str| -> Value {
+        let accept = format!("application/json;as={form};v=v1;g=meta.k8s.io");
+        let body = http.get_as(path, &accept).await.into_body();
+        serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap()
+    };
+    let metadata = read(MAPS, "PartialObjectMetadataList").await;
+    assert_eq!(metadata["kind"], "PartialObjectMetadataList");
+    assert_eq!(metadata["metadata"], whole["metadata"]);
+    let table = read(MAPS, "Table").await;
+    assert_eq!(table["metadata"], whole["metadata"]);
+    assert_eq!(table["columnDefinitions"][0]["name"], "Name");
+    let objects = whole["items"].as_array().unwrap();
+    assert_eq!(table["rows"].as_array().unwrap().len(), objects.len());
+    for (index, object) in objects.iter().enumerate() {
+        let partial = json!({
+            "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+            "metadata": object["metadata"],
+        });
+        assert_eq!(metadata["items"][index], partial);
+        let row = &table["rows"][index];
+        assert_eq!(row["object"], partial);
+        assert_eq!(row["cells"][0], object["metadata"]["name"]);
+        assert_eq!(row["cells"][1], 1);
+    }
+    let with_object = read(&format!("{MAPS}?includeObject=Object&limit=1"), "Table").await;
+    assert_eq!(with_object["rows"][0]["object"]["data"], objects[0]["data"]);
+    assert_eq!(with_object["rows"][0]["object"]["kind"], "ConfigMap");
+    assert!(with_object["metadata"]["continue"].is_string());
+    let without = read(&format!("{MAPS}?includeObject=None&limit=1"), "Table").await;
+    assert_eq!(without["rows"][0]["object"], Value::Null);
+}
+
+#[tokio::test]
+async fn long_pages_and_rare_matches_are_found() {
+    let http = Http::start().await;
+    let all = create_many(&http).await;
+    let list = http
+        .ok("GET", &format!("{MAPS}?limit=1000"), Value::Null)
+        .await;
+    assert_eq!(names(&list), all);
+    let rare = format!("{MAPS}?fieldSelector=metadata.name!=x,metadata.namespace=other");
+    assert!(names(&http.ok("GET", &rare, Value::Null).await).is_empty());
+    let even = format!("{MAPS}?labelSelector=even=true");
+    let even = http.ok("GET", &even, Value::Null).await;
+    assert_eq!(names(&even).len(), 150);
+}

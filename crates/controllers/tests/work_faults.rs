@@ -166,7 +166,7 @@ impl Faulty {
         }
         let Ok(answer) = self.inner.call(request).await;
         if !is_watch {
-            return Ok(answer.map(|body| body.map_err(|never| match never {}).boxed_unsync()));
+            return Ok(answer.map(|body| body.map_err(std::io::Error::other).boxed_unsync()));
         }
         // A watch may end in the middle, with or without a word.
         let end = tokio::time::sleep(self.faults.life());
@@ -174,7 +174,7 @@ impl Faulty {
         Ok(answer.map(|body| {
             let frames = body.into_data_stream().map(|data| match data {
                 Ok(data) => Ok(http_body::Frame::data(data)),
-                Err(never) => match never {},
+                Err(error) => Err(std::io::Error::other(error)),
             });
             let last = ends_badly.then(|| Err(lost()));
             let cut = frames.take_until(end).chain(futures::stream::iter(last));
@@ -226,7 +226,7 @@ impl tower::Service<Request<Body>> for Absent {
             Ok(answer.map(|body| {
                 let frames = body.into_data_stream().map(|data| match data {
                     Ok(data) => Ok(http_body::Frame::data(data)),
-                    Err(never) => match never {},
+                    Err(error) => Err(std::io::Error::other(error)),
                 });
                 StreamBody::new(frames.take_until(Box::pin(gone))).boxed_unsync()
             }))

@@ -20,6 +20,9 @@ pub struct Range<'a> {
     pub limit: Option<usize>,
     /// As of this revision; as of now if not given.
     pub at: Option<Revision>,
+    /// Do not count the entries that follow: [`Page::remaining`] is 1 if there are any. For reading
+    /// many pages, each of which would count the rest.
+    pub uncounted: bool,
 }
 
 impl<'a> Range<'a> {
@@ -56,7 +59,7 @@ impl<V> fmt::Debug for Page<V> {
 impl<V> State<V> {
     /// The range as of now; its `at` is not looked at.
     pub(crate) fn range(&self, range: &Range<'_>) -> Page<V> {
-        page(range.limit, self.revision, self.scan(range))
+        page(range, self.revision, self.scan(range))
     }
 
     /// The range as of a revision that the history still reaches back to.
@@ -82,21 +85,25 @@ impl<V> State<V> {
         let changed = past
             .iter()
             .filter_map(|(key, slot)| Some((*key, slot.as_ref()?)));
-        Ok(page(range.limit, at, merge(unchanged, changed)))
+        Ok(page(range, at, merge(unchanged, changed)))
     }
 }
 
 fn page<'a, V: 'a>(
-    limit: Option<usize>,
+    range: &Range<'_>,
     revision: Revision,
     mut slots: impl Iterator<Item = (&'a Arc<str>, &'a Slot<V>)>,
 ) -> Page<V> {
-    let first = slots.by_ref().take(limit.unwrap_or(usize::MAX));
+    let first = slots.by_ref().take(range.limit.unwrap_or(usize::MAX));
     let entries = first.map(|(key, slot)| slot.entry(key)).collect();
     Page {
         entries,
         revision,
-        remaining: slots.count(),
+        remaining: if range.uncounted {
+            usize::from(slots.next().is_some())
+        } else {
+            slots.count()
+        },
     }
 }
 

@@ -390,6 +390,7 @@ fn check_ranges(keyspace: &Keyspace<String>, model: &Model) {
                 start_after,
                 limit,
                 at: Some(*at),
+                uncounted: false,
             };
             let wanted: Vec<_> = state
                 .iter()
@@ -411,6 +412,12 @@ fn check_ranges(keyspace: &Keyspace<String>, model: &Model) {
                     assert_eq!(page.revision, *at);
                     let count = limit.unwrap_or(usize::MAX).min(wanted.len());
                     assert_eq!(page.remaining, wanted.len() - count);
+                    let uncounted = Range {
+                        uncounted: true,
+                        ..range
+                    };
+                    let remaining = keyspace.range(uncounted).unwrap().remaining;
+                    assert_eq!(remaining, page.remaining.min(1));
                     let read: Vec<_> = page
                         .entries
                         .iter()

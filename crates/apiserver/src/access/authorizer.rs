@@ -64,12 +64,7 @@ impl Authorizer {
 
     fn load(&self) -> (Rbac, Option<Watch<StoredObject>>) {
         let mut rbac = Rbac::default();
-        let range = Range {
-            prefix: PREFIX,
-            start_after: None,
-            limit: None,
-            at: None,
-        };
+        let range = Range::prefix(PREFIX);
         let Ok(page) = self.keyspace.range(range) else {
             return (rbac, None);
         };

@@ -58,6 +58,8 @@ pub(crate) struct PrinterColumn {
     pub priority: i32,
     /// Where the cell is found.
     pub path: JsonPath,
+    /// True if the path may lead to what a summary of an object leaves out.
+    pub needs_all: bool,
 }
 
 impl CustomVersion {
@@ -206,13 +208,16 @@ impl ScalePaths {
 impl PrinterColumn {
     fn new(column: &Value) -> Option<Self> {
         let text = |field: &str| column[field].as_str().unwrap_or_default().to_owned();
+        let path = column["jsonPath"].as_str()?;
+        let machines = ["managedFields", "annotations", "..", "*"];
         Some(Self {
+            needs_all: machines.iter().any(|step| path.contains(step)),
             name: text("name"),
             kind: text("type"),
             format: text("format"),
             description: text("description"),
             priority: i32::try_from(column["priority"].as_i64().unwrap_or(0)).unwrap_or(0),
-            path: JsonPath::parse(&format!("{{{}}}", column["jsonPath"].as_str()?)).ok()?,
+            path: JsonPath::parse(&format!("{{{path}}}")).ok()?,
         })
     }
 }

@@ -11,7 +11,7 @@ use crate::answer::{Answer, Reply};
 use crate::body::RequestBody;
 use crate::context::RequestContext;
 use crate::handler::get::not_found;
-use crate::handler::list::find;
+use crate::handler::list::{find, of_entries};
 use crate::handler::update::is_finished;
 use crate::housekeeping::{FOREGROUND, ORPHAN};
 use crate::metadata;
@@ -34,24 +34,20 @@ pub(crate) async fn delete_collection(
     let options = DeleteOptions::parse(&cx.query, &body.delete_options()?)?;
     let found = find(&cx, &ListOptions::parse(&cx.query, false)?).await?;
     let mut cx = cx;
-    let mut items = Vec::with_capacity(found.entries.len());
+    let mut deleted = Vec::with_capacity(found.entries.len());
     for entry in found.entries {
         let (namespace, name) = cx.resource.split_key(&entry.key);
         let (namespace, name) = (namespace.map(str::to_owned), name.to_owned());
         cx.namespace = namespace;
         cx.name = Some(name);
         match delete_object(&cx, &options).await {
-            Ok(_) => items.push(cx.resource.read(&entry.value)),
+            Ok(_) => deleted.push(entry),
             Err(error) if error.reason == "NotFound" => {}
             Err(error) => return Err(error),
         }
     }
-    let list = json!({
-        "kind": *cx.resource.list_kind, "apiVersion": *cx.resource.api_version,
-        "metadata": {"resourceVersion": cx.cluster.keyspace().revision().to_string()},
-        "items": items,
-    });
-    Ok(Answer::Value(StatusCode::OK, list).into())
+    let revision = cx.cluster.keyspace().revision();
+    Ok(of_entries(&cx, revision, deleted).into())
 }
 
 /// What a delete did.

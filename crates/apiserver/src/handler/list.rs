@@ -1,37 +1,173 @@
 //! Reading a collection: selectors, pages, and the state at a revision.
 
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::alphabet::URL_SAFE;
 use base64::engine::general_purpose::{NO_PAD, URL_SAFE_NO_PAD};
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use bellwether_store::{Entry, Page, Range, RangeError, Revision};
-use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use crate::answer::{Answer, to_bytes};
+use crate::answer::{Answer, Document};
 use crate::context::RequestContext;
+use crate::frames::{FRAME, Frames};
 use crate::handler::revision::wait_for;
-use crate::negotiate::Shape;
+use crate::handler::walk::{Step, Walk};
+use crate::listing::Listing;
 use crate::object::StoredObject;
+use crate::outgoing::{Filled, Interrupted, Source};
 use crate::params::{ListOptions, RevisionMatch};
 use crate::select::Selector;
 use crate::status::ApiError;
-use crate::table;
 
 /// Reads tokens as Go does, which does not mind bits that encode nothing.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, TOLERANT);
 const TOLERANT: GeneralPurposeConfig = NO_PAD.with_decode_allow_trailing_bits(true);
 
-/// How many entries are read at a time while looking for those that a selector wants.
+/// How many entries are read at once while looking for those that a selector wants.
 const CHUNK: usize = 1_000;
+
+/// Pages up to this size are read before they are written.
+const SMALL_PAGE: usize = 500;
 
 /// Answers `GET` of a collection.
 pub(crate) async fn list(cx: &RequestContext) -> Result<Answer, ApiError> {
     let options = ListOptions::parse(&cx.query, false)?;
-    let found = find(cx, &options).await?;
-    Ok(Answer::Json(StatusCode::OK, write(cx, &found).into()))
+    let start = Start::of(&options)?;
+    let selector = Selector::new(&cx.resource, &options)?;
+    let by_name = selector.name().is_some();
+    if options.limit == 0 && !by_name {
+        wait_for_options(cx, &options).await?;
+        let walk = begin(cx, selector, start, &options)?;
+        let metadata = metadata(walk.revision(), None, None);
+        return Ok(write(cx, &metadata, Items::Walk(Box::new(walk))));
+    }
+    let mut found = find(cx, &options).await?;
+    let metadata = found.metadata();
+    let items = if found.entries.len() <= SMALL_PAGE {
+        Items::Read(found.entries.into_iter())
+    } else {
+        // Where the page ends is known: it is read again while it is written.
+        let last = found.entries.pop().map(|entry| entry.key.to_string());
+        let start = Start {
+            at: Some(found.revision),
+            ..start
+        };
+        drop(found);
+        Items::Walk(Box::new(begin(cx, selector, start, &options)?.until(last)))
+    };
+    Ok(write(cx, &metadata, items))
+}
+
+/// A walk through the collection in the path.
+fn begin(
+    cx: &RequestContext,
+    selector: Selector,
+    start: Start,
+    options: &ListOptions,
+) -> Result<Walk, ApiError> {
+    let prefix = cx.resource.collection_prefix(cx.namespace.as_deref());
+    let after = start.after.map(|after| format!("{prefix}{after}"));
+    let keyspace = cx.cluster.keyspace().clone();
+    let walk = Walk::begin(keyspace, prefix.clone(), selector, start.at, after.clone());
+    walk.map_err(|error| unreadable(&error, &prefix, after.as_deref(), start.at, options))
+}
+
+/// Begins to read the most recent state of the collection in the path, whatever the page size: that
+/// is what a watch begins with.
+pub(crate) async fn walk_latest(
+    cx: &RequestContext,
+    options: &ListOptions,
+    selector: Selector,
+) -> Result<Walk, ApiError> {
+    wait_for_options(cx, options).await?;
+    let latest = Start {
+        at: None,
+        after: None,
+    };
+    begin(cx, selector, latest, options)
+}
+
+async fn wait_for_options(cx: &RequestContext, options: &ListOptions) -> Result<(), ApiError> {
+    let revision = options.revision;
+    match revision.filter(|_| options.continue_token.is_none()) {
+        Some(revision) => wait_for(&cx.cluster, revision).await,
+        None => Ok(()),
+    }
+}
+
+/// The objects of a list that is being written.
+enum Items {
+    Read(std::vec::IntoIter<Entry<StoredObject>>),
+    Walk(Box<Walk>),
+}
+
+impl Items {
+    fn next(&mut self) -> Result<Step, RangeError> {
+        match self {
+            Self::Read(entries) => Ok(entries.next().map_or(Step::End, Step::Entry)),
+            Self::Walk(walk) => walk.next(),
+        }
+    }
+}
+
+/// Writes a list while it is sent.
+struct Writing {
+    listing: Listing,
+    items: Items,
+}
+
+impl Source for Writing {
+    fn fill(&mut self, out: &mut Frames) -> Result<Filled, Interrupted> {
+        let step = self
+            .items
+            .next()
+            .map_err(|error| Interrupted(error.to_string()))?;
+        Ok(match step {
+            Step::Entry(entry) => {
+                self.listing.item(&entry.value, out);
+                Filled::More
+            }
+            Step::Pause => Filled::Pause,
+            Step::End => {
+                Listing::end(out);
+                Filled::End
+            }
+        })
+    }
+}
+
+fn write(cx: &RequestContext, metadata: &Value, items: Items) -> Answer {
+    let mut frames = Frames::default();
+    let listing = Listing::begin(&cx.resource, &cx.writer, metadata, &mut frames);
+    let mut writing = Writing { listing, items };
+    // A short list is complete at once, so that its length can be told.
+    while frames.len() < FRAME {
+        match writing.fill(&mut frames) {
+            Ok(Filled::More) => {}
+            Ok(Filled::End) => {
+                return Answer::Document(Document {
+                    frames,
+                    source: None,
+                });
+            }
+            // The rest is for the one who sends it; so is the error.
+            Ok(Filled::Pause) | Err(_) => break,
+        }
+    }
+    Answer::Document(Document {
+        frames,
+        source: Some(Box::new(writing)),
+    })
+}
+
+/// The list of objects that have been read.
+pub(crate) fn of_entries(
+    cx: &RequestContext,
+    revision: Revision,
+    entries: Vec<Entry<StoredObject>>,
+) -> Answer {
+    let metadata = metadata(revision, None, None);
+    write(cx, &metadata, Items::Read(entries.into_iter()))
 }
 
 /// The objects of a list, and where it ended.
@@ -43,15 +179,20 @@ pub(crate) struct Found {
     remaining: Option<usize>,
 }
 
+impl Found {
+    fn metadata(&self) -> Value {
+        metadata(
+            self.revision,
+            self.continue_token.as_deref(),
+            self.remaining,
+        )
+    }
+}
+
 /// Finds the objects that the options select.
 pub(crate) async fn find(cx: &RequestContext, options: &ListOptions) -> Result<Found, ApiError> {
     let start = Start::of(options)?;
-    if let Some(revision) = options
-        .revision
-        .filter(|_| options.continue_token.is_none())
-    {
-        wait_for(&cx.cluster, revision).await?;
-    }
+    wait_for_options(cx, options).await?;
     let prefix = cx.resource.collection_prefix(cx.namespace.as_deref());
     let selector = Selector::new(&cx.resource, options)?;
     if let Some(found) = find_by_name(cx, &selector, &start) {
@@ -103,6 +244,7 @@ pub(crate) async fn find(cx: &RequestContext, options: &ListOptions) -> Result<F
         if !more {
             return Ok(found);
         }
+        tokio::task::yield_now().await;
     }
 }
 
@@ -143,8 +285,20 @@ fn read(
         start_after,
         limit: (limit != usize::MAX).then_some(limit),
         at,
+        uncounted: false,
     };
-    cx.cluster.keyspace().range(range).map_err(|error| match error {
+    let page = cx.cluster.keyspace().range(range);
+    page.map_err(|error| unreadable(&error, prefix, start_after, at, options))
+}
+
+fn unreadable(
+    error: &RangeError,
+    prefix: &str,
+    start_after: Option<&str>,
+    at: Option<Revision>,
+    options: &ListOptions,
+) -> ApiError {
+    match error {
         RangeError::Compacted { .. } if options.continue_token.is_some() => {
             let mut error = ApiError::expired(
                 "The provided continue parameter is too old to display a consistent list result. \
@@ -154,7 +308,9 @@ fn read(
                  modified, or deleted between the time the first chunk was returned and now may \
                  show up in the list.",
             );
-            let start = start_after.and_then(|after| after.strip_prefix(prefix)).unwrap_or("");
+            let start = start_after
+                .and_then(|after| after.strip_prefix(prefix))
+                .unwrap_or("");
             error.continue_token = Some(encode_inconsistent_token(start));
             error
         }
@@ -162,9 +318,9 @@ fn read(
             ApiError::expired("The resourceVersion for the provided list is too old.")
         }
         RangeError::Future { current, .. } => {
-            ApiError::revision_too_large(at.unwrap_or_default(), current)
+            ApiError::revision_too_large(at.unwrap_or_default(), *current)
         }
-    })
+    }
 }
 
 /// Where and when a list begins.
@@ -256,95 +412,16 @@ fn decode_token(token: &str) -> Result<(Option<Revision>, String), ApiError> {
     ))
 }
 
-fn write(cx: &RequestContext, found: &Found) -> Vec<u8> {
-    let metadata = metadata(found);
-    match cx.writer.representation.shape {
-        Shape::Object => write_objects(cx, found, &metadata),
-        Shape::Table => {
-            let objects: Vec<Value> = found
-                .entries
-                .iter()
-                .map(|entry| cx.resource.read(&entry.value))
-                .collect();
-            to_bytes(&table::of_objects(
-                &cx.resource,
-                &objects,
-                &metadata,
-                &cx.writer,
-            ))
-            .into()
-        }
-        Shape::Metadata => {
-            let items: Vec<Value> = found
-                .entries
-                .iter()
-                .map(|entry| table::partial_metadata(&cx.resource.read(&entry.value)))
-                .collect();
-            to_bytes(&json!({
-                "kind": "PartialObjectMetadataList",
-                "apiVersion": "meta.k8s.io/v1",
-                "metadata": metadata,
-                "items": items,
-            }))
-            .into()
-        }
-    }
-}
-
-fn metadata(found: &Found) -> Value {
+fn metadata(revision: Revision, token: Option<&str>, remaining: Option<usize>) -> Value {
     let mut metadata = Map::new();
-    metadata.insert("resourceVersion".into(), found.revision.to_string().into());
-    if let Some(token) = &found.continue_token {
-        metadata.insert("continue".into(), token.as_str().into());
+    metadata.insert("resourceVersion".into(), revision.to_string().into());
+    if let Some(token) = token {
+        metadata.insert("continue".into(), token.into());
     }
-    if let Some(remaining) = found.remaining {
+    if let Some(remaining) = remaining {
         metadata.insert("remainingItemCount".into(), remaining.into());
     }
     Value::Object(metadata)
-}
-
-fn write_objects(cx: &RequestContext, found: &Found, metadata: &Value) -> Vec<u8> {
-    let resource = &cx.resource;
-    let bytes: usize = found
-        .entries
-        .iter()
-        .map(|entry| entry.value.length() + 80)
-        .sum();
-    let mut out = Vec::with_capacity(bytes + 200);
-    out.extend_from_slice(
-        format!(
-            "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
-            resource.list_kind, resource.api_version
-        )
-        .as_bytes(),
-    );
-    for (position, entry) in found.entries.iter().enumerate() {
-        if position > 0 {
-            out.push(b',');
-        }
-        write_item(cx, &entry.value, &mut out);
-    }
-    out.extend_from_slice(b"]}");
-    out
-}
-
-/// Items of built-in lists carry no type, those of custom resources do, as in Kubernetes.
-fn write_item(cx: &RequestContext, object: &Arc<StoredObject>, out: &mut Vec<u8>) {
-    let resource = &cx.resource;
-    if resource.converts() {
-        let mut value = resource.read(object);
-        if let Value::Object(fields) = &mut value
-            && !resource.is_custom()
-        {
-            fields.remove("kind");
-            fields.remove("apiVersion");
-        }
-        out.extend_from_slice(&to_bytes(&value));
-    } else if resource.is_custom() {
-        object.write_typed(&resource.api_version, &resource.kind, out);
-    } else {
-        object.write_untyped(out);
-    }
 }
 
 #[cfg(test)]

@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use crate::watching::try_next;
 use bellwether_store::{Event, Revision, Watch, WatchError};
-use bytes::Bytes;
 use futures::stream;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Body, Writer, to_bytes};
+use crate::answer::{Answer, Writer, to_bytes};
 use crate::context::RequestContext;
-use crate::handler::list::find;
-use crate::handler::revision::wait_for;
+use crate::frames::{FRAME, Frames};
+use crate::handler::list::walk_latest;
+use crate::handler::walk::{Step, Walk};
+use crate::listing::write_metadata;
 use crate::negotiate::Shape;
 use crate::object::StoredObject;
+use crate::outgoing::Body;
 use crate::params::ListOptions;
 use crate::resource::Resource;
 use crate::select::Selector;
@@ -46,20 +48,15 @@ pub(crate) async fn watch(cx: &RequestContext) -> Result<Answer, ApiError> {
         (Some(wanted), _) => wanted,
         (None, revision) => revision.unwrap_or(0) == 0,
     };
-    let mut first = Vec::new();
-    let from = if initial {
-        let found = initial_state(cx, &options).await?;
-        for entry in &found.entries {
-            encoder.object(Change::Added, &entry.value, entry.modified, &mut first);
-        }
-        if options.send_initial_events == Some(true) && options.bookmarks {
-            encoder.bookmark(found.revision, true, &mut first);
-        }
-        found.revision
+    let walk = if initial {
+        Some(walk_latest(cx, &options, selector.clone()).await?)
     } else {
-        options
-            .revision
-            .unwrap_or_else(|| cx.cluster.keyspace().revision())
+        None
+    };
+    let from = match (&walk, options.revision) {
+        (Some(walk), _) => walk.revision(),
+        (None, Some(revision)) => revision,
+        (None, None) => cx.cluster.keyspace().revision(),
     };
 
     let prefix = cx.resource.collection_prefix(cx.namespace.as_deref());
@@ -68,49 +65,30 @@ pub(crate) async fn watch(cx: &RequestContext) -> Result<Answer, ApiError> {
     let known = from.min(keyspace.revision());
     let follower = match keyspace.watch(&prefix, known) {
         Ok(watch) => Follower {
+            initial: walk,
             source: Some(watch),
             selector,
             encoder,
             after: from,
+            marks_initial_end: options.send_initial_events == Some(true) && options.bookmarks,
             bookmarks: options.bookmarks,
             deadline: tokio::time::Instant::now() + timeout,
+            lines: Frames::default(),
         },
         Err(error) => return Ok(Answer::Watch(expired(&error, from))),
     };
-    let first = (!first.is_empty()).then(|| Bytes::from(first));
-    let body = stream::unfold((first, follower), |(first, mut follower)| async move {
-        if let Some(first) = first {
-            return Some((first, (None, follower)));
-        }
+    let body = stream::unfold(follower, |mut follower| async move {
         let lines = follower.next().await?;
-        Some((lines, (None, follower)))
+        Some((lines, follower))
     });
-    Ok(Answer::Watch(Body::stream(body)))
-}
-
-/// The state with which a watch begins: all of it, whatever the page size.
-async fn initial_state(
-    cx: &RequestContext,
-    options: &ListOptions,
-) -> Result<crate::handler::list::Found, ApiError> {
-    if let Some(revision) = options.revision {
-        wait_for(&cx.cluster, revision).await?;
-    }
-    let options = ListOptions {
-        revision: None,
-        revision_match: None,
-        limit: 0,
-        continue_token: None,
-        ..options.clone()
-    };
-    find(cx, &options).await
+    Ok(Answer::Watch(Body::events(body)))
 }
 
 /// A watch that ends at once, because its beginning is forgotten.
 fn expired(error: &WatchError, from: Revision) -> Body {
-    let mut lines = Vec::new();
+    let mut lines = Frames::default();
     write_error(&compacted(error, from), &mut lines);
-    Body::full(lines)
+    Body::pieces(lines, None)
 }
 
 fn compacted(error: &WatchError, from: Revision) -> ApiError {
@@ -122,56 +100,100 @@ fn compacted(error: &WatchError, from: Revision) -> ApiError {
     }
 }
 
-fn write_error(error: &ApiError, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"type\":\"ERROR\",\"object\":");
-    out.extend_from_slice(&to_bytes(&error.to_status()));
-    out.extend_from_slice(b"}\n");
+fn write_error(error: &ApiError, out: &mut Frames) {
+    out.text("{\"type\":\"ERROR\",\"object\":");
+    out.text(to_bytes(&error.to_status()));
+    out.text("}\n");
 }
 
 /// A watch under way.
 struct Follower {
+    /// What is yet to be sent of the state with which the watch began.
+    initial: Option<Walk>,
     /// Where events come from; `None` once it has ended.
     source: Option<Watch<StoredObject>>,
     selector: Selector,
     encoder: Encoder,
     /// Events up to this revision are known to the client.
     after: Revision,
+    /// True if the client wants to know when it has seen the initial state.
+    marks_initial_end: bool,
     bookmarks: bool,
     deadline: tokio::time::Instant,
+    /// What has been written and not been sent.
+    lines: Frames,
 }
 
 impl Follower {
     /// The next lines to send; `None` at the end.
-    async fn next(&mut self) -> Option<Bytes> {
-        let mut lines = Vec::new();
-        while lines.is_empty() {
-            let wake = self.next_wake();
-            let source = self.source.as_mut()?;
-            tokio::select! {
-                event = source.next() => match event {
-                    Some(Ok(event)) => {
-                        self.encode(&event, &mut lines);
-                        self.drain(&mut lines);
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        while self.lines.len() == 0 {
+            if self.initial.is_some() {
+                self.write_initial().await;
+            } else {
+                self.write_events().await?;
+            }
+        }
+        self.lines.next()
+    }
+
+    /// Writes some of the initial state.
+    async fn write_initial(&mut self) {
+        while self.lines.len() < FRAME
+            && let Some(walk) = &mut self.initial
+        {
+            match walk.next() {
+                Ok(Step::Entry(entry)) => {
+                    let lines = &mut self.lines;
+                    self.encoder
+                        .object(Change::Added, &entry.value, entry.modified, lines);
+                }
+                Ok(Step::Pause) => tokio::task::yield_now().await,
+                Ok(Step::End) => {
+                    self.initial = None;
+                    if self.marks_initial_end {
+                        self.encoder.bookmark(self.after, true, &mut self.lines);
                     }
-                    Some(Err(error)) => {
-                        write_error(&compacted(&error, 0), &mut lines);
-                        self.source = None;
-                    }
-                    None => self.source = None,
-                },
-                () = tokio::time::sleep_until(wake) => {
-                    if wake >= self.deadline {
-                        self.source = None;
-                        return None;
-                    }
-                    let reached = source.revision();
-                    if self.bookmarks && reached >= self.after {
-                        self.encoder.bookmark(reached, false, &mut lines);
-                    }
+                }
+                // The client was slower than the history lasts.
+                Err(error) => {
+                    let error = ApiError::expired(error.to_string());
+                    write_error(&error, &mut self.lines);
+                    self.initial = None;
+                    self.source = None;
                 }
             }
         }
-        Some(lines.into())
+    }
+
+    /// Waits for something to happen, and writes it; `None` at the end.
+    async fn write_events(&mut self) -> Option<()> {
+        let wake = self.next_wake();
+        let source = self.source.as_mut()?;
+        tokio::select! {
+            event = source.next() => match event {
+                Some(Ok(event)) => {
+                    self.encode(&event);
+                    self.drain();
+                }
+                Some(Err(error)) => {
+                    write_error(&compacted(&error, 0), &mut self.lines);
+                    self.source = None;
+                }
+                None => self.source = None,
+            },
+            () = tokio::time::sleep_until(wake) => {
+                if wake >= self.deadline {
+                    self.source = None;
+                    return None;
+                }
+                let reached = source.revision();
+                if self.bookmarks && reached >= self.after {
+                    self.encoder.bookmark(reached, false, &mut self.lines);
+                }
+            }
+        }
+        Some(())
     }
 
     /// When to send a bookmark, or to end: a client should learn shortly before the end how far it
@@ -190,16 +212,15 @@ impl Follower {
     }
 
     /// Takes along what is there already, so that a burst is one write.
-    fn drain(&mut self, lines: &mut Vec<u8>) {
-        const ENOUGH: usize = 64 * 1024;
-        while lines.len() < ENOUGH {
+    fn drain(&mut self) {
+        while self.lines.len() < FRAME {
             let Some(event) = self.source.as_mut().and_then(try_next) else {
                 return;
             };
             match event {
-                Ok(event) => self.encode(&event, lines),
+                Ok(event) => self.encode(&event),
                 Err(error) => {
-                    write_error(&compacted(&error, 0), lines);
+                    write_error(&compacted(&error, 0), &mut self.lines);
                     self.source = None;
                 }
             }
@@ -207,7 +228,7 @@ impl Follower {
     }
 
     /// An object that begins or ceases to match comes and goes for this watcher.
-    fn encode(&self, event: &Event<StoredObject>, out: &mut Vec<u8>) {
+    fn encode(&mut self, event: &Event<StoredObject>) {
         if event.revision <= self.after {
             return;
         }
@@ -224,7 +245,8 @@ impl Follower {
             },
             (false, false) => return,
         };
-        self.encoder.object(change, object, event.revision, out);
+        let lines = &mut self.lines;
+        self.encoder.object(change, object, event.revision, lines);
     }
 }
 
@@ -262,22 +284,30 @@ impl Encoder {
         }
     }
 
-    fn object(&self, change: Change, object: &StoredObject, at: Revision, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"{\"type\":\"");
-        out.extend_from_slice(change.as_str().as_bytes());
-        out.extend_from_slice(b"\",\"object\":");
-        let plain = self.writer.representation.shape == Shape::Object;
-        if plain && change != Change::Deleted && !self.resource.converts() {
-            object.write_typed(&self.resource.api_version, &self.resource.kind, out);
-        } else {
-            let mut value = self.resource.read(object);
-            if change == Change::Deleted {
-                // An object that merely ceased to match is its old self, at the new revision.
-                value["metadata"]["resourceVersion"] = at.to_string().into();
+    fn object(&self, change: Change, object: &Arc<StoredObject>, at: Revision, out: &mut Frames) {
+        out.write(|out| {
+            out.extend_from_slice(b"{\"type\":\"");
+            out.extend_from_slice(change.as_str().as_bytes());
+            out.extend_from_slice(b"\",\"object\":");
+        });
+        let as_stored = change != Change::Deleted && !self.resource.converts();
+        match self.writer.representation.shape {
+            Shape::Object if as_stored => {
+                out.typed(&self.resource.api_version, &self.resource.kind, object);
             }
-            out.extend_from_slice(&to_bytes(&self.shape(value)));
+            Shape::Metadata if as_stored => out.write(|out| {
+                write_metadata(&self.resource, object, &mut Vec::new(), out);
+            }),
+            _ => {
+                let mut value = self.resource.read(object);
+                if change == Change::Deleted {
+                    // An object that merely ceased to match is its old self, at the new revision.
+                    value["metadata"]["resourceVersion"] = at.to_string().into();
+                }
+                out.text(to_bytes(&self.shape(value)));
+            }
         }
-        out.extend_from_slice(b"}\n");
+        out.text("}\n");
     }
 
     fn shape(&self, value: Value) -> Value {
@@ -300,7 +330,7 @@ impl Encoder {
         }
     }
 
-    fn bookmark(&self, revision: Revision, initial_end: bool, out: &mut Vec<u8>) {
+    fn bookmark(&self, revision: Revision, initial_end: bool, out: &mut Frames) {
         let mut metadata = json!({"resourceVersion": revision.to_string()});
         if initial_end {
             metadata["annotations"] = json!({INITIAL_EVENTS_END: "true"});
@@ -319,7 +349,7 @@ impl Encoder {
             }),
         };
         let event = json!({"type": "BOOKMARK", "object": object});
-        out.extend_from_slice(&to_bytes(&event));
-        out.push(b'\n');
+        out.text(to_bytes(&event));
+        out.text("\n");
     }
 }

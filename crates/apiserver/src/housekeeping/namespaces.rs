@@ -66,12 +66,7 @@ async fn remove_contents(cluster: &Arc<Cluster>, namespace: &str) -> Vec<Held> {
     let resources = cluster.resources();
     for resource in resources.stored().filter(|resource| resource.namespaced) {
         let prefix = resource.collection_prefix(Some(namespace));
-        let range = Range {
-            prefix: &prefix,
-            start_after: None,
-            limit: None,
-            at: None,
-        };
+        let range = Range::prefix(&prefix);
         let Ok(page) = cluster.keyspace().range(range) else {
             continue;
         };

@@ -90,12 +90,7 @@ async fn remove_objects(cluster: &Arc<Cluster>, definition: &Value) -> usize {
         return 0;
     };
     let resource = &resource;
-    let range = Range {
-        prefix: &resource.prefix,
-        start_after: None,
-        limit: None,
-        at: None,
-    };
+    let range = Range::prefix(&resource.prefix);
     let Ok(page) = cluster.keyspace().range(range) else {
         return 0;
     };

@@ -120,6 +120,35 @@ pub(super) fn scan(text: &[u8]) -> Scan {
     found
 }
 
+/// The value of a field of an object in its text: for reading a part of an object without the rest.
+pub(crate) fn member<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let (mut depth, mut position) = (0_usize, 0);
+    // Where the value begins, once it has been found.
+    let mut start = None;
+    while let Some(byte) = text.get(position) {
+        match byte {
+            b'"' => {
+                let end = end_of_string(text, position + 1);
+                let is_key = depth == 1 && text.get(end + 1) == Some(&b':');
+                if is_key && text.get(position + 1..end) == Some(name.as_bytes()) {
+                    start = Some(end + 2);
+                }
+                position = end;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        // A value ends where the next field begins, or the object ends.
+        let ends = (depth == 1 && *byte == b',') || depth == 0;
+        if let Some(start) = start.filter(|_| ends) {
+            return text.get(start..position);
+        }
+        position += 1;
+    }
+    None
+}
+
 /// Where the quote is that ends a string.
 fn end_of_string(text: &[u8], start: usize) -> usize {
     let mut position = start;
@@ -226,6 +255,21 @@ mod tests {
         );
         let owners = found.owners.unwrap().of(text);
         assert_eq!(owners, br#"[{"name":"o","uid":"p"}]"#);
+    }
+
+    #[test]
+    fn a_field_is_found_without_reading_the_others() {
+        let text =
+            br#"{"a":"b\"}","b":{"metadata":{},"c":[1,{}]},"metadata":{"name":"x"},"n":1,"z":"y"}"#;
+        let find = |name| member(text, name).map(|value| std::str::from_utf8(value).unwrap());
+        assert_eq!(find("metadata"), Some(r#"{"name":"x"}"#));
+        assert_eq!(find("b"), Some(r#"{"metadata":{},"c":[1,{}]}"#));
+        assert_eq!((find("n"), find("z")), (Some("1"), Some(r#""y""#)));
+        assert_eq!(find("a"), Some(r#""b\"}""#));
+        assert_eq!((find("c"), find("name")), (None, None));
+        for text in [&b"{\"a"[..], b"{\"a\":", b"", b"\"", b"}}", b"{\"a\":[}"] {
+            member(text, "a");
+        }
     }
 
     #[test]

@@ -125,6 +125,29 @@ impl Shape {
         out.extend_from_slice(&self.literal[from..]);
     }
 
+    /// Appends at most `most` bytes of the text that has these values, beginning at an offset.
+    pub(super) fn write_part(&self, values: &Values, from: usize, most: usize, out: &mut Vec<u8>) {
+        let values = values.all();
+        let (mut skip, mut room) = (from, most);
+        let mut add = |piece: &[u8]| {
+            let skipped = skip.min(piece.len());
+            skip -= skipped;
+            let taken = room.min(piece.len() - skipped);
+            room -= taken;
+            out.extend_from_slice(&piece[skipped..skipped + taken]);
+            room > 0
+        };
+        let mut at = 0;
+        for (offset, number) in &self.holes {
+            let upto = *offset as usize;
+            if !add(&self.literal[at..upto]) || !add(values[usize::from(*number)]) {
+                return;
+            }
+            at = upto;
+        }
+        add(&self.literal[at..]);
+    }
+
     /// How long the text is that has these values.
     pub(super) fn length(&self, values: &Values) -> usize {
         let values = values.all();

@@ -57,6 +57,17 @@ impl Http {
             .await
     }
 
+    /// Reads, in the representation that `accept` names.
+    pub async fn get_as(&self, path: &str, accept: &str) -> http::Response<Body> {
+        let request = Request::builder()
+            .uri(path)
+            .header("accept", accept)
+            .extension(caller())
+            .body(Full::new(Bytes::new()))
+            .unwrap();
+        self.server.handle(request).await
+    }
+
     /// Sends a body as it is.
     pub async fn respond_to_bytes(
         &self,
@@ -65,19 +76,12 @@ impl Http {
         content_type: &str,
         bytes: Bytes,
     ) -> http::Response<Body> {
-        let caller = Caller {
-            identity: Some(Identity::administrator("test")),
-            only_cluster: Some(HUB.into()),
-            expires: None,
-            address: None,
-            in_process: true,
-        };
         let request = Request::builder()
             .method(method)
             .uri(path)
             .header("content-type", content_type)
             .header("user-agent", "test/1")
-            .extension(caller)
+            .extension(caller())
             .body(Full::new(bytes))
             .unwrap();
         self.server.handle(request).await
@@ -128,5 +132,15 @@ impl Http {
                 )
             })
             .collect()
+    }
+}
+
+fn caller() -> Caller {
+    Caller {
+        identity: Some(Identity::administrator("test")),
+        only_cluster: Some(HUB.into()),
+        expires: None,
+        address: None,
+        in_process: true,
     }
 }
