@@ -48,6 +48,9 @@ pub struct KindNames {
     pub group: &'static str,
     /// The version that is served and stored.
     pub version: &'static str,
+    /// Further versions that are served. What is in `spec` and `status` is neither checked nor
+    /// converted there: a peer that speaks such a version gets back what its like have written.
+    pub other_versions: &'static [&'static str],
     /// The kind as objects name it.
     pub kind: &'static str,
     /// The resource as paths name it.
@@ -95,6 +98,15 @@ pub fn definition<K: Kind>() -> Value {
         let column = |column: &Column| json!({"name": column.name, "type": column.kind, "jsonPath": column.path});
         version["additionalPrinterColumns"] = names.columns.iter().map(column).collect();
     }
+    let mut versions = vec![version.clone()];
+    for name in names.other_versions {
+        let mut other = version.clone();
+        other["name"] = json!(name);
+        other["storage"] = json!(false);
+        other["schema"]["openAPIV3Schema"] =
+            structural::opened(&version["schema"]["openAPIV3Schema"]);
+        versions.push(other);
+    }
     let mut all_names = json!({
         "kind": names.kind,
         "listKind": format!("{}List", names.kind),
@@ -107,15 +119,21 @@ pub fn definition<K: Kind>() -> Value {
     if !names.categories.is_empty() {
         all_names["categories"] = json!(names.categories);
     }
+    let mut metadata = json!({"name": format!("{}.{}", names.plural, names.group)});
+    if names.group.ends_with(".k8s.io") {
+        // Servers demand a word on kinds of Kubernetes' own groups.
+        let word = "unapproved, for clusters that have no definition of their own";
+        metadata["annotations"] = json!({"api-approved.kubernetes.io": word});
+    }
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{}.{}", names.plural, names.group)},
+        "metadata": metadata,
         "spec": {
             "group": names.group,
             "names": all_names,
             "scope": names.scope.as_str(),
-            "versions": [version],
+            "versions": versions,
         },
     })
 }
@@ -199,6 +217,7 @@ macro_rules! kind {
         $object:ident: $group:expr, $version:literal, $plural:literal, $singular:literal, $scope:ident;
         $(spec: $spec:ty;)?
         $(status: $status:ty;)?
+        $(also_served: [$($other:literal),*];)?
         $(short: [$($short:literal),*];)?
         $(categories: [$($category:literal),*];)?
         $(columns: [$(($name:literal, $type:literal, $path:expr)),* $(,)?];)?
@@ -207,6 +226,7 @@ macro_rules! kind {
             const NAMES: $crate::KindNames = $crate::KindNames {
                 group: $group,
                 version: $version,
+                other_versions: &[$($($other),*)?],
                 kind: stringify!($object),
                 plural: $plural,
                 singular: $singular,

@@ -4,6 +4,7 @@
 //! | group | kinds |
 //! |---|---|
 //! | [`cluster`] | who is in the fleet, and who is selected |
+//! | [`addon`] | add-ons of clusters, as data for agents of Open Cluster Management |
 //! | [`work`] | what a cluster shall run |
 //! | [`multicluster`] | the same in the smaller interface of the work API, with status to be synced |
 //!
@@ -32,6 +33,7 @@ mod open_enum;
 mod structural;
 
 pub mod about;
+pub mod addon;
 pub mod cluster;
 pub mod multicluster;
 pub mod simulator;
@@ -45,6 +47,10 @@ use serde_json::Value;
 /// All definitions, by group and kind; their order is always the same.
 pub fn definitions() -> Vec<Value> {
     vec![
+        definition::<addon::AddOnDeploymentConfig>(),
+        definition::<addon::AddOnTemplate>(),
+        definition::<addon::ClusterManagementAddOn>(),
+        definition::<addon::ManagedClusterAddOn>(),
         definition::<cluster::AddOnPlacementScore>(),
         definition::<cluster::ClusterClaim>(),
         definition::<cluster::ManagedCluster>(),

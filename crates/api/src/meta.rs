@@ -206,6 +206,26 @@ pub(crate) fn bytes(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "format": "byte"})
 }
 
+/// The schema of an object of Kubernetes that this version does not look into.
+pub(crate) fn any_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+}
+
+/// The schema of a reference to a role.
+pub(crate) fn role_reference(_: &mut SchemaGenerator) -> Schema {
+    let text = |what: &str| json_schema!({"type": "string", "description": what});
+    json_schema!({
+        "type": "object",
+        "properties": {
+            "apiGroup": text("Group of the role."),
+            "kind": text("Role or ClusterRole."),
+            "name": text("Name of the role."),
+        },
+        "required": ["apiGroup", "kind", "name"],
+        "x-kubernetes-preserve-unknown-fields": true,
+    })
+}
+
 /// The schema of a list of whole objects of any kind.
 pub(crate) fn manifests(_: &mut SchemaGenerator) -> Schema {
     json_schema!({

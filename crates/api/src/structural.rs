@@ -37,6 +37,21 @@ pub(crate) fn root<K: JsonSchema>() -> Value {
     schema.to_value()
 }
 
+/// A schema of whole objects that looks into nothing but its top level.
+pub(crate) fn opened(schema: &Value) -> Value {
+    let mut opened = schema.clone();
+    for part in ["spec", "status"] {
+        if let Some(part) = opened["properties"].get_mut(part) {
+            *part = json!({
+                "type": "object",
+                "description": part["description"],
+                "x-kubernetes-preserve-unknown-fields": true,
+            });
+        }
+    }
+    opened
+}
+
 /// Says the same in the words of a structural schema, here and in all subschemas.
 fn simplify(schema: &mut Schema) {
     if let Some(keywords) = schema.as_object_mut() {
@@ -120,6 +135,11 @@ pub(crate) fn rule(rule: impl Into<String>, message: impl Into<String>) -> impl 
             rules.push(json!({"rule": rule, "message": message}));
         }
     }
+}
+
+/// Fields beyond those of the schema are kept: newer agents report more.
+pub(crate) fn open(schema: &mut Schema) {
+    schema.insert("x-kubernetes-preserve-unknown-fields".into(), true.into());
 }
 
 /// Null is a value of its own, for peers that write it.

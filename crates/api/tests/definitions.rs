@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use bellwether_api::{Kind, cluster, definitions, multicluster, work};
+use bellwether_api::{Kind, addon, cluster, definitions, multicluster, work};
 use bellwether_schema::meta::Malformed;
 use bellwether_schema::{Change, CompiledSchema, Document, FieldPath, definition, parse};
 use serde_json::{Value, json};
@@ -74,6 +74,7 @@ fn name_of(object: &Value) -> String {
 
 fn samples() -> Vec<Value> {
     let files = [
+        include_str!("../testdata/samples/addon.yaml"),
         include_str!("../testdata/samples/cluster.yaml"),
         include_str!("../testdata/samples/multicluster.yaml"),
         include_str!("../testdata/samples/work.yaml"),
@@ -88,6 +89,10 @@ fn through_type(object: &Value) -> Result<Value, serde_json::Error> {
         serde_json::to_value(serde_json::from_value::<K>(object.clone())?)
     }
     let through = match object["kind"].as_str().expect("a kind") {
+        "AddOnDeploymentConfig" => through::<addon::AddOnDeploymentConfig>,
+        "AddOnTemplate" => through::<addon::AddOnTemplate>,
+        "ClusterManagementAddOn" => through::<addon::ClusterManagementAddOn>,
+        "ManagedClusterAddOn" => through::<addon::ManagedClusterAddOn>,
         "AddOnPlacementScore" => through::<cluster::AddOnPlacementScore>,
         "AppliedManifestWork" => through::<work::AppliedManifestWork>,
         "AppliedWork" => through::<multicluster::AppliedWork>,
@@ -123,6 +128,30 @@ fn definitions_are_sound() {
         let errors = definition::check(&document, has_status, |_, _| Vec::new(), &path);
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(errors, Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
+fn other_versions_are_served_as_they_are_stored() {
+    for definition in definitions() {
+        let versions = definition["spec"]["versions"].as_array().unwrap();
+        let is_add_on = definition["spec"]["group"] == addon::GROUP;
+        assert_eq!(versions.len(), if is_add_on { 2 } else { 1 });
+        for version in &versions[1..] {
+            assert_eq!(
+                (&version["name"], &version["storage"]),
+                (&json!("v1beta1"), &json!(false))
+            );
+            let spec = &version["schema"]["openAPIV3Schema"]["properties"]["spec"];
+            assert_eq!(spec["x-kubernetes-preserve-unknown-fields"], true);
+            let (document, unknown) =
+                Document::parse(&version["schema"]["openAPIV3Schema"]).expect("a schema");
+            assert_eq!(unknown, Vec::<String>::new());
+            let has_status = version["subresources"].get("status").is_some();
+            let path = FieldPath::new("schema");
+            let errors = definition::check(&document, has_status, |_, _| Vec::new(), &path);
+            assert_eq!(errors.len(), 0);
+        }
     }
 }
 
@@ -510,10 +539,13 @@ fn what_cannot_work_is_refused() {
 
 #[test]
 fn columns_name_conditions_that_exist() {
-    use bellwether_api::{
-        cluster::names::condition as of_cluster, work::names::condition as of_work,
-    };
+    use bellwether_api::addon::condition as of_add_on;
+    use bellwether_api::cluster::names::condition as of_cluster;
+    use bellwether_api::work::names::condition as of_work;
     let known = [
+        of_add_on::AVAILABLE,
+        of_add_on::DEGRADED,
+        of_add_on::PROGRESSING,
         of_cluster::JOINED,
         of_cluster::AVAILABLE,
         of_cluster::CLUSTER_SET_EMPTY,

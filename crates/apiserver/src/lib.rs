@@ -46,6 +46,7 @@ mod repeats;
 mod request;
 mod resource;
 mod resources;
+mod scope;
 mod select;
 mod server;
 mod services;

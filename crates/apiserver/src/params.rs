@@ -36,6 +36,24 @@ impl Query {
         (!value.is_empty()).then_some(value.as_str())
     }
 
+    /// Adds a condition to the field selector.
+    pub(crate) fn select(&mut self, field: &str, value: &str) {
+        let mut escaped = String::with_capacity(value.len());
+        for letter in value.chars() {
+            if matches!(letter, '\\' | ',' | '=') {
+                escaped.push('\\');
+            }
+            escaped.push(letter);
+        }
+        let condition = format!("{field}={escaped}");
+        let selector = match self.get("fieldSelector") {
+            Some(known) => format!("{known},{condition}"),
+            None => condition,
+        };
+        self.0.retain(|(name, _)| name != "fieldSelector");
+        self.0.push(("fieldSelector".to_owned(), selector));
+    }
+
     /// All values of a parameter.
     pub(crate) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
         self.0

@@ -33,7 +33,7 @@ use crate::request::{ResourcePath, Target, Verb};
 use crate::resource::Resource;
 use crate::status::ApiError;
 use crate::table::IncludeObject;
-use crate::{authorize, bootstrap, endpoint, handler, housekeeping};
+use crate::{authorize, bootstrap, endpoint, handler, housekeeping, scope};
 use bellwether_runtime::{Clock, MetricsRegistry};
 
 /// The cluster that is also served at the root path.
@@ -348,7 +348,8 @@ impl ApiServer {
         let hold = permit.account().hold(0);
         let body = RequestBody::read(&parts.headers, body, patience, hold).await?;
         let agent = text(parts, header::USER_AGENT).unwrap_or_default();
-        let cx = asked.into_context(resource.clone(), verb, agent, &writer);
+        let mut cx = asked.into_context(resource.clone(), verb, agent, &writer);
+        scope::narrow(&mut cx)?;
         let warnings = cx.warnings.clone();
         let mut reply = handler::handle(cx, body).await?;
         trace.answered(&reply);

@@ -48,7 +48,7 @@ pub(crate) enum Command {
     /// Let clusters join a fleet, show them, and let them go.
     #[command(after_help = "Example:\n  bellwether cluster list")]
     Cluster(cluster::ClusterArgs),
-    /// Make tokens with which clusters join.
+    /// Make, show and delete tokens with which clusters join.
     #[command(after_help = "Example:\n  bellwether token create --cluster-name edge1")]
     Token(token::TokenArgs),
     /// Say why a cluster is chosen, or what kept it out.

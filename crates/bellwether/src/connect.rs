@@ -18,6 +18,14 @@ pub(crate) struct ConnectArgs {
 }
 
 impl ConnectArgs {
+    /// A cluster that other flags name.
+    pub(crate) fn new(kubeconfig: Option<OsString>, context: Option<String>) -> Self {
+        Self {
+            kubeconfig,
+            context,
+        }
+    }
+
     /// Finds the cluster; nothing is sent yet.
     pub(crate) async fn open(&self, namespace: Option<&str>) -> anyhow::Result<Connection> {
         Ok(Connection::open(&self.locator(namespace)).await?)

@@ -76,7 +76,8 @@ impl Members {
         // Agents find their rights as soon as they knock.
         clusters::ensure_shared(&client).await?;
         let hub = Hub::start(client, clock.clone());
-        let promised = BTreeSet::from([format!("system:bootstrap:{}", token.id())]);
+        let promised =
+            BTreeSet::from([format!("{}{}", registration::TOKEN_USER_PREFIX, token.id())]);
         let options = HubOptions {
             auto_approved: promised,
             clusters: options,
@@ -192,8 +193,9 @@ impl Members {
 
     /// All members have joined: what they joined with is of no use any more.
     pub(crate) async fn close(&self) -> anyhow::Result<()> {
-        let secrets: Api<Secret> = Api::namespaced(self.hub.client.clone(), "kube-system");
-        let name = format!("bootstrap-token-{}", self.token.id());
+        let secrets: Api<Secret> =
+            Api::namespaced(self.hub.client.clone(), registration::TOKEN_NAMESPACE);
+        let name = format!("{}{}", registration::TOKEN_SECRET_PREFIX, self.token.id());
         let deleted = secrets.delete(&name, &DeleteParams::default()).await;
         deleted.context("cannot remove the token with which members joined")?;
         Ok(())

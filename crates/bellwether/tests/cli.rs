@@ -40,10 +40,14 @@ fn every_command_has_help_with_an_example() {
         "hub",
         "agent",
         "token create",
+        "token list",
+        "token delete",
         "cluster",
         "cluster join",
         "cluster accept",
         "cluster list",
+        "cluster label",
+        "cluster taint",
         "cluster detach",
         "why",
         "plan",
@@ -151,4 +155,29 @@ fn a_server_that_is_not_there_is_one_clear_line() {
         assert!(!succeeded);
         assert_eq!(errors, want);
     }
+}
+
+#[test]
+fn joining_asks_which_cluster_is_the_member_and_for_a_good_name() {
+    let join = |arguments: &[&str]| {
+        let mut all = vec!["cluster", "join", "--hub-apiserver", "https://127.0.0.1:1"];
+        all.extend(["--hub-token", "abcdef.0123456789abcdef"]);
+        all.extend(arguments);
+        let (succeeded, _, errors) = bellwether(&all);
+        assert!(!succeeded, "{errors}");
+        errors
+    };
+    let nobody = join(&["--cluster-name", "edge1"]);
+    assert!(nobody.contains("--kubeconfig"), "{nobody}");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("member.yaml");
+    let member = "{apiVersion: v1, kind: Config, current-context: c, \
+        clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}], \
+        contexts: [{name: c, context: {cluster: c, user: c}}], users: [{name: c, user: {}}]}";
+    std::fs::write(&path, member).unwrap();
+    let path = path.to_str().unwrap();
+    let bad = join(&["--cluster-name", "Edge_1", "--kubeconfig", path]);
+    assert!(bad.contains("cannot be the name of a cluster"), "{bad}");
+    let hub = join(&["--cluster-name", "edge1", "--kubeconfig", path]);
+    assert!(hub.contains("leads to the hub itself"), "{hub}");
 }

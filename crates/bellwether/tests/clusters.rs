@@ -259,19 +259,48 @@ fn a_cluster_of_another_process_joins_by_command() {
         refused.contains("the hub does not know the token"),
         "{refused}"
     );
-    // Without a promise it takes a person, and a token for one name opens no other door.
+    // A token for one name is good for no other.
     bellwether(
         &fleet,
-        &format!("token create --cluster-name another --write {bootstrap}"),
+        &format!("token create --cluster-name another --labels region=moon --write {bootstrap}"),
     );
-    let refused = fleet.fails(&format!(
+    let other = format!(
         "{BELLWETHER} cluster join --cluster-name other --hub-kubeconfig {bootstrap} --kubeconfig {member} --timeout 1"
-    ));
+    );
+    let refused = fleet.fails(&other);
+    assert!(
+        refused.contains("may ask for certificates of the cluster another only"),
+        "{refused}"
+    );
+    let tokens = json(&fleet, "token list");
+    let token = &tokens["items"][0];
+    assert_eq!(token["clusterName"], "another", "{tokens}");
+    assert_eq!(token["labels"]["region"], "moon");
+    let id = token["id"].as_str().unwrap();
+    bellwether(&fleet, &format!("token delete {id}"));
+    assert_eq!(json(&fleet, "token list")["items"], serde_json::json!([]));
+    // Without a promise it takes a person.
+    bellwether(&fleet, &format!("token create --write {bootstrap}"));
+    let refused = fleet.fails(&other);
     assert!(
         refused.contains("was not accepted within 1 seconds"),
         "{refused}"
     );
+    let list = bellwether(&fleet, "cluster list");
+    let line = list.lines().find(|line| line.starts_with("other"));
+    assert!(line.is_some_and(|line| line.contains("pending")), "{list}");
     bellwether(&fleet, "cluster accept other");
+    bellwether(&fleet, "cluster label other tier=canary");
+    let again = fleet.fails(&format!("{BELLWETHER} cluster label other tier=prod"));
+    assert!(again.contains("--overwrite"), "{again}");
+    bellwether(&fleet, "cluster taint other maintenance=soon:NoSelectIfNew");
+    let other = json(&fleet, "get managedcluster other");
+    assert_eq!(other["metadata"]["labels"]["tier"], "canary");
+    let taints = other["spec"]["taints"].as_array().unwrap();
+    assert!(
+        taints.iter().any(|it| it["key"] == "maintenance"),
+        "{taints:?}"
+    );
 }
 
 #[test]
@@ -409,6 +438,19 @@ fn a_detached_member_joins_again_by_command() {
         &fleet,
         "wait --for=condition=ManagedClusterConditionAvailable --timeout=60s managedcluster/cluster1",
     );
+    // An authority that is lost is not replaced silently. Without it, members join again.
+    fleet.kill();
+    let data = fleet.directory().to_owned();
+    std::fs::remove_file(data.join("ca.key")).unwrap();
+    let refused = fleet.fails(&format!(
+        "{BELLWETHER} up --listen 127.0.0.1:0 --data-dir {}",
+        data.display()
+    ));
+    assert!(refused.contains("ca.key is missing"), "{refused}");
+    std::fs::remove_file(data.join("ca.crt")).unwrap();
+    fleet.restart();
+    let requests = json(&fleet, "get csr")["items"].as_array().unwrap().len();
+    assert!(requests > 1, "it has asked again");
 }
 
 /// A small disk, which ends with the test; nothing where that is not allowed.

@@ -4,8 +4,9 @@
 //! heartbeats, and cleans up after them; [`requests`] approves certificates, for those to whom that
 //! is promised. On a member, [`agent`] asks to join, keeps its certificate fresh, and reports.
 //!
-//! Nothing of a member can be read or written by another: rights are on its own ManagedCluster, on
-//! its own namespace, and on certificate requests of reserved names ([`rights`]).
+//! Nothing of a member can be written by another: rights are on its own ManagedCluster and on its own
+//! namespace ([`rights`]). Certificate requests are the exception, as in Open Cluster Management; an
+//! embedded hub shows everybody their own only.
 
 pub mod agent;
 mod cleanup;

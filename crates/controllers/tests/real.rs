@@ -221,7 +221,12 @@ async fn a_real_hub_misses_a_silent_member_and_renews_certificates_in_time() {
     assert_ne!(first["tls.crt"], second["tls.crt"]);
     assert_ne!(first["tls.key"], second["tls.key"]);
     assert_eq!(first["agent-name"], second["agent-name"]);
-    let request = requests.get("c1-renewal-0").await.unwrap();
+    let made = requests.list(&ListParams::default()).await.unwrap().items;
+    let is_renewal = |it: &CertificateSigningRequest| {
+        let sender = it.spec.username.as_deref().unwrap_or_default();
+        sender.starts_with("system:open-cluster-management:c1:")
+    };
+    let request = made.into_iter().find(is_renewal).unwrap();
     let approved = request.status.unwrap().conditions.unwrap().remove(0);
     let reason = approved.reason.as_deref();
     assert_eq!(reason, Some("AutoApprovedByHubCSRApprovingController"));

@@ -8,6 +8,7 @@ mod common;
 
 mod registration {
     mod joining;
+    mod klusterlet;
     mod living;
     mod rights;
     mod silence;

@@ -27,11 +27,19 @@ pub(crate) const SIGNING_REQUEST: Resource = Resource {
         STATUS,
     ],
     names: NameRule::PathSegment,
-    field_selectors: &[FieldSelector {
-        label: "spec.signerName",
-        paths: &[&["spec", "signerName"]],
-        absent: "",
-    }],
+    field_selectors: &[
+        FieldSelector {
+            label: "spec.signerName",
+            paths: &[&["spec", "signerName"]],
+            absent: "",
+        },
+        // Kubernetes has no such selector. It is for those who may see only what they asked for.
+        FieldSelector {
+            label: "spec.username",
+            paths: &[&["spec", "username"]],
+            absent: "",
+        },
+    ],
     prepare_create,
     prepare_update,
     prepare_part,

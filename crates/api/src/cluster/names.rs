@@ -34,6 +34,11 @@ pub mod annotation {
         "cluster.open-cluster-management.io/experimental-scheduling-disable";
     /// On a built-in ManagedClusterSet whose selector is not put right if it is `false`.
     pub const AUTO_UPDATE: &str = "cluster.open-cluster-management.io/autoupdate";
+    /// On the Secret of a bootstrap token: the set that a cluster begins in which joins with it.
+    pub const TOKEN_CLUSTER_SET: &str = "cluster.bellwether.dev/token-cluster-set";
+    /// On the Secret of a bootstrap token: the labels that a cluster begins with which joins with it,
+    /// as a JSON object.
+    pub const TOKEN_LABELS: &str = "cluster.bellwether.dev/token-labels";
     /// On the namespace `kube-system` of an embedded member: when the hub let the cluster go. It does
     /// not join again by itself.
     pub const DETACHED: &str = "cluster.bellwether.dev/detached";
@@ -72,18 +77,6 @@ pub mod claim {
     pub const RESERVED: [&str; 4] = [ID, KUBE_VERSION, PLATFORM, PRODUCT];
 }
 
-/// The kind of add-ons, which is not ours: a hub may have it.
-pub mod add_on {
-    /// Its group.
-    pub const GROUP: &str = "addon.open-cluster-management.io";
-    /// Its version.
-    pub const VERSION: &str = "v1alpha1";
-    /// Its name.
-    pub const KIND: &str = "ManagedClusterAddOn";
-    /// What paths and roles call it.
-    pub const PLURAL: &str = "managedclusteraddons";
-}
-
 /// Names of objects.
 pub mod object {
     /// The set that clusters without a set are put in.
@@ -104,6 +97,15 @@ pub mod registration {
     pub const EXTERNAL_GROUP_PREFIX: &str = "open-cluster-management:";
     /// The signer of agents' certificates.
     pub const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
+    /// Between the name of a cluster and a number, in names of certificate requests that only agents of
+    /// that cluster may use.
+    pub const RENEWAL_INFIX: &str = "-renewal-";
+    /// The namespace of the Secrets of bootstrap tokens, as in Kubernetes.
+    pub const TOKEN_NAMESPACE: &str = "kube-system";
+    /// What these Secrets are called; the id of the token follows.
+    pub const TOKEN_SECRET_PREFIX: &str = "bootstrap-token-";
+    /// What the users of bootstrap tokens begin with; the id of the token follows.
+    pub const TOKEN_USER_PREFIX: &str = "system:bootstrap:";
     /// The group of those who ask to join.
     pub const BOOTSTRAP_GROUP: &str = "system:bootstrappers:managedcluster";
     /// What those may do who ask to join.
@@ -112,6 +114,10 @@ pub mod registration {
     pub const REGISTRATION_ROLE: &str = "open-cluster-management:managedcluster:registration";
     /// What an agent may do in the namespace of its cluster with works.
     pub const WORK_ROLE: &str = "open-cluster-management:managedcluster:work";
+    /// What is added to the role `view` of every namespace.
+    pub const VIEW_ROLE: &str = "bellwether:aggregate-to-view";
+    /// What is added to the roles `edit` and `admin` of every namespace.
+    pub const EDIT_ROLE: &str = "bellwether:aggregate-to-edit";
     /// What the roles and bindings of one cluster are called; its name follows.
     pub const CLUSTER_ROLE_PREFIX: &str = "open-cluster-management:managedcluster:";
     /// What role bindings for the agent's own sake end with.

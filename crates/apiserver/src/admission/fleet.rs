@@ -2,8 +2,10 @@
 //!
 //! These kinds are served by definitions; on another hub webhooks check the same.
 
+use std::collections::BTreeMap;
+
 use bellwether_api::Kind as _;
-use bellwether_api::cluster::names::{label, object, registration};
+use bellwether_api::cluster::names::{annotation, label, object, registration};
 use bellwether_api::cluster::{GROUP, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding};
 use bellwether_json::name::dns_label_problems;
 use bellwether_json::time::format_time;
@@ -12,6 +14,7 @@ use serde_json::{Value, json};
 use crate::access::Attributes;
 use crate::context::RequestContext;
 use crate::metadata;
+use crate::scope::{Party, Terms};
 use crate::status::ApiError;
 
 /// Group of the kinds.
@@ -43,9 +46,84 @@ fn cluster(cx: &RequestContext, object: &mut Value, live: Option<&Value>) -> Res
         )));
     }
     check_addresses(object)?;
+    check_party(cx, &name, object, live)?;
     check_acceptance(cx, &name, object, live)?;
     check_set(cx, object, live)?;
     stamp_taints(cx, object, live)
+}
+
+/// An agent describes its own cluster; whoever joins with a token says what the token allows.
+fn check_party(
+    cx: &RequestContext,
+    name: &str,
+    object: &mut Value,
+    live: Option<&Value>,
+) -> Result<(), ApiError> {
+    let refuse = |why: String| Err(ApiError::forbidden(cx.resource.subject(), name, &why));
+    match (Party::of(&cx.cluster, &cx.identity), live) {
+        (Some(Party::Joiner(terms)), None) => match join_terms(&terms, name, object) {
+            Ok(()) => Ok(()),
+            Err(why) => refuse(why),
+        },
+        (Some(Party::Agent { .. }), Some(live)) if !is_description(object, live) => {
+            refuse(format!(
+                "an agent may change client configs and annotations that begin with {} of its cluster, and nothing else",
+                annotation::AGENT_PREFIX
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Gives a cluster what the token fixes that it joins with; the error says what it may not say.
+fn join_terms(terms: &Terms, name: &str, object: &mut Value) -> Result<(), String> {
+    if let Some(cluster) = terms.cluster.as_deref().filter(|cluster| *cluster != name) {
+        return Err(format!("the token is for the cluster {cluster} only"));
+    }
+    let labels: BTreeMap<String, String> =
+        serde_json::from_value(object["metadata"]["labels"].clone()).unwrap_or_default();
+    let mut fixed = BTreeMap::new();
+    for (key, value) in labels {
+        let allowed = match (&terms.set, &terms.labels) {
+            (Some(set), _) if key == label::CLUSTER_SET => Some(set),
+            (_, Some(_)) if key == label::CLUSTER_SET => Some(&value),
+            (_, Some(labels)) => labels.get(&key),
+            (_, None) => Some(&value),
+        };
+        if allowed != Some(&value) {
+            return Err(format!("the token does not allow the label {key}={value}"));
+        }
+        fixed.insert(key, value);
+    }
+    fixed.extend(terms.labels.clone().unwrap_or_default());
+    if let Some(set) = &terms.set {
+        fixed.insert(label::CLUSTER_SET.to_owned(), set.clone());
+    }
+    if !fixed.is_empty()
+        && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+    {
+        metadata.insert("labels".to_owned(), json!(fixed));
+    }
+    Ok(())
+}
+
+/// True if a change touches only what an agent tells about its cluster.
+fn is_description(object: &Value, live: &Value) -> bool {
+    let rest = |object: &Value| {
+        let metadata = &object["metadata"];
+        let mut spec = object["spec"].clone();
+        if let Some(spec) = spec.as_object_mut() {
+            spec.remove("managedClusterClientConfigs");
+        }
+        let annotations = metadata["annotations"].as_object().into_iter().flatten();
+        let annotations: BTreeMap<String, Value> = annotations
+            .filter(|(key, _)| !key.starts_with(annotation::AGENT_PREFIX))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        let kept = ["labels", "finalizers", "ownerReferences"];
+        (spec, annotations, kept.map(|field| metadata[field].clone()))
+    };
+    rest(object) == rest(live)
 }
 
 fn check_addresses(object: &Value) -> Result<(), ApiError> {
@@ -213,4 +291,77 @@ fn demand(
     let refusal = wanted.refusal(&cx.identity.user);
     let why = format!("not permitted to {what}: {refusal}");
     Err(ApiError::forbidden(cx.resource.subject(), name, &why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(terms: &Terms, labels: Value, expected: Result<Value, &str>) {
+        let mut cluster = json!({"metadata": {"name": "c1", "labels": labels}});
+        let joined = join_terms(terms, "c1", &mut cluster);
+        let found = joined.map(|()| cluster["metadata"]["labels"].clone());
+        assert_eq!(found, expected.map_err(str::to_owned));
+    }
+
+    #[test]
+    fn a_token_fixes_what_its_cluster_says() {
+        let anything = Terms::default();
+        check(&anything, json!({"a": "b"}), Ok(json!({"a": "b"})));
+        let labels = [("region".to_owned(), "emea".to_owned())];
+        let fixed = Terms {
+            cluster: Some("c1".into()),
+            set: Some("prod".into()),
+            labels: Some(labels.into()),
+        };
+        let set = label::CLUSTER_SET;
+        let all = json!({"region": "emea", set: "prod"});
+        check(&fixed, Value::Null, Ok(all.clone()));
+        check(&fixed, all.clone(), Ok(all));
+        let refused = "the token does not allow the label region=moon";
+        check(&fixed, json!({"region": "moon"}), Err(refused));
+        let refused = "the token does not allow the label a=b";
+        check(&fixed, json!({"a": "b"}), Err(refused));
+        let other =
+            "the token does not allow the label cluster.open-cluster-management.io/clusterset=dev";
+        check(&fixed, json!({set: "dev"}), Err(other));
+        let elsewhere = Terms {
+            cluster: Some("c2".into()),
+            ..Terms::default()
+        };
+        let refused = "the token is for the cluster c2 only";
+        check(&elsewhere, Value::Null, Err(refused));
+    }
+
+    #[test]
+    fn an_agent_describes_its_cluster_and_no_more() {
+        let live = json!({
+            "metadata": {"name": "c1", "labels": {"a": "b"}, "annotations": {"x": "y"}},
+            "spec": {"hubAcceptsClient": true, "leaseDurationSeconds": 60},
+        });
+        for (path, value, expected) in [
+            (
+                "/metadata/annotations/agent.open-cluster-management.io~1a",
+                json!("1"),
+                true,
+            ),
+            (
+                "/spec/managedClusterClientConfigs",
+                json!([{"url": "https://c1"}]),
+                true,
+            ),
+            ("/metadata/annotations/x", json!("z"), false),
+            ("/metadata/labels/a", json!("c"), false),
+            ("/metadata/finalizers", json!(["x/y"]), false),
+            ("/spec/leaseDurationSeconds", json!(1), false),
+            ("/spec/taints", json!([]), false),
+        ] {
+            let mut changed = live.clone();
+            let (parent, key) = path.rsplit_once('/').unwrap();
+            let key = key.replace("~1", "/");
+            changed.pointer_mut(parent).unwrap()[key] = value;
+            assert_eq!(is_description(&changed, &live), expected, "{path}");
+        }
+    }
 }

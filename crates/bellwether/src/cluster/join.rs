@@ -1,7 +1,7 @@
 //! `bellwether cluster join`
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use bellwether_api::multicluster::AppliedWork;
 use bellwether_api::work::AppliedManifestWork;
 use bellwether_apiserver::Clock;
 use bellwether_controllers::registration::agent::{
-    Agent, ClaimOptions, KubeconfigDoor, join, keep_bootstrap,
+    Agent, ClaimOptions, Door as _, KubeconfigDoor, join, keep_bootstrap,
 };
 use bellwether_json::yaml::to_yaml;
 use bellwether_runtime::read_kubeconfig;
@@ -23,6 +23,7 @@ use clap::Args;
 use kube::config::Kubeconfig;
 use serde_json::{Value, json};
 
+use super::{check_cluster_name, read_labels};
 use crate::cli::say;
 use crate::connect::ConnectArgs;
 
@@ -65,19 +66,41 @@ pub(crate) struct JoinArgs {
     /// How long to wait to be let in, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     timeout: u64,
-    /// The member.
-    #[command(flatten)]
-    connect: ConnectArgs,
+    /// The kubeconfig of the member. It has to be named here or by --context: the one in use is the
+    /// hub's more often than not.
+    #[arg(long, value_name = "FILE", required_unless_present = "context")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the member, in that kubeconfig or in your own.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Your own kubeconfig, for --context.
+    #[arg(long, hide = true, env = "KUBECONFIG")]
+    own_kubeconfig: Option<OsString>,
 }
 
 pub(crate) async fn run(arguments: JoinArgs) -> anyhow::Result<()> {
-    let labels = labels(&arguments.labels)?;
+    check_cluster_name(&arguments.cluster_name)?;
+    let labels = read_labels(&arguments.labels)?;
     let kubeconfig = bootstrap(&arguments)?;
     let text = to_yaml(&kubeconfig);
     let kubeconfig: Kubeconfig =
         serde_json::from_value(kubeconfig).context("the hub's kubeconfig cannot be understood")?;
     let door = KubeconfigDoor::new(kubeconfig).await?;
-    let member = arguments.connect.open(None).await?.client;
+    let file = arguments.kubeconfig.clone().map(PathBuf::into_os_string);
+    let file = file.or_else(|| arguments.own_kubeconfig.clone());
+    let connect = ConnectArgs::new(file, arguments.context.clone());
+    let address = connect.config().await?.cluster_url.to_string();
+    anyhow::ensure!(
+        arguments.context.is_some()
+            || address.trim_end_matches('/') != door.address().trim_end_matches('/'),
+        "{} leads to the hub itself, {address}: name the kubeconfig of the member; to make the hub a member of its own, say which context is meant with --context",
+        arguments
+            .kubeconfig
+            .as_deref()
+            .unwrap_or(Path::new("the kubeconfig"))
+            .display(),
+    );
+    let member = connect.open(None).await?.client;
     let definitions = vec![
         definition::<ClusterClaim>(),
         definition::<AppliedManifestWork>(),
@@ -115,16 +138,6 @@ pub(crate) async fn run(arguments: JoinArgs) -> anyhow::Result<()> {
         "{name} has its certificate. Next, start its agent:\n  bellwether agent --cluster-name {name} --kubeconfig MEMBER"
     ));
     Ok(())
-}
-
-fn labels(pairs: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
-    let pair = |text: &String| {
-        let (key, value) = text
-            .split_once('=')
-            .with_context(|| format!("--labels: {text:?} is not KEY=VALUE"))?;
-        Ok((key.to_owned(), value.to_owned()))
-    };
-    pairs.iter().map(pair).collect()
 }
 
 /// The kubeconfig with which to ask.

@@ -1,9 +1,12 @@
 //! `bellwether cluster list`
 
-use bellwether_api::cluster::names::{condition, label, object};
+use bellwether_api::cluster::names::{condition, label, object, reason};
 use bellwether_api::cluster::{ManagedCluster, ManagedClusterSet};
 use bellwether_api::meta::{TRUE, condition as find};
+use bellwether_apiserver::Clock;
+use bellwether_kinds::human;
 use clap::Args;
+use jiff::Timestamp;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
@@ -45,8 +48,10 @@ pub(crate) async fn run(arguments: ListArgs) -> anyhow::Result<()> {
         "MEMORY",
         "VERSION",
         "TAINTS",
+        "AGE",
     ])];
-    lines.extend(list.items.iter().map(row));
+    let now = Clock::system().now();
+    lines.extend(list.items.iter().map(|cluster| row(cluster, now)));
     let document = json!({"apiVersion": "v1", "kind": "List", "items": list.items});
     arguments.print.print(&document, &lines)?;
     if let Some(warning) = heartbeat_loss(client).await? {
@@ -71,7 +76,28 @@ async fn heartbeat_loss(client: Client) -> anyhow::Result<Option<String>> {
     Ok(loss.map(|it| format!("{} (since {})", it.message, it.last_transition_time.0)))
 }
 
-fn row(cluster: &ManagedCluster) -> Vec<String> {
+/// True for an accepted cluster. One that waits for somebody to accept it is pending.
+fn acceptance(cluster: &ManagedCluster) -> &'static str {
+    if cluster.spec.hub_accepts_client {
+        return "true";
+    }
+    let status = cluster.status.as_ref();
+    let said = status.and_then(|it| find(&it.conditions, condition::HUB_ACCEPTED));
+    match said {
+        Some(said) if said.reason == reason::HUB_CLUSTER_ADMIN_DENIED => "denied",
+        _ => "pending",
+    }
+}
+
+fn age(cluster: &ManagedCluster, now: Timestamp) -> String {
+    let made = cluster.metadata.creation_timestamp.as_ref();
+    made.map_or_else(
+        || "-".to_owned(),
+        |made| human(now.duration_since(made.0).as_secs()),
+    )
+}
+
+fn row(cluster: &ManagedCluster, now: Timestamp) -> Vec<String> {
     let status = cluster.status.clone().unwrap_or_default();
     let said = |kind: &str| {
         let condition = find(&status.conditions, kind);
@@ -104,7 +130,7 @@ fn row(cluster: &ManagedCluster) -> Vec<String> {
     };
     vec![
         cluster.name_any(),
-        cluster.spec.hub_accepts_client.to_string(),
+        acceptance(cluster).to_owned(),
         said(condition::JOINED),
         said(condition::AVAILABLE),
         dash(set.unwrap_or_default()),
@@ -112,5 +138,30 @@ fn row(cluster: &ManagedCluster) -> Vec<String> {
         amount("memory"),
         dash(version.unwrap_or_default()),
         dash(taints.join(",")),
+        age(cluster, now),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_that_waits_is_pending() {
+        let cluster = |accepts: bool, conditions: serde_json::Value| -> ManagedCluster {
+            serde_json::from_value(json!({
+                "metadata": {"name": "c1", "creationTimestamp": "2026-01-01T00:00:00Z"},
+                "spec": {"hubAcceptsClient": accepts}, "status": {"conditions": conditions},
+            }))
+            .unwrap()
+        };
+        let denied = json!([{"type": "HubAcceptedManagedCluster", "status": "False",
+            "reason": "HubClusterAdminDenied", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+        assert_eq!(acceptance(&cluster(true, json!([]))), "true");
+        assert_eq!(acceptance(&cluster(false, json!([]))), "pending");
+        assert_eq!(acceptance(&cluster(false, denied)), "denied");
+        let now = "2026-01-01T00:05:00Z".parse().unwrap();
+        assert_eq!(row(&cluster(true, json!([])), now).pop().unwrap(), "5m");
+    }
 }

@@ -68,6 +68,52 @@ fn certificates_are_asked_for_approved_and_denied() {
 }
 
 #[test]
+fn the_recipe_for_certificates_works_as_it_is_written() {
+    let fleet = Fleet::start();
+    let text = std::fs::read_to_string(crate::fleet::root().join("docs/security.md")).unwrap();
+    let (_, rest) = text.split_once("### People: client certificates").unwrap();
+    let (_, rest) = rest.split_once("```console\n").unwrap();
+    let (recipe, _) = rest.split_once("```").unwrap();
+    let output = std::process::Command::new("sh")
+        .args(["-e", "-c", recipe])
+        .current_dir(fleet.scratch())
+        .env("KUBECONFIG", fleet.kubeconfig())
+        .env("HOME", fleet.scratch())
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (said, complained) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{said}{complained}");
+    let whoami = said.lines().rev().take(3).collect::<String>();
+    assert!(whoami.contains("ann") && whoami.contains("shop"), "{said}");
+}
+
+#[test]
+fn editors_of_a_namespace_may_deliver_from_it() {
+    let fleet = Fleet::start();
+    fleet.shell("kubectl create rolebinding bob --clusterrole=edit --user=bob");
+    fleet.shell("kubectl create rolebinding eve --clusterrole=view --user=eve");
+    let can = |question: &str| {
+        let (_, answer, _) = fleet.run(&format!("kubectl auth can-i {question}"));
+        answer.trim().to_owned()
+    };
+    let kinds = [
+        "placements.cluster.open-cluster-management.io",
+        "manifestworkreplicasets.work.open-cluster-management.io",
+        "manifestworks.work.open-cluster-management.io",
+        "works.multicluster.x-k8s.io",
+    ];
+    for kind in kinds {
+        assert_eq!(can(&format!("create {kind} --as=bob")), "yes", "{kind}");
+        assert_eq!(can(&format!("list {kind} --as=bob")), "yes", "{kind}");
+        assert_eq!(can(&format!("list {kind} --as=eve")), "yes", "{kind}");
+        assert_eq!(can(&format!("create {kind} --as=eve")), "no", "{kind}");
+    }
+    let bindings = "managedclustersetbindings.cluster.open-cluster-management.io";
+    assert_eq!(can(&format!("create {bindings} --as=bob")), "no");
+}
+
+#[test]
 fn roles_are_made_and_tried_out() {
     let fleet = Fleet::start();
     let run = |command: &str| fleet.shell(command);

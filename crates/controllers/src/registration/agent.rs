@@ -56,6 +56,8 @@ const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// However often it fails.
 const LAST_RETRY: Duration = Duration::from_mins(1);
 
+/// How long to wait for the answer to a renewal.
+const RENEWAL_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
 /// How soon a renewal that failed is tried again, at first and at most.
 const FIRST_RENEWAL_RETRY: SignedDuration = SignedDuration::from_secs(10);
 const LAST_RENEWAL_RETRY: SignedDuration = SignedDuration::from_mins(10);
@@ -110,6 +112,9 @@ pub enum AgentError {
     /// The hub cannot be reached that way.
     #[error(transparent)]
     Door(#[from] DoorError),
+    /// What is kept on the member cannot be used with this hub.
+    #[error("the credentials that are kept cannot be used: {0}")]
+    Credentials(DoorError),
     /// Something is wrong with a certificate or a request for one.
     #[error("{0}")]
     Certificate(String),
@@ -156,8 +161,13 @@ impl AgentError {
 
     /// Whether the hub does not believe the certificate.
     fn is_unauthorized(&self) -> bool {
-        matches!(self, Self::Kube { problem, .. }
-            if matches!(&**problem, kube::Error::Api(status) if status.code == 401))
+        match self {
+            Self::Credentials(_) => true,
+            Self::Kube { problem, .. } => {
+                matches!(&**problem, kube::Error::Api(status) if status.code == 401)
+            }
+            _ => false,
+        }
     }
 }
 
@@ -300,7 +310,8 @@ async fn enter(agent: &Agent) -> Result<(Certificate, Reach), AgentError> {
     let _client = agent.member.hold();
     let credentials = credentials(agent).await?;
     let certificate = Certificate::read(&credentials.certificate)?;
-    Ok((certificate, agent.door.enter(&credentials)?))
+    let hub = agent.door.enter(&credentials);
+    Ok((certificate, hub.map_err(AgentError::Credentials)?))
 }
 
 /// The credentials that are kept, or new ones.
@@ -516,7 +527,8 @@ fn refusal(request: &CertificateSigningRequest) -> Option<String> {
     )
 }
 
-/// Has the certificate renewed, with a new key.
+/// Has the certificate renewed, with a new key. The hub chooses the name of the request, so that nobody
+/// can take it first.
 async fn renew(
     agent: &Agent,
     client: &Client,
@@ -524,19 +536,20 @@ async fn renew(
 ) -> Result<Credentials, AgentError> {
     let key = KeyRequest::generate(&agent.cluster, &certificate.user)?;
     let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
-    for name in names::renewals(&agent.cluster) {
-        let mut request = signing_request(agent, &key);
-        request.metadata.name = Some(name.clone());
-        match requests.create(&created_by(), &request).await {
-            Ok(_) => {
-                let certificate = await_certificate(&requests, &name).await?;
-                return Ok(key.with_certificate(certificate));
-            }
-            Err(kube::Error::Api(status)) if status.is_already_exists() => {}
-            Err(error) => return Err(AgentError::kube("ask for a new certificate")(error)),
+    let mut request = signing_request(agent, &key);
+    request.metadata.generate_name = Some(format!("{}-", agent.cluster));
+    let request = requests.create(&created_by(), &request).await;
+    let request = request.map_err(AgentError::kube("ask for a new certificate"))?;
+    let name = request.name_any();
+    let now = agent.clock.now();
+    let deadline = now.checked_add(RENEWAL_TIMEOUT).unwrap_or(Timestamp::MAX);
+    tokio::select! {
+        certificate = await_certificate(&requests, &name) => {
+            Ok(key.with_certificate(certificate?))
         }
+        () = agent.clock.until(deadline) => Err(AgentError::Certificate(format!(
+            "the hub has not answered the request {name} within {} minutes: is its controller certificate-approval running?",
+            RENEWAL_TIMEOUT.as_mins()
+        ))),
     }
-    Err(AgentError::Certificate(
-        "all requests for renewal are taken; the hub removes answered ones after an hour".into(),
-    ))
 }

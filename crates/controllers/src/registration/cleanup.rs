@@ -4,7 +4,8 @@
 use std::fmt::Debug;
 
 use bellwether_api::Kind as _;
-use bellwether_api::cluster::names::{add_on, annotation};
+use bellwether_api::addon::ManagedClusterAddOn;
+use bellwether_api::cluster::names::annotation;
 use bellwether_api::multicluster::Work;
 use bellwether_api::work::ManifestWork;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch};
@@ -41,13 +42,7 @@ impl LoadKind {
 
     fn resource(self) -> ApiResource {
         match self {
-            Self::AddOn => ApiResource {
-                group: add_on::GROUP.to_owned(),
-                version: add_on::VERSION.to_owned(),
-                api_version: format!("{}/{}", add_on::GROUP, add_on::VERSION),
-                kind: add_on::KIND.to_owned(),
-                plural: add_on::PLURAL.to_owned(),
-            },
+            Self::AddOn => ApiResource::erase::<ManagedClusterAddOn>(&()),
             Self::ManifestWork => ApiResource::erase::<ManifestWork>(&()),
             Self::Work => ApiResource::erase::<Work>(&()),
         }
@@ -55,7 +50,7 @@ impl LoadKind {
 
     fn plural(self) -> &'static str {
         match self {
-            Self::AddOn => add_on::PLURAL,
+            Self::AddOn => ManagedClusterAddOn::NAMES.plural,
             Self::ManifestWork => ManifestWork::NAMES.plural,
             Self::Work => Work::NAMES.plural,
         }

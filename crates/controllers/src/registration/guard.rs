@@ -77,6 +77,8 @@ fn concerned(text: &str) -> Option<Touched> {
         names::BOOTSTRAP_ROLE,
         names::REGISTRATION_ROLE,
         names::WORK_ROLE,
+        names::VIEW_ROLE,
+        names::EDIT_ROLE,
     ];
     shared.contains(&name.as_str()).then_some(Touched::Shared)
 }

@@ -29,16 +29,6 @@ pub fn work_binding(cluster: &str) -> String {
     format!("{CLUSTER_ROLE_PREFIX}{cluster}{WORK_SUFFIX}")
 }
 
-/// How many certificate requests for renewal a cluster may have at a time. Requests are removed an
-/// hour after they have been answered, and no certificate is renewed more often than this allows.
-const RENEWALS: usize = 10;
-
-/// The names of a cluster's certificate requests for renewal. They are fixed, so that the right to
-/// read them is no right to read those of others.
-pub fn renewals(cluster: &str) -> impl Iterator<Item = String> {
-    (0..RENEWALS).map(move |number| format!("{cluster}-renewal-{number}"))
-}
-
 #[cfg(test)]
 mod unit {
     use super::*;

@@ -25,11 +25,6 @@ use super::kept::Request;
 pub use super::request::{AgentRequest, is_pending, read};
 use crate::hub::{Hub, created_by, written_by};
 
-/// What users of bootstrap tokens begin with; the id of the token follows.
-const BOOTSTRAP_USER_PREFIX: &str = "system:bootstrap:";
-const BOOTSTRAP_SECRET_PREFIX: &str = "bootstrap-token-";
-const BOOTSTRAP_NAMESPACE: &str = "kube-system";
-
 /// Why a request is approved, for its condition.
 const RENEWAL: &str = "Auto approving Managed cluster agent certificate after SubjectAccessReview.";
 const PROMISED: &str = "The user was promised that clusters of theirs are let in.";
@@ -153,12 +148,13 @@ impl Approver {
 
     /// The Secret of the token that a sender showed, if it was made for the cluster.
     async fn token_for(&self, sender: &str, cluster: &str) -> Result<Option<Secret>, kube::Error> {
-        let Some(id) = sender.strip_prefix(BOOTSTRAP_USER_PREFIX) else {
+        let Some(id) = sender.strip_prefix(registration::TOKEN_USER_PREFIX) else {
             return Ok(None);
         };
-        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), BOOTSTRAP_NAMESPACE);
+        let secrets: Api<Secret> =
+            Api::namespaced(self.client.clone(), registration::TOKEN_NAMESPACE);
         let secret = secrets
-            .get_opt(&format!("{BOOTSTRAP_SECRET_PREFIX}{id}"))
+            .get_opt(&format!("{}{id}", registration::TOKEN_SECRET_PREFIX))
             .await?;
         Ok(secret.filter(|it| {
             it.labels()
@@ -178,7 +174,8 @@ impl Approver {
         if expiration(secret).is_some_and(|known| known <= soon) {
             return Ok(());
         }
-        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), BOOTSTRAP_NAMESPACE);
+        let secrets: Api<Secret> =
+            Api::namespaced(self.client.clone(), registration::TOKEN_NAMESPACE);
         let soon = jiff::Timestamp::from_second(soon.as_second()).unwrap_or(soon);
         let patch = json!({"stringData": {"expiration": soon.to_string()}});
         match secrets

@@ -1,13 +1,17 @@
 //! What agents may do on a hub, as roles and bindings.
 
-use bellwether_api::cluster::names::{add_on, label, registration as names};
-use bellwether_api::cluster::{GROUP, ManagedCluster};
+use bellwether_api::addon::{self, ManagedClusterAddOn};
+use bellwether_api::cluster::names::{label, registration as names};
+use bellwether_api::cluster::{
+    AddOnPlacementScore, GROUP, ManagedCluster, ManagedClusterSetBinding, Placement,
+    PlacementDecision,
+};
 use bellwether_api::multicluster::{Work, WorkManifestConfig};
-use bellwether_api::work::ManifestWork;
+use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
 use bellwether_api::{Kind as _, multicluster, work};
 use serde_json::{Value, json};
 
-use super::names::{cluster_role, group, registration_binding, renewals, work_binding};
+use super::names::{cluster_role, group, registration_binding, work_binding};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -25,6 +29,7 @@ pub fn shared() -> Vec<Value> {
     let read = ["get", "list", "watch"];
     let clusters = ManagedCluster::NAMES.plural;
     let works = ManifestWork::NAMES.plural;
+    let add_ons = ManagedClusterAddOn::NAMES.plural;
     let bootstrap = json!([
         {"apiGroups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests"],
          "verbs": ["create", "get", "list", "watch"]},
@@ -35,11 +40,12 @@ pub fn shared() -> Vec<Value> {
     let registration = json!([
         {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
          "verbs": ["get", "list", "watch", "update"]},
-        {"apiGroups": [add_on::GROUP], "resources": [add_on::PLURAL], "verbs": read},
-        {"apiGroups": [add_on::GROUP], "resources": [format!("{}/status", add_on::PLURAL)],
+        {"apiGroups": [addon::GROUP], "resources": [add_ons], "verbs": read},
+        {"apiGroups": [addon::GROUP], "resources": [format!("{add_ons}/status")],
          "verbs": ["patch", "update"]},
         {"apiGroups": ["", "events.k8s.io"], "resources": ["events"],
          "verbs": ["create", "patch", "update"]},
+        {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["list", "watch"]},
     ]);
     // Works that are done and whose time has come are deleted by the agent.
     let of_works = json!([
@@ -58,6 +64,12 @@ pub fn shared() -> Vec<Value> {
         role(names::BOOTSTRAP_ROLE, &bootstrap, None),
         role(names::REGISTRATION_ROLE, &registration, None),
         role(names::WORK_ROLE, &of_works, None),
+        aggregated(names::VIEW_ROLE, "view", &read),
+        aggregated(
+            names::EDIT_ROLE,
+            "edit",
+            &["create", "update", "patch", "delete", "deletecollection"],
+        ),
         json!({
             "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
             "metadata": {"name": names::BOOTSTRAP_ROLE},
@@ -65,6 +77,35 @@ pub fn shared() -> Vec<Value> {
             "subjects": [{"apiGroup": RBAC, "kind": "Group", "name": names::BOOTSTRAP_GROUP}],
         }),
     ]
+}
+
+/// A role that adds verbs on what people deliver to the roles `view`, or `edit` and `admin`, of every
+/// namespace.
+fn aggregated(name: &str, to: &str, verbs: &[&str]) -> Value {
+    let rules = json!([
+        {"apiGroups": [GROUP], "resources": [Placement::NAMES.plural], "verbs": verbs},
+        {"apiGroups": [work::GROUP],
+         "resources": [ManifestWork::NAMES.plural, ManifestWorkReplicaSet::NAMES.plural],
+         "verbs": verbs},
+        {"apiGroups": [multicluster::GROUP], "resources": [Work::NAMES.plural], "verbs": verbs},
+    ]);
+    let mut role = role(name, &rules, None);
+    role["metadata"]["labels"] =
+        json!({format!("rbac.authorization.k8s.io/aggregate-to-{to}"): "true"});
+    if to == "view" {
+        // Decisions are the scheduler's to write, scores an add-on's, and to bind a set takes a right
+        // of its own.
+        let read_only = [
+            PlacementDecision::NAMES.plural,
+            AddOnPlacementScore::NAMES.plural,
+            ManagedClusterSetBinding::NAMES.plural,
+        ];
+        let rule = json!({"apiGroups": [GROUP], "resources": read_only, "verbs": verbs});
+        if let Some(rules) = role["rules"].as_array_mut() {
+            rules.push(rule);
+        }
+    }
+    role
 }
 
 /// The namespace in which the hub keeps what belongs to a cluster.
@@ -95,22 +136,21 @@ pub fn of_cluster(cluster: &str, standing: Standing) -> Vec<Value> {
 
 fn rules(cluster: &str, standing: Standing) -> Value {
     let clusters = ManagedCluster::NAMES.plural;
-    let own = json!({
-        "apiGroups": [GROUP], "resources": [clusters], "resourceNames": [cluster],
-        "verbs": ["get", "list", "watch"],
-    });
     if standing == Standing::Denied {
-        return json!([own]);
+        return json!([{
+            "apiGroups": [GROUP], "resources": [clusters], "resourceNames": [cluster],
+            "verbs": ["get", "list", "watch"],
+        }]);
     }
-    let requests = "certificatesigningrequests";
-    let renewals: Vec<String> = renewals(cluster).collect();
     json!([
-        own,
+        // What it may update is for admission to say: how it is reached, and annotations of its own.
+        {"apiGroups": [GROUP], "resources": [clusters], "resourceNames": [cluster],
+         "verbs": ["get", "list", "watch", "update"]},
         {"apiGroups": [GROUP], "resources": [format!("{clusters}/status")],
          "resourceNames": [cluster], "verbs": ["patch", "update"]},
-        {"apiGroups": ["certificates.k8s.io"], "resources": [requests], "verbs": ["create"]},
-        {"apiGroups": ["certificates.k8s.io"], "resources": [requests],
-         "resourceNames": renewals, "verbs": ["get", "list", "watch"]},
+        // An embedded hub shows everybody their own requests only.
+        {"apiGroups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests"],
+         "verbs": ["create", "get", "list", "watch"]},
         // How the hub wants status synced, whichever cluster it is of.
         {"apiGroups": [multicluster::GROUP], "resources": [WorkManifestConfig::NAMES.plural],
          "verbs": ["get", "list", "watch"]},

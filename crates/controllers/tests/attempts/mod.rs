@@ -49,8 +49,6 @@ fn reads(own: &str, other: &str) -> Vec<String> {
         format!("{WORKS}/manifestworks"),
         format!("{WORKS}/namespaces/{other}/manifestworks"),
         format!("{WORKS}/namespaces/{other}/manifestworks/w"),
-        REQUESTS.to_owned(),
-        format!("{REQUESTS}/{other}-renewal-0"),
         format!("{RBAC}/clusterroles"),
         "/apis/cluster.open-cluster-management.io/v1beta1/placements".to_owned(),
         "/apis/cluster.open-cluster-management.io/v1beta1/placementdecisions".to_owned(),
@@ -100,6 +98,8 @@ fn writes(own: &str, other: &str) -> Vec<(&'static str, String, Value)> {
         ("POST", CLUSTERS.to_owned(), cluster),
         // Labels, taints and acceptance of its own cluster are the hub's.
         ("PATCH", format!("{CLUSTERS}/{own}"), nothing.clone()),
+        ("PATCH", format!("{REQUESTS}/{other}"), nothing.clone()),
+        ("DELETE", REQUESTS.to_owned(), Value::Null),
         ("DELETE", format!("{CLUSTERS}/{own}"), Value::Null),
         (
             "PATCH",

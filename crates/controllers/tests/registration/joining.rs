@@ -2,8 +2,9 @@
 
 use crate::common::World;
 use crate::{AVAILABLE, JOINED, taints};
-use bellwether_api::cluster::{ClusterClaim, ManagedCluster};
+use bellwether_api::cluster::{ClusterClaim, ManagedCluster, ManagedClusterSpec};
 use bellwether_api::meta::condition;
+use bellwether_apiserver::HUB;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::Api;
@@ -98,12 +99,66 @@ async fn a_token_for_one_cluster_lets_no_other_in() {
     let token = world.token(Some("c1")).await;
     let _running = world.member("c2", &token).await.start();
     world.pass(60).await;
-    let cluster = world.managed_cluster("c2").await;
-    assert!(!cluster.spec.hub_accepts_client);
-    assert_eq!(
-        taints(&cluster),
-        ["cluster.open-cluster-management.io/unreachable"]
-    );
+    let clusters: Api<ManagedCluster> = Api::all(world.client.clone());
+    assert!(clusters.get_opt("c2").await.unwrap().is_none());
+    let requests: Api<CertificateSigningRequest> = Api::all(world.client.clone());
+    let asked = requests.list(&ListParams::default()).await.unwrap().items;
+    assert_eq!(asked.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_for_one_cluster_sees_and_makes_only_that_one() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    world.cluster("other", &[]).await;
+    world.pass(5).await;
+    let token = world.token(Some("c1")).await;
+    let client = world.server.client_with_token(HUB, &token.reveal());
+    let clusters: Api<ManagedCluster> = Api::all(client);
+    let list = clusters.list(&ListParams::default()).await.unwrap().items;
+    assert_eq!(list.len(), 0);
+    assert!(clusters.get_opt("other").await.unwrap().is_none());
+    let make = async |name: &str| {
+        let cluster = ManagedCluster::new(name, ManagedClusterSpec::default());
+        clusters.create(&PostParams::default(), &cluster).await
+    };
+    let refused = make("c2").await.unwrap_err().to_string();
+    let why = "the token is for the cluster c1 only";
+    assert!(refused.contains(why), "{refused}");
+    make("c1").await.unwrap();
+    let list = clusters.list(&ListParams::default()).await.unwrap().items;
+    assert_eq!(list.len(), 1);
+    assert!(clusters.get_opt("c1").await.unwrap().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_fixes_the_set_and_the_labels_of_its_cluster() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    world.create(crate::common::cluster_set("prod")).await;
+    let token = world.token(Some("c1")).await;
+    let secret = json!({"apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": format!("bootstrap-token-{}", token.id()), "namespace": "kube-system"}});
+    let fixed = json!({"metadata": {"annotations": {
+        "cluster.bellwether.dev/token-cluster-set": "prod",
+        "cluster.bellwether.dev/token-labels": "{\"region\":\"emea\"}",
+    }}});
+    world.merge(&secret, fixed).await;
+    let mut member = world.member("c1", &token).await;
+    member.agent.labels = [("region".to_owned(), "moon".to_owned())].into();
+    let lying = member.start();
+    world.pass(60).await;
+    let clusters: Api<ManagedCluster> = Api::all(world.client.clone());
+    assert!(clusters.get_opt("c1").await.unwrap().is_none());
+    lying.stop().await;
+    member.agent.labels.clear();
+    let _running = member.start();
+    world.pass(60).await;
+    world.until_condition("c1", AVAILABLE, "True").await;
+    let labels = world.managed_cluster("c1").await.metadata.labels.unwrap();
+    assert_eq!(labels["region"], "emea");
+    let set = "cluster.open-cluster-management.io/clusterset";
+    assert_eq!(labels[set], "prod");
 }
 
 #[tokio::test(start_paused = true)]

@@ -99,35 +99,27 @@ async fn a_certificate_is_renewed_before_it_expires() {
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_fails_is_told_and_tried_again_while_the_member_lives_on() {
     let world = World::start().await;
-    let _controllers = world.control(&[]);
+    let mut controllers = world.control(&[]);
     let token = world.token(Some("c1")).await;
     let mut member = world.member("c1", &token).await;
     member.agent.expiration_seconds = Some(36_000);
     let _running = member.start();
     world.until_condition("c1", AVAILABLE, "True").await;
-    // All names for renewals are taken.
-    let requests: Api<CertificateSigningRequest> = Api::all(world.client.clone());
-    let known = requests.list(&ListParams::default()).await.unwrap().items;
-    for number in 0..10 {
-        let mut another = known[0].clone();
-        another.metadata = kube::api::ObjectMeta {
-            name: Some(format!("c1-renewal-{number}")),
-            ..kube::api::ObjectMeta::default()
-        };
-        another.status = None;
-        requests
-            .create(&PostParams::default(), &another)
-            .await
-            .unwrap();
-    }
+    // Nobody answers requests.
+    let approver = controllers.pop().unwrap();
+    approver.abort();
     let rotated = "ClusterCertificateRotated";
     world.until_condition("c1", rotated, "True").await;
-    world.pass(29_000).await;
+    world.pass(29_500).await;
     world.until_condition("c1", rotated, "False").await;
     let status = world.managed_cluster("c1").await.status.unwrap();
     let told = condition(&status.conditions, rotated).unwrap();
     assert_eq!(told.reason, "ClientCertificateUpdateFailed");
-    assert!(told.message.contains("are taken"), "{}", told.message);
+    assert!(
+        told.message.contains("has not answered"),
+        "{}",
+        told.message
+    );
     world.pass(5).await;
     assert!(
         reasons(&world)
@@ -137,9 +129,8 @@ async fn a_renewal_that_fails_is_told_and_tried_again_while_the_member_lives_on(
     // Meanwhile it is heard of as ever.
     world.pass(3600).await;
     world.until_condition("c1", AVAILABLE, "True").await;
-    let first = DeleteParams::default();
-    requests.delete("c1-renewal-0", &first).await.unwrap();
-    world.pass(700).await;
+    controllers.extend(world.control(&[]).pop());
+    world.pass(1000).await;
     world.until_condition("c1", rotated, "True").await;
     world.until_condition("c1", AVAILABLE, "True").await;
 }
@@ -321,4 +312,33 @@ async fn namespaces_that_a_set_wants_are_on_its_members() {
     assert_eq!(said().await, []);
     assert_eq!(marks("team-a").await, ["false"]);
     running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_certificate_is_replaced_with_the_bootstrap_credentials() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let token = world.token(Some("c1")).await;
+    let mut member = world.member("c1", &token).await;
+    member.agent.expiration_seconds = Some(3600);
+    let running = member.start();
+    world.until_condition("c1", AVAILABLE, "True").await;
+    running.stop().await;
+    // The agent is away for longer than its certificate is good; the token has expired as well.
+    world.pass(2 * 3600).await;
+    let refused = bellwether_controllers::registration::agent::join(&member.agent).await;
+    let refused = refused.unwrap_err().to_string();
+    for part in [
+        "the certificate of c1 expired at 2026-01-01T0",
+        "the hub does not know the token",
+        "bellwether token create --cluster-name c1",
+        "bellwether cluster join --cluster-name c1",
+    ] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    // With another token it comes back, and is the member that it was.
+    let token = world.token(Some("c1")).await;
+    let again = world.member("c1", &token).await;
+    let _running = again.start();
+    world.until_condition("c1", AVAILABLE, "True").await;
 }

@@ -5,6 +5,7 @@ use crate::{AVAILABLE, joined, reasons};
 use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::meta::condition;
 use bellwether_apiserver::HUB;
+use futures::StreamExt as _;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -54,40 +55,109 @@ async fn a_member_gets_no_certificate_for_another() {
             .values()
             .any(|cluster| cluster == "c10")
     });
-    // The other's own request, word for word, under a name that the first may read.
+    // The other's own request, word for word, in the other's name and in its own.
     let mut stolen = of_other.unwrap().clone();
-    stolen.metadata = serde_json::from_value(json!({
-        "name": "c1-renewal-0",
-        "labels": {"open-cluster-management.io/cluster-name": "c10"},
-    }))
-    .unwrap();
+    let label = |cluster: &str| {
+        serde_json::from_value(json!({
+            "generateName": "c1-",
+            "labels": {"open-cluster-management.io/cluster-name": cluster},
+        }))
+        .unwrap()
+    };
     stolen.status = None;
+    stolen.metadata = label("c10");
     let own: Api<CertificateSigningRequest> = Api::all(client);
-    own.create(&PostParams::default(), &stolen).await.unwrap();
+    let refused = own.create(&PostParams::default(), &stolen).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(
+        refused.contains("may ask for certificates of the cluster c1 only"),
+        "{refused}"
+    );
+    stolen.metadata = label("c1");
+    let made = own.create(&PostParams::default(), &stolen).await.unwrap();
     world.pass(60).await;
-    let answer = own.get("c1-renewal-0").await.unwrap();
+    let answer = own.get(&made.metadata.name.unwrap()).await.unwrap();
     assert!(
         answer.status.is_none_or(|it| it.conditions.is_none()),
         "left to people"
     );
 }
 
-/// An add-on of a cluster, which somebody has to remove; its kind is not ours.
+#[tokio::test(start_paused = true)]
+async fn nobody_takes_a_name_that_is_reserved_for_the_agent_of_a_cluster() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let (first, second) = (joined(&world, "c1").await, joined(&world, "c10").await);
+    let anybody = world.token(None).await;
+    let anybody = world.server.client_with_token(HUB, &anybody.reveal());
+    let requests: Api<CertificateSigningRequest> = Api::all(world.client.clone());
+    let list = requests.list(&ListParams::default()).await.unwrap();
+    let mut request = list.items[0].clone();
+    request.status = None;
+    request.metadata = serde_json::from_value(json!({"name": "c10-renewal-0"})).unwrap();
+    for client in [first.hub_client().await, anybody] {
+        let requests: Api<CertificateSigningRequest> = Api::all(client);
+        let refused = requests.create(&PostParams::default(), &request).await;
+        let refused = refused.unwrap_err().to_string();
+        let why = "the name is reserved for the agent of the cluster c10";
+        assert!(refused.contains(why), "{refused}");
+    }
+    let own: Api<CertificateSigningRequest> = Api::all(second.hub_client().await);
+    own.create(&PostParams::default(), &request).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_sees_the_requests_that_it_made_and_no_others() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let mut members = Vec::new();
+    for name in ["c1", "c10"] {
+        let token = world.token(Some(name)).await;
+        let mut member = world.member(name, &token).await;
+        member.agent.expiration_seconds = Some(3600);
+        members.push(member.start());
+        world.until_condition(name, AVAILABLE, "True").await;
+    }
+    // Both have renewed their certificates.
+    world.pass(3000).await;
+    let all: Api<CertificateSigningRequest> = Api::all(world.client.clone());
+    let all = all.list(&ListParams::default()).await.unwrap().items;
+    assert!(all.len() >= 4, "{}", all.len());
+    for (name, member) in ["c1", "c10"].into_iter().zip(&members) {
+        let user = format!("system:open-cluster-management:{name}:");
+        let is_own = |it: &CertificateSigningRequest| {
+            let sender = it.spec.username.as_deref().unwrap_or_default();
+            sender.starts_with(&user)
+        };
+        let own: Api<CertificateSigningRequest> = Api::all(member.hub_client().await);
+        let seen = own.list(&ListParams::default()).await.unwrap().items;
+        assert!(!seen.is_empty() && seen.iter().all(is_own), "{seen:?}");
+        // A selector of its own does not widen the view.
+        let other = all.iter().find(|it| !is_own(it)).unwrap();
+        let other = other.metadata.name.clone().unwrap();
+        let by_name = ListParams::default().fields(&format!("metadata.name={other}"));
+        assert_eq!(own.list(&by_name).await.unwrap().items.len(), 0);
+        assert!(own.get_opt(&other).await.unwrap().is_none());
+        let params = kube::api::WatchParams::default().timeout(1);
+        let watched = own.watch(&params, "0").await.unwrap();
+        let watched: Vec<_> = watched.collect().await;
+        let names = watched
+            .into_iter()
+            .filter_map(|event| match event.unwrap() {
+                kube::api::WatchEvent::Added(it) => it.metadata.name,
+                _ => None,
+            });
+        let expected: Vec<String> = seen.into_iter().filter_map(|it| it.metadata.name).collect();
+        assert_eq!(names.collect::<Vec<_>>(), expected);
+    }
+}
+
+/// An add-on of a cluster, which somebody has to remove.
 async fn add_on(world: &World) -> Value {
-    let group = "addon.open-cluster-management.io";
-    let (plural, kind) = ("managedclusteraddons", "ManagedClusterAddOn");
-    let schema = json!({"openAPIV3Schema": {"type": "object"}});
-    let definition = json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.{group}")},
-        "spec": {"group": group, "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural, "singular": "managedclusteraddon"},
-            "versions": [{"name": "v1alpha1", "served": true, "storage": true, "schema": schema}]},
-    });
-    world.server.ensure(HUB, definition).await.unwrap();
     let add_on = json!({
-        "apiVersion": format!("{group}/v1alpha1"), "kind": kind,
+        "apiVersion": "addon.open-cluster-management.io/v1alpha1", "kind": "ManagedClusterAddOn",
         "metadata": {"name": "a", "namespace": "c1", "finalizers": ["example.com/agent"]},
+        "spec": {},
     });
     world.create(add_on.clone()).await;
     add_on
