@@ -121,9 +121,9 @@ pub fn definition<K: Kind>() -> Value {
     }
     let mut metadata = json!({"name": format!("{}.{}", names.plural, names.group)});
     if names.group.ends_with(".k8s.io") {
-        // Servers demand a word on kinds of Kubernetes' own groups.
-        let word = "unapproved, for clusters that have no definition of their own";
-        metadata["annotations"] = json!({"api-approved.kubernetes.io": word});
+        // Servers refuse kinds of Kubernetes' own groups without this annotation.
+        let approval = "unapproved, for clusters that have no definition of their own";
+        metadata["annotations"] = json!({"api-approved.kubernetes.io": approval});
     }
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -52,7 +52,7 @@ fn cluster(cx: &RequestContext, object: &mut Value, live: Option<&Value>) -> Res
     stamp_taints(cx, object, live)
 }
 
-/// An agent describes its own cluster; whoever joins with a token says what the token allows.
+/// Refuses changes beyond what an agent tells about its cluster, and clusters that a token is not for.
 fn check_party(
     cx: &RequestContext,
     name: &str,
@@ -298,7 +298,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(terms: &Terms, labels: Value, expected: Result<Value, &str>) {
+    fn check(terms: &Terms, labels: &Value, expected: Result<Value, &str>) {
         let mut cluster = json!({"metadata": {"name": "c1", "labels": labels}});
         let joined = join_terms(terms, "c1", &mut cluster);
         let found = joined.map(|()| cluster["metadata"]["labels"].clone());
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn a_token_fixes_what_its_cluster_says() {
         let anything = Terms::default();
-        check(&anything, json!({"a": "b"}), Ok(json!({"a": "b"})));
+        check(&anything, &json!({"a": "b"}), Ok(json!({"a": "b"})));
         let labels = [("region".to_owned(), "emea".to_owned())];
         let fixed = Terms {
             cluster: Some("c1".into()),
@@ -317,21 +317,21 @@ mod tests {
         };
         let set = label::CLUSTER_SET;
         let all = json!({"region": "emea", set: "prod"});
-        check(&fixed, Value::Null, Ok(all.clone()));
-        check(&fixed, all.clone(), Ok(all));
+        check(&fixed, &Value::Null, Ok(all.clone()));
+        check(&fixed, &all, Ok(all.clone()));
         let refused = "the token does not allow the label region=moon";
-        check(&fixed, json!({"region": "moon"}), Err(refused));
+        check(&fixed, &json!({"region": "moon"}), Err(refused));
         let refused = "the token does not allow the label a=b";
-        check(&fixed, json!({"a": "b"}), Err(refused));
+        check(&fixed, &json!({"a": "b"}), Err(refused));
         let other =
             "the token does not allow the label cluster.open-cluster-management.io/clusterset=dev";
-        check(&fixed, json!({set: "dev"}), Err(other));
+        check(&fixed, &json!({set: "dev"}), Err(other));
         let elsewhere = Terms {
             cluster: Some("c2".into()),
             ..Terms::default()
         };
         let refused = "the token is for the cluster c2 only";
-        check(&elsewhere, Value::Null, Err(refused));
+        check(&elsewhere, &Value::Null, Err(refused));
     }
 
     #[test]

@@ -151,12 +151,12 @@ mod tests {
             {"key": "a", "value": "v", "effect": "NoSelectIfNew", "timeAdded": "2026-01-01T00:00:00Z"},
         ]))
         .unwrap();
-        let changed = changes
+        let result = changes
             .iter()
             .map(|text| read(text))
             .collect::<Result<Vec<_>, _>>()
             .and_then(|changes| apply(live, &changes));
-        match (changed, expected) {
+        match (result, expected) {
             (Ok(taints), Ok(expected)) => assert_eq!(shown(taints), expected),
             (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
             (taints, expected) => panic!("{taints:?}, not {expected:?}"),

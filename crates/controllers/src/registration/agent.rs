@@ -204,7 +204,7 @@ pub async fn run(agent: Agent, hub: watch::Sender<Option<Reach>>) {
             }
             return;
         }
-        // What a person has to do is said once at the level that is shown without flags.
+        // An error that waits for a person is logged once at the level that is shown without flags.
         let text = error.to_string();
         if error.needs_a_person() && text != reported {
             tracing::warn!(cluster = agent.cluster, %error, "will be tried again");

@@ -100,9 +100,8 @@ fn aggregated(name: &str, to: &str, verbs: &[&str]) -> Value {
             AddOnPlacementScore::NAMES.plural,
             ManagedClusterSetBinding::NAMES.plural,
         ];
-        let rule = json!({"apiGroups": [GROUP], "resources": read_only, "verbs": verbs});
         if let Some(rules) = role["rules"].as_array_mut() {
-            rules.push(rule);
+            rules.push(json!({"apiGroups": [GROUP], "resources": read_only, "verbs": verbs}));
         }
     }
     role

@@ -136,7 +136,7 @@ struct Watch<'a>(std::pin::Pin<Box<dyn futures::Stream<Item = String> + 'a>>);
 
 impl Watch<'_> {
     async fn next(&mut self) -> Value {
-        let line = self.0.next().await.expect("the watch goes on");
+        let line = self.0.next().await.unwrap();
         serde_json::from_str(&line).unwrap()
     }
 }
@@ -238,7 +238,7 @@ async fn an_agent_of_open_cluster_management_stays_a_member() {
     minute(&world, &first).await;
     world.until_condition("c1", AVAILABLE, "True").await;
 
-    // It describes its cluster anew, by an update of the whole, and may change nothing else.
+    // It updates what it tells about its cluster, as a whole, and may change nothing else.
     let mut own = first.get(&format!("{CLUSTERS}/c1")).await;
     own["metadata"]["annotations"]["agent.open-cluster-management.io/version"] = json!("v2");
     own["spec"]["managedClusterClientConfigs"][0]["url"] = json!("https://c1.example:7443");
