@@ -101,11 +101,17 @@ fn partial_health(cluster: &Cluster, check: &str, part: &str) -> Response<Body> 
     }
 }
 
+/// The version that `/version` reports: of the Kubernetes API, and of this server.
+pub fn kubernetes_version() -> String {
+    let (_, _, git_version) = KUBERNETES_VERSION;
+    format!("{git_version}+bellwether.{}", env!("CARGO_PKG_VERSION"))
+}
+
 fn version() -> Response<Body> {
-    let (major, minor, git_version) = KUBERNETES_VERSION;
+    let (major, minor, _) = KUBERNETES_VERSION;
     let version = json!({
         "major": major, "minor": minor,
-        "gitVersion": format!("{git_version}+bellwether.{}", env!("CARGO_PKG_VERSION")),
+        "gitVersion": kubernetes_version(),
         "gitCommit": "", "gitTreeState": "clean", "buildDate": "",
         "goVersion": "", "compiler": "rustc",
         "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),

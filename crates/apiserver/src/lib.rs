@@ -64,6 +64,7 @@ pub use bellwether_runtime::Clock;
 pub use changes::{Change, Changes, Subject as ChangedObject};
 pub use client::ClusterService;
 pub use cluster::Cluster;
+pub use endpoint::kubernetes_version;
 pub use kubelet::{Kubelet, LogLine, Usage};
 pub use limits::Limits;
 pub use listen::serve;

@@ -1,14 +1,21 @@
 //! The command line.
 
 use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{ArgAction, Parser, Subcommand};
 
 use crate::logging::LogFormat;
 use crate::{
-    agent, apiserver, cluster, crds, cue, hub, kustomize, objects, plan, probe, status, token, up,
-    why,
+    agent, apiserver, cluster, completion, crds, cue, hub, kustomize, objects, plan, probe,
+    rollout, status, token, up, version, why,
 };
+
+/// The exit code of a program whose reader has gone, as shells know it: 128 and SIGPIPE.
+pub(crate) const BROKEN_PIPE: u8 = 128 + 13;
+
+/// Whether standard output was closed by its reader.
+static PIPE_IS_BROKEN: AtomicBool = AtomicBool::new(false);
 
 /// Delivers applications to fleets of Kubernetes clusters.
 ///
@@ -41,9 +48,9 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a hub and member clusters in one process, in the foreground.
     Up(up::UpArgs),
-    /// Apply the works of a hub on one member, keep them so, and report.
+    /// Run the agent of a member: apply its works from the hub, repair them, and report.
     Agent(agent::AgentArgs),
-    /// Run the controllers of a hub on any cluster, in the foreground.
+    /// Run the hub's controllers on any cluster, in the foreground.
     Hub(hub::HubArgs),
     /// Let clusters join a fleet, show them, and let them go.
     #[command(after_help = "Example:\n  bellwether cluster list")]
@@ -51,24 +58,30 @@ pub(crate) enum Command {
     /// Make, show and delete tokens with which clusters join.
     #[command(after_help = "Example:\n  bellwether token create --cluster-name edge1")]
     Token(token::TokenArgs),
-    /// Say why a cluster is chosen, or what kept it out.
+    /// Explain why a cluster is selected or not, or what a rollout waits for.
     Why(why::WhyArgs),
-    /// Rehearse a rollout: who would go when, before anything is touched.
+    /// Rehearse a rollout in simulated time; nothing is changed.
     Plan(plan::PlanArgs),
     /// Run only the embedded API server.
     Apiserver(apiserver::ApiserverArgs),
-    /// Make objects as manifests say, keeping what others have set.
+    /// Create or update objects from manifests.
     Apply(objects::ApplyArgs),
     /// Show objects.
     Get(objects::GetArgs),
-    /// Delete objects, and wait until they are gone.
+    /// Delete objects and wait until they are gone.
     Delete(objects::DeleteArgs),
-    /// Wait until objects are as they should be.
+    /// Wait for a condition of objects.
     Wait(objects::WaitArgs),
-    /// Show objects at length, with their events.
+    /// Show objects in detail, with their events.
     Describe(objects::DescribeArgs),
-    /// Show where a work or a replica set of works stands, as a tree.
+    /// Show where a work or a rollout stands.
     Status(status::StatusArgs),
+    /// Pause, resume, retry or abort a rollout.
+    Rollout(rollout::RolloutArgs),
+    /// Print a script for shell completion.
+    Completion(completion::CompletionArgs),
+    /// Show the version of this program.
+    Version(version::VersionArgs),
     /// Print the CustomResourceDefinitions of the kinds that a hub and its agents work with.
     Crds(crds::CrdsArgs),
     /// Evaluate, check and format CUE.
@@ -101,6 +114,9 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
         Command::Wait(arguments) => runtime()?.block_on(objects::wait(arguments)),
         Command::Describe(arguments) => runtime()?.block_on(objects::describe(arguments)),
         Command::Status(arguments) => runtime()?.block_on(status::run(arguments)),
+        Command::Rollout(arguments) => runtime()?.block_on(rollout::run(arguments)),
+        Command::Completion(arguments) => completion::run(&arguments),
+        Command::Version(arguments) => version::run(&arguments),
         Command::Crds(arguments) => {
             crds::run(&arguments);
             Ok(())
@@ -134,7 +150,7 @@ pub(crate) fn one_line(message: &str) -> String {
         .filter(|line| !line.is_empty());
     let text = parts.collect::<Vec<_>>().join(" ");
     let text = text.strip_prefix("error: ").unwrap_or(&text);
-    format!("{text} (try --help)")
+    format!("{text} (see --help)")
 }
 
 /// The whole chain of an error in one line: what was attempted, and why it failed. What a server
@@ -143,10 +159,7 @@ pub(crate) fn chain(error: &anyhow::Error) -> String {
     let mut parts: Vec<String> = Vec::new();
     for cause in error.chain() {
         if let Some(kube::Error::Api(status)) = cause.downcast_ref() {
-            parts.push(format!(
-                "the server says {}: {}",
-                status.code, status.message
-            ));
+            parts.push(format!("{} ({})", status.message, status.reason));
             break;
         }
         // What was attempted does not matter where nothing can be.
@@ -162,9 +175,41 @@ pub(crate) fn chain(error: &anyhow::Error) -> String {
     parts.join(": ")
 }
 
-/// Prints a line for people. A closed pipe is no reason to fail.
+/// Prints a line. A reader that has gone is no reason to fail: servers go on, and other commands
+/// end with [`BROKEN_PIPE`].
 pub(crate) fn say(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
+    note_broken_pipe(&writeln!(std::io::stdout(), "{line}"));
+}
+
+/// Takes note if standard output was closed by its reader.
+pub(crate) fn note_broken_pipe(written: &std::io::Result<()>) {
+    if let Err(error) = written
+        && error.kind() == std::io::ErrorKind::BrokenPipe
+    {
+        PIPE_IS_BROKEN.store(true, Ordering::Relaxed);
+    }
+}
+
+/// True if standard output was closed by its reader.
+pub(crate) fn is_pipe_broken() -> bool {
+    PIPE_IS_BROKEN.load(Ordering::Relaxed)
+}
+
+/// True if a command failed only because its reader has gone.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let is_closed = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| match cause.downcast_ref() {
+        Some(bellwether_ctl::Error::Write(error)) => is_closed(error),
+        _ => cause.downcast_ref().is_some_and(is_closed),
+    })
+}
+
+/// True if a command runs until it is ended: what it prints is not what it is for.
+pub(crate) fn is_server(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Up(_) | Command::Agent(_) | Command::Hub(_) | Command::Apiserver(_)
+    )
 }
 
 /// Whether a command is one of kubectl's, and says things as kubectl does.
@@ -188,7 +233,7 @@ pub(crate) fn print_report(error: &bellwether_ctl::Error) {
 
 /// Prints why a command failed.
 pub(crate) fn print_error(message: &str) {
-    let _ = writeln!(std::io::stderr(), "bellwether: {message}");
+    let _ = writeln!(std::io::stderr(), "error: {message}");
 }
 
 /// Prints something that people should know beside what a command prints.
@@ -211,7 +256,7 @@ mod tests {
         .unwrap();
         let refused: Result<(), kube::Error> = Err(kube::Error::Api(Box::new(status)));
         let error = refused.context("cannot read the pod").unwrap_err();
-        let told = "cannot read the pod: the server says 404: pods \"p\" not found";
+        let told = "cannot read the pod: pods \"p\" not found (NotFound)";
         assert_eq!(chain(&error), told);
         let twice = anyhow::anyhow!("no such file").context("cannot read: no such file");
         assert_eq!(chain(&twice), "cannot read: no such file");

@@ -3,13 +3,16 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use bellwether_ctl::explain::Members;
 use bellwether_ctl::{Connection, Locator};
 use clap::Args;
+use futures::future::BoxFuture;
+use kube::Client;
 
 /// Which cluster a command is about.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ConnectArgs {
-    /// The kubeconfig; without it that of `bellwether up` in this directory, or your own.
+    /// The kubeconfig (default: .bellwether/kubeconfig, else ~/.kube/config).
     #[arg(long, value_name = "FILE", env = "KUBECONFIG")]
     kubeconfig: Option<OsString>,
     /// The context in the kubeconfig, such as hub or cluster1.
@@ -45,5 +48,20 @@ impl ConnectArgs {
             context: self.context.clone(),
             namespace: namespace.map(str::to_owned),
         }
+    }
+}
+
+/// Members have a context of their name in the kubeconfig, if somebody put one there: `bellwether up`
+/// does.
+impl Members for ConnectArgs {
+    fn client<'a>(&'a self, cluster: &'a str) -> BoxFuture<'a, Option<Client>> {
+        Box::pin(async move {
+            let locator = Locator {
+                context: Some(cluster.to_owned()),
+                ..self.locator(None)
+            };
+            let connection = Connection::open(&locator).await.ok()?;
+            Some(connection.client)
+        })
     }
 }

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use bellwether_controllers::Hub;
 use bellwether_controllers::registration::clusters::{self, LossThreshold};
 use bellwether_controllers::registry::{Entry, HUB, HubOptions};
+use bellwether_ctl::near::did_you_mean_or;
 use bellwether_runtime::{Clock, ControllerMetrics, Fence, MetricsRegistry, Tasks};
 use clap::Args;
 use kube::Client;
@@ -169,7 +170,8 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<Entry>> {
             .find(|known| *known == name)
             .with_context(|| {
                 format!(
-                    "--controllers: there is no controller {name:?}; there are {}",
+                    "--controllers: there is no controller {name:?}{} Controllers are {}",
+                    did_you_mean_or(name, all.iter().copied(), "."),
                     all.join(", ")
                 )
             })
@@ -269,7 +271,7 @@ mod tests {
         check(&["*", "-placement"], Ok(&others));
         check(
             &["replacement"],
-            Err("there is no controller \"replacement\""),
+            Err("there is no controller \"replacement\"; did you mean placement?"),
         );
     }
 }

@@ -26,6 +26,7 @@ pub(crate) fn start(verbosity: u8, format: LogFormat) {
     };
     let logs = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(level))
+        .with_ansi(crate::screen::has_colours_for_errors())
         .with_writer(std::io::stderr);
     match format {
         LogFormat::Text => logs.init(),

@@ -4,6 +4,7 @@ mod agent;
 mod apiserver;
 mod cli;
 mod cluster;
+mod completion;
 mod connect;
 mod crds;
 mod cue;
@@ -19,10 +20,13 @@ mod objects;
 mod plan;
 mod print;
 mod probe;
+mod rollout;
 mod scene;
+mod screen;
 mod status;
 mod token;
 mod up;
+mod version;
 mod why;
 
 use clap::Parser as _;
@@ -40,8 +44,15 @@ fn main() -> std::process::ExitCode {
         }
     };
     logging::start(arguments.verbose, arguments.log_format);
+    let is_server = cli::is_server(&arguments.command);
     let speaks_kubectl = cli::speaks_kubectl(&arguments.command);
-    match cli::run(arguments.command) {
+    let result = cli::run(arguments.command);
+    let broken = result.as_ref().err().is_some_and(cli::is_broken_pipe);
+    if !is_server && (broken || cli::is_pipe_broken()) {
+        // The reader has read enough, as `head` does: nothing to complain about.
+        return std::process::ExitCode::from(cli::BROKEN_PIPE);
+    }
+    match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             if let (true, Some(error)) = (speaks_kubectl, error.downcast_ref()) {

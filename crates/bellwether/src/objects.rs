@@ -21,7 +21,7 @@ use clap::{Args, ValueEnum};
 
 use crate::connect::ConnectArgs;
 
-/// How long is "for ever".
+/// The longest time to wait.
 const A_WEEK: Duration = Duration::from_hours(7 * 24);
 
 /// Which objects a command is about.
@@ -32,13 +32,13 @@ pub(crate) struct ScopeArgs {
     /// The namespace.
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
-    /// In all namespaces.
+    /// All namespaces.
     #[arg(short = 'A', long)]
     all_namespaces: bool,
-    /// Only objects with such labels, such as app=web,tier!=db.
+    /// Label selector, such as app=web,tier!=db.
     #[arg(short = 'l', long, value_name = "LABELS", default_value = "")]
     selector: String,
-    /// Only objects with such fields, such as metadata.name=web.
+    /// Field selector, such as metadata.name=web.
     #[arg(long, value_name = "FIELDS", default_value = "")]
     field_selector: String,
 }
@@ -56,7 +56,9 @@ impl ScopeArgs {
     }
 }
 
-/// Make objects as manifests say, keeping what others have set.
+/// Create or update objects from manifests.
+///
+/// Fields that others have set and the manifests do not have are kept.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  bellwether apply -f web.yaml\n  bellwether apply -f manifests/ --context cluster1\n  cat web.yaml | bellwether apply -f -"
@@ -65,7 +67,7 @@ pub(crate) struct ApplyArgs {
     /// Files, directories, or - for standard input.
     #[arg(short, long, value_name = "PATH", required = true)]
     filename: Vec<PathBuf>,
-    /// Look into the directories of directories.
+    /// Read subdirectories as well.
     #[arg(short = 'R', long)]
     recursive: bool,
     #[command(flatten)]
@@ -73,13 +75,13 @@ pub(crate) struct ApplyArgs {
     /// The namespace of objects that name none.
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
-    /// Let the server merge, and tell of conflicts with other managers.
+    /// Let the server merge, and fail on conflicts with other field managers.
     #[arg(long)]
     server_side: bool,
-    /// Take fields over from other managers.
+    /// Take fields over from other field managers.
     #[arg(long, requires = "server_side")]
     force_conflicts: bool,
-    /// Change nothing: none, client (only say what would be sent) or server (let it check).
+    /// Change nothing: none, client (print what would be sent) or server (let the server validate).
     #[arg(
         long,
         value_name = "HOW",
@@ -89,7 +91,7 @@ pub(crate) struct ApplyArgs {
         require_equals = true
     )]
     dry_run: DryRun,
-    /// Who owns what is written.
+    /// The name of the field manager.
     #[arg(long, value_name = "NAME")]
     field_manager: Option<String>,
     /// Print the objects instead: name, yaml, json, jsonpath=TEMPLATE or custom-columns=HEADER:PATH,…
@@ -117,24 +119,24 @@ pub(crate) struct GetArgs {
     /// Show these labels in columns.
     #[arg(short = 'L', long, value_name = "LABELS", value_delimiter = ',')]
     label_columns: Vec<String>,
-    /// Leave the headers out.
+    /// Print no headers.
     #[arg(long)]
     no_headers: bool,
-    /// Sort by what a JSONPath finds.
+    /// Sort by the value at a JSONPath.
     #[arg(long, value_name = "PATH")]
     sort_by: Option<String>,
-    /// Go on with what changes, until Ctrl-C.
+    /// Print the objects, then every change, until Ctrl-C.
     #[arg(short, long)]
     watch: bool,
-    /// Show only what changes, until Ctrl-C.
+    /// Print only changes, until Ctrl-C.
     #[arg(long)]
     watch_only: bool,
-    /// An object that is not there is no error.
+    /// Succeed if the object does not exist.
     #[arg(long)]
     ignore_not_found: bool,
 }
 
-/// Delete objects, and wait until they are gone.
+/// Delete objects and wait until they are gone.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  bellwether delete -f web.yaml\n  bellwether delete deployment web\n  bellwether delete pods -l app=web --wait=false"
@@ -145,7 +147,7 @@ pub(crate) struct DeleteArgs {
     /// The objects of files, directories, or - for standard input.
     #[arg(short, long, value_name = "PATH")]
     filename: Vec<PathBuf>,
-    /// Look into the directories of directories.
+    /// Read subdirectories as well.
     #[arg(short = 'R', long)]
     recursive: bool,
     #[command(flatten)]
@@ -153,28 +155,28 @@ pub(crate) struct DeleteArgs {
     /// All objects of the type.
     #[arg(long)]
     all: bool,
-    /// What becomes of dependents.
+    /// What happens to dependent objects.
     #[arg(long, value_enum, default_value_t = CascadeArg::Background)]
     cascade: CascadeArg,
-    /// Seconds that objects have to end.
+    /// Seconds that objects have to terminate.
     #[arg(long, value_name = "SECONDS")]
     grace_period: Option<i64>,
     /// Wait until they are gone.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     wait: bool,
-    /// For how long to wait, such as 30s; 0 is for ever.
+    /// How long to wait, such as 30s; 0 means no limit.
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = duration)]
     timeout: Duration,
-    /// An object that is not there is no error.
+    /// Succeed if the object does not exist.
     #[arg(long)]
     ignore_not_found: bool,
-    /// Do not wait for what runs to end; with --grace-period=0.
+    /// Delete at once, without graceful termination; with --grace-period=0.
     #[arg(long)]
     force: bool,
-    /// Give objects one second to end.
+    /// Give objects one second to terminate.
     #[arg(long, conflicts_with = "grace_period")]
     now: bool,
-    /// Change nothing: none, client (only say what would be sent) or server (let it check).
+    /// Change nothing: none, client (print what would be sent) or server (let the server validate).
     #[arg(
         long,
         value_name = "HOW",
@@ -199,7 +201,7 @@ enum CascadeArg {
     Orphan,
 }
 
-/// Wait until objects are as they should be.
+/// Wait for a condition of objects.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  bellwether wait --for=condition=Available deployment/web\n  bellwether wait --for=jsonpath='{.status.phase}'=Running pod/web --timeout=1m\n  bellwether wait --for=delete pod/web"
@@ -216,12 +218,12 @@ pub(crate) struct WaitArgs {
     /// All objects of the type.
     #[arg(long)]
     all: bool,
-    /// For how long, such as 30s or 5m; negative is a week.
+    /// How long to wait, such as 30s or 5m; negative means a week.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration, allow_hyphen_values = true)]
     timeout: Duration,
 }
 
-/// Show objects at length, with their events.
+/// Show objects in detail, with their events.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  bellwether describe managedcluster cluster1\n  bellwether describe pods -l app=web --context cluster1"
@@ -270,7 +272,7 @@ pub(crate) async fn get(arguments: GetArgs) -> anyhow::Result<()> {
 
 pub(crate) async fn delete(arguments: DeleteArgs) -> anyhow::Result<()> {
     if arguments.objects.is_empty() && arguments.filename.is_empty() {
-        anyhow::bail!("say which objects: TYPE NAME, TYPE/NAME or -f FILE");
+        anyhow::bail!("name the objects to delete: TYPE NAME, TYPE/NAME or -f FILE");
     }
     let objects = match &*arguments.filename {
         [] => Vec::new(),

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use bellwether_apiserver::Clock;
+use bellwether_ctl::near::did_you_mean;
 use bellwether_json::duration::GoDuration;
 use bellwether_placement::rollout::rehearsal::{Assumptions, Rehearsal, rehearse};
-use bellwether_placement::rollout::{Group, Input, Reason, Strategy};
+use bellwether_placement::rollout::{Group, Input, Reason, Status, Strategy, Wait};
 use bellwether_placement::schedule::DecisionGroup;
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
@@ -22,11 +23,11 @@ use crate::scene::Known;
 /// How many names a line of waves shows.
 const MOST_NAMES: usize = 8;
 
-/// Rehearse a rollout: who would go when, and where it would stop, before anything is touched.
+/// Rehearse a rollout in simulated time: who starts when, and where it would stop.
 ///
 /// The file has a ManifestWorkReplicaSet, whose placements say which clusters and in which groups, or
 /// a Placement, for which --strategy says how. Placements and clusters that the file does not have
-/// are read from the hub; with --offline it has to have them all.
+/// are read from the hub; with --offline it has to have them all. Nothing is changed.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  bellwether plan -f rollout.yaml --duration 2m\n  bellwether plan -f rollout.yaml --duration 90s --fail cluster4 --stuck cluster7\n  bellwether plan -f placement.yaml --strategy '{type: Progressive, progressive: {maxConcurrency: 25%}}' -o json"
@@ -41,13 +42,13 @@ pub(crate) struct PlanArgs {
     /// Clusters that are assumed to fail.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     fail: Vec<String>,
-    /// Clusters that are assumed never to get anywhere.
+    /// Clusters that are assumed never to finish.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     stuck: Vec<String>,
     /// How to roll out to the clusters of a Placement: a rolloutStrategy in YAML or JSON.
     #[arg(long, value_name = "STRATEGY")]
     strategy: Option<String>,
-    /// Ask no hub: everything is in the files.
+    /// Read nothing from a hub: everything is in the files.
     #[arg(long)]
     offline: bool,
     /// The namespace of objects that name none.
@@ -100,16 +101,27 @@ pub(crate) async fn run(arguments: PlanArgs) -> anyhow::Result<()> {
     let subjects = subjects(&objects, arguments.strategy.as_deref())?;
     let now = Clock::system().now();
     let mut documents = Vec::new();
+    let mut planned: BTreeSet<Arc<str>> = BTreeSet::new();
+    let mut rehearsals = Vec::new();
     for subject in &subjects {
         let groups = groups(&known, &objects, subject, hub.as_ref(), now).await?;
         let count: usize = groups.iter().map(|group| group.clusters.len()).sum();
+        planned.extend(
+            groups
+                .iter()
+                .flat_map(|group| group.clusters.iter().cloned()),
+        );
         let input = Input::new(&subject.strategy, &groups, &[], now);
         let rehearsal = rehearse(&input, &assumptions)
             .with_context(|| format!("{} cannot be rolled out", subject.name))?;
+        rehearsals.push((subject, count, rehearsal));
+    }
+    check_names(&assumptions, &planned)?;
+    for (subject, count, rehearsal) in &rehearsals {
         if arguments.print.is_table() {
-            show(subject, count, &rehearsal, now, arguments.print)?;
+            show(subject, *count, rehearsal, now, arguments.print)?;
         } else {
-            documents.push(document(subject, count, &rehearsal, now));
+            documents.push(document(subject, *count, rehearsal, now));
         }
     }
     if !arguments.print.is_table() {
@@ -120,11 +132,31 @@ pub(crate) async fn run(arguments: PlanArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Refuses assumptions about clusters that no placement selects: they would change nothing.
+fn check_names(assumptions: &Assumptions, planned: &BTreeSet<Arc<str>>) -> anyhow::Result<()> {
+    let flags = [
+        ("--fail", assumptions.failing.iter().collect::<Vec<_>>()),
+        ("--stuck", assumptions.stuck.iter().collect()),
+        ("--duration", assumptions.durations.keys().collect()),
+    ];
+    for (flag, names) in flags {
+        for name in names {
+            let known = || planned.iter().map(|it| &**it);
+            anyhow::ensure!(
+                planned.contains(name),
+                "{flag}: the rollout does not reach a cluster {name}{}",
+                did_you_mean(name, known())
+            );
+        }
+    }
+    Ok(())
+}
+
 fn assumptions(arguments: &PlanArgs) -> anyhow::Result<Assumptions> {
     let read = |text: &str| -> anyhow::Result<SignedDuration> {
         let duration: GoDuration = text
             .parse()
-            .with_context(|| format!("--duration: {text:?} is no duration such as 90s"))?;
+            .with_context(|| format!("--duration: {text:?} is not a duration, such as 90s"))?;
         Ok(duration.to_signed())
     };
     let mut duration = SignedDuration::from_mins(1);
@@ -152,7 +184,9 @@ fn assumptions(arguments: &PlanArgs) -> anyhow::Result<Assumptions> {
 fn subjects(objects: &[Value], strategy: Option<&str>) -> anyhow::Result<Vec<Subject>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let given = strategy
-        .map(|text| bellwether_json::yaml::value_from_yaml(text).context("--strategy is no YAML"))
+        .map(|text| {
+            bellwether_json::yaml::value_from_yaml(text).context("--strategy is not valid YAML")
+        })
         .transpose()?;
     let mut subjects = Vec::new();
     for object in objects {
@@ -265,13 +299,47 @@ fn show(
         say(&format!("It ends after {end}."));
     } else {
         say(&format!(
-            "It stops after {end}, and does not reach all clusters:"
+            "It stops after {end} and does not reach all clusters: {}",
+            why_stopped(rehearsal)
         ));
     }
     for (cluster, reason) in left(rehearsal) {
         say(&format!("  {cluster} {reason}"));
     }
     Ok(())
+}
+
+/// What a rollout that does not end waits for.
+fn why_stopped(rehearsal: &Rehearsal) -> String {
+    let waits = rehearsal.last.reasons.iter();
+    let wait = waits.clone().find_map(|(_, reason)| match reason {
+        Reason::Waits(wait) => Some(wait),
+        _ => None,
+    });
+    match wait.map(|wait| &**wait) {
+        Some(Wait::Budget(spent)) => spent.to_string(),
+        Some(Wait::Held(hold)) => hold.to_string(),
+        Some(Wait::Slots { blocker, .. } | Wait::Group { blocker, .. }) => {
+            let what = match blocker.status {
+                Status::Failed => "failed and is not given up",
+                _ => "never finishes",
+            };
+            format!(
+                "{} {what}; a progressDeadline would end the wait",
+                blocker.cluster
+            )
+        }
+        None => {
+            let unfinished = |reason: &Reason| matches!(reason, Reason::Progresses { .. });
+            let mut names = waits.filter(|(_, reason)| unfinished(reason));
+            match names.next() {
+                Some((cluster, _)) => {
+                    format!("{cluster} never finishes; a progressDeadline would end the wait")
+                }
+                None => "more clusters failed than are tolerated".to_owned(),
+            }
+        }
+    }
 }
 
 /// Clusters that are not done in the end.
@@ -317,5 +385,6 @@ fn document(subject: &Subject, count: usize, rehearsal: &Rehearsal, start: Times
         "name": subject.name, "placement": subject.placement, "clusters": count,
         "waves": waves, "endSeconds": seconds(rehearsal.end),
         "complete": rehearsal.complete, "left": left,
+        "stopped": (!rehearsal.complete).then(|| why_stopped(rehearsal)),
     })
 }

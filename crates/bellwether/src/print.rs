@@ -10,23 +10,23 @@ use crate::cli::say;
 /// How a command prints.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct PrintArgs {
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people.
+    /// Columns or text.
     Table,
-    /// For programs.
+    /// JSON.
     Json,
-    /// For both.
+    /// YAML.
     Yaml,
 }
 
 impl PrintArgs {
-    /// Whether people are to read it.
+    /// True for the format that people read.
     pub(crate) fn is_table(self) -> bool {
         self.output == Format::Table
     }
@@ -36,11 +36,8 @@ impl PrintArgs {
         match self.output {
             Format::Table => {
                 let mut out = std::io::stdout().lock();
-                match bellwether_ctl::write_table(&mut out, lines) {
-                    // Whoever reads has read enough, as `head` has.
-                    Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-                    printed => printed.context("cannot print")?,
-                }
+                let printed = bellwether_ctl::write_table(&mut out, lines);
+                printed.context("cannot print")?;
             }
             Format::Json => say(&serde_json::to_string_pretty(document)?),
             Format::Yaml => say(to_yaml(document).trim_end()),

@@ -1,75 +1,154 @@
 //! `bellwether status`: where something stands, as a tree.
 
-use anyhow::Context as _;
+use std::sync::Arc;
+use std::time::Duration;
+
 use bellwether_api::multicluster::Work;
-use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
-use bellwether_work::tree;
+use bellwether_api::work::ManifestWork;
+use bellwether_apiserver::Clock;
+use bellwether_ctl::Connection;
+use bellwether_ctl::explain::{
+    Explainer, REPLICA_SET, Snapshot, Source, explainer, kind_and_name, rollout_triggers,
+};
+use bellwether_runtime::{Cache, Selection};
 use clap::Args;
 use kube::Api;
+use tokio::sync::Notify;
 
-use crate::cli::say;
+use crate::cli::{is_pipe_broken, say};
 use crate::connect::ConnectArgs;
+use crate::print::PrintArgs;
+use crate::screen::{self, Screen};
 
-/// Show where a work or a replica set of works stands, as a tree.
+/// How long changes are gathered before they are shown.
+const GATHER: Duration = Duration::from_millis(200);
+/// How often times that run are drawn again on a terminal.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Show where a work or a rollout stands.
+///
+/// Of a ManifestWorkReplicaSet (mwrs): every cluster in its group, which ones are done, soak, fail and
+/// wait, why, and what to do next. Of a work: what its member reports of each manifest.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  bellwether status work/web -n cluster1\n  bellwether status mwrs/web -n default"
+    after_help = "Examples:\n  bellwether status mwrs/web\n  bellwether status mwrs/web -n apps -w\n  bellwether status mwrs/web -o json\n  bellwether status work/web -n cluster1"
 )]
 pub(crate) struct StatusArgs {
-    /// What is meant, as KIND/NAME: work/web, mwrs/web.
+    /// The object: work/NAME, manifestwork/NAME or mwrs/NAME.
     #[arg(value_name = "KIND/NAME")]
     object: String,
-    /// The namespace; of a work it has the name of the cluster.
+    /// The namespace; that of a work is named after its cluster.
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
+    /// Follow changes: until a rollout is complete, or Ctrl-C.
+    #[arg(short, long)]
+    watch: bool,
+    #[command(flatten)]
+    print: PrintArgs,
     #[command(flatten)]
     connect: ConnectArgs,
 }
 
 pub(crate) async fn run(arguments: StatusArgs) -> anyhow::Result<()> {
-    let (kind, name) = arguments.object.split_once('/').with_context(|| {
-        format!(
-            "{:?} is not of the form KIND/NAME, such as work/web",
-            arguments.object
-        )
-    })?;
+    let (kind, name) = kind_and_name(&arguments.object)?;
+    let explainer = explainer(&kind)?;
     let connection = arguments
         .connect
         .open(arguments.namespace.as_deref())
         .await?;
-    let namespace = &connection.namespace;
-    let missing = || format!("cannot read {kind}/{name} in namespace {namespace}");
-    match kind.to_lowercase().as_str() {
-        word @ ("work" | "works" | "manifestwork" | "manifestworks") => {
-            let large: Api<ManifestWork> = Api::namespaced(connection.client.clone(), namespace);
-            let large = large.get_opt(name).await.with_context(missing)?;
-            // Works of the work API are meant by the same word. A hub need not know them.
-            let small: Api<Work> = Api::namespaced(connection.client.clone(), namespace);
-            let small = if word.starts_with("work") {
-                small.get_opt(name).await.with_context(missing)?
-            } else {
-                None
-            };
-            anyhow::ensure!(
-                large.is_some() || small.is_some(),
-                "there is no {kind} {name} in namespace {namespace}: works are in the namespace \
-                 that has the name of their cluster; use -n CLUSTER"
-            );
-            let trees = [
-                large.as_ref().map(tree::of_work),
-                small.as_ref().map(tree::of_small_work),
-            ];
-            for tree in trees.into_iter().flatten() {
-                say(tree.trim_end());
-            }
-        }
-        "mwrs" | "manifestworkreplicaset" | "manifestworkreplicasets" => {
-            let api: Api<ManifestWorkReplicaSet> =
-                Api::namespaced(connection.client.clone(), namespace);
-            let set = api.get(name).await.with_context(missing)?;
-            say(tree::of_replica_set(&set).trim_end());
-        }
-        _ => anyhow::bail!("{kind} has no status to show; use work/NAME or mwrs/NAME"),
+    let subject = Subject {
+        explainer,
+        name,
+        connection,
+        arguments: &arguments,
+    };
+    if arguments.watch {
+        return subject.follow(REPLICA_SET.contains(&&*kind)).await;
     }
-    Ok(())
+    let snapshot = subject.read().await?;
+    subject.show(&snapshot)
+}
+
+/// What is shown, and how.
+struct Subject<'a> {
+    explainer: &'a Explainer,
+    name: &'a str,
+    connection: Connection,
+    arguments: &'a StatusArgs,
+}
+
+impl Subject<'_> {
+    async fn read(&self) -> anyhow::Result<Snapshot> {
+        let source = Source {
+            client: &self.connection.client,
+            namespace: &self.connection.namespace,
+            members: &self.arguments.connect,
+            now: Clock::system().now(),
+        };
+        Ok((self.explainer.read)(source, self.name).await?)
+    }
+
+    fn show(&self, snapshot: &Snapshot) -> anyhow::Result<()> {
+        if self.arguments.print.is_table() {
+            say(text(snapshot).trim_end());
+            return Ok(());
+        }
+        self.arguments.print.print(&snapshot.document(), &[])
+    }
+
+    /// Shows it again with every change.
+    async fn follow(&self, is_rollout: bool) -> anyhow::Result<()> {
+        let is_live = self.arguments.print.is_table() && screen::is_terminal();
+        let changed = Arc::new(Notify::new());
+        // A wrong name is an error, rather than a wait without end.
+        let mut snapshot = self.read().await?;
+        let _watches = self.watch(is_rollout, &changed);
+        let mut screen = Screen::default();
+        let mut known = Vec::new();
+        loop {
+            if is_live {
+                screen.draw(&text(&snapshot));
+            } else if self.arguments.print.is_table() {
+                known = screen::print_new(&known, snapshot.lines());
+            } else {
+                let lines = snapshot.lines();
+                if lines != known {
+                    self.show(&snapshot)?;
+                    known = lines;
+                }
+            }
+            if snapshot.is_complete() || is_pipe_broken() {
+                return Ok(());
+            }
+            if is_live {
+                let _ = tokio::time::timeout(TICK, changed.notified()).await;
+            } else {
+                changed.notified().await;
+            }
+            tokio::time::sleep(GATHER).await;
+            snapshot = self.read().await?;
+        }
+    }
+
+    /// Watches what it depends on, until the result is dropped.
+    fn watch(&self, is_rollout: bool, changed: &Arc<Notify>) -> Box<dyn std::any::Any> {
+        let Connection { client, namespace } = &self.connection;
+        if is_rollout {
+            return Box::new(rollout_triggers(client, namespace, changed));
+        }
+        let selection = Selection::fields(&format!("metadata.name={}", self.name));
+        let [large, small] = [(); 2].map(|()| Arc::clone(changed));
+        let works: Api<ManifestWork> = Api::namespaced(client.clone(), namespace);
+        let small_works: Api<Work> = Api::namespaced(client.clone(), namespace);
+        Box::new((
+            Cache::start(works, selection.clone(), move |_| large.notify_one()),
+            Cache::start(small_works, selection, move |_| small.notify_one()),
+        ))
+    }
+}
+
+fn text(snapshot: &Snapshot) -> String {
+    let colours = screen::has_colours();
+    let trees = snapshot.status().into_iter();
+    trees.map(|tree| tree.render(colours)).collect()
 }

@@ -173,7 +173,28 @@ fn a_failing_member_stops_a_progressive_rollout_until_it_recovers() {
     let held = "cluster3 does not start: the rollout has 1 failure, 0 tolerated";
     assert_eq!(why("cluster3"), held);
     let status = bellwether(&fleet, "status mwrs/shop");
-    assert!(status.contains(held), "{status}");
+    for expected in [
+        "replica set default/shop   stopped   Progressive   1 of 3 clusters done, 1 failing, since",
+        "▸ everywhere   cluster1   done\n",
+        "cluster2   failing: Deployment shop: 0 of 2 replicas are updated and available, pod shop-",
+        "and 1 more: Unschedulable: 0/1 nodes are available",
+        "cluster3   does not start\n",
+        "stops here: the rollout has 1 failure, 0 tolerated (maxFailures)\n",
+        "next: bellwether why cluster2 mwrs/shop · bellwether status work/shop",
+    ] {
+        assert!(status.contains(expected), "{expected}: {status}");
+    }
+    let why = bellwether(&fleet, "why cluster2 mwrs/shop");
+    assert!(why.contains("on cluster2: pod shop-"), "{why}");
+    let describe = "bellwether describe deployment/shop -n default --context cluster2";
+    assert!(why.contains(describe), "{why}");
+    let all = bellwether(&fleet, "why replicaset/shop");
+    assert!(all.contains("cluster3 does not start"), "{all}");
+    let events = bellwether(&fleet, "get events");
+    for reason in ["ClustersStarted", "ClustersFailing", "RolloutStopped"] {
+        assert!(events.contains(reason), "{reason}: {events}");
+    }
+    control(&fleet);
     cordon(false);
     bellwether(
         &fleet,
@@ -181,6 +202,33 @@ fn a_failing_member_stops_a_progressive_rollout_until_it_recovers() {
     );
     assert_eq!(works(), ["cluster1", "cluster2", "cluster3"]);
     works_as_trees(&fleet);
+}
+
+/// A stopped rollout is aborted, resumed and retried.
+fn control(fleet: &Fleet) {
+    bellwether(fleet, "rollout abort mwrs/shop");
+    let wait = "wait --for=jsonpath={.metadata.annotations.work\\.bellwether\\.dev/rollout-aborted} mwrs/shop";
+    bellwether(fleet, wait);
+    let status = bellwether(fleet, "status mwrs/shop");
+    assert!(status.contains("shop   aborted"), "{status}");
+    assert!(
+        status.contains("next: bellwether why cluster2 mwrs/shop"),
+        "{status}"
+    );
+    let resumed = bellwether(fleet, "rollout resume mwrs/shop");
+    assert_eq!(resumed, "mwrs/shop resumed\n");
+    let again = fleet.fails(&format!("{BELLWETHER} rollout resume mwrs/shop"));
+    assert_eq!(again, "error: mwrs/shop is neither paused nor aborted\n");
+    bellwether(fleet, "rollout retry mwrs/shop");
+    let unknown = fleet.fails(&format!("{BELLWETHER} status mwrs/shpo"));
+    assert_eq!(
+        unknown,
+        "error: there is no replica set shpo in namespace default; did you mean shop?\n"
+    );
+    let unknown = fleet.fails(&format!("{BELLWETHER} why clutser2 mwrs/shop"));
+    assert!(unknown.contains("did you mean cluster2?"), "{unknown}");
+    let json = json(fleet, "status mwrs/shop");
+    assert_eq!(json["clusters"]["total"], 3, "{json}");
 }
 
 /// Works of both interfaces, and one that is not there.

@@ -97,25 +97,20 @@ pub async fn run(
                 Some(place) => error.when("deleting", place),
                 None => error,
             }),
-            Ok(()) => {
+            Ok(uid) => {
                 tell(out, delete, &victim)?;
-                deleted.push(victim);
+                deleted.push((victim, uid));
             }
         }
     }
     out.flush()?;
     if let Some(timeout) = delete.wait.filter(|_| delete.dry_run == DryRun::None) {
-        for victim in deleted {
+        for (victim, uid) in deleted {
             let namespace = victim.namespace.as_deref();
-            wait::until(
-                connection,
-                &victim.kind,
-                namespace,
-                &victim.name,
-                &Goal::Gone,
-                timeout,
-            )
-            .await?;
+            // Others may create an object of the same name again: it is not the one that was deleted.
+            let goal = Goal::Gone { uid };
+            let Victim { kind, name, .. } = &victim;
+            wait::until(connection, kind, namespace, name, &goal, timeout).await?;
         }
     }
     Error::sum_up(failures, total, notes)
@@ -200,13 +195,17 @@ async fn matching(
     Ok(items.iter().map(victim).collect())
 }
 
-async fn remove(connection: &Connection, delete: &Delete, victim: &Victim) -> Result<(), Error> {
+/// Deletes an object, and returns its uid if the server says it.
+async fn remove(
+    connection: &Connection,
+    delete: &Delete,
+    victim: &Victim,
+) -> Result<Option<String>, Error> {
     let name = escape(&victim.name);
     let path = victim.kind.path(victim.namespace.as_deref(), Some(&name));
     if delete.dry_run == DryRun::Client {
-        return request::get(&connection.client, &path, JSON)
-            .await
-            .map(drop);
+        let found = request::get(&connection.client, &path, JSON).await?;
+        return Ok(uid(&found));
     }
     let mut options = json!({
         "apiVersion": "v1", "kind": "DeleteOptions",
@@ -222,6 +221,13 @@ async fn remove(connection: &Connection, delete: &Delete, victim: &Victim) -> Re
     if delete.dry_run == DryRun::Server {
         options["dryRun"] = json!(["All"]);
     }
-    request::write(&connection.client, Method::DELETE, &path, JSON, &options).await?;
-    Ok(())
+    let answer = request::write(&connection.client, Method::DELETE, &path, JSON, &options).await?;
+    Ok(uid(&answer))
+}
+
+/// The uid in the answer to a deletion: the object while something keeps it, otherwise a Status.
+fn uid(answer: &Value) -> Option<String> {
+    let of_object = answer["metadata"]["uid"].as_str();
+    let found = of_object.or_else(|| answer["details"]["uid"].as_str());
+    found.map(str::to_owned)
 }

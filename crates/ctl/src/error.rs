@@ -64,8 +64,13 @@ pub enum Error {
     #[error("cannot talk to the cluster: {0}")]
     Connection(String),
     /// No resource of that name is served.
-    #[error("the server doesn't have a resource type \"{0}\"")]
-    NoType(String),
+    #[error("the server doesn't have a resource type \"{name}\"{}", guess(.meant.as_deref()))]
+    NoType {
+        /// What was asked for.
+        name: String,
+        /// What may have been meant.
+        meant: Option<String>,
+    },
     /// The arguments make no sense together.
     #[error("{0}")]
     Usage(String),
@@ -95,6 +100,12 @@ pub enum Error {
 
 fn place(path: Option<&PathBuf>) -> String {
     path.map(|path| format!(" {}", path.display()))
+        .unwrap_or_default()
+}
+
+fn guess(meant: Option<&str>) -> String {
+    meant
+        .map(|name| format!("; did you mean {name}?"))
         .unwrap_or_default()
 }
 

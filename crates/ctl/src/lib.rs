@@ -3,7 +3,7 @@
 //!
 //! [`Connection`] finds the cluster, [`Types`] knows what it serves, and each command is a module:
 //! [`apply`], [`get`], [`delete`], [`wait`], [`describe`]. What they print goes to a writer, so that
-//! a test can read it.
+//! a test can read it. [`explain`] is for objects of a fleet: where they stand, and why.
 
 pub mod apply;
 mod connection;
@@ -11,8 +11,10 @@ pub mod delete;
 pub mod describe;
 mod dry_run;
 mod error;
+pub mod explain;
 pub mod get;
 mod manifests;
+pub mod near;
 mod output;
 mod request;
 mod selection;

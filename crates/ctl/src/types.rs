@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::manifests::Manifest;
+use crate::near::nearest;
 use crate::request;
 
 /// Discovery of everything in two answers.
@@ -149,7 +150,19 @@ impl Types {
                         && (kind.group == group || versioned.trim_end_matches('.') == group)
                 })
             });
-        found.ok_or_else(|| Error::NoType(name.to_owned()))
+        found.ok_or_else(|| Error::NoType {
+            name: name.to_owned(),
+            meant: self.nearest(&lower),
+        })
+    }
+
+    /// The type that somebody may have meant.
+    fn nearest(&self, name: &str) -> Option<String> {
+        let names = self.0.iter().flat_map(|kind| {
+            let names = [&kind.plural, &kind.singular];
+            names.into_iter().map(String::as_str)
+        });
+        nearest(name, names).map(str::to_owned)
     }
 
     /// The types that a word stands for: one, or a category such as `all`.
@@ -175,7 +188,10 @@ impl Types {
         let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
         let mut known = self.0.iter();
         let found = known.find(|known| known.kind == kind && known.api_version() == api_version);
-        found.ok_or(Error::NoType(kind))
+        found.ok_or(Error::NoType {
+            name: kind,
+            meant: None,
+        })
     }
 
     /// The type of an object of a manifest.
@@ -265,6 +281,11 @@ mod tests {
         }
         let error = types.find("nodes").unwrap_err().to_string();
         assert_eq!(error, "the server doesn't have a resource type \"nodes\"");
+        let error = types.find("pdos").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the server doesn't have a resource type \"pdos\"; did you mean pods?"
+        );
     }
 
     #[test]

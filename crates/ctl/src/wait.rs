@@ -23,8 +23,11 @@ use crate::types::{Type, Types};
 pub enum Goal {
     /// `create`: the object is there.
     There,
-    /// `delete`: it is gone.
-    Gone,
+    /// `delete`: it is gone, or another object has its name.
+    Gone {
+        /// The uid of the object; whichever there is first if absent.
+        uid: Option<String>,
+    },
     /// `condition=TYPE[=STATUS]`
     Condition {
         /// The type of the condition.
@@ -48,7 +51,7 @@ impl FromStr for Goal {
         let (what, argument) = text.split_once('=').unwrap_or((text, ""));
         match what.to_lowercase().as_str() {
             "create" => Ok(Self::There),
-            "delete" => Ok(Self::Gone),
+            "delete" => Ok(Self::Gone { uid: None }),
             "condition" if !argument.is_empty() => {
                 let (kind, status) = argument.split_once('=').unwrap_or((argument, "true"));
                 Ok(Self::Condition {
@@ -84,7 +87,10 @@ impl Goal {
     pub fn is_met(&self, object: Option<&Value>) -> bool {
         match (self, object) {
             (Self::There, object) => object.is_some(),
-            (Self::Gone, object) => object.is_none(),
+            (Self::Gone { uid: None }, object) => object.is_none(),
+            (Self::Gone { uid: Some(uid) }, object) => {
+                object.is_none_or(|it| it["metadata"]["uid"] != **uid)
+            }
             (_, None) => false,
             (Self::Condition { kind, status }, Some(object)) => condition_met(object, kind, status),
             (Self::JsonPath { path, value }, Some(object)) => {
@@ -154,16 +160,22 @@ pub async fn run(connection: &Connection, wait: &Wait, out: &mut dyn Write) -> R
     }
     for (kind, namespace, name) in found {
         let namespace = namespace.as_deref();
-        if !matches!(wait.goal, Goal::There) {
+        let mut goal = wait.goal.clone();
+        if !matches!(goal, Goal::There) {
             let path = kind.path(namespace, Some(&request::escape(&name)));
-            match request::get(&connection.client, &path, JSON).await {
-                // What was never there needs no word.
-                Err(error) if error.is_not_found() && matches!(wait.goal, Goal::Gone) => continue,
-                answer => drop(answer?),
+            let answer = request::get(&connection.client, &path, JSON).await;
+            if let Goal::Gone { uid } = &mut goal {
+                match answer {
+                    // What was never there needs no word.
+                    Err(error) if error.is_not_found() => continue,
+                    found => *uid = found?["metadata"]["uid"].as_str().map(str::to_owned),
+                }
+            } else {
+                answer?;
             }
         }
         let rest = end.saturating_duration_since(tokio::time::Instant::now());
-        until(connection, &kind, namespace, &name, &wait.goal, rest).await?;
+        until(connection, &kind, namespace, &name, &goal, rest).await?;
         writeln!(out, "{} condition met", kind.named(&name))?;
         out.flush()?;
     }
@@ -270,6 +282,10 @@ mod tests {
         check("create", json!({}), true);
         check("delete", json!({}), false);
         assert!("delete".parse::<Goal>().unwrap().is_met(None));
+        let uid = Some("1".to_owned());
+        let gone = Goal::Gone { uid };
+        assert!(!gone.is_met(Some(&json!({"metadata": {"uid": "1"}}))));
+        assert!(gone.is_met(Some(&json!({"metadata": {"uid": "2"}}))));
         assert!(!"condition=Ready".parse::<Goal>().unwrap().is_met(None));
         assert!(
             "soon"

@@ -282,3 +282,79 @@ async fn a_wait_ends_when_the_goal_is_met_or_the_time_is_over() {
     let absent = wait_for("condition=Ready", 1).await.unwrap_err();
     assert!(matches!(absent, Error::TimedOut(_)));
 }
+
+#[tokio::test]
+async fn a_deletion_does_not_wait_for_what_is_created_again() {
+    let connection = cluster().await;
+    let how = Apply::default();
+    let held = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m",
+        "finalizers": ["example.com/hold"]}});
+    applied(&connection, &how, json!([held])).await.unwrap();
+    let maps: kube::Api<kube::core::DynamicObject> = kube::Api::namespaced_with(
+        connection.client.clone(),
+        "default",
+        &kube::discovery::ApiResource {
+            group: String::new(),
+            version: "v1".to_owned(),
+            api_version: "v1".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            plural: "configmaps".to_owned(),
+        },
+    );
+    // Somebody lets it go, and has another one at once.
+    let replaced = async {
+        while maps
+            .get("m")
+            .await
+            .unwrap()
+            .metadata
+            .deletion_timestamp
+            .is_none()
+        {
+            tokio::task::yield_now().await;
+        }
+        let free = kube::api::Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        maps.patch("m", &kube::api::PatchParams::default(), &free)
+            .await
+            .unwrap();
+        applied(&connection, &how, json!([map("m", json!({"new": "yes"}))]))
+            .await
+            .unwrap();
+    };
+    let (told, ()) = tokio::join!(deleted(&connection, "cm m"), replaced);
+    assert_eq!(told.unwrap(), "configmap \"m\" deleted\n");
+    let data = shown(&connection, "cm m", "jsonpath={.data}").await;
+    assert_eq!(data.unwrap(), r#"{"new":"yes"}"#);
+}
+
+#[tokio::test]
+async fn a_hub_without_the_work_api_shows_works() {
+    use bellwether_ctl::explain::{NoMembers, Source, explainer};
+
+    let connection = cluster().await;
+    let definitions = bellwether_api::definitions().into_iter();
+    let own = definitions.filter(|it| it["spec"]["group"] == "work.open-cluster-management.io");
+    let how = Apply::default();
+    applied(&connection, &how, own.collect()).await.unwrap();
+    let work = json!({"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
+        "metadata": {"name": "web"}, "spec": {"workload": {"manifests": []}}});
+    applied(&connection, &how, json!([work])).await.unwrap();
+    let source = Source {
+        client: &connection.client,
+        namespace: "default",
+        members: &NoMembers,
+        now: Clock::system().now(),
+    };
+    let read = explainer("work").unwrap().read;
+    let snapshot = read(source, "web").await.unwrap();
+    let text = snapshot.status()[0].render(false);
+    assert_eq!(
+        text,
+        "ManifestWork web on default, generation 1\n└─ the agent has not reported yet\n"
+    );
+    let missing = read(source, "wbe").await.unwrap_err().to_string();
+    assert!(
+        missing.starts_with("there is no work wbe in namespace default; did you mean web?"),
+        "{missing}"
+    );
+}

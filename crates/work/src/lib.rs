@@ -40,7 +40,6 @@ pub mod repairs;
 pub mod replica_set;
 pub mod rules;
 pub mod status;
-pub mod tree;
 pub mod work_api;
 
 pub use programs::Programs;

@@ -1,111 +1,95 @@
-//! How far the rollout of a replica set of works is on a cluster.
+//! How far the rollout of a replica set of works is, and why it is not further.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use anyhow::Context as _;
-use bellwether_api::cluster::names::label::PLACEMENT;
-use bellwether_api::cluster::{ManagedCluster, PlacementDecision};
-use bellwether_api::work::names::label::REPLICA_SET;
-use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
 use bellwether_apiserver::Clock;
 use bellwether_ctl::Connection;
-use bellwether_placement::rollout::Group;
-use bellwether_work::Programs;
-use bellwether_work::replica_set::{Chosen, Observed, owner_label, report};
-use kube::api::ListParams;
-use kube::{Api, Client};
+use bellwether_ctl::explain::tree::Tree;
+use bellwether_ctl::explain::{Members, Rollout, Source, read_rollout};
+use bellwether_ctl::near::did_you_mean_or;
 use serde_json::{Value, json};
 
+use super::placement::Question;
+use crate::cli::say;
 use crate::print::{PrintArgs, line};
+use crate::screen;
 
-/// Prints how far a cluster is, for every placement of the replica set.
-pub(super) async fn explain(
-    connection: &Connection,
-    cluster: &str,
-    name: &str,
-    print: PrintArgs,
-) -> anyhow::Result<()> {
-    let (client, namespace) = (connection.client.clone(), connection.namespace.as_str());
-    let sets: Api<ManifestWorkReplicaSet> = Api::namespaced(client.clone(), namespace);
-    let set = sets
-        .get(name)
-        .await
-        .with_context(|| format!("cannot read the replica set {namespace}/{name}"))?;
-    let known = clusters(&client).await?;
-    anyhow::ensure!(
-        known.contains_key(cluster),
-        "there is no cluster {cluster}; see bellwether cluster list",
-    );
-    let works: Api<ManifestWork> = Api::all(client);
-    let own = ListParams::default().labels(&format!("{REPLICA_SET}={}", owner_label(&set)));
-    let works: Vec<Arc<ManifestWork>> = works.list(&own).await?.into_iter().map(Arc::new).collect();
-    let placements = chosen(connection, &set).await?;
-    let observed = Observed {
-        set: &set,
-        placements: &placements,
-        works: &works,
-        cluster: &|name| known.get(name).cloned(),
-        now: Clock::system().now(),
-    };
-    let mut reasons = Vec::new();
-    for placement in report(&observed, &Programs::default()).placements {
-        let found = placement.clusters().find(|it| &*it.name == cluster);
-        let reason = if let Some(found) = found {
-            format!("{cluster} {}", found.reason)
-        } else {
-            let verdict = super::verdict(connection, cluster, &placement.name).await?;
-            format!("{cluster} is not chosen. {verdict}")
+/// The replica set that is asked about.
+pub(super) struct Subject<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) members: &'a dyn Members,
+    pub(super) name: &'a str,
+}
+
+impl Subject<'_> {
+    /// Prints how far a cluster is and why, or all of them.
+    pub(super) async fn explain(
+        &self,
+        cluster: Option<&str>,
+        print: PrintArgs,
+    ) -> anyhow::Result<()> {
+        let source = Source {
+            client: &self.connection.client,
+            namespace: &self.connection.namespace,
+            members: self.members,
+            now: Clock::system().now(),
         };
-        reasons.push((placement.name, reason));
+        let snapshot = read_rollout(source, self.name, cluster).await?;
+        let rollout = Rollout::new(&snapshot);
+        let Some(cluster) = cluster else {
+            return show(&rollout.why_all(), &rollout.why_all_document(), print);
+        };
+        if !snapshot.clusters.contains_key(cluster) {
+            let known = snapshot.clusters.keys().map(String::as_str);
+            let guess = did_you_mean_or(cluster, known, "; see bellwether cluster list");
+            anyhow::bail!("there is no cluster {cluster}{guess}");
+        }
+        if let (Some(tree), Some(document)) = (rollout.why(cluster), rollout.why_document(cluster))
+        {
+            return show(&tree, &document, print);
+        }
+        self.explain_absence(&rollout, cluster, print).await
     }
-    anyhow::ensure!(
-        !reasons.is_empty(),
-        "{name} has nothing to roll out; see bellwether status mwrs/{name}"
-    );
-    let document = json!({
-        "cluster": cluster, "manifestWorkReplicaSet": name, "namespace": namespace,
-        "placements": reasons
-            .iter()
-            .map(|(placement, reason)| json!({"placement": placement, "reason": reason}))
-            .collect::<Vec<_>>(),
-    });
-    let mut lines = vec![line([&format!("{cluster} and mwrs/{name}:")])];
-    lines.extend(
-        reasons
-            .iter()
-            .map(|(placement, reason)| line([&format!("placement {placement}: {reason}")])),
-    );
-    print.print(&document, &lines)
+
+    /// Says why no placement has chosen a cluster.
+    async fn explain_absence(
+        &self,
+        rollout: &Rollout<'_>,
+        cluster: &str,
+        print: PrintArgs,
+    ) -> anyhow::Result<()> {
+        let name = self.name;
+        let mut reasons = Vec::new();
+        for placement in &rollout.report.placements {
+            let question = Question::read(self.connection, &placement.name).await?;
+            let verdict = question.verdict(cluster)?;
+            let reason = format!("{cluster} is not chosen. {verdict}");
+            reasons.push((placement.name.clone(), reason));
+        }
+        anyhow::ensure!(
+            !reasons.is_empty(),
+            "{name} has nothing to roll out; see bellwether status mwrs/{name}"
+        );
+        let document = json!({
+            "cluster": cluster, "manifestWorkReplicaSet": name,
+            "namespace": self.connection.namespace,
+            "placements": reasons
+                .iter()
+                .map(|(placement, reason)| json!({"placement": placement, "reason": reason}))
+                .collect::<Vec<_>>(),
+        });
+        let mut lines = vec![line([&format!("{cluster} and mwrs/{name}:")])];
+        lines.extend(
+            reasons
+                .iter()
+                .map(|(placement, reason)| line([&format!("placement {placement}: {reason}")])),
+        );
+        print.print(&document, &lines)
+    }
 }
 
-/// All clusters by name.
-async fn clusters(client: &Client) -> anyhow::Result<BTreeMap<String, Arc<ManagedCluster>>> {
-    let api: Api<ManagedCluster> = Api::all(client.clone());
-    let list = api.list(&ListParams::default()).await?;
-    let named = |it: ManagedCluster| Some((it.metadata.name.clone()?, Arc::new(it)));
-    Ok(list.into_iter().filter_map(named).collect())
-}
-
-/// What the placements of a replica set have chosen.
-async fn chosen(
-    connection: &Connection,
-    set: &ManifestWorkReplicaSet,
-) -> anyhow::Result<BTreeMap<String, Chosen>> {
-    let api: Api<PlacementDecision> =
-        Api::namespaced(connection.client.clone(), &connection.namespace);
-    let mut placements = BTreeMap::new();
-    for reference in &set.spec.placement_refs {
-        let own = ListParams::default().labels(&format!("{PLACEMENT}={}", reference.name));
-        let written = api.list(&own).await?;
-        let written: Vec<Value> = written
-            .iter()
-            .map(serde_json::to_value)
-            .collect::<Result<_, _>>()?;
-        let groups = Group::from_decisions(&written);
-        let selected: usize = groups.iter().map(|group| group.clusters.len()).sum();
-        let selected = i64::try_from(selected).unwrap_or(i64::MAX);
-        placements.insert(reference.name.clone(), Chosen { groups, selected });
+fn show(tree: &Tree, document: &Value, print: PrintArgs) -> anyhow::Result<()> {
+    if print.is_table() {
+        say(tree.render(screen::has_colours()).trim_end());
+        return Ok(());
     }
-    Ok(placements)
+    print.print(document, &[])
 }

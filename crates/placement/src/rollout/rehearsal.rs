@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{ClusterStatus, Decision, Input, RolloutError, Status, decide};
+use super::{ClusterStatus, Decision, Input, Reason, RolloutError, Status, decide};
 
 /// What to assume of clusters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,7 +38,7 @@ pub struct Rehearsal {
     pub end: Timestamp,
     /// How things stand then: reasons say what became of each cluster.
     pub last: Decision,
-    /// Whether every cluster that could start did, and nothing is in flight.
+    /// True if every cluster came to an end, and no more failed than are tolerated.
     pub complete: bool,
 }
 
@@ -72,11 +72,20 @@ pub fn rehearse(input: &Input<'_>, assumptions: &Assumptions) -> Result<Rehearsa
             }
             None if !decision.timed_out.is_empty() || decision.starting().next().is_some() => {}
             None => {
-                let is_done = |entry: &ClusterStatus| entry.status.is_failure();
+                // Nothing happens any more: who still waits or is in flight will do so without end.
+                let has_ended = |(_, reason): &(Arc<str>, Reason)| {
+                    matches!(
+                        reason,
+                        Reason::Done
+                            | Reason::Skipped
+                            | Reason::Failed { .. }
+                            | Reason::TimedOut { .. }
+                    )
+                };
                 return Ok(Rehearsal {
                     waves,
                     end: run.now,
-                    complete: !decision.breached && decision.rollout.iter().all(is_done),
+                    complete: !decision.breached && decision.reasons.iter().all(has_ended),
                     last: decision,
                 });
             }
@@ -288,6 +297,21 @@ mod tests {
             &[&["a", "b"]],
             &assumptions,
             "0: a, 0: stopped",
+        );
+    }
+
+    #[test]
+    fn a_rollout_that_waits_without_end_is_not_complete() {
+        let assumptions = Assumptions {
+            stuck: ["b".into()].into(),
+            failing: ["a".into()].into(),
+            ..a_minute_each()
+        };
+        check(
+            &json!({"type": "ProgressivePerGroup", "maxFailures": 1}),
+            &[&["a", "b"], &["c"]],
+            &assumptions,
+            "0: a b, 60: stopped",
         );
     }
 

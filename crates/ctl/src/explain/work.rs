@@ -2,18 +2,42 @@
 
 use std::fmt::Write as _;
 
-use bellwether_api::meta::{Condition, TRUE};
+use bellwether_api::meta::{Condition, FALSE, TRUE};
 use bellwether_api::multicluster::{self, SyncValue, Work};
 use bellwether_api::work::names::condition;
 use bellwether_api::work::{
-    FeedbackValue, FieldValue, ManifestCondition, ManifestWork, ManifestWorkReplicaSet,
-    StatusFeedback, ValueType,
+    FeedbackValue, FieldValue, ManifestCondition, ManifestWork, StatusFeedback, ValueType,
 };
+use bellwether_work::lifecycle::is_true;
+use bellwether_work::work_api;
+use serde_json::{Value, json};
 
-use crate::work_api;
+use super::tree::{Node, Span, Tone, Tree};
 
-/// The tree of a work of the work API.
-pub fn of_small_work(work: &Work) -> String {
+/// A work of either interface, as `status` shows it.
+#[derive(Debug, Clone)]
+pub struct WorkSnapshot {
+    kind: &'static str,
+    work: ManifestWork,
+}
+
+impl WorkSnapshot {
+    /// A ManifestWork.
+    pub fn of_work(work: ManifestWork) -> Self {
+        let kind = "ManifestWork";
+        Self { kind, work }
+    }
+
+    /// A work of the work API.
+    pub fn of_small_work(work: &Work) -> Self {
+        let kind = "Work";
+        let work = as_large(work);
+        Self { kind, work }
+    }
+}
+
+/// A work of the work API as a ManifestWork, with its values.
+fn as_large(work: &Work) -> ManifestWork {
     let mut large = work_api::as_manifest_work(work);
     let synced = work.status.iter().flat_map(|it| &it.manifest_conditions);
     let manifests = large
@@ -28,7 +52,7 @@ pub fn of_small_work(work: &Work) -> String {
             ..StatusFeedback::default()
         });
     }
-    of("Work", &large)
+    large
 }
 
 /// A value of the work API as one of a ManifestWork.
@@ -56,80 +80,111 @@ fn as_feedback(value: &SyncValue) -> FeedbackValue {
     }
 }
 
-/// The tree of a work.
-pub fn of_work(work: &ManifestWork) -> String {
-    of("ManifestWork", work)
-}
-
-fn of(kind: &str, work: &ManifestWork) -> String {
-    let metadata = &work.metadata;
-    let name = metadata.name.as_deref().unwrap_or_default();
-    let cluster = metadata.namespace.as_deref().unwrap_or_default();
-    let generation = metadata.generation.unwrap_or_default();
-    let mut tree = Tree::new(&format!(
-        "{kind} {name} on {cluster}, generation {generation}"
-    ));
-    let status = work.status.clone().unwrap_or_default();
-    let manifests = status
-        .resource_status
-        .map(|it| it.manifests)
-        .unwrap_or_default();
-    let wanted = work
-        .spec
-        .workload
-        .as_ref()
-        .map_or(0, |it| it.manifests.len());
-    if status.conditions.is_empty() {
-        tree.line(0, "no agent has reported yet");
-    }
-    for condition in &status.conditions {
-        tree.line(0, &condition_line(condition, generation));
-    }
-    for manifest in &manifests {
-        tree.line(0, &manifest_line(manifest));
-        for condition in manifest.conditions.iter().filter(|it| is_worth_telling(it)) {
-            tree.line(1, &condition_line(condition, generation));
+impl WorkSnapshot {
+    /// The page of `status`.
+    pub fn status(&self) -> Tree {
+        let metadata = &self.work.metadata;
+        let name = metadata.name.as_deref().unwrap_or_default();
+        let cluster = metadata.namespace.as_deref().unwrap_or_default();
+        let generation = metadata.generation.unwrap_or_default();
+        let title = format!("{} {name} on {cluster}, generation {generation}", self.kind);
+        let line = |tone: Tone, text: String| Node::leaf(vec![Span::new(tone, text)]);
+        let mut nodes = Vec::new();
+        let conditions = self.conditions();
+        if conditions.is_empty() {
+            let text = "the agent has not reported yet".to_owned();
+            nodes.push(line(Tone::Active, text));
         }
-        let values = manifest.status_feedback.iter().flat_map(|it| &it.values);
-        for value in values {
-            tree.line(1, &format!("{} = {}", value.name, value_text(value)));
+        for it in conditions {
+            nodes.push(line(tone(it), condition_line(it, generation)));
+        }
+        let manifests = self.manifests();
+        nodes.extend(manifests.iter().map(|it| manifest_node(it, generation)));
+        match self.wanted().saturating_sub(manifests.len()) {
+            0 => {}
+            1 => nodes.push(line(
+                Tone::Active,
+                "1 manifest has no status yet".to_owned(),
+            )),
+            many => {
+                let text = format!("{many} manifests have no status yet");
+                nodes.push(line(Tone::Active, text));
+            }
+        }
+        Tree {
+            title: vec![Span::new(Tone::Title, title)],
+            nodes,
+            ..Tree::default()
         }
     }
-    if manifests.len() < wanted {
-        let missing = wanted - manifests.len();
-        tree.line(
-            0,
-            &format!("{missing} manifests have not been looked at yet"),
-        );
+
+    /// The document of `status`.
+    pub fn document(&self) -> Value {
+        let metadata = &self.work.metadata;
+        let manifests = self.manifests().iter().map(|it| {
+            let values = it.status_feedback.iter().flat_map(|it| &it.values);
+            let values: serde_json::Map<String, Value> = values
+                .map(|value| (value.name.clone(), value_text(value).into()))
+                .collect();
+            json!({
+                "kind": it.resource_meta.kind, "namespace": it.resource_meta.namespace,
+                "name": it.resource_meta.name, "ordinal": it.resource_meta.ordinal,
+                "state": state(it), "conditions": it.conditions, "values": values,
+            })
+        });
+        json!({
+            "kind": self.kind, "name": metadata.name, "cluster": metadata.namespace,
+            "generation": metadata.generation, "conditions": self.conditions(),
+            "manifests": manifests.collect::<Vec<_>>(),
+            "withoutStatus": self.wanted().saturating_sub(self.manifests().len()),
+        })
     }
-    tree.finish()
+
+    fn conditions(&self) -> &[Condition] {
+        let status = self.work.status.as_ref();
+        status.map_or(&[], |status| &status.conditions)
+    }
+
+    fn manifests(&self) -> &[ManifestCondition] {
+        let status = self.work.status.as_ref();
+        let status = status.and_then(|status| status.resource_status.as_ref());
+        status.map_or(&[], |status| &status.manifests)
+    }
+
+    /// How many manifests it has.
+    fn wanted(&self) -> usize {
+        let workload = self.work.spec.workload.as_ref();
+        workload.map_or(0, |it| it.manifests.len())
+    }
 }
 
-/// The tree of a replica set.
-pub fn of_replica_set(set: &ManifestWorkReplicaSet) -> String {
-    let name = set.metadata.name.as_deref().unwrap_or_default();
-    let mut tree = Tree::new(&format!("ManifestWorkReplicaSet {name}"));
-    let status = set.status.clone().unwrap_or_default();
-    if status.conditions.is_empty() {
-        tree.line(0, "it has not been looked at yet");
+fn manifest_node(manifest: &ManifestCondition, generation: i64) -> Node {
+    let worth = manifest.conditions.iter().filter(|it| is_worth_telling(it));
+    let mut children: Vec<Node> = worth
+        .map(|it| Node::leaf(vec![Span::new(tone(it), condition_line(it, generation))]))
+        .collect();
+    let values = manifest.status_feedback.iter().flat_map(|it| &it.values);
+    children.extend(values.map(|value| {
+        let text = format!("{} = {}", value.name, value_text(value));
+        Node::leaf(vec![Span::plain(text)])
+    }));
+    Node {
+        cells: vec![Span::plain(manifest_line(manifest))],
+        children,
+        ..Node::default()
     }
-    for condition in &status.conditions {
-        tree.line(0, &condition_line(condition, 0));
+}
+
+/// What a condition means: of some, True is bad.
+fn tone(it: &Condition) -> Tone {
+    match (it.type_.as_str(), it.status.as_str()) {
+        (condition::APPLIED | condition::AVAILABLE | condition::COMPLETE, TRUE) => Tone::Good,
+        (condition::APPLIED | condition::AVAILABLE, FALSE) | (condition::DEGRADED, TRUE) => {
+            Tone::Bad
+        }
+        (condition::PROGRESSING, TRUE) => Tone::Active,
+        _ => Tone::Plain,
     }
-    for placement in &status.placement_summary {
-        let text = format!(
-            "Placement {}: {}",
-            placement.name, placement.available_decision_groups
-        );
-        tree.line(0, &text);
-        let counts = &placement.summary;
-        let text = format!(
-            "{} works: {} applied, {} available, {} progressing, {} degraded",
-            counts.total, counts.applied, counts.available, counts.progressing, counts.degraded
-        );
-        tree.line(1, &text);
-    }
-    tree.finish()
 }
 
 /// What goes without saying is left out: that all is well.
@@ -169,14 +224,17 @@ fn manifest_line(manifest: &ManifestCondition) -> String {
         ("", name) => name.to_owned(),
         (namespace, name) => format!("{namespace}/{name}"),
     };
-    let says = |name: &str| crate::lifecycle::is_true(&manifest.conditions, name);
-    let state = match (says(condition::APPLIED), says(condition::AVAILABLE)) {
+    format!("{kind} {name}: {}", state(manifest))
+}
+
+fn state(manifest: &ManifestCondition) -> &'static str {
+    let says = |name: &str| is_true(&manifest.conditions, name);
+    match (says(condition::APPLIED), says(condition::AVAILABLE)) {
         _ if says(condition::COMPLETE) => "complete",
         (true, true) => "applied, available",
         (true, false) => "applied, not available",
         (false, _) => "not applied",
-    };
-    format!("{kind} {name}: {state}")
+    }
 }
 
 fn value_text(value: &FeedbackValue) -> String {
@@ -189,49 +247,6 @@ fn value_text(value: &FeedbackValue) -> String {
         ValueType::Other(_) => None,
     };
     text.unwrap_or_else(|| "?".to_owned())
-}
-
-/// Lines with the depth of each, drawn when it is known which are the last of their kind.
-struct Tree {
-    title: String,
-    lines: Vec<(usize, String)>,
-}
-
-impl Tree {
-    fn new(title: &str) -> Self {
-        Self {
-            title: title.to_owned(),
-            lines: Vec::new(),
-        }
-    }
-
-    fn line(&mut self, depth: usize, text: &str) {
-        self.lines.push((depth, text.to_owned()));
-    }
-
-    fn finish(self) -> String {
-        let mut text = format!("{}\n", self.title);
-        for (index, (depth, line)) in self.lines.iter().enumerate() {
-            let rest = &self.lines[index + 1..];
-            // Whether more comes at a depth before the tree returns above it.
-            let goes_on = |at: usize| {
-                rest.iter()
-                    .take_while(|(other, _)| *other >= at)
-                    .any(|(other, _)| *other == at)
-            };
-            for above in 0..*depth {
-                text.push_str(if goes_on(above) { "│  " } else { "   " });
-            }
-            text.push_str(if goes_on(*depth) {
-                "├─ "
-            } else {
-                "└─ "
-            });
-            text.push_str(line);
-            text.push('\n');
-        }
-        text
-    }
 }
 
 #[cfg(test)]
@@ -265,9 +280,10 @@ ManifestWork web on cluster1, generation 2
 │  └─ ReadyReplicas = 2
 ├─ Bird robin: not applied
 │  └─ Applied False: Failed to apply manifest: no such kind (of an earlier generation)
-└─ 1 manifests have not been looked at yet
+└─ 1 manifest has no status yet
 ";
-        assert_eq!(of_work(&work), expected);
+        let tree = WorkSnapshot::of_work(work).status();
+        assert_eq!(tree.render(false), expected);
     }
 
     #[test]
@@ -294,35 +310,7 @@ Work web on cluster1, generation 1
    ├─ isReady = true
    └─ all = {\"a\":1}
 ";
-        assert_eq!(of_small_work(&work), expected);
-    }
-
-    #[test]
-    fn a_replica_set_says_why_it_is_not_as_it_should_be() {
-        let said = |name: &str, status: &str, reason: &str, message: &str| {
-            json!({"type": name, "status": status, "reason": reason, "message": message,
-                "lastTransitionTime": "2026-01-01T00:00:00Z"})
-        };
-        let set: ManifestWorkReplicaSet = serde_json::from_value(json!({
-            "metadata": {"name": "web", "namespace": "default"},
-            "spec": {"placementRefs": [{"name": "all"}]},
-            "status": {"conditions": [
-                said("PlacementVerified", "True", "AsExpected", ""),
-                said("ManifestworkApplied", "False", "Processing", ""),
-                said("PlacementRolledOut", "False", "Progressing", "all: a does not start")],
-                "placementSummary": [{"name": "all",
-                    "availableDecisionGroups": "1 (1 / 2 clusters applied)",
-                    "summary": {"total": 1, "progressing": 1}}]},
-        }))
-        .unwrap();
-        let expected = "\
-ManifestWorkReplicaSet web
-├─ PlacementVerified True
-├─ ManifestworkApplied False: Processing
-├─ PlacementRolledOut False: all: a does not start
-└─ Placement all: 1 (1 / 2 clusters applied)
-   └─ 1 works: 0 applied, 0 available, 1 progressing, 0 degraded
-";
-        assert_eq!(of_replica_set(&set), expected);
+        let tree = WorkSnapshot::of_small_work(&work).status();
+        assert_eq!(tree.render(false), expected);
     }
 }
