@@ -178,17 +178,20 @@ async fn a_progressive_rollout_stops_at_the_member_that_fails() {
     let rolled_out = condition(&seen["status"], "PlacementRolledOut");
     assert_eq!(rolled_out["status"], "False");
     let message = rolled_out["message"].as_str().unwrap();
-    let stopped = "everywhere: stopped, the rollout has 1 failure, 0 tolerated; \
-                   1 of 3 clusters are done; cluster2 failed: Deployment shop: ";
+    let stopped = "each-in-turn: stopped, the rollout has 1 failure, 0 tolerated; \
+                   1 of 3 clusters are done; cluster2 failed: Deployment bakery: ";
     assert!(message.starts_with(stopped), "{seen:#}");
-    let first = fleet.get("cluster1", &deployment("shop", 0)).await.unwrap();
+    let first = fleet
+        .get("cluster1", &deployment("bakery", 0))
+        .await
+        .unwrap();
     assert_eq!(
         first["spec"]["template"]["metadata"]["labels"]["region"],
         "emea"
     );
     assert!(
         fleet
-            .get("cluster3", &deployment("shop", 0))
+            .get("cluster3", &deployment("bakery", 0))
             .await
             .is_none()
     );

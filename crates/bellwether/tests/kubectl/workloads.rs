@@ -50,10 +50,10 @@ fn a_rollout_is_followed_undone_restarted_paused_and_resumed() {
 fn the_example_of_a_rollout_gets_stuck_and_is_undone() {
     let fleet = Fleet::start();
     let run = |command: &str| fleet.shell(command);
-    run("kubectl apply -f examples/rollout/shop.yaml");
-    run("kubectl rollout status deployment/shop --timeout=20s");
-    run("kubectl patch deployment shop --patch-file examples/rollout/broken.yaml");
-    let stuck = fleet.fails("kubectl rollout status deployment/shop --timeout=30s");
+    run("kubectl apply -f examples/rollout/kiosk.yaml");
+    run("kubectl rollout status deployment/kiosk --timeout=20s");
+    run("kubectl patch deployment kiosk --patch-file examples/rollout/broken.yaml");
+    let stuck = fleet.fails("kubectl rollout status deployment/kiosk --timeout=30s");
     assert!(stuck.contains("exceeded its progress deadline"), "{stuck}");
     let pods = run("kubectl get pods");
     assert!(
@@ -61,15 +61,15 @@ fn the_example_of_a_rollout_gets_stuck_and_is_undone() {
         "{pods}"
     );
     assert_eq!(
-        run("kubectl get deployment/shop -o jsonpath={.status.availableReplicas}"),
+        run("kubectl get deployment/kiosk -o jsonpath={.status.availableReplicas}"),
         "3"
     );
-    run("kubectl wait --for=condition=Available deployment/shop --timeout=5s");
-    run("kubectl rollout undo deployment/shop");
-    run("kubectl rollout status deployment/shop --timeout=20s");
+    run("kubectl wait --for=condition=Available deployment/kiosk --timeout=5s");
+    run("kubectl rollout undo deployment/kiosk");
+    run("kubectl rollout status deployment/kiosk --timeout=20s");
     let events = run("kubectl events --types=Warning");
     assert!(
-        events.contains("Failed to pull image \"registry.example/shop:2\""),
+        events.contains("Failed to pull image \"registry.example/kiosk:2\""),
         "{events}"
     );
 }
