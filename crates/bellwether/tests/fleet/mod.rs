@@ -17,6 +17,12 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// Waits a moment before something is tried again.
+pub fn pause() {
+    let (_keep, wait) = mpsc::channel::<()>();
+    let _ = wait.recv_timeout(Duration::from_millis(200));
+}
+
 /// A fleet that ends with the test.
 pub struct Fleet {
     directory: tempfile::TempDir,

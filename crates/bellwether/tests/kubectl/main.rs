@@ -9,6 +9,7 @@
 
 mod access;
 mod changing;
+mod docs;
 #[path = "../fleet/mod.rs"]
 mod fleet;
 mod reading;
@@ -16,33 +17,6 @@ mod twins;
 mod workloads;
 
 use fleet::Fleet;
-
-#[test]
-fn the_tour_of_the_readme_runs_as_written() {
-    let fleet = Fleet::start();
-    let readme = std::fs::read_to_string(fleet::root().join("README.md")).unwrap();
-    let mut commands = 0;
-    let mut in_tour = false;
-    for line in readme.lines() {
-        match line {
-            "```console tour" => in_tour = true,
-            "```" => in_tour = false,
-            _ if in_tour => {
-                let command = line.strip_prefix("$ ").expect("tours consist of commands");
-                // What people run after building it is what has been built for the test.
-                let binary = env!("CARGO_BIN_EXE_bellwether");
-                let command = command.replace("cargo run --release --", binary);
-                if !command.starts_with("export ") {
-                    fleet.shell(&command);
-                }
-                commands += 1;
-            }
-            _ => {}
-        }
-    }
-    assert!(commands > 8, "the tour is gone from the README");
-    assert!(fleet.shell("kubectl get sheep").contains("bellwether"));
-}
 
 #[test]
 fn everyday_commands_work() {
