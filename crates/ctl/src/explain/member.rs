@@ -116,6 +116,8 @@ fn why_not_running(pod: &Value) -> Option<String> {
 }
 
 fn joined(reason: &str, message: &str) -> String {
+    // A scheduler adds that preemption would not help either.
+    let message = message.split(" preemption:").next().unwrap_or_default();
     match (reason, message.trim().trim_end_matches('.')) {
         (reason, "") => reason.to_owned(),
         ("", message) => message.to_owned(),
@@ -162,7 +164,7 @@ mod tests {
         let waiting = json!({"reason": "CrashLoopBackOff", "message": "back-off 10s."});
         let crashing = json!({"containerStatuses": [{"state": {"waiting": waiting}}]});
         let unplaced = json!({"conditions": [{"type": "PodScheduled", "status": "False",
-            "reason": "Unschedulable", "message": "0/1 nodes are available"}]});
+            "reason": "Unschedulable", "message": "0/1 nodes are available. preemption: no."}]});
         let ended = json!({"state": {"terminated": {"exitCode": 3, "reason": "Error"}}});
         let ended = json!({"containerStatuses": [ended]});
         check(&json!([running]), None);
