@@ -337,7 +337,7 @@ async fn a_hub_without_the_work_api_shows_works() {
     let how = Apply::default();
     applied(&connection, &how, own.collect()).await.unwrap();
     let work = json!({"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
-        "metadata": {"name": "web"}, "spec": {"workload": {"manifests": []}}});
+        "metadata": {"name": "web"}, "spec": {"workload": {"manifests": [map("m", json!({}))]}}});
     applied(&connection, &how, json!([work])).await.unwrap();
     let source = Source {
         client: &connection.client,
@@ -350,7 +350,7 @@ async fn a_hub_without_the_work_api_shows_works() {
     let text = snapshot.status()[0].render(false);
     assert_eq!(
         text,
-        "ManifestWork web on default, generation 1\n└─ the agent has not reported yet\n"
+        "ManifestWork web on default, generation 1\n├─ the agent has not reported yet\n└─ 1 manifest has no status yet\n"
     );
     let missing = read(source, "wbe").await.unwrap_err().to_string();
     assert!(

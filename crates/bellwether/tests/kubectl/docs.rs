@@ -225,8 +225,8 @@ fn the_simulator_is_as_documented() {
     check("docs/simulator.md");
 }
 
-/// Pages whose recipes other tests run.
-const TESTED_ELSEWHERE: [&str; 1] = ["docs/security.md"];
+/// Pages whose recipes need other clusters or programs: `access.rs` and `clusters.rs` run them.
+const TESTED_ELSEWHERE: [&str; 2] = ["docs/security.md", "docs/operations.md"];
 
 #[test]
 fn every_page_with_console_blocks_is_tested() {
