@@ -118,8 +118,13 @@ impl Cluster {
     /// Lets somebody answer for the nodes: there are logs from now on, and `metrics.k8s.io`. The first
     /// one stays.
     pub fn attach_kubelet(&self, kubelet: Arc<dyn Kubelet>) {
+        let _turn = self.refreshing.lock();
         if self.kubelet.set(kubelet).is_ok() {
-            self.refresh_resources();
+            // The definitions are as they were: they need not be read again.
+            let mut resources = self.resources.write();
+            let custom = resources.custom().iter().cloned();
+            let all = custom.chain(measured()).collect();
+            *resources = Resources::with_custom(all);
         }
     }
 

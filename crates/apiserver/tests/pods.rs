@@ -295,6 +295,39 @@ async fn namespaces_choose_how_secure_their_pods_are() {
 }
 
 #[tokio::test]
+async fn the_example_bounds_what_a_team_may_do() {
+    let http = Http::start().await;
+    let rules = include_str!("../../../examples/access/limits.yaml");
+    for rule in bellwether_json::yaml::from_yaml(rules).unwrap() {
+        let path = match rule["kind"].as_str().unwrap() {
+            "Namespace" => "/api/v1/namespaces".to_owned(),
+            kind => format!("/api/v1/namespaces/team/{}s", kind.to_lowercase()),
+        };
+        http.ok("POST", &path, rule).await;
+    }
+    let pods = "/api/v1/namespaces/team/pods";
+    for name in ["a", "b"] {
+        let made = http.ok("POST", pods, pod(name, json!({}))).await;
+        assert_eq!(
+            made["spec"]["containers"][0]["resources"]["requests"]["cpu"],
+            "50m"
+        );
+    }
+    refused(
+        post(&http, pods, pod("c", json!({}))).await,
+        403,
+        "pods \"c\" is forbidden: exceeded quota: team, requested: pods=1, used: pods=2, limited: pods=2",
+    );
+    let mut host = pod("d", json!({}));
+    host["spec"]["hostNetwork"] = true.into();
+    refused(
+        post(&http, pods, host).await,
+        403,
+        "pods \"d\" is forbidden: violates PodSecurity \"baseline:latest\": host namespaces (hostNetwork=true)",
+    );
+}
+
+#[tokio::test]
 async fn bound_pods_end_gracefully() {
     let http = Http::start().await;
     let path = format!("{}/a", pods());
