@@ -263,8 +263,9 @@ mod tests {
             "registration",
             "replica-set",
             "work-config",
+            "work-ttl",
         ];
-        let others = [all[0], all[1], all[3], all[4], all[5]];
+        let others = [all[0], all[1], all[3], all[4], all[5], all[6]];
         check(&[], Ok(&all));
         check(&["placement"], Ok(&["placement"]));
         check(&["-placement"], Ok(&others));

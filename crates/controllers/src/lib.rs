@@ -10,6 +10,7 @@
 //! | [`replica_set`] | a work for every cluster that placements of a replica set choose |
 //! | [`work_agent`] | on members, what works on the hub say |
 //! | [`work_config`] | which of several configurations for a kind counts |
+//! | [`work_ttl`] | the end of works that are complete, where agents leave it to the hub |
 //!
 //! A controller is a future that never ends; dropping it ends the controller. It knows its clusters
 //! as `kube::Client`s, and cannot tell an embedded one from a real one. What is decided is in the
@@ -25,5 +26,6 @@ pub mod registry;
 pub mod replica_set;
 pub mod work_agent;
 pub mod work_config;
+pub mod work_ttl;
 
 pub use hub::Hub;

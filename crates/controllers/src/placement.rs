@@ -9,12 +9,14 @@ mod execute;
 mod fleet;
 mod news;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_api::cluster::AddOnPlacementScore;
-use bellwether_runtime::{Cache, Change, Controller, Next, ObjectKey, Queue, Reconcile};
-use parking_lot::RwLock;
+use bellwether_runtime::{Cache, Change, Controller, Next, ObjectKey, Queue, Reconcile, compute};
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::{Mutex, RwLock};
 
 use crate::events::Recorder;
 use crate::hub::{Hub, follow};
@@ -25,6 +27,9 @@ const WORKERS: usize = 8;
 
 /// How long changes are gathered at most after the decisions of a placement were written.
 const LONGEST_REST: Duration = Duration::from_millis(50);
+
+/// How long the verdict stands that the expressions of a placement cost too much, unless it changes.
+const BUDGET_PAUSE: SignedDuration = SignedDuration::from_mins(1);
 
 /// Keeps the decisions of all placements true, for ever.
 pub async fn run(hub: Hub) {
@@ -47,6 +52,7 @@ pub async fn run(hub: Hub) {
         events: Recorder::new(&hub.client, &hub.clock, "placement"),
         hub,
         fleet,
+        over_budget: Mutex::default(),
     };
     Controller::with_queue("placement", queue, &scheduler.hub.metrics)
         .workers(WORKERS)
@@ -75,6 +81,16 @@ struct Scheduler {
     hub: Hub,
     fleet: Arc<RwLock<Fleet>>,
     events: Recorder,
+    /// Placements whose expressions cost too much, and until when that stands.
+    over_budget: Mutex<HashMap<ObjectKey, (Content, Timestamp)>>,
+}
+
+/// What is asked for by a placement.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Content {
+    uid: Option<String>,
+    generation: Option<i64>,
+    has_expressions: bool,
 }
 
 impl Reconcile for Scheduler {
@@ -83,10 +99,26 @@ impl Reconcile for Scheduler {
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Next, execute::Error> {
         let now = self.hub.clock.now();
-        let plan = decide::decide(&self.fleet.read(), key, now);
-        let Some(plan) = plan else {
+        let content = self.content(key);
+        if let Some(until) = self.over_budget_until(key, &content, now) {
+            return Ok(Some(until));
+        }
+        let decide = || decide::decide(&self.fleet.read(), key, now);
+        let plan = if content.has_expressions {
+            compute(decide).await
+        } else {
+            decide()
+        };
+        let Some(mut plan) = plan else {
             return Ok(None);
         };
+        if plan.is_over_budget {
+            let until = now.checked_add(BUDGET_PAUSE).unwrap_or(Timestamp::MAX);
+            plan.wake_at = Some(until);
+            self.over_budget
+                .lock()
+                .insert(key.clone(), (content, until));
+        }
         if plan.is_empty() {
             return Ok(plan.wake_at);
         }
@@ -95,5 +127,37 @@ impl Reconcile for Scheduler {
             self.events.tell(&*plan.placement, happening);
         }
         Ok(plan.wake_at)
+    }
+}
+
+impl Scheduler {
+    /// What a placement asks for, as far as it is known.
+    fn content(&self, key: &ObjectKey) -> Content {
+        let fleet = self.fleet.read();
+        let Some(known) = fleet.known(key) else {
+            return Content::default();
+        };
+        let metadata = &known.object.metadata;
+        Content {
+            uid: metadata.uid.clone(),
+            generation: metadata.generation,
+            has_expressions: known.rules.has_expressions(),
+        }
+    }
+
+    /// Until when the verdict stands that expressions cost too much, if it does.
+    fn over_budget_until(
+        &self,
+        key: &ObjectKey,
+        content: &Content,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let mut over_budget = self.over_budget.lock();
+        let (known, until) = over_budget.get(key)?;
+        if known == content && now < *until {
+            return Some(*until);
+        }
+        over_budget.remove(key);
+        None
     }
 }

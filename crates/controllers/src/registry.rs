@@ -6,7 +6,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use crate::hub::Hub;
-use crate::{cluster_set, placement, registration, replica_set, work_config};
+use crate::{cluster_set, placement, registration, replica_set, work_config, work_ttl};
 
 /// A controller of a hub.
 #[derive(Debug, Clone, Copy)]
@@ -59,5 +59,10 @@ pub const HUB: &[Entry] = &[
         name: "work-config",
         about: "reports which of several configurations for a kind is used",
         run: |hub, _| work_config::run(hub).boxed(),
+    },
+    Entry {
+        name: "work-ttl",
+        about: "deletes complete works after their time to live, where agents do not",
+        run: |hub, _| work_ttl::run(hub).boxed(),
     },
 ];

@@ -10,7 +10,7 @@ use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
 use bellwether_api::work::names::{annotation, event, label};
 use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
 use bellwether_placement::rollout::Group;
-use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile, Selection};
+use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile, Selection, compute};
 use bellwether_work::Programs;
 use bellwether_work::replica_set::report::Report;
 use bellwether_work::replica_set::transition::Standing;
@@ -193,7 +193,15 @@ impl Reconcile for Controller {
             self.standings.lock().remove(key);
             return Ok(None);
         };
-        let (plan, report) = self.decide(&set);
+        // Values of clusters are programs of users, which may take long.
+        let annotations = set.metadata.annotations.as_ref();
+        let has_values =
+            annotations.is_some_and(|map| map.contains_key(annotation::TEMPLATE_VALUES));
+        let (plan, report) = if has_values {
+            compute(|| self.decide(&set)).await
+        } else {
+            self.decide(&set)
+        };
         if let Some(report) = report {
             self.record_transitions(key, &set, &report);
         }

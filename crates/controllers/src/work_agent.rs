@@ -9,14 +9,18 @@
 //! |---|---|
 //! | [`hub`] | works as the hub has them, in both interfaces |
 //! | [`member`], [`records`], [`watches`], [`discovery`] | what is known of a member |
+//! | [`arrivals`], [`rights`] | what works depend on there besides their objects |
 //! | [`pass`] | one look at one work: apply, prune, record, report |
 //! | [`removal`] | works and records that go |
+//! | [`turns`], [`budget`] | how often the hub is written to, and what programs may take |
 //!
 //! What is about to be created is on record before it is created, and a record is the owner of
 //! what was created: an agent that is killed at any moment leaves nothing behind that is neither
 //! recorded nor owned.
 
 mod apply_one;
+mod arrivals;
+mod budget;
 mod discovery;
 mod events;
 mod executor;
@@ -30,12 +34,14 @@ mod pass;
 mod records;
 mod removal;
 mod report;
+mod rights;
 mod terse;
+mod turns;
 mod watches;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bellwether_runtime::{
@@ -54,6 +60,7 @@ use discovery::SharedKinds;
 use events::Events;
 use hub::{HubSide, Speakers};
 use member::Member;
+use turns::Turns;
 
 /// In which interface a work is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -151,6 +158,14 @@ impl ReconcileError for AgentError {
 }
 
 impl AgentError {
+    /// Returns true if a server does not let the agent do something.
+    fn is_forbidden(&self) -> bool {
+        match self {
+            Self::Request { source, .. } => source.is_forbidden(),
+            Self::Manifests(_) => false,
+        }
+    }
+
     fn at<E: Into<RequestError>>(action: &'static str) -> impl FnOnce(E) -> Self {
         move |source| Self::Request {
             action,
@@ -180,6 +195,8 @@ struct Shared {
     kinds: Arc<SharedKinds>,
     /// When works changed on the hub that have not been dealt with since.
     news: Mutex<HashMap<WorkKey, Timestamp>>,
+    /// How often statuses were written lately.
+    turns: Mutex<Turns>,
 }
 
 impl WorkAgents {
@@ -210,8 +227,20 @@ impl WorkAgents {
             options,
             kinds: Arc::default(),
             news: Mutex::default(),
+            turns: Mutex::default(),
         });
         let weak = Arc::downgrade(&shared);
+        // Records whose works could not be listed are looked at when they can be.
+        let late = shared.hub.when_all_known();
+        tokio::spawn({
+            let weak = Weak::clone(&weak);
+            async move {
+                late.await;
+                if let Some(shared) = weak.upgrade() {
+                    shared.look_for_records(Front::Work);
+                }
+            }
+        });
         shared.hub.listen(move |cluster, front, work| {
             if let Some(shared) = weak.upgrade() {
                 shared.concern(cluster, front, work);
@@ -294,6 +323,17 @@ impl fmt::Debug for WorkAgents {
 }
 
 impl Shared {
+    /// Has all records of an interface looked at.
+    fn look_for_records(&self, front: Front) {
+        for cluster in self.members.read().keys() {
+            self.queue.add(WorkKey {
+                cluster: Arc::clone(cluster),
+                front,
+                record: "".into(),
+            });
+        }
+    }
+
     /// Has a work looked at, if it is of a member of ours.
     fn concern(&self, cluster: &str, front: Front, work: &str) {
         let members = self.members.read();

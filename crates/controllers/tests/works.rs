@@ -8,6 +8,7 @@ mod fleet;
 mod works {
     pub(crate) mod apply;
     pub(crate) mod completion;
+    pub(crate) mod dependencies;
     pub(crate) mod documents;
     pub(crate) mod feedback;
     pub(crate) mod replica_sets;
@@ -27,10 +28,11 @@ use futures::FutureExt as _;
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// The cases by the ideas that they are about.
-const CASES: [&[(&str, Case)]; 7] = [
+const CASES: [&[(&str, Case)]; 8] = [
     works::apply::ALL,
     works::strategies::ALL,
     works::completion::ALL,
+    works::dependencies::ALL,
     works::feedback::ALL,
     works::documents::ALL,
     works::sharing::ALL,

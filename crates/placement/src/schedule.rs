@@ -103,6 +103,8 @@ pub struct Outcome {
     pub scores: Vec<Decision>,
     /// What went wrong without stopping anything, for example an expired score.
     pub warnings: Vec<String>,
+    /// Whether expressions cost too much, so that nothing could be decided.
+    pub is_over_budget: bool,
 }
 
 /// Decides which clusters a placement chooses.
@@ -117,9 +119,12 @@ pub fn schedule(view: &View<'_>) -> Outcome {
     };
     let mut recheck_at: Option<Timestamp> = None;
     let mut candidates: Vec<&Cluster> = Vec::new();
+    let mut budget = predicate::budget(eligible.len());
     for cluster in eligible {
-        if !predicate::matches(&rules.predicates, cluster, view.scores) {
-            continue;
+        match predicate::matches(&rules.predicates, cluster, view.scores, &mut budget) {
+            Ok(true) => {}
+            Ok(false) => continue,
+            Err(problem) => return Outcome::over_budget(view, &problem),
         }
         let is_decided = view.decided.contains(&cluster.name);
         if let Ok(until) = taint::tolerated(&rules.tolerations, cluster, is_decided, view.now) {
@@ -149,6 +154,7 @@ pub fn schedule(view: &View<'_>) -> Outcome {
         recheck_at: [recheck_at, notes.expiry].into_iter().flatten().min(),
         scores,
         warnings: notes.warnings.into_iter().collect(),
+        is_over_budget: false,
     }
 }
 
@@ -198,6 +204,16 @@ impl Outcome {
             recheck_at: None,
             scores: Vec::new(),
             warnings: Vec::new(),
+            is_over_budget: false,
+        }
+    }
+
+    /// Expressions cost too much: what was decided stays.
+    fn over_budget(view: &View<'_>, problem: &Misconfigured) -> Self {
+        Self {
+            satisfied: condition::kept(view.decided.len(), problem),
+            is_over_budget: true,
+            ..Self::kept(view, problem)
         }
     }
 
@@ -217,6 +233,7 @@ impl Outcome {
             recheck_at: None,
             scores: Vec::new(),
             warnings: Vec::new(),
+            is_over_budget: false,
         }
     }
 }

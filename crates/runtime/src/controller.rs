@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};
 use jiff::Timestamp;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
@@ -142,14 +143,21 @@ impl<K: Clone + Ord + Debug + Send + Sync + 'static> Controller<K> {
     pub async fn run<R: Reconcile<Key = K>>(self, reconciler: Arc<R>) {
         join_all(self.ready).await;
         tracing::debug!(controller = self.name, "caches are ready");
-        let worker = Worker {
+        let worker = Arc::new(Worker {
             name: self.name,
             metrics: self.metrics.of(self.name),
             queue: self.queue,
-            reconciler: &*reconciler,
+            reconciler,
             rest_at_most: self.rest_at_most,
-        };
-        join_all((0..self.workers).map(|_| worker.work())).await;
+        });
+        // Each worker is a task of its own: one that computes for long does not hold up the others.
+        let mut workers = JoinSet::new();
+        for _ in 0..self.workers {
+            let worker = Arc::clone(&worker);
+            workers.spawn(async move { worker.work().await });
+        }
+        // They never end by themselves, and a panic ends one reconcile only.
+        while workers.join_next().await.is_some() {}
     }
 }
 
@@ -163,15 +171,15 @@ impl<K> Debug for Controller<K> {
     }
 }
 
-struct Worker<'a, R: Reconcile> {
+struct Worker<R: Reconcile> {
     name: &'static str,
     metrics: OfController,
     queue: Queue<R::Key>,
-    reconciler: &'a R,
+    reconciler: Arc<R>,
     rest_at_most: Duration,
 }
 
-impl<R: Reconcile> Worker<'_, R> {
+impl<R: Reconcile> Worker<R> {
     async fn work(&self) {
         loop {
             let key = self.queue.next().await;

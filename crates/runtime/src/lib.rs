@@ -7,12 +7,15 @@
 //! wait that grows with every failure. [`Tasks`] notices when something ends that should not, and a
 //! [`Candidate`] sees to it that of several processes one acts.
 //!
+//! Programs of users run in [`compute`], beside the tasks of the runtime.
+//!
 //! A cluster is a [`kube::Client`], real or embedded; nothing here can tell which. A process that serves
 //! thousands of clusters has a [`Reach`] of each, which makes a client when one is needed.
 //! [`read_kubeconfig`] says where clusters are.
 
 mod cache;
 mod clock;
+mod compute;
 mod controller;
 mod feed;
 mod fence;
@@ -27,6 +30,7 @@ mod supervise;
 
 pub use cache::{Cache, Change, Kept};
 pub use clock::{Clock, Forward};
+pub use compute::compute;
 pub use controller::{Controller, Next, Reconcile};
 pub use feed::{FeedError, News, Selection, follow};
 pub use fence::{Fence, Fenced};

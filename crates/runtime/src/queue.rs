@@ -76,6 +76,17 @@ impl<K: Clone + Ord> Queue<K> {
         self.shared.changed.notify_one();
     }
 
+    /// Adds a key that is to be reconciled as soon as possible, and forgets how often it failed: what
+    /// it failed on has changed.
+    pub fn renew(&self, key: K) {
+        let now = self.shared.clock.now();
+        let mut state = self.shared.state.lock();
+        state.failures.remove(&key);
+        state.add(key, now);
+        drop(state);
+        self.shared.changed.notify_one();
+    }
+
     /// Adds a key that is to be reconciled at that time, or earlier if that is asked for too.
     pub fn add_at(&self, key: K, time: Timestamp) {
         self.shared.state.lock().add_at(key, time);
@@ -342,6 +353,21 @@ mod tests {
         assert!(queue.is_idle());
         let state = queue.shared.state.lock();
         assert!(state.resting.is_empty() && state.later.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_whose_obstacle_is_gone_begins_with_the_first_wait() {
+        let (queue, clock) = queue();
+        queue.add("a");
+        for _ in 0..10 {
+            let key = queue.next().await;
+            queue.failed(&key, Retry::Backoff);
+        }
+        let now = clock.now();
+        queue.renew("a");
+        assert_eq!(queue.next().await, "a");
+        assert_eq!(clock.now(), now, "it does not wait");
+        assert_eq!(queue.failed(&"a", Retry::Backoff), BACKOFF.0);
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,15 +3,25 @@
 
 use std::collections::BTreeSet;
 
-use bellwether_api::work::ManifestWorkSpec;
 use bellwether_api::work::names::condition;
+use bellwether_api::work::{CelExpression, ConditionRuleType, ManifestWorkSpec};
 use serde_json::Value;
+
+use crate::rules::well_known;
 
 /// The largest size of all manifests of a work together, in bytes.
 pub const MANIFEST_LIMIT: usize = 512_000;
 
 /// What is said of a work without manifests.
 pub(crate) const NO_MANIFESTS: &str = "manifests should not be empty";
+
+/// What is wrong with a CEL rule that says nothing.
+pub(crate) const NO_EXPRESSIONS: &str =
+    "a rule of type CEL needs at least one expression in celExpressions";
+
+/// What is wrong with an expression that is a number, for example.
+pub(crate) const NO_EXPRESSION: &str =
+    "an expression is a text, or an object with the text in its field expression";
 
 /// What is wrong with the manifests of a work; the words are those of Open Cluster Management.
 pub fn check_manifests(manifests: &[Value], limit: usize) -> Result<(), String> {
@@ -82,18 +92,80 @@ pub fn check_manifest_work(work: &Value) -> Result<(), String> {
         .pointer("/spec/workload/manifests")
         .and_then(Value::as_array);
     check_manifests(manifests.unwrap_or(&none), MANIFEST_LIMIT)?;
-    check_rules(&work["spec"]["manifestConfigs"])
+    check_rules(&work["spec"])
 }
 
-/// What is wrong with the rules in the configurations of a work as they were sent.
-pub fn check_rules(configs: &Value) -> Result<(), String> {
-    let rules = configs
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|config| config["conditionRules"].as_array())
-        .flatten();
-    check_conditions(rules.filter_map(|rule| rule["condition"].as_str()))
+/// What is wrong with the rules in the configurations of a work, or of a template, as they were
+/// sent.
+pub fn check_rules(spec: &Value) -> Result<(), String> {
+    for (path, _, rule) in rules_of(spec) {
+        let at = |problem: String| format!("{path}: {problem}");
+        let expressions = rule["celExpressions"].as_array().into_iter().flatten();
+        let expressions = expressions.map(|it| it.as_str().or(it["expression"].as_str()));
+        check_rule(
+            rule["condition"].as_str(),
+            rule["type"].as_str().unwrap_or_default(),
+            expressions,
+        )
+        .map_err(at)?;
+    }
+    Ok(())
+}
+
+/// The rules of a work as they were sent, each with its path and the identifier that it belongs to.
+fn rules_of(spec: &Value) -> impl Iterator<Item = (String, &Value, &Value)> {
+    let configs = spec["manifestConfigs"].as_array().into_iter().flatten();
+    configs.enumerate().flat_map(|(config_index, config)| {
+        let rules = config["conditionRules"].as_array().into_iter().flatten();
+        rules.enumerate().map(move |(rule_index, rule)| {
+            let path = format!("manifestConfigs[{config_index}].conditionRules[{rule_index}]");
+            (path, &config["resourceIdentifier"], rule)
+        })
+    })
+}
+
+/// What the writer of a work is warned of: rules that can never hold.
+pub fn warnings(spec: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    for (path, identifier, rule) in rules_of(spec) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (group, resource) = (text(&identifier["group"]), text(&identifier["resource"]));
+        let is_well_known = matches!(
+            ConditionRuleType::from(text(&rule["type"])),
+            ConditionRuleType::WellKnownConditions | ConditionRuleType::WellKnownCompletions
+        );
+        let name = rule["condition"].as_str().filter(|name| !name.is_empty());
+        let name = name.unwrap_or(condition::COMPLETE);
+        if is_well_known && !well_known::is_supported(name, &group, &resource) {
+            let dot = if group.is_empty() { "" } else { "." };
+            found.push(format!(
+                "{path}: there is no well-known rule for {name} of {resource}{dot}{group}, so the \
+                 condition will be Unknown; use a rule of type CEL"
+            ));
+        }
+    }
+    found
+}
+
+/// What is wrong with one rule.
+fn check_rule<'a>(
+    condition: Option<&str>,
+    kind: &str,
+    expressions: impl Iterator<Item = Option<&'a str>>,
+) -> Result<(), String> {
+    check_conditions(condition)?;
+    if kind != ConditionRuleType::Cel.as_str() {
+        return Ok(());
+    }
+    let mut is_empty = true;
+    for expression in expressions {
+        is_empty = false;
+        expression.ok_or(NO_EXPRESSION)?;
+    }
+    if is_empty {
+        return Err(NO_EXPRESSIONS.to_owned());
+    }
+    Ok(())
 }
 
 /// What is wrong with a work as an agent reads it, apart from single manifests: on hubs that refuse
@@ -105,7 +177,11 @@ pub fn check_spec(spec: &ManifestWorkSpec) -> Result<(), String> {
         .manifest_configs
         .iter()
         .flat_map(|config| &config.condition_rules);
-    check_conditions(rules.filter_map(|rule| rule.condition.as_deref()))
+    for rule in rules {
+        let expressions = rule.cel_expressions.iter().map(CelExpression::expression);
+        check_rule(rule.condition.as_deref(), rule.kind.as_str(), expressions)?;
+    }
+    Ok(())
 }
 
 /// What is wrong with a work that is about to be written, in the words of a hub that refuses it.
@@ -258,7 +334,64 @@ mod tests {
         }});
         assert_eq!(
             check_manifest_work(&work).unwrap_err(),
-            "the condition Applied is set by the agent itself and cannot be concluded by rules"
+            "manifestConfigs[0].conditionRules[0]: the condition Applied is set by the agent \
+             itself and cannot be concluded by rules"
+        );
+    }
+
+    #[test]
+    fn a_rule_needs_expressions_that_are_texts() {
+        let check = |expressions: Value, expected: Result<(), &str>| {
+            let rule = json!({"type": "CEL", "condition": "Ready", "celExpressions": expressions});
+            let spec = json!({"workload": {"manifests": [map("a")]}, "manifestConfigs": [{
+                "resourceIdentifier": {"resource": "jobs", "name": "j"},
+                "conditionRules": [rule],
+            }]});
+            let expected = expected.map_err(str::to_owned);
+            let path = "manifestConfigs[0].conditionRules[0]: ";
+            let sent = check_rules(&spec).map_err(|it| it.replace(path, ""));
+            assert_eq!(sent, expected, "{expressions}");
+            let spec: ManifestWorkSpec = serde_json::from_value(spec).unwrap();
+            assert_eq!(check_spec(&spec), expected, "{expressions}");
+        };
+        check(json!(["true"]), Ok(()));
+        check(json!([{"expression": "true"}]), Ok(()));
+        check(json!([]), Err(NO_EXPRESSIONS));
+        check(json!([5]), Err(NO_EXPRESSION));
+        check(json!([null]), Err(NO_EXPRESSION));
+        check(json!(["true", {"expression": 5}]), Err(NO_EXPRESSION));
+        check(json!([{}]), Err(NO_EXPRESSION));
+    }
+
+    #[test]
+    fn rules_that_can_never_hold_are_warned_of() {
+        let check = |group: &str, resource: &str, rule: Value, expected: bool| {
+            let spec = json!({"manifestConfigs": [{
+                "resourceIdentifier": {"group": group, "resource": resource, "name": "x"},
+                "conditionRules": [rule],
+            }]});
+            let found = warnings(&spec);
+            assert_eq!(!found.is_empty(), expected, "{spec} {found:?}");
+        };
+        let complete = || json!({"type": "WellKnownCompletions"});
+        check("batch", "jobs", complete(), false);
+        check("", "jobs", complete(), false);
+        check("", "pods", complete(), false);
+        check("apps", "deployments", complete(), true);
+        check("example.com", "jobs", complete(), true);
+        check("", "configmaps", complete(), true);
+        let progressing = json!({"type": "WellKnownConditions", "condition": "Progressing"});
+        check("apps", "deployments", progressing, false);
+        let cel = json!({"type": "CEL", "condition": "Complete", "celExpressions": ["true"]});
+        check("apps", "deployments", cel, false);
+        let identifier = json!({"group": "apps", "resource": "deployments"});
+        let config = json!({"resourceIdentifier": identifier, "conditionRules": [complete()]});
+        assert_eq!(
+            warnings(&json!({"manifestConfigs": [config]})),
+            [
+                "manifestConfigs[0].conditionRules[0]: there is no well-known rule for Complete of \
+              deployments.apps, so the condition will be Unknown; use a rule of type CEL"
+            ]
         );
     }
 

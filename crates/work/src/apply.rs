@@ -99,6 +99,13 @@ pub enum ApplyError {
     FieldManager(String),
 }
 
+impl ApplyError {
+    /// Returns true if a program of the user exceeded its budget.
+    pub fn is_over_budget(&self) -> bool {
+        matches!(self, Self::Ignore(IgnoreError::Budget { .. }))
+    }
+}
+
 /// Decides what to do next for one manifest.
 pub fn plan(target: &Target<'_>, live: Live<'_>) -> Result<Step, ApplyError> {
     let kind = target.strategy.map(|strategy| &strategy.kind);
@@ -145,6 +152,13 @@ fn settings(target: &Target<'_>) -> String {
         }
         _ => update::SETTINGS.to_owned(),
     }
+}
+
+/// Returns true if a decision runs programs of users, which may take long.
+pub fn has_programs(strategy: Option<&UpdateStrategy>) -> bool {
+    let options = strategy.and_then(|strategy| strategy.server_side_apply.as_ref());
+    let mut fields = options.into_iter().flat_map(|it| &it.ignore_fields);
+    fields.any(|field| !field.jq_path_expressions.is_empty() || !field.json_paths.is_empty())
 }
 
 /// Whether a strategy touches an object that is there already.

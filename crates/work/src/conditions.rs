@@ -28,28 +28,12 @@ impl Conditions {
     pub(crate) fn new(previous: &[Condition], now: Timestamp) -> Self {
         Self {
             list: previous.to_vec(),
-            now: in_seconds(now),
+            now: in_whole_seconds(now),
         }
     }
 
-    /// Says something; since when it is so moves only if the status does.
+    /// Sets a condition. Its transition time moves only if its status does.
     pub(crate) fn say(&mut self, saying: Saying<'_>) {
-        self.put(saying, |known, saying| known.status != saying.status);
-    }
-
-    /// Says something; since when it is so moves with the status and the generation.
-    pub(crate) fn say_of_generation(&mut self, saying: Saying<'_>) {
-        self.put(saying, |known, saying| {
-            known.status != saying.status || known.observed_generation != saying.generation
-        });
-    }
-
-    /// Says something that is news although its status may be the same.
-    pub(crate) fn say_anew(&mut self, saying: Saying<'_>) {
-        self.put(saying, |_, _| true);
-    }
-
-    fn put(&mut self, saying: Saying<'_>, moves: impl Fn(&Condition, &Saying<'_>) -> bool) {
         let mut new = Condition {
             type_: saying.name.to_owned(),
             status: saying.status.to_owned(),
@@ -64,7 +48,7 @@ impl Conditions {
             .find(|known| known.type_ == saying.name)
         {
             Some(known) => {
-                if !moves(known, &saying) {
+                if known.status == saying.status {
                     new.last_transition_time = known.last_transition_time.clone();
                 }
                 *known = new;
@@ -83,11 +67,12 @@ impl Conditions {
     }
 }
 
-/// Times in conditions have whole seconds.
-pub(crate) fn in_seconds(time: Timestamp) -> Timestamp {
+/// Rounds a time up to whole seconds, which is all that objects can hold. What is counted from it,
+/// such as a time to live or a soak time, never ends early.
+pub fn in_whole_seconds(time: Timestamp) -> Timestamp {
     let mode = jiff::TimestampRound::new()
         .smallest(Unit::Second)
-        .mode(jiff::RoundMode::Trunc);
+        .mode(jiff::RoundMode::Ceil);
     // Only a time at the very end of the calendar cannot be rounded.
     time.round(mode).unwrap_or(time)
 }

@@ -2,21 +2,22 @@
 //!
 //! Two fronts ask for values: the feedback rules of a ManifestWork, and a WorkManifestConfig for
 //! the works of the work API. Both become [`Query`]s, in the order in which they were written. A
-//! value that is not there is left out; a query that makes no sense is told, and the others are
+//! value that is not there is left out; a query that makes no sense is reported, and the others are
 //! answered all the same.
+
+pub mod limits;
+mod subject;
 
 use bellwether_api::multicluster::{StatusSyncRule, SyncType, names::language};
 use bellwether_api::work::{FeedbackRule, FeedbackType};
 use bellwether_cel::{Budget, Vars};
 use bellwether_jsonpath::{Error, JsonPath};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use crate::programs::{Programs, names};
 
-/// The longest JSON that a ManifestWork carries in one value, unless the agent is told otherwise.
-pub const MAX_JSON_RAW: usize = 1024;
-/// The longest JSON that a Work carries in one value.
-pub const MAX_BYTE_ARRAY: usize = 4096;
+pub use limits::{Allowance, Limits, MAX_BYTE_ARRAY, MAX_JSON_RAW, MAX_TEXT, Structures};
+pub use subject::{Subject, Versions, versions_asked_for};
 
 /// A value that comes back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,20 +30,8 @@ pub enum Scalar {
     Boolean(bool),
     /// A list or a map, as JSON.
     Json(String),
-}
-
-/// What is done with lists and maps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Structures {
-    /// They are refused.
-    Refused,
-    /// They come back as JSON of at most so many bytes.
-    Json {
-        /// So many bytes.
-        limit: usize,
-        /// Whether several results of a path are a list; otherwise the first counts.
-        several: bool,
-    },
+    /// Bytes.
+    Bytes(Vec<u8>),
 }
 
 /// A question for one value.
@@ -52,7 +41,7 @@ pub enum Query {
     Path {
         /// What the value is called.
         name: String,
-        /// The version that the object has to be of.
+        /// The version that the object is read in.
         version: Option<String>,
         /// The path.
         path: String,
@@ -77,6 +66,8 @@ pub struct Answers {
     pub values: Vec<(String, Scalar)>,
     /// What went wrong.
     pub problems: Vec<String>,
+    /// Whether a script exceeded its budget.
+    pub is_over_budget: bool,
 }
 
 /// Group and version, kind, and names and paths of values.
@@ -235,12 +226,14 @@ pub fn of_config(rules: &[StatusSyncRule]) -> Vec<Query> {
     queries
 }
 
-/// Answers questions about an object. Of two with one name the first counts, and the second is told.
+/// Answers questions about an object. Of two with one name the first counts, and the second is
+/// reported. What the values take is taken from the allowance of the work.
 pub fn answer(
     queries: &[Query],
-    object: &Value,
+    subject: &Subject<'_>,
     programs: &Programs,
-    structures: Structures,
+    limits: Limits,
+    allowance: &mut Allowance,
 ) -> Answers {
     let mut answers = Answers::default();
     let mut budget = Budget::kubernetes();
@@ -252,7 +245,7 @@ pub fn answer(
                 path,
             } => (
                 name,
-                by_path(name, version.as_deref(), path, object, structures),
+                by_path(name, version.as_deref(), path, subject, limits),
             ),
             Query::Script {
                 name,
@@ -260,8 +253,15 @@ pub fn answer(
                 content,
             } => (
                 name,
-                by_script(name, language, content, object, programs, &mut budget)
-                    .and_then(|value| scalar(name, value.as_ref(), structures)),
+                by_script(
+                    name,
+                    language,
+                    content,
+                    subject.object,
+                    programs,
+                    &mut budget,
+                    limits,
+                ),
             ),
             Query::Wrong(problem) => {
                 answers.problems.push(problem.clone());
@@ -274,11 +274,15 @@ pub fn answer(
                     .problems
                     .push(format!("there are two values with the name {name}"));
             }
-            Ok(Some(value)) => answers.values.push((name.clone(), value)),
+            Ok(Some(value)) => match allowance.take(name, &value) {
+                Ok(()) => answers.values.push((name.clone(), value)),
+                Err(problem) => answers.problems.push(problem),
+            },
             Ok(None) => {}
             Err(problem) => answers.problems.push(problem),
         }
     }
+    answers.is_over_budget = budget.remaining() == 0;
     answers
 }
 
@@ -286,16 +290,10 @@ fn by_path(
     name: &str,
     version: Option<&str>,
     path: &str,
-    object: &Value,
-    structures: Structures,
+    subject: &Subject<'_>,
+    limits: Limits,
 ) -> Result<Option<Scalar>, String> {
-    let found = object["apiVersion"].as_str().unwrap_or_default();
-    let found = found.rsplit('/').next().unwrap_or_default();
-    if version.is_some_and(|wanted| !wanted.is_empty() && wanted != found) {
-        return Err(format!(
-            "version set in the path {name} is not matched for the related resource"
-        ));
-    }
+    let object = subject.in_version(name, version)?;
     let template = if path.starts_with('{') {
         path.to_owned()
     } else {
@@ -317,13 +315,13 @@ fn by_path(
     let Some(nodes) = results.first() else {
         return Ok(None);
     };
-    match (structures, nodes.as_slice()) {
+    match (limits.structures, nodes.as_slice()) {
         (_, []) => Ok(None),
         (Structures::Json { several: true, .. }, [_, _, ..]) => {
             let list = nodes.iter().map(|node| (*node).clone()).collect();
-            scalar(name, Some(&Value::Array(list)), structures)
+            limits.scalar(name, &Value::Array(list))
         }
-        (_, [first, ..]) => scalar(name, Some(first), structures),
+        (_, [first, ..]) => limits.scalar(name, first),
     }
 }
 
@@ -335,21 +333,22 @@ fn by_script(
     object: &Value,
     programs: &Programs,
     budget: &mut Budget,
-) -> Result<Option<Value>, String> {
+    limits: Limits,
+) -> Result<Option<Scalar>, String> {
     if !in_language.eq_ignore_ascii_case(language::CEL) {
         return Err(format!(
             "the language {in_language} of the script {name} is not known: use CEL"
         ));
     }
-    let compiled = programs.script(content);
-    let program = compiled
-        .as_ref()
-        .as_ref()
-        .map_err(|error| format!("failed to compile script {name}: {error}"))?;
     // What has no status yet has an empty one: a script may ask for its size.
     let none = Value::Object(Map::new());
     let status = object.get("status").filter(|it| !it.is_null());
     let status = status.unwrap_or(&none);
+    let compiled = programs.script(content, |name| status.get(name).is_some());
+    let program = compiled
+        .as_ref()
+        .as_ref()
+        .map_err(|error| format!("failed to compile script {name}: {error}"))?;
     let mut vars = Vars::new().json("object", object).json("status", status);
     for key in names(content) {
         if !matches!(key, "object" | "status")
@@ -359,67 +358,27 @@ fn by_script(
         }
     }
     match program.evaluate(&vars, budget) {
-        Ok(value) => Ok(Some(value.to_json())),
+        Ok(bellwether_cel::Value::Bytes(bytes)) => limits.bytes(name, &bytes).map(Some),
+        Ok(value) => limits.scalar(name, &value.to_json()),
         Err(error) => {
             let text = error.to_string();
             // What the object does not have is not found, and no mistake.
             let is_missing = ["no such attribute", "no such key", "index out of bounds"]
                 .iter()
                 .any(|start| text.starts_with(start));
-            if is_missing && !error.is_over_budget() {
+            if error.is_over_budget() {
+                // What is left is not worth trying either.
+                *budget = Budget::new(0, 0);
+                Err(format!(
+                    "failed to evaluate script {name}: CEL evaluation budget exceeded"
+                ))
+            } else if is_missing {
                 Ok(None)
             } else {
                 Err(format!("failed to evaluate script {name}: {text}"))
             }
         }
     }
-}
-
-/// The shortest text of a number.
-fn decimal(number: &Number) -> String {
-    let text = number.to_string();
-    match text.strip_suffix(".0") {
-        Some(whole) => whole.to_owned(),
-        None => text,
-    }
-}
-
-/// A JSON value as one that can come back; null is nothing.
-fn scalar(
-    name: &str,
-    value: Option<&Value>,
-    structures: Structures,
-) -> Result<Option<Scalar>, String> {
-    Ok(match value {
-        None | Some(Value::Null) => None,
-        Some(Value::Bool(value)) => Some(Scalar::Boolean(*value)),
-        Some(Value::String(text)) => Some(Scalar::String(text.clone())),
-        Some(Value::Number(number)) => Some(match number.as_i64() {
-            Some(integer) => Scalar::Integer(integer),
-            None => Scalar::String(decimal(number)),
-        }),
-        Some(structure @ (Value::Array(_) | Value::Object(_))) => match structures {
-            Structures::Refused => {
-                let kind = if structure.is_array() {
-                    "[]interface {}"
-                } else {
-                    "map[string]interface {}"
-                };
-                return Err(format!(
-                    "the type {kind} of the value for {name} is not found"
-                ));
-            }
-            Structures::Json { limit, .. } => {
-                let json = structure.to_string();
-                if json.len() > limit {
-                    return Err(format!(
-                        "the length of returned json raw string for name {name} is larger than the maximum length {limit}"
-                    ));
-                }
-                Some(Scalar::Json(json))
-            }
-        },
-    })
 }
 
 #[cfg(test)]

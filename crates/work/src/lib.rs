@@ -42,4 +42,5 @@ pub mod rules;
 pub mod status;
 pub mod work_api;
 
+pub use conditions::in_whole_seconds;
 pub use programs::Programs;

@@ -47,8 +47,21 @@ pub fn afterlife(work: &ManifestWork) -> Afterlife {
         return Afterlife::Stays;
     }
     let since = complete.last_transition_time.0;
-    let end = since.checked_add(SignedDuration::from_secs(seconds.max(0)));
+    // The time of a condition is rounded up. Nothing has to be waited for if there is no time to
+    // live.
+    if seconds <= 0 {
+        return Afterlife::RemovedAt(Timestamp::MIN);
+    }
+    let end = since.checked_add(SignedDuration::from_secs(seconds));
     Afterlife::RemovedAt(end.unwrap_or(Timestamp::MAX))
+}
+
+/// Returns true if a work that is complete has been reconciled since its spec changed last.
+pub fn is_settled(work: &ManifestWork) -> bool {
+    let status = work.status.as_ref();
+    let conditions = status.map_or(&[][..], |status| &status.conditions);
+    let complete = find(conditions, condition::COMPLETE);
+    complete.is_some_and(|found| found.observed_generation == work.metadata.generation)
 }
 
 /// After so many hours nothing is ever evicted: a hundred years.
@@ -113,8 +126,9 @@ mod tests {
         };
         let at = |text: &str| Afterlife::RemovedAt(time(text));
         check(json!(30), "True", json!({}), at("2026-01-01T00:00:30Z"));
-        check(json!(0), "True", json!({}), at("2026-01-01T00:00:00Z"));
-        check(json!(-5), "True", json!({}), at("2026-01-01T00:00:00Z"));
+        let at_once = Afterlife::RemovedAt(Timestamp::MIN);
+        check(json!(0), "True", json!({}), at_once);
+        check(json!(-5), "True", json!({}), at_once);
         check(json!(null), "True", json!({}), Afterlife::Stays);
         check(json!(30), "False", json!({}), Afterlife::Open);
         check(

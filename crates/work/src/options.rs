@@ -8,12 +8,12 @@ use bellwether_api::work::{
 use crate::manifest::ObjectId;
 
 /// How one manifest is treated.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Options<'a> {
     /// How it is brought to the cluster; nothing is Update.
     pub strategy: Option<&'a UpdateStrategy>,
-    /// What is concluded from it.
-    pub rules: &'a [ConditionRule],
+    /// What is concluded from it: the rules of all configurations that match.
+    pub rules: Vec<&'a ConditionRule>,
     /// Which values come back.
     pub feedback: &'a [FeedbackRule],
 }
@@ -76,14 +76,13 @@ impl<'a> Configs<'a> {
         Self(configs.iter().map(entry).collect())
     }
 
-    /// What the configurations that match an object say: of each part, the first that has it.
+    /// What the configurations that match an object say: the rules of all of them, and of every
+    /// other part the first that has it.
     pub fn of(&self, object: &ObjectId) -> Options<'a> {
         let mut options = Options::default();
         for entry in self.0.iter().filter(|entry| entry.is_about(object)) {
             let config = entry.config;
-            if options.rules.is_empty() {
-                options.rules = &config.condition_rules;
-            }
+            options.rules.extend(&config.condition_rules);
             if options.feedback.is_empty() {
                 options.feedback = &config.feedback_rules;
             }
@@ -95,9 +94,9 @@ impl<'a> Configs<'a> {
 
 impl<'a> Configs<'a> {
     /// The rules of an object whose kind the cluster does not know, so that nobody can tell what
-    /// its resource is called: those of a configuration that is about no other object, if group,
+    /// its resource is called: those of configurations that are about no other object, if group,
     /// namespace and name are right.
-    pub fn rules_of_unknown(&self, meta: &ManifestResourceMeta) -> &'a [ConditionRule] {
+    pub fn rules_of_unknown(&self, meta: &ManifestResourceMeta) -> Vec<&'a ConditionRule> {
         let is_about = |entry: &&Entry<'a>| {
             let identifier = &entry.config.resource_identifier;
             let namespace = identifier.namespace.as_deref().unwrap_or_default();
@@ -106,10 +105,10 @@ impl<'a> Configs<'a> {
                 && (is_like(namespace, &meta.namespace) || meta.namespace.is_empty())
                 && is_like(&identifier.name, &meta.name)
         };
-        let mut found = self.0.iter().filter(is_about);
+        let found = self.0.iter().filter(is_about);
         found
-            .find(|entry| !entry.config.condition_rules.is_empty())
-            .map_or(&[], |entry| &entry.config.condition_rules)
+            .flat_map(|entry| &entry.config.condition_rules)
+            .collect()
     }
 }
 
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_that_has_a_part_counts() {
+    fn the_first_that_has_a_part_counts_and_all_rules_do() {
         let configs: Vec<ManifestConfig> = serde_json::from_value(json!([
             {"resourceIdentifier": {"group": "apps", "resource": "deployments", "name": "other", "namespace": "n"},
              "updateStrategy": {"type": "ReadOnly"}},
@@ -217,7 +216,11 @@ mod tests {
         let configs = Configs::new(&configs, &objects);
         let options = configs.of(&objects[0]);
         assert_eq!(options.strategy.unwrap().kind.as_str(), "CreateOnly");
-        assert_eq!(options.rules[0].condition.as_deref(), Some("Complete"));
+        let conditions = options.rules.iter().map(|rule| rule.condition.as_deref());
+        assert_eq!(
+            conditions.collect::<Vec<_>>(),
+            [Some("Complete"), Some("X")]
+        );
         assert_eq!(configs.of(&objects[1]), Options::default());
     }
 

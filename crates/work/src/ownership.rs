@@ -2,6 +2,7 @@
 
 use bellwether_api::Kind as _;
 use bellwether_api::multicluster::AppliedWork;
+use bellwether_api::work::names::FIELD_MANAGER;
 use bellwether_api::work::{AppliedManifestWork, GROUP};
 use serde_json::{Map, Value, json};
 
@@ -83,6 +84,19 @@ pub fn wanted_references(live: &Value, owner: &Owner, belongs: bool) -> Vec<Valu
 pub fn patch(live: &Value, owner: &Owner, belongs: bool) -> Option<Value> {
     let wanted = wanted_references(live, owner, belongs);
     (wanted != references(live)).then(|| references_patch(live, wanted))
+}
+
+/// The merge patch that gives a complete object its owners after the propagation policy of its work
+/// changed; nothing if it has them. An object that was complete before the work could write it was
+/// never the work's, and stays so.
+pub fn realign(live: &Value, owner: &Owner, belongs: bool) -> Option<Value> {
+    let managers = live["metadata"]["managedFields"].as_array();
+    let is_ours = |entry: &Value| {
+        let manager = entry["manager"].as_str().unwrap_or_default();
+        manager.starts_with(FIELD_MANAGER)
+    };
+    let was_written = managers.is_some_and(|managers| managers.iter().any(is_ours));
+    patch(live, owner, belongs).filter(|_| !belongs || was_written)
 }
 
 fn references_patch(live: &Value, wanted: Vec<Value>) -> Value {

@@ -103,10 +103,17 @@ impl Programs {
         })
     }
 
-    /// A script over `object`, `status` and the keys of the status, or what is wrong with it.
-    pub fn script(&self, source: &str) -> Compiled {
-        self.get(Purpose::Script, source, || {
-            script_env(source)
+    /// A script over `object`, `status` and the keys of the status, or what is wrong with it. Where
+    /// the status has a key with the name of a type, such as `type`, the name means the key.
+    pub fn script(&self, source: &str, has_key: impl Fn(&str) -> bool) -> Compiled {
+        let types: Vec<&str> = names(source)
+            .into_iter()
+            .filter(|name| TYPES.contains(name) && has_key(name))
+            .collect();
+        // No script can have a zero byte, so that no two keys are the same.
+        let key = format!("{}\0{source}", types.join(","));
+        self.get(Purpose::Script, &key, || {
+            script_env(source, &types)
                 .compile(source)
                 .map_err(|error| error.to_string())
         })
@@ -151,14 +158,11 @@ impl Programs {
     }
 }
 
-/// Names that a script does not mean as keys of the status.
-const TAKEN: [&str; 16] = [
-    "object",
-    "status",
-    "true",
-    "false",
-    "null",
-    "in",
+/// Names that a script never means as keys of the status.
+const TAKEN: [&str; 6] = ["object", "status", "true", "false", "null", "in"];
+
+/// Names of types, which a script means as keys of the status where the status has them.
+const TYPES: [&str; 10] = [
     "int",
     "uint",
     "double",
@@ -172,8 +176,8 @@ const TAKEN: [&str; 16] = [
 ];
 
 /// An environment in which every other name of a script is a key of the status: which keys there
-/// are is known only when it runs.
-fn script_env(source: &str) -> Env {
+/// are is known only when it runs. Of the names of types, only these are keys.
+fn script_env(source: &str, types: &[&str]) -> Env {
     let mut builder = builder()
         .variable("object", Type::Dyn)
         .variable("status", Type::Dyn)
@@ -185,7 +189,8 @@ fn script_env(source: &str) -> Env {
                 .ok_or_else(|| EvalError::failed("no such overload"))
         });
     for name in names(source) {
-        if !TAKEN.contains(&name) {
+        let is_type = TYPES.contains(&name) && !types.contains(&name);
+        if !TAKEN.contains(&name) && !is_type {
             builder = builder.variable(name, Type::Dyn);
         }
     }

@@ -112,6 +112,38 @@ pub fn write_intent(entries: &[AppliedResource]) -> String {
     Value::Array(items).to_string()
 }
 
+/// What a record says is complete, from its annotation, if it speaks of the work with this UID. A
+/// work that was deleted and created again runs again.
+pub fn read_completed(annotation: Option<&str>, work_uid: &str) -> BTreeSet<ObjectId> {
+    let Some(Ok(value)) = annotation.map(serde_json::from_str::<Value>) else {
+        return BTreeSet::new();
+    };
+    if value["work"] != work_uid {
+        return BTreeSet::new();
+    }
+    let objects = value["objects"].as_array().into_iter().flatten();
+    objects
+        .filter_map(|item| {
+            let text = |index: usize| item.get(index)?.as_str().map(str::to_owned);
+            Some(ObjectId {
+                group: text(0)?,
+                resource: text(1)?,
+                namespace: text(2)?,
+                name: text(3)?,
+            })
+        })
+        .collect()
+}
+
+/// The annotation for what is complete.
+pub fn write_completed(work_uid: &str, objects: &BTreeSet<ObjectId>) -> String {
+    let objects: Vec<Value> = objects
+        .iter()
+        .map(|id| json!([id.group, id.resource, id.namespace, id.name]))
+        .collect();
+    json!({"work": work_uid, "objects": objects}).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,6 +205,16 @@ mod tests {
             .map(|entry| entry.name.as_str())
             .collect();
         assert_eq!(gone, ["y"]);
+    }
+
+    #[test]
+    fn what_is_complete_is_remembered_of_one_work() {
+        let objects = BTreeSet::from([id_of(&entry("g", "v1", "x", None))]);
+        let text = write_completed("uid-1", &objects);
+        assert_eq!(read_completed(Some(&text), "uid-1"), objects);
+        assert_eq!(read_completed(Some(&text), "uid-2"), BTreeSet::new());
+        assert_eq!(read_completed(None, "uid-1"), BTreeSet::new());
+        assert_eq!(read_completed(Some("[1"), "uid-1"), BTreeSet::new());
     }
 
     #[test]

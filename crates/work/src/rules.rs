@@ -13,10 +13,13 @@ use bellwether_api::work::{ConditionRule, ConditionRuleType};
 use bellwether_cel::{Budget, Vars};
 use serde_json::Value;
 
-use crate::admission::check_conditions;
+use crate::admission::{NO_EXPRESSION, NO_EXPRESSIONS, check_conditions};
 use crate::conditions::Saying;
 use crate::programs::Programs;
 pub use past::Past;
+
+/// What is said of a program that costs too much.
+const OVER_BUDGET: &str = "CEL evaluation budget exceeded";
 
 /// What one rule may cost, and all rules of a manifest together.
 fn budget() -> Budget {
@@ -34,6 +37,8 @@ pub struct Conclusion {
     pub reason: String,
     /// Why, in a sentence.
     pub message: String,
+    /// Whether a program exceeded its budget.
+    pub is_over_budget: bool,
 }
 
 impl Conclusion {
@@ -58,11 +63,31 @@ impl Conclusion {
             }
             .to_owned(),
             message,
+            is_over_budget: false,
+        }
+    }
+
+    /// What a well-known rule concludes from an object of a kind that it does not cover.
+    fn unsupported(condition: &str, object: &Value) -> Self {
+        let text = |field: &str| object[field].as_str().unwrap_or_default();
+        Self {
+            condition: condition.to_owned(),
+            status: UNKNOWN,
+            reason: reason::CONDITION_RULE_UNSUPPORTED.to_owned(),
+            message: format!(
+                "there is no well-known rule for {condition} of {} ({}); use a rule of type CEL",
+                text("kind"),
+                text("apiVersion")
+            ),
+            is_over_budget: false,
         }
     }
 
     fn failed(condition: &str, problem: &str) -> Self {
-        Self::said(condition, false, format!("failed to evaluate: {problem}"))
+        Self {
+            is_over_budget: problem == OVER_BUDGET,
+            ..Self::said(condition, false, format!("failed to evaluate: {problem}"))
+        }
     }
 
     pub(crate) fn saying(&self, generation: i64) -> Saying<'_> {
@@ -86,10 +111,11 @@ pub fn condition_of(rule: &ConditionRule) -> &str {
     }
 }
 
-/// What the rules conclude from an object, each condition once, in the order of the rules.
-/// Well-known rules of kinds about which nothing is known are left out.
+/// What the rules conclude from an object, each condition once, in the order of the rules. A
+/// condition holds if all its rules do; of those that do not, one that is false is reported before
+/// one that is unknown.
 pub fn conclude(
-    rules: &[ConditionRule],
+    rules: &[&ConditionRule],
     object: &Value,
     programs: &Programs,
     past: Past,
@@ -100,16 +126,16 @@ pub fn conclude(
         let name = condition_of(rule);
         let new = match &rule.kind {
             ConditionRuleType::WellKnownConditions | ConditionRuleType::WellKnownCompletions => {
-                let Some(known) = well_known::conclude(name, object, past) else {
-                    continue;
-                };
-                with_message(rule, known, object, programs, &mut budget)
+                match well_known::conclude(name, object, past) {
+                    Some(known) => with_message(rule, known, object, programs, &mut budget),
+                    None => Conclusion::unsupported(name, object),
+                }
             }
             _ => judge(rule, name, object, programs, &mut budget),
         };
         match found.iter_mut().find(|known| known.condition == name) {
-            // The first that does not hold is what is told.
             Some(known) if known.status == TRUE => *known = new,
+            Some(known) if known.status == UNKNOWN && new.status == FALSE => *known = new,
             Some(_) => {}
             None => found.push(new),
         }
@@ -120,35 +146,47 @@ pub fn conclude(
 /// What is said of an object that nobody has seen yet: what its rules ask for does not hold. A work
 /// is not done because one of its objects could not be created. Whether such an object is on its
 /// way or degraded is another matter, about which rules say nothing.
-pub fn unseen(rules: &[ConditionRule], api_version: &str, kind: &str) -> Vec<Conclusion> {
+pub fn unseen(rules: &[&ConditionRule], api_version: &str, kind: &str) -> Vec<Conclusion> {
     let object = serde_json::json!({"apiVersion": api_version, "kind": kind});
     let mut found: Vec<Conclusion> = Vec::new();
     for rule in rules {
         let name = condition_of(rule);
-        let is_known = match &rule.kind {
+        let is_supported = match &rule.kind {
             ConditionRuleType::WellKnownConditions | ConditionRuleType::WellKnownCompletions => {
                 well_known::conclude(name, &object, Past::default()).is_some()
             }
             _ => true,
         };
         // A name for which the work is refused is none to say this of either.
-        if is_known
-            && check_conditions([name]).is_ok()
-            && !well_known::OF_ROLLOUTS.contains(&name)
-            && found.iter().all(|known| known.condition != name)
-        {
-            found.push(Conclusion::plain(name, false));
+        if check_conditions([name]).is_err() || well_known::OF_ROLLOUTS.contains(&name) {
+            continue;
+        }
+        let new = if is_supported {
+            Conclusion::plain(name, false)
+        } else {
+            Conclusion::unsupported(name, &object)
+        };
+        match found.iter_mut().find(|known| known.condition == name) {
+            Some(known) if known.status == UNKNOWN => *known = new,
+            Some(_) => {}
+            None => found.push(new),
         }
     }
     found
 }
 
+/// Returns true if rules have programs of users, which may take long.
+pub fn have_programs(rules: &[&ConditionRule]) -> bool {
+    let mut rules = rules.iter();
+    rules.any(|rule| !rule.cel_expressions.is_empty() || rule.message_expression.is_some())
+}
+
 /// Whether rules conclude that an object is done.
-pub fn is_complete(rules: &[ConditionRule], object: &Value, programs: &Programs) -> bool {
-    let complete: Vec<ConditionRule> = rules
+pub fn is_complete(rules: &[&ConditionRule], object: &Value, programs: &Programs) -> bool {
+    let complete: Vec<&ConditionRule> = rules
         .iter()
         .filter(|rule| condition_of(rule) == condition::COMPLETE)
-        .cloned()
+        .copied()
         .collect();
     conclude(&complete, object, programs, Past::default())
         .iter()
@@ -169,6 +207,7 @@ fn judge(
             status: UNKNOWN,
             reason: reason::CONDITION_RULE_INVALID.to_owned(),
             message: format!("unrecognized condition rule type {kind}"),
+            is_over_budget: false,
         };
     }
     match expressions(rule, name, object, programs, budget) {
@@ -195,11 +234,13 @@ fn expressions(
     programs: &Programs,
     budget: &mut Budget,
 ) -> Verdict {
+    if rule.cel_expressions.is_empty() {
+        return Verdict::Told(Conclusion::failed(name, NO_EXPRESSIONS));
+    }
     let mut verdict = Verdict::Plain(true);
     for expression in &rule.cel_expressions {
         let Some(source) = expression.expression() else {
-            let problem = "an expression is a text, or an object with an expression";
-            return Verdict::Told(Conclusion::failed(name, problem));
+            return Verdict::Told(Conclusion::failed(name, NO_EXPRESSION));
         };
         match evaluate(source, name, object, programs, budget) {
             Ok(Verdict::Plain(true)) => {}
@@ -280,7 +321,7 @@ fn is_reason(text: &str) -> bool {
 
 fn in_words(error: &bellwether_cel::EvalError) -> String {
     if error.is_over_budget() {
-        "CEL evaluation budget exceeded".to_owned()
+        OVER_BUDGET.to_owned()
     } else {
         error.to_string()
     }
@@ -312,7 +353,10 @@ fn with_message(
     let said = match compiled.as_ref() {
         Err(problem) => Some(problem.clone()),
         Ok(program) => match program.evaluate(&vars, budget) {
-            Err(error) => Some(in_words(&error)),
+            Err(error) => {
+                conclusion.is_over_budget |= error.is_over_budget();
+                Some(in_words(&error))
+            }
             Ok(value) => match value.as_str() {
                 Some(text) => (!text.is_empty()).then(|| text.to_owned()),
                 None => Some(format!(

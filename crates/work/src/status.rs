@@ -1,7 +1,10 @@
 //! What an agent reports about a ManifestWork: conditions and values of each manifest, and of all
 //! together. Every word of it is decided here.
 
-use bellwether_api::meta::{Condition, FALSE, TRUE, UNKNOWN};
+mod aggregate;
+pub mod rollout_view;
+
+use bellwether_api::meta::{FALSE, TRUE, UNKNOWN};
 use bellwether_api::work::names::{condition, message, reason};
 use bellwether_api::work::{
     FeedbackValue, FieldValue, ManifestCondition, ManifestResourceMeta, ManifestResourceStatus,
@@ -9,11 +12,11 @@ use bellwether_api::work::{
 };
 use jiff::Timestamp;
 
-use crate::admission::NO_MANIFESTS;
 use crate::conditions::{Conditions, Saying};
 use crate::feedback::{Answers, Scalar};
-use crate::lifecycle::{find, is_true};
+use crate::lifecycle::find;
 use crate::rules::Conclusion;
+use aggregate::{add_rollout_conditions, aggregate, of_work};
 
 /// Conditions of a manifest that do not come from rules.
 const BUILT_IN: [&str; 3] = [
@@ -21,10 +24,6 @@ const BUILT_IN: [&str; 3] = [
     condition::AVAILABLE,
     condition::STATUS_FEEDBACK_SYNCED,
 ];
-
-/// Conditions of which one manifest is enough to make them true of the work: it is not "on its way"
-/// or "not as it should be" only when all manifests are.
-const OF_ANY: [&str; 2] = [condition::PROGRESSING, condition::DEGRADED];
 
 /// Why a manifest was not applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,11 +73,15 @@ pub struct Report {
     pub available: Option<Availability>,
     /// What rules conclude; nothing if what was known stays.
     pub conclusions: Option<Vec<Conclusion>>,
+    /// The conditions that rules of the work itself are about. Others are concluded for rollouts.
+    pub ruled: Vec<String>,
     /// What is said of conditions that rules have never concluded, because the object has not been
     /// seen.
     pub unseen: Vec<Conclusion>,
     /// The values that come back.
     pub feedback: Feedback,
+    /// Whether the record on the member says that it is complete, which the hub does not know yet.
+    pub is_remembered_complete: bool,
 }
 
 /// What a failure reads as: reason and message.
@@ -219,7 +222,7 @@ fn manifest(
             (FALSE, why, text)
         }
     };
-    conditions.say_of_generation(Saying {
+    conditions.say(Saying {
         name: condition::APPLIED,
         status,
         reason: why,
@@ -243,13 +246,17 @@ fn manifest(
                 || conclusions.iter().any(|new| new.condition == known.type_)
         });
         for conclusion in conclusions {
-            conditions.say_of_generation(conclusion.saying(generation));
+            conditions.say(conclusion.saying(generation));
         }
     }
     for conclusion in &report.unseen {
         if find(previous, &conclusion.condition).is_none() {
-            conditions.say_of_generation(conclusion.saying(generation));
+            conditions.say(conclusion.saying(generation));
         }
+    }
+    if report.is_remembered_complete {
+        let complete = Conclusion::plain(condition::COMPLETE, true);
+        conditions.say(complete.saying(generation));
     }
     ManifestCondition {
         resource_meta: report.meta.clone(),
@@ -265,7 +272,6 @@ fn feedback(
     feedback: &Feedback,
     conditions: &mut Conditions,
 ) -> Option<StatusFeedback> {
-    let before = known.and_then(|known| known.status_feedback.clone());
     let mut synced = Saying {
         name: condition::STATUS_FEEDBACK_SYNCED,
         status: TRUE,
@@ -274,7 +280,7 @@ fn feedback(
         generation: None,
     };
     let answers = match feedback {
-        Feedback::Unchanged => return before,
+        Feedback::Unchanged => return known.and_then(|known| known.status_feedback.clone()),
         Feedback::Unwanted => {
             conditions.say(synced);
             return None;
@@ -290,11 +296,7 @@ fn feedback(
         synced.reason = reason::STATUS_FEEDBACK_SYNC_FAILED;
         synced.message = &text;
     }
-    if before.as_ref().is_none_or(|before| before.values == values) {
-        conditions.say(synced);
-    } else {
-        conditions.say_anew(synced);
-    }
+    conditions.say(synced);
     Some(StatusFeedback {
         values,
         ..StatusFeedback::default()
@@ -329,6 +331,11 @@ fn value((name, scalar): &(String, Scalar)) -> FeedbackValue {
             field_value.kind = ValueType::JsonRaw;
             field_value.json_raw = Some(json.clone());
         }
+        // Only scripts give bytes, and no ManifestWork has scripts.
+        Scalar::Bytes(bytes) => {
+            field_value.kind = ValueType::String;
+            field_value.string = Some(String::from_utf8_lossy(bytes).into_owned());
+        }
     }
     FeedbackValue {
         name: name.clone(),
@@ -337,196 +344,15 @@ fn value((name, scalar): &(String, Scalar)) -> FeedbackValue {
     }
 }
 
-/// Something said of a whole work.
-#[derive(Debug, Clone)]
-struct OfWork {
-    name: String,
-    status: &'static str,
-    reason: &'static str,
-    message: String,
-}
-
-impl OfWork {
-    fn with(&self, generation: i64) -> Saying<'_> {
-        Saying {
-            name: &self.name,
-            status: self.status,
-            reason: self.reason,
-            message: &self.message,
-            generation: Some(generation),
+/// The status of a complete work whose spec changed: it stays complete.
+pub fn settled(previous: &ManifestWorkStatus, generation: i64) -> ManifestWorkStatus {
+    let mut status = previous.clone();
+    for found in &mut status.conditions {
+        if found.type_ == condition::COMPLETE {
+            found.observed_generation = Some(generation);
         }
     }
-}
-
-/// Whether a work as a whole is applied, and available.
-fn of_work(manifests: &[ManifestCondition]) -> Vec<OfWork> {
-    let applied = manifests
-        .iter()
-        .all(|manifest| is_true(&manifest.conditions, condition::APPLIED))
-        && !manifests.is_empty();
-    let (status, why, text) = if applied {
-        (
-            TRUE,
-            reason::APPLIED_MANIFEST_WORK_COMPLETE,
-            message::APPLY_MANIFEST_WORK_COMPLETE,
-        )
-    } else {
-        (
-            FALSE,
-            reason::APPLIED_MANIFEST_WORK_FAILED,
-            // Without manifests there is none that could say why.
-            if manifests.is_empty() {
-                NO_MANIFESTS
-            } else {
-                message::APPLY_MANIFEST_WORK_FAILED
-            },
-        )
-    };
-    let applied = OfWork {
-        name: condition::APPLIED.to_owned(),
-        status,
-        reason: why,
-        message: text.to_owned(),
-    };
-    vec![applied, availability(manifests)]
-}
-
-fn availability(manifests: &[ManifestCondition]) -> OfWork {
-    let total = manifests.len();
-    let count = |wanted: &str| {
-        let has = |manifest: &&ManifestCondition| {
-            find(&manifest.conditions, condition::AVAILABLE)
-                .is_some_and(|found| found.status == wanted)
-        };
-        manifests.iter().filter(has).count()
-    };
-    let (missing, unknown, available) = (count(FALSE), count(UNKNOWN), count(TRUE));
-    let (status, why, text) = if missing > 0 {
-        (
-            FALSE,
-            reason::RESOURCES_NOT_AVAILABLE,
-            format!("{missing} of {total} resources are not available"),
-        )
-    } else if unknown > 0 {
-        (
-            UNKNOWN,
-            reason::RESOURCES_STATUS_UNKNOWN,
-            format!("{unknown} of {total} resources have unknown status"),
-        )
-    } else if available == 0 {
-        (
-            UNKNOWN,
-            reason::RESOURCES_STATUS_UNKNOWN,
-            // The trailing space is the peer's.
-            "cannot get any available resource ".to_owned(),
-        )
-    } else {
-        (
-            TRUE,
-            reason::RESOURCES_AVAILABLE,
-            message::ALL_RESOURCES_AVAILABLE.to_owned(),
-        )
-    };
-    OfWork {
-        name: condition::AVAILABLE.to_owned(),
-        status,
-        reason: why,
-        message: text,
-    }
-}
-
-/// What rules say of the work: a condition holds if it holds for all manifests that have it; for
-/// those in [`OF_ANY`], if it holds for one.
-fn aggregate(manifests: &[ManifestCondition], reports: &[Report]) -> Vec<OfWork> {
-    let mut names: Vec<&str> = Vec::new();
-    for (manifest, report) in manifests.iter().zip(reports) {
-        let of_rules = manifest
-            .conditions
-            .iter()
-            .filter(|found| match &report.conclusions {
-                Some(conclusions) => conclusions.iter().any(|new| new.condition == found.type_),
-                None => !BUILT_IN.contains(&found.type_.as_str()),
-            });
-        names.extend(of_rules.map(|found| found.type_.as_str()));
-    }
-    names.sort_unstable();
-    names.dedup();
-    names
-        .into_iter()
-        .map(|name| {
-            let found: Vec<&Condition> = manifests
-                .iter()
-                .filter_map(|manifest| find(&manifest.conditions, name))
-                .collect();
-            together(name, &found)
-        })
-        .collect()
-}
-
-fn together(name: &str, found: &[&Condition]) -> OfWork {
-    let any = |status: &str| found.iter().any(|condition| condition.status == status);
-    let is_of_any = OF_ANY.contains(&name);
-    let (status, text) = match (is_of_any, any(TRUE), any(FALSE), any(UNKNOWN)) {
-        (true, true, _, _) => (TRUE, format!("One or more manifests is {name}")),
-        (true, false, _, false) => (FALSE, format!("No manifest is {name}")),
-        (false, _, true, _) => (FALSE, format!("One or more manifests is not {name}")),
-        (_, _, _, true) => (
-            UNKNOWN,
-            format!("Whether one or more manifests is {name} is unknown"),
-        ),
-        (false, _, false, false) => (TRUE, format!("All manifests are {name}")),
-    };
-    rule_saying(name, status, text)
-}
-
-fn rule_saying(name: &str, status: &'static str, message: String) -> OfWork {
-    let reason = match status {
-        TRUE => reason::CONDITION_RULES_PASSED,
-        FALSE => reason::CONDITION_RULES_FAILED,
-        _ => reason::CONDITION_RULE_INVALID,
-    };
-    OfWork {
-        name: name.to_owned(),
-        status,
-        reason,
-        message,
-    }
-}
-
-/// What a rollout waits for: a work that could not be applied is on its way, and not as it should
-/// be.
-fn add_rollout_conditions(manifests: &[ManifestCondition], aggregated: &mut Vec<OfWork>) {
-    let all = |name: &str| {
-        manifests
-            .iter()
-            .all(|manifest| is_true(&manifest.conditions, name))
-    };
-    let is_applied = all(condition::APPLIED);
-    let is_there = is_applied && all(condition::AVAILABLE);
-    let facts = [
-        (
-            condition::PROGRESSING,
-            !is_there,
-            "One or more manifests is not there yet",
-        ),
-        (
-            condition::DEGRADED,
-            !is_applied,
-            "One or more manifests could not be applied",
-        ),
-    ];
-    for (name, holds, why) in facts {
-        match aggregated.iter_mut().find(|known| known.name == name) {
-            Some(known) if holds && known.status != TRUE => {
-                *known = rule_saying(name, TRUE, why.to_owned());
-            }
-            Some(_) => {}
-            None if holds => aggregated.push(rule_saying(name, TRUE, why.to_owned())),
-            None => {
-                aggregated.push(rule_saying(name, FALSE, format!("No manifest is {name}")));
-            }
-        }
-    }
+    status
 }
 
 /// The status of a work that is being removed: what it waits for is in the message.

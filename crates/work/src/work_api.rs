@@ -257,7 +257,7 @@ fn manifest(
 ) -> ManifestCondition {
     let mut conditions = Conditions::new(known.map_or(&[], |known| &known.conditions), now);
     let failure = report.applied.as_ref().err().map(failure_words);
-    conditions.say_of_generation(match &failure {
+    conditions.say(match &failure {
         None => Saying {
             name: condition::APPLIED,
             status: TRUE,
@@ -284,14 +284,13 @@ fn manifest(
             generation: None,
         });
     }
-    let before = known.and_then(|known| known.status_sync.clone());
     let status_sync = match &report.feedback {
-        Feedback::Unchanged => before,
+        Feedback::Unchanged => known.and_then(|known| known.status_sync.clone()),
         Feedback::Unwanted => {
             conditions.retain(|known| known.type_ != condition::STATUS_SYNCED);
             None
         }
-        Feedback::Answers(answers) => Some(synced(before.as_ref(), answers, &mut conditions)),
+        Feedback::Answers(answers) => Some(synced(answers, &mut conditions)),
     };
     ManifestCondition {
         identifier: identifier_of(&report.meta),
@@ -301,11 +300,7 @@ fn manifest(
     }
 }
 
-fn synced(
-    before: Option<&StatusSyncResult>,
-    answers: &Answers,
-    conditions: &mut Conditions,
-) -> StatusSyncResult {
+fn synced(answers: &Answers, conditions: &mut Conditions) -> StatusSyncResult {
     let values: Vec<SyncValue> = answers.values.iter().map(value).collect();
     let text = problem_text(answers);
     let saying = if answers.problems.is_empty() {
@@ -325,11 +320,7 @@ fn synced(
             generation: None,
         }
     };
-    if before.is_none_or(|before| before.values == values) {
-        conditions.say(saying);
-    } else {
-        conditions.say_anew(saying);
-    }
+    conditions.say(saying);
     StatusSyncResult {
         values,
         ..StatusSyncResult::default()
@@ -354,6 +345,10 @@ fn value((name, scalar): &(String, Scalar)) -> SyncValue {
         Scalar::Json(json) => {
             field_value.kind = ValueType::ByteArray;
             field_value.byte_array = Some(ByteString(json.clone().into_bytes()));
+        }
+        Scalar::Bytes(bytes) => {
+            field_value.kind = ValueType::ByteArray;
+            field_value.byte_array = Some(ByteString(bytes.clone()));
         }
     }
     SyncValue {

@@ -16,6 +16,9 @@ pub mod annotation {
     pub const CONFIG_SPEC_HASH: &str = "open-cluster-management.io/config-spec-hash";
     /// On the record of a work: objects that are about to be created, as JSON.
     pub const INTENT: &str = "work.bellwether.dev/intent";
+    /// On the record of a work: the UID of the work and those of its objects that are complete, as
+    /// JSON.
+    pub const COMPLETED: &str = "work.bellwether.dev/completed";
     /// On a ManifestWork of a replica set: when its present content was written.
     pub const ROLLED_OUT_AT: &str = "work.bellwether.dev/rolled-out-at";
     /// On a ManifestWorkReplicaSet: `cel` if texts of its template have expressions in `${}`.
@@ -111,6 +114,8 @@ pub mod reason {
     pub const CONDITION_RULES_FAILED: &str = "ConditionRulesFailed";
     /// A rule is of an unknown type.
     pub const CONDITION_RULE_INVALID: &str = "ConditionRuleInvalid";
+    /// A well-known rule is about a kind that it does not cover.
+    pub const CONDITION_RULE_UNSUPPORTED: &str = "ConditionRuleUnsupported";
     /// What reasons of conditions that come from rules begin with.
     pub const CONDITION_RULE_PREFIX: &str = "ConditionRule";
     /// A work is applied.
@@ -153,6 +158,8 @@ pub mod event {
     pub const COMPLETE: &str = "Complete";
     /// On a work: it was complete for as long as it was to stay.
     pub const TTL_EXPIRED: &str = "TTLExpired";
+    /// On a work: its time to live is over, but its agent may not delete it.
+    pub const TTL_LEFT_TO_HUB: &str = "TTLLeftToHub";
     /// On a work: what it applied is gone.
     pub const DELETED: &str = "Deleted";
     /// On a work: what it applied does not go.

@@ -26,22 +26,33 @@ pub(super) fn check(
         return Ok(());
     }
     if plural == ManifestWorkReplicaSet::NAMES.plural {
-        return template(object);
+        return template(cx, object, live);
     }
     if plural != ManifestWork::NAMES.plural {
         return Ok(());
     }
     if live.is_none_or(|live| live["spec"] != object["spec"]) {
         admission::check_manifest_work(object).map_err(ApiError::bad_request)?;
+        warn(cx, &object["spec"]);
     }
     executor(cx, object, live)
 }
 
+/// Warns of rules that can never hold.
+fn warn(cx: &RequestContext, spec: &Value) {
+    for warning in admission::warnings(spec) {
+        cx.warn(warning);
+    }
+}
+
 /// A template has whole manifests; how large they are together does not matter, since works are
 /// split.
-fn template(object: &Value) -> Result<(), ApiError> {
+fn template(cx: &RequestContext, object: &Value, live: Option<&Value>) -> Result<(), ApiError> {
     let template = &object["spec"]["manifestWorkTemplate"];
-    admission::check_rules(&template["manifestConfigs"]).map_err(ApiError::bad_request)?;
+    admission::check_rules(template).map_err(ApiError::bad_request)?;
+    if live.is_none_or(|live| live["spec"] != object["spec"]) {
+        warn(cx, template);
+    }
     let Some(manifests) = template.pointer("/workload/manifests") else {
         return Ok(());
     };

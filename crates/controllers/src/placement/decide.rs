@@ -29,6 +29,8 @@ pub(super) struct Plan {
     pub(super) status: Option<PlacementStatus>,
     /// When to decide again if nothing changes before.
     pub(super) wake_at: Option<Timestamp>,
+    /// Whether expressions cost too much, so that nothing could be decided.
+    pub(super) is_over_budget: bool,
 }
 
 impl Plan {
@@ -86,6 +88,7 @@ pub(super) fn decide(fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Option<P
         scores,
         status: (placement.status.as_ref() != Some(&status)).then_some(status),
         wake_at,
+        is_over_budget: outcome.is_over_budget,
     })
 }
 

@@ -3,10 +3,10 @@
 mod permission;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bellwether_api::work::UpdateStrategyType;
 use bellwether_api::work::names::condition;
+use bellwether_runtime::compute;
 use bellwether_work::apply::{self, ApplyError, Live, Step, Target};
 use bellwether_work::executor::Account;
 use bellwether_work::manifest::{Manifest, ObjectId, ResourceType};
@@ -18,6 +18,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::Shared;
+use super::budget::Verdict;
 use super::member::{Member, Memory};
 use super::objects::{Deleted, RequestError};
 use super::watches::Known;
@@ -25,9 +26,9 @@ use permission::{ask, may_apply};
 
 /// How often a decision is taken anew because the object changed meanwhile.
 const ATTEMPTS: usize = 6;
-/// How long to wait for a kind whose definition was just created, and how often.
-const DEFINITION_WAIT: Duration = Duration::from_millis(50);
-const DEFINITION_TRIES: u32 = 100;
+/// How often to look for a kind whose definition was just created, and for how long.
+const DEFINITION_WAIT: SignedDuration = SignedDuration::from_millis(50);
+const DEFINITION_TIMEOUT: SignedDuration = SignedDuration::from_secs(5);
 /// When to look again at a conflict that only somebody else can resolve, in seconds.
 const CONFLICT_WAIT: i64 = 300;
 
@@ -60,6 +61,19 @@ pub(super) struct Outcome {
     pub(super) effect: Effect,
     /// Whether the object took the place of one that was removed for it.
     pub(super) anew: bool,
+    /// What keeps it from being applied, if that is known.
+    pub(super) obstacle: Option<Obstacle>,
+}
+
+/// What keeps a manifest from being applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    /// The executor may not apply it. Nothing is reported of the object then.
+    Denied,
+    /// The namespace is missing, or going.
+    NoNamespace,
+    /// Its definition was just created, and its kind is not served yet: looked for again then.
+    Unserved(Timestamp),
 }
 
 /// What was done to an object.
@@ -82,17 +96,15 @@ impl Outcome {
             retry: false,
             effect: Effect::Left,
             anew: false,
+            obstacle: None,
         }
     }
 
     pub(super) fn failed(failure: Failure, live: Known) -> Self {
         Self {
             applied: Err(failure),
-            live,
-            again: None,
             retry: true,
-            effect: Effect::Left,
-            anew: false,
+            ..Self::fine(live)
         }
     }
 }
@@ -129,7 +141,7 @@ pub(super) async fn apply(
         if let Known::Present(object) = &known {
             let leaving = object["metadata"]["deletionTimestamp"].is_string();
             // An object that is done is never written again, nor one that is about to go.
-            if leaving || is_done(shared, job, object) {
+            if leaving || is_done(shared, job, object).await {
                 return Outcome::fine(known);
             }
         }
@@ -138,10 +150,30 @@ pub(super) async fn apply(
             Known::Absent => Live::Absent,
             Known::Present(object) => Live::Present(object),
         };
+        let is_repair = apply::is_repair(&job.target(memory));
+        if let Some((failure, until)) = job.exhausted(memory, shared.clock.now()) {
+            return Outcome {
+                retry: false,
+                again: Some(until),
+                ..Outcome::failed(failure, seen(member, job, &known).await)
+            };
+        }
         let target = job.target(memory);
-        let is_repair = apply::is_repair(&target);
-        match apply::plan(&target, live) {
-            Err(error) => return refused(error, seen(member, job, &known).await),
+        let plan = if apply::has_programs(job.options.strategy) {
+            compute(|| apply::plan(&target, live)).await
+        } else {
+            apply::plan(&target, live)
+        };
+        match plan {
+            Err(error) => {
+                let is_over_budget = error.is_over_budget();
+                let outcome = refused(error, seen(member, job, &known).await);
+                if let (true, Err(failure)) = (is_over_budget, &outcome.applied) {
+                    let verdict = Verdict::new(failure.clone(), job.generation, shared.clock.now());
+                    memory.exhausted.get_or_insert_default().fields = Some(verdict);
+                }
+                return outcome;
+            }
             Ok(Step::Look) => {}
             Ok(Step::Leave) => {
                 if let Known::Present(object) = &known {
@@ -202,6 +234,7 @@ impl Attempt<'_> {
         match write(member, job, self.step).await {
             Ok(object) => {
                 let object = Arc::new(object);
+                memory.awaited_since = None;
                 member.watches.note(job.id, &object);
                 memory.baseline = Some(apply::remember(&job.target(memory), &object));
                 count(shared, memory, is_repair, now);
@@ -218,13 +251,39 @@ impl Attempt<'_> {
             Err(Written::LookAgain) => None,
             Err(Written::Failed(error)) => {
                 shared.metrics.failures.inc();
-                Some(unwritten(&error, seen(member, job, known).await, now))
+                let mut outcome = unwritten(&error, seen(member, job, known).await, now);
+                if let Some(time) = settling(job, &error, memory, now) {
+                    outcome.obstacle = Some(Obstacle::Unserved(time));
+                }
+                Some(outcome)
             }
         }
     }
 }
 
+/// When to look again for a kind that the cluster does not serve yet: its definition is in the same
+/// work and was just created. After a while that is a failure as any other.
+fn settling(
+    job: &Job<'_>,
+    error: &RequestError,
+    memory: &mut Memory,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    if !job.is_defined_here || !error.is_not_found() || error.is_namespace_missing() {
+        return None;
+    }
+    let since = *memory.awaited_since.get_or_insert(now);
+    let is_early = now.duration_since(since) < DEFINITION_TIMEOUT;
+    now.checked_add(DEFINITION_WAIT).ok().filter(|_| is_early)
+}
+
 impl<'a> Job<'a> {
+    /// Why fields to be ignored cannot be found out, if that took too much lately.
+    fn exhausted(&self, memory: &Memory, now: Timestamp) -> Option<(Failure, Timestamp)> {
+        let verdict = memory.exhausted.as_ref()?.fields.as_ref()?;
+        verdict.standing(self.generation, now)
+    }
+
     fn target<'b>(&self, memory: &'b Memory) -> Target<'b>
     where
         'a: 'b,
@@ -241,9 +300,17 @@ impl<'a> Job<'a> {
 }
 
 /// Whether rules say that an object which would be updated is done.
-fn is_done(shared: &Shared, job: &Job<'_>, object: &Value) -> bool {
-    apply::is_updating(job.options.strategy)
-        && rules::is_complete(job.options.rules, object, &shared.programs)
+async fn is_done(shared: &Shared, job: &Job<'_>, object: &Value) -> bool {
+    let rules = &job.options.rules;
+    if !apply::is_updating(job.options.strategy) || rules.is_empty() {
+        return false;
+    }
+    let judge = || rules::is_complete(rules, object, &shared.programs);
+    if rules::have_programs(rules) {
+        compute(judge).await
+    } else {
+        judge()
+    }
 }
 
 /// Whether the server would apply an object that rules may find to be done.
@@ -274,6 +341,9 @@ fn unwritten(error: &RequestError, known: Known, now: Timestamp) -> Outcome {
     Outcome {
         retry: !is_conflict,
         again: again.filter(|_| is_conflict),
+        obstacle: error
+            .is_namespace_missing()
+            .then_some(Obstacle::NoNamespace),
         ..Outcome::failed(Failure::Apply(error.to_string()), known)
     }
 }
@@ -344,11 +414,9 @@ async fn write(member: &Member, job: &Job<'_>, step: Step) -> Result<Value, Writ
             manager,
             mut force,
         } => {
-            let mut tries = 0;
             let applied = loop {
                 let answer = objects.apply(job.resource, job.id, &configuration, &manager, force);
                 match answer.await {
-                    Err(error) if awaits_definition(job, &error, &mut tries).await => {}
                     // What we wrote before the strategy was this one is ours to apply.
                     Err(error) if !force && error.is_conflict_with_only(&manager) => force = true,
                     other => break other,
@@ -374,26 +442,9 @@ async fn write(member: &Member, job: &Job<'_>, step: Step) -> Result<Value, Writ
 }
 
 async fn create(member: &Member, job: &Job<'_>, object: &Value) -> Result<Value, RequestError> {
-    let mut tries = 0;
-    loop {
-        let answer = member
-            .objects
-            .create(job.resource, &job.id.namespace, object);
-        match answer.await {
-            Err(error) if awaits_definition(job, &error, &mut tries).await => {}
-            other => return other,
-        }
-    }
-}
-
-/// Whether to try again because the kind was only just defined; waits a moment then.
-async fn awaits_definition(job: &Job<'_>, error: &RequestError, tries: &mut u32) -> bool {
-    if !error.is_not_found() || !job.is_defined_here || *tries >= DEFINITION_TRIES {
-        return false;
-    }
-    *tries += 1;
-    tokio::time::sleep(DEFINITION_WAIT).await;
-    true
+    let objects = &member.objects;
+    let namespace = &job.id.namespace;
+    objects.create(job.resource, namespace, object).await
 }
 
 async fn recreate(

@@ -36,6 +36,8 @@ impl SharedKinds {
 pub(super) struct Discovery {
     shared: Arc<SharedKinds>,
     known: RwLock<HashMap<(String, String), Kinds>>,
+    /// The versions of groups, the latest first.
+    groups: RwLock<HashMap<String, Arc<[String]>>>,
     /// Held while the cluster is asked: many that want to know the same ask once.
     asking: tokio::sync::Mutex<()>,
 }
@@ -45,6 +47,7 @@ impl Discovery {
         Self {
             shared,
             known: RwLock::default(),
+            groups: RwLock::default(),
             asking: tokio::sync::Mutex::default(),
         }
     }
@@ -59,6 +62,49 @@ impl Discovery {
     ) -> Result<Option<Arc<ResourceType>>, RequestError> {
         let is_it = |resource: &ResourceType| resource.kind == kind;
         self.search(objects, group, version, is_it).await
+    }
+
+    /// What the cluster calls a kind in the latest version that has it; nothing if none has.
+    pub(super) async fn find_latest(
+        &self,
+        objects: &Objects,
+        group: &str,
+        kind: &str,
+    ) -> Result<Option<Arc<ResourceType>>, RequestError> {
+        for version in self.versions(objects, group).await?.iter() {
+            let found = self.find(objects, group, version, kind).await?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The versions of a group in the order in which the server prefers them: stable ones first, and
+    /// of these the latest.
+    async fn versions(
+        &self,
+        objects: &Objects,
+        group: &str,
+    ) -> Result<Arc<[String]>, RequestError> {
+        if group.is_empty() {
+            return Ok(Arc::new(["v1".to_owned()]));
+        }
+        if let Some(known) = self.groups.read().get(group) {
+            return Ok(Arc::clone(known));
+        }
+        let found = match objects.read(&format!("/apis/{group}")).await {
+            Ok(found) => found,
+            Err(error) if error.is_not_found() => Value::Null,
+            Err(error) => return Err(error),
+        };
+        let versions = found["versions"].as_array().into_iter().flatten();
+        let versions: Arc<[String]> = versions
+            .filter_map(|entry| entry["version"].as_str().map(str::to_owned))
+            .collect();
+        let mut groups = self.groups.write();
+        groups.insert(group.to_owned(), Arc::clone(&versions));
+        Ok(versions)
     }
 
     /// What a record calls a kind, by its name in paths.
@@ -101,6 +147,7 @@ impl Discovery {
         self.known
             .write()
             .remove(&(group.to_owned(), version.to_owned()));
+        self.groups.write().remove(group);
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) enum Refusal {
 pub(super) struct Permission {
     /// The generation of the work that was asked about; another may have another executor.
     pub(super) generation: i64,
+    /// How often rights had changed when it was asked.
+    pub(super) rights: u64,
     /// When to ask again, and what is said until then, if it is not allowed.
     pub(super) denied: Option<(Timestamp, String)>,
 }

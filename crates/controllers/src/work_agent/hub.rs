@@ -149,21 +149,52 @@ impl HubSide {
         metrics: Arc<Metrics>,
     ) -> Self {
         let client = speakers.shared.clone();
-        let works = watch(&client, cluster);
+        let works: Latest<ManifestWork> = watch(&client, cluster);
         let small = has_small(&client).await.then(|| Small {
             works: watch(&client, cluster),
             configs: Cache::start(Api::all(client.clone()), Selection::default(), |_| {}),
         });
-        works.ready().await;
+        works.answered().await;
+        if !works.is_ready() {
+            warn_of_refusal::<ManifestWork>(&client, cluster).await;
+            works.ready().await;
+        }
         if let Some(small) = &small {
-            small.works.ready().await;
-            small.configs.ready().await;
+            small.works.answered().await;
+            small.configs.answered().await;
+            // An agent with the rights that Open Cluster Management gives does without this
+            // interface.
+            if !small.works.is_ready() {
+                warn_of_refusal::<Work>(&client, cluster).await;
+            }
+            if !small.configs.is_ready() {
+                warn_of_refusal::<WorkManifestConfig>(&client, None).await;
+            }
         }
         Self {
             speakers,
             metrics,
             works,
             small,
+        }
+    }
+
+    /// Whether all works of an interface are known. Of a work that is not known then, nobody can say
+    /// that it is gone.
+    pub(super) fn is_known(&self, front: Front) -> bool {
+        match (front, &self.small) {
+            (Front::Work, Some(small)) => small.works.is_ready(),
+            _ => true,
+        }
+    }
+
+    /// Waits until the works of all interfaces are known.
+    pub(super) fn when_all_known(&self) -> impl Future<Output = ()> + use<> {
+        let works = self.small.as_ref().map(|small| small.works.clone());
+        async move {
+            if let Some(works) = works {
+                works.ready().await;
+            }
         }
     }
 
@@ -348,6 +379,16 @@ where
 fn watch<K: Object>(client: &Client, cluster: Option<&str>) -> Latest<K> {
     let path = K::url_path(&(), cluster);
     Latest::new(Cache::follow(client, path, Selection::default(), |_| {}))
+}
+
+/// Logs why a kind cannot be listed, if the hub refuses it. The agent goes on as soon as it may.
+async fn warn_of_refusal<K: Resource<DynamicType = ()>>(client: &Client, cluster: Option<&str>) {
+    let path = format!("{}?limit=1", K::url_path(&(), cluster));
+    let objects = Objects::new(client.into(), Arc::default());
+    if let Err(error) = objects.read(&path).await {
+        let kind = K::kind(&());
+        tracing::warn!(%kind, %error, "the hub does not let this agent list a kind: its objects are ignored until it does");
+    }
 }
 
 /// Whether a hub has the interface of the work API, asked until it answers.

@@ -49,6 +49,16 @@ impl<K: Object> Latest<K> {
         self.cache.ready().await;
     }
 
+    /// Waits until the server has answered at all, be it with an error.
+    pub(super) async fn answered(&self) {
+        self.cache.answered().await;
+    }
+
+    /// Whether everything that there was at the beginning has been seen.
+    pub(super) fn is_ready(&self) -> bool {
+        self.cache.is_ready()
+    }
+
     /// The object of that name, in its latest state that is known.
     pub(super) fn get(&self, key: &ObjectKey) -> Option<K> {
         let seen = self.cache.get(key);

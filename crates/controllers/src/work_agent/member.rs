@@ -1,6 +1,6 @@
 //! What is known of a member, and what was written there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bellwether_api::multicluster::AppliedWork;
@@ -12,14 +12,18 @@ use bellwether_work::manifest::{ObjectId, ResourceType};
 use bellwether_work::record;
 use bellwether_work::repairs::Repairs;
 use bellwether_work::work_api::Pace;
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
+use super::arrivals::Arrivals;
+use super::budget::Exhausted;
 use super::discovery::{Discovery, SharedKinds};
 use super::executor::Permission;
 use super::metrics::Metrics;
 use super::objects::{Objects, RequestError};
 use super::records::Records;
+use super::rights::Rights;
 use super::watches::Watches;
 use super::{AgentError, Front, WorkKey};
 
@@ -34,6 +38,10 @@ pub(super) struct Memory {
     pub(super) pace: Option<Box<Pace>>,
     /// What the executor was found to be allowed.
     pub(super) permission: Option<Box<Permission>>,
+    /// Since when it waits for a definition of the same work to be served.
+    pub(super) awaited_since: Option<Timestamp>,
+    /// What is reported instead of running programs again that exceeded their budget.
+    pub(super) exhausted: Option<Box<Exhausted>>,
 }
 
 /// What is remembered of the objects of one work.
@@ -43,13 +51,19 @@ pub(super) type Memories = HashMap<ObjectId, Memory>;
 pub(super) struct Member {
     pub(super) cluster: Arc<str>,
     pub(super) objects: Objects,
-    pub(super) discovery: Discovery,
+    pub(super) discovery: Arc<Discovery>,
     pub(super) watches: Watches,
+    /// What works depend on besides their objects.
+    pub(super) arrivals: Arrivals,
+    /// Changes of rights, for works with an executor.
+    pub(super) rights: Rights,
     queue: Queue<WorkKey>,
     records: Records,
     /// Interfaces whose records are known.
     begun: [OnceCell<()>; 2],
     memories: Mutex<HashMap<WorkKey, Memories>>,
+    /// Works that the hub does not let their agent delete, which has been reported.
+    undeletable: Mutex<HashSet<WorkKey>>,
 }
 
 impl Member {
@@ -60,16 +74,20 @@ impl Member {
         metrics: Arc<Metrics>,
         kinds: Arc<SharedKinds>,
     ) -> Self {
-        let objects = Objects::new(reach, Arc::clone(&metrics));
+        let objects = Objects::new(reach.clone(), Arc::clone(&metrics));
+        let discovery = Arc::new(Discovery::new(kinds));
         Self {
             cluster,
             watches: Watches::new(objects.clone(), queue.clone(), metrics),
             records: Records::new(objects.clone()),
             objects,
-            discovery: Discovery::new(kinds),
+            arrivals: Arrivals::new(reach.clone(), queue.clone(), Arc::clone(&discovery)),
+            rights: Rights::new(reach, queue.clone()),
+            discovery,
             queue,
             begun: Default::default(),
             memories: Mutex::default(),
+            undeletable: Mutex::default(),
         }
     }
 
@@ -124,7 +142,11 @@ impl Member {
                 record: name.into(),
             });
         };
-        self.records.watch(front, tell).await;
+        if !self.records.watch(front, tell).await {
+            // The list was interrupted: the reason is whatever a request for it is answered.
+            self.has_records(front).await?;
+            self.records.ready(front).await;
+        }
         // What was applied before is of interest before the first watch begins: it is then read with
         // one list a kind, not with one request an object.
         for record in self.records.list(front) {
@@ -170,6 +192,38 @@ impl Member {
             )(error)),
             _ => Ok(()),
         }
+    }
+
+    /// Has all records of an interface looked at, if they are known.
+    pub(super) fn requeue(&self, front: Front) {
+        if self.known_records(front).is_none() {
+            return;
+        }
+        for record in self.records.list(front) {
+            self.queue.add(WorkKey {
+                cluster: Arc::clone(&self.cluster),
+                front,
+                record: record.name().into(),
+            });
+        }
+    }
+
+    /// The records as far as they are known, whether they are watched or not.
+    pub(super) fn unwatched_records(&self) -> &Records {
+        &self.records
+    }
+
+    /// Notes that the hub does not let the agent delete a work; true if that is new.
+    pub(super) fn note_undeletable(&self, key: &WorkKey) -> bool {
+        self.undeletable.lock().insert(key.clone())
+    }
+
+    /// Forgets all about a work that is gone.
+    pub(super) fn forget(&self, key: &WorkKey) {
+        self.recall(key);
+        self.arrivals.forget(key);
+        self.rights.forget(key);
+        self.undeletable.lock().remove(key);
     }
 
     /// Takes what is remembered of a work, to be given back with [`remember`](Self::remember).

@@ -65,6 +65,17 @@ impl RequestError {
         matches!(self, Self::Refused { code: 403, .. })
     }
 
+    /// Returns true if an object cannot be created because its namespace is missing, or going.
+    pub fn is_namespace_missing(&self) -> bool {
+        match self {
+            Self::Refused { code, message, .. } => {
+                *code == 404 && message.starts_with("namespaces \"")
+                    || *code == 403 && message.contains("because it is being terminated")
+            }
+            Self::Unreached(_) => false,
+        }
+    }
+
     /// Whether the object as sent cannot be accepted.
     pub fn is_invalid(&self) -> bool {
         matches!(self, Self::Refused { code: 422, .. })

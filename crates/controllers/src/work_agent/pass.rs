@@ -1,5 +1,6 @@
 //! One look at one work: apply, prune, record, report.
 
+mod ending;
 mod recording;
 mod reporting;
 mod slots;
@@ -12,20 +13,24 @@ use bellwether_api::work::names::{condition, event};
 use bellwether_runtime::Next;
 use bellwether_work::admission;
 use bellwether_work::executor::Account;
+use bellwether_work::feedback::Allowance;
 use bellwether_work::lifecycle::{self, Afterlife, find, is_true};
 use bellwether_work::manifest::{Manifest, ObjectId, defined_kinds};
-use bellwether_work::options::{self, Configs};
+use bellwether_work::options::{self, Configs, Options};
 use bellwether_work::record;
-use bellwether_work::status::Report;
+use bellwether_work::status::{Failure, Report};
 use jiff::{SignedDuration, Timestamp};
 
-use super::apply_one::{self, Effect, Job, Outcome};
+use super::apply_one::{self, Effect, Job, Obstacle, Outcome};
+use super::arrivals::Dependencies;
 use super::hub::HubWork;
 use super::member::{Member, Memories, Memory};
 use super::records::{Record, Records};
 use super::removal::{self, Pending};
+use super::report::Findings;
 use super::watches::Known;
 use super::{AgentError, Front, Shared, WorkKey, report};
+use reporting::Reported;
 pub(super) use slots::Slot;
 use slots::{Mapped, entry_of, is_unmapped};
 
@@ -36,27 +41,43 @@ pub(super) async fn look(
     key: &WorkKey,
 ) -> Result<Next, AgentError> {
     if key.record.is_empty() {
-        if member.known_records(key.front).is_none() && member.has_records(key.front).await? {
+        if member.known_records(key.front).is_some() {
+            member.requeue(key.front);
+        } else if member.has_records(key.front).await? {
             member.records(key.front).await?;
         }
         return Ok(None);
     }
     let name = record::work_name(&shared.hub_hash, &key.record);
     let work = name.and_then(|name| shared.hub.get(key.front, &key.cluster, name));
+    if work.is_none() && !shared.hub.is_known(key.front) {
+        // Nobody can tell whether there is such a work: nothing is removed because of that.
+        return Ok(None);
+    }
     if let Some(work) = &work
         && !work.is_deleting()
-        && let Some(next) = rest(shared, work).await?
+        && let Some(next) = rest(shared, member, key, work).await?
     {
         return Ok(next);
     }
     if work.is_none() && member.known_records(key.front).is_none() {
         return Ok(None);
     }
-    let records = member.records(key.front).await?;
+    let records = match member.records(key.front).await {
+        Ok(records) => records,
+        Err(error) => {
+            if let Some(work) = work.filter(|work| error.is_forbidden() && !work.is_deleting()) {
+                let records = member.unwatched_records();
+                let pass = Pass::new(shared, member, records, key);
+                pass.report_unrecorded(&work, &error).await?;
+            }
+            return Err(error);
+        }
+    };
     let record = records.get(key.front, &key.record);
     match (work, record) {
         (None, None) => {
-            member.recall(key);
+            member.forget(key);
             Ok(None)
         }
         (None, Some(record)) if !is_ours(shared, &record) => Ok(None),
@@ -73,13 +94,7 @@ pub(super) async fn look(
         }
         (Some(work), record) => {
             let mut memories = member.recall(key);
-            let pass = Pass {
-                shared,
-                member,
-                records,
-                key,
-                now: shared.clock.now(),
-            };
+            let pass = Pass::new(shared, member, records, key);
             let result = pass.run(work, record, &mut memories).await;
             member.remember(key, memories);
             result
@@ -95,22 +110,65 @@ fn is_ours(shared: &Shared, record: &Record) -> bool {
     }
 }
 
-/// A work that is done is left alone until its time has come; nothing if it is not done.
-async fn rest(shared: &Shared, work: &HubWork) -> Result<Option<Next>, AgentError> {
-    match lifecycle::afterlife(&work.work) {
-        Afterlife::Open => Ok(None),
-        Afterlife::Stays => Ok(Some(None)),
+/// A work that is done is left alone until its time has come; nothing if it is not done. What its
+/// spec says about its end still counts.
+async fn rest(
+    shared: &Shared,
+    member: &Arc<Member>,
+    key: &WorkKey,
+    work: &HubWork,
+) -> Result<Option<Next>, AgentError> {
+    let afterlife = lifecycle::afterlife(&work.work);
+    if afterlife == Afterlife::Open {
+        return Ok(None);
+    }
+    if let Some(records) = member.known_records(key.front)
+        && let Some(record) = records.get(key.front, &key.record)
+        && !is_ours(shared, &record)
+    {
+        let taken = records.take_over(&record, shared.agent_id()).await;
+        taken.map_err(AgentError::at("taking over the record"))?;
+    }
+    if !lifecycle::is_settled(&work.work) {
+        let records = member.records(key.front).await?;
+        let record = records.get(key.front, &key.record);
+        let pass = Pass::new(shared, member, records, key);
+        pass.settle(work, record.as_ref()).await?;
+    }
+    match afterlife {
+        Afterlife::Open | Afterlife::Stays => Ok(Some(None)),
         Afterlife::RemovedAt(time) if time > shared.clock.now() => Ok(Some(Some(time))),
         Afterlife::RemovedAt(_) => {
-            let text = "the work is complete, and its time to live is over";
-            shared.events.normal(work, event::TTL_EXPIRED, text);
-            shared
-                .hub
-                .delete(work)
-                .await
-                .map_err(AgentError::at("removing a work that is done"))?;
+            remove_expired(shared, member, key, work).await?;
             Ok(Some(None))
         }
+    }
+}
+
+/// Deletes a work whose time to live is over. A hub that does not let its agents delete works does
+/// it itself.
+async fn remove_expired(
+    shared: &Shared,
+    member: &Member,
+    key: &WorkKey,
+    work: &HubWork,
+) -> Result<(), AgentError> {
+    match shared.hub.delete(work).await {
+        Ok(()) => {
+            let text = "the work is complete, and its time to live is over";
+            shared.events.normal(work, event::TTL_EXPIRED, text);
+            Ok(())
+        }
+        Err(error) if error.is_forbidden() => {
+            if member.note_undeletable(key) {
+                tracing::warn!(cluster = %key.cluster, name = work.name(), %error,
+                    "the agent may not delete works: those whose time to live is over are left to the hub");
+                let text = "the time to live of the work is over, but its agent may not delete it: that is left to the hub";
+                shared.events.warning(work, event::TTL_LEFT_TO_HUB, text);
+            }
+            Ok(())
+        }
+        Err(error) => Err(AgentError::at("removing a work that is done")(error)),
     }
 }
 
@@ -123,6 +181,18 @@ struct Pass<'a> {
     now: Timestamp,
 }
 
+impl<'a> Pass<'a> {
+    fn new(shared: &'a Shared, member: &'a Member, records: &'a Records, key: &'a WorkKey) -> Self {
+        Self {
+            shared,
+            member,
+            records,
+            key,
+            now: shared.clock.now(),
+        }
+    }
+}
+
 impl Pass<'_> {
     async fn run(
         &self,
@@ -131,19 +201,38 @@ impl Pass<'_> {
         memories: &mut Memories,
     ) -> Result<Next, AgentError> {
         let work = self.with_finalizer(work).await?;
-        let slots = self.slots(&work).await?;
+        let slots = self.slots(&work, record.as_ref()).await?;
         if slots.is_empty() {
             // A work that should have been refused: what it had stays as it is.
-            return self.write_status(&work, &Applied::new(&slots), None).await;
+            let reported = self
+                .write_status(&work, &Applied::new(&slots), None)
+                .await?;
+            return Ok(reported.next());
         }
         if record.is_none() && admission::check_name(work.name()).is_err() {
             // Without a record, which would have no name, nothing is applied.
-            return self.write_status(&work, &refused(&slots), None).await;
+            let reported = self.write_status(&work, &refused(&slots), None).await?;
+            return Ok(reported.next());
         }
         let was_recorded = record.is_some();
-        let record = self.with_record(&work, record, &slots).await?;
+        let record = match self.with_record(&work, record, &slots).await {
+            Ok(record) => record,
+            Err(error) => {
+                if error.is_forbidden() {
+                    self.report_unrecorded(&work, &error).await?;
+                }
+                return Err(error);
+            }
+        };
         self.await_watches(&slots, was_recorded).await;
+        if work.work.spec.executor.is_some() {
+            self.member.rights.follow(self.key).await;
+        } else {
+            self.member.rights.forget(self.key);
+        }
         let applied = self.apply_all(&work, &record, &slots, memories).await;
+        let dependencies = applied.dependencies.clone();
+        self.member.arrivals.set(self.key, dependencies);
         let (pending, keep_all, failed_removals) = match self.prune(&work, &record, &slots).await {
             Ok(Some(pending)) => (pending, false, 0),
             Ok(None) => (Vec::new(), true, 0),
@@ -152,16 +241,23 @@ impl Pass<'_> {
                 (Vec::new(), true, 1)
             }
         };
-        self.write_record(record, &slots, &applied, &pending, keep_all)
+        self.write_record(&work, record, &slots, &applied, &pending, keep_all)
             .await?;
+        if let Some(time) = applied.settles_at {
+            // A kind that was just defined is served in a moment. That is no failure to report.
+            return Ok(Some(time));
+        }
         let failures = applied.retries + failed_removals;
         let next = [applied.again, self.safety_net(&pending)]
             .into_iter()
             .flatten()
             .min();
-        let next = self.write_status(&work, &applied, next).await?;
+        let reported = self.write_status(&work, &applied, next).await?;
         // What was not removed because nothing had been reported is removed now that it has been.
-        let next = if keep_all { Some(self.now) } else { next };
+        let next = match reported {
+            Reported::Said(_) if keep_all => Some(self.now),
+            Reported::Said(next) | Reported::Later(next) => next,
+        };
         memories.retain(|id, _| {
             slots
                 .iter()
@@ -224,25 +320,33 @@ impl Pass<'_> {
         let mapped = slots.iter().filter_map(|slot| slot.mapped.as_ref().ok());
         let configs = Configs::new(&spec.manifest_configs, mapped.map(|mapped| &mapped.id));
         let mut applied = Applied::new(slots);
+        let mut allowance = Allowance::default();
         for index in order {
             let slot = &slots[index];
-            if report::is_complete(slot.known.as_ref()) {
-                applied.reports[index] = report::of_complete(slot.meta.clone());
+            let options = match &slot.mapped {
+                Ok(mapped) => configs.of(&mapped.id),
+                Err(_) => Options {
+                    rules: configs.rules_of_unknown(&slot.meta),
+                    ..Options::default()
+                },
+            };
+            applied.depend_on(slot);
+            if slot.is_complete {
+                applied.reports[index] = report::of_complete(slot, &options.rules);
+                if let Err(error) = self.realign(work, record, slot).await {
+                    applied.retries += 1;
+                    applied.reports[index].applied = Err(Failure::Apply(error.to_string()));
+                }
                 continue;
             }
             let (mapped, executor) = match (&slot.mapped, &executor) {
                 (Ok(mapped), Ok(executor)) => (mapped, executor),
                 (Err(error), _) | (_, Err(error)) => {
-                    let rules = match &slot.mapped {
-                        Ok(mapped) => configs.of(&mapped.id).rules,
-                        Err(_) => configs.rules_of_unknown(&slot.meta),
-                    };
                     applied.retries += 1;
-                    applied.reports[index] = report::of_unmapped(&slot.meta, rules, error);
+                    applied.reports[index] = report::of_unmapped(&slot.meta, &options.rules, error);
                     continue;
                 }
             };
-            let options = configs.of(&mapped.id);
             let known = slot.known.as_ref();
             let job = Job {
                 manifest: &mapped.manifest,
@@ -259,8 +363,16 @@ impl Pass<'_> {
             };
             let memory = memories.entry(mapped.id.clone()).or_default();
             let outcome = self.apply_one(work, mapped, &job, memory).await;
-            let (report, again) =
-                report::of_outcome(self.shared, work, slot, &job.options, &outcome, memory);
+            let findings = Findings {
+                shared: self.shared,
+                member: self.member,
+                work,
+                slot,
+                options: &job.options,
+                outcome: &outcome,
+                id: &mapped.id,
+            };
+            let (report, again) = report::of_outcome(&findings, &mut allowance, memory).await;
             let polled = self
                 .member
                 .watches
@@ -362,6 +474,11 @@ struct Applied {
     entries: Vec<AppliedResource>,
     again: Option<Timestamp>,
     retries: usize,
+    /// For each manifest, whether its object may be there although nobody has seen it.
+    unclear: Vec<bool>,
+    dependencies: Dependencies,
+    /// When to look again for kinds that were just defined, if nothing else failed.
+    settles_at: Option<Timestamp>,
 }
 
 impl Applied {
@@ -369,12 +486,21 @@ impl Applied {
         Self {
             reports: slots
                 .iter()
-                .map(|slot| report::of_complete(slot.meta.clone()))
+                .map(|slot| report::unchanged(slot.meta.clone(), &[]))
                 .collect(),
             entries: Vec::new(),
             again: None,
             retries: 0,
+            unclear: vec![true; slots.len()],
+            dependencies: Dependencies::default(),
+            settles_at: None,
         }
+    }
+
+    /// Notes what a manifest depends on besides its object.
+    fn depend_on(&mut self, slot: &Slot) {
+        let meta = &slot.meta;
+        self.dependencies.add_kind(&meta.group, &meta.kind);
     }
 
     /// Takes in what became of a manifest.
@@ -382,6 +508,15 @@ impl Applied {
         if let Known::Present(object) = &outcome.live {
             let uid = object["metadata"]["uid"].as_str();
             self.entries.push(entry_of(mapped, uid));
+        }
+        self.unclear[index] = matches!(outcome.live, Known::Unknown);
+        match outcome.obstacle {
+            Some(Obstacle::NoNamespace) => self.dependencies.add_namespace(&mapped.id.namespace),
+            Some(Obstacle::Unserved(time)) => {
+                let earliest = self.settles_at.map_or(time, |known| known.min(time));
+                self.settles_at = Some(earliest);
+            }
+            Some(Obstacle::Denied) | None => {}
         }
         self.retries += usize::from(outcome.retry);
         self.reports[index] = report;

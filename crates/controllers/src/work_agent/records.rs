@@ -1,6 +1,6 @@
 //! The records of works on a member: AppliedManifestWork, and AppliedWork of the work API.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use bellwether_api::Kind as _;
@@ -57,6 +57,19 @@ impl Record {
             name: self.name().to_owned(),
             uid: self.uid().to_owned(),
         }
+    }
+
+    /// The objects that are complete of the work with this UID.
+    pub(super) fn completed(&self, work_uid: &str) -> BTreeSet<ObjectId> {
+        let annotations = self.metadata.annotations.as_ref();
+        let text = annotations.and_then(|map| map.get(annotation::COMPLETED));
+        record::read_completed(text.map(String::as_str), work_uid)
+    }
+
+    /// The UID of an object as it was applied.
+    pub(super) fn uid_of(&self, id: &ObjectId) -> Option<&str> {
+        let entry = self.applied.iter().find(|it| record::id_of(it) == *id)?;
+        entry.uid.as_deref()
     }
 
     /// Everything that may be on the cluster because of it.
@@ -177,13 +190,25 @@ impl Records {
         }
     }
 
-    /// Begins to watch the records of an interface, and waits until they are known. What others
-    /// change is told by name.
-    pub(super) async fn watch(&self, front: Front, on_news: impl Fn(&str) + Send + 'static) {
+    /// Begins to watch the records of an interface, and waits until they are known, or cannot be
+    /// listed; true if they are known. What others change is told by name.
+    pub(super) async fn watch(
+        &self,
+        front: Front,
+        on_news: impl Fn(&str) + Send + 'static,
+    ) -> bool {
         let cluster = self.objects.cluster();
         match front {
             Front::ManifestWork => follow(&self.large, cluster, on_news).await,
             Front::Work => follow(&self.small, cluster, on_news).await,
+        }
+    }
+
+    /// Waits until the records of an interface are known that is being watched.
+    pub(super) async fn ready(&self, front: Front) {
+        match front {
+            Front::ManifestWork => ready(&self.large).await,
+            Front::Work => ready(&self.small).await,
         }
     }
 
@@ -271,6 +296,26 @@ impl Records {
         metadata["uid"] = json!(record.metadata.uid);
         metadata["resourceVersion"] = json!(record.metadata.resource_version);
         let patch = json!({ "metadata": metadata });
+        let answer = self
+            .objects
+            .merge(&kind_of(record.front), &record.id(), &patch)
+            .await;
+        self.settle(record, answer)
+    }
+
+    /// Makes a record this agent's: it was made by one with another ID.
+    pub(super) async fn take_over(
+        &self,
+        record: &Record,
+        agent_id: &str,
+    ) -> Result<Record, RequestError> {
+        let patch = json!({
+            "metadata": {
+                "uid": record.metadata.uid,
+                "resourceVersion": record.metadata.resource_version,
+            },
+            "spec": {"agentID": agent_id},
+        });
         let answer = self
             .objects
             .merge(&kind_of(record.front), &record.id(), &patch)
@@ -405,7 +450,7 @@ async fn follow<K: Object>(
     records: &OnceLock<Latest<K>>,
     cluster: &Reach,
     on_news: impl Fn(&str) + Send + 'static,
-) {
+) -> bool {
     let records = records.get_or_init(|| {
         let path = K::url_path(&(), None);
         let cache = Cache::follow(cluster.clone(), path, Selection::default(), |_| {});
@@ -413,7 +458,14 @@ async fn follow<K: Object>(
         latest.listen(move |record| on_news(&record.name));
         latest
     });
-    records.ready().await;
+    records.answered().await;
+    records.is_ready()
+}
+
+async fn ready<K: Object>(records: &OnceLock<Latest<K>>) {
+    if let Some(records) = records.get() {
+        records.ready().await;
+    }
 }
 
 /// Notes the answer to a write, if anybody follows.

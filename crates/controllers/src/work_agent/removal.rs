@@ -1,12 +1,13 @@
 //! Works and records that go: objects first, then the record, then the work.
 
-use bellwether_api::work::AppliedResource;
 use bellwether_api::work::names::event;
+use bellwether_api::work::{AppliedResource, ManifestWorkSpec};
 use bellwether_runtime::Next;
 use bellwether_work::lifecycle::{self, Eviction};
+use bellwether_work::options;
 use bellwether_work::ownership::{self, Owner, Removal};
-use bellwether_work::{record, status};
-use jiff::{SignedDuration, Timestamp};
+use bellwether_work::{in_whole_seconds, record, status};
+use jiff::SignedDuration;
 
 use super::hub::{HubWork, Status};
 use super::member::Member;
@@ -50,7 +51,7 @@ pub(super) async fn remove_work(
             .map_err(AgentError::at("looking for the record"))?,
     };
     if let Some(record) = record {
-        let pending = empty(member, records, key, record).await?;
+        let pending = empty(member, records, key, record, Some(&work.work.spec)).await?;
         if !pending.is_empty() {
             return wait(shared, work, &pending).await;
         }
@@ -103,7 +104,7 @@ pub(super) async fn remove_record(
     record: Record,
 ) -> Result<Next, AgentError> {
     let records = member.records(key.front).await?;
-    let pending = empty(member, records, key, record).await?;
+    let pending = empty(member, records, key, record, None).await?;
     let again = shared
         .clock
         .now()
@@ -112,12 +113,14 @@ pub(super) async fn remove_record(
     Ok(again.filter(|_| !pending.is_empty()))
 }
 
-/// Removes all that a record names, and then the record. What is not gone yet is returned.
+/// Removes all that a record names, and then the record. What is not gone yet is returned. What the
+/// spec of the work leaves behind stays, also if it said so only just now.
 async fn empty(
     member: &Member,
     records: &Records,
     key: &WorkKey,
     mut record: Record,
+    spec: Option<&ManifestWorkSpec>,
 ) -> Result<Vec<Pending>, AgentError> {
     if !record.is_deleting() {
         // From here on nobody applies anything for it, whatever happens to this process.
@@ -131,7 +134,15 @@ async fn empty(
         }
     }
     let everything = record.everything();
-    let pending = remove_all(member, key, &record.owner(), &everything).await?;
+    let owner = record.owner();
+    let is_left = |entry: &&AppliedResource| {
+        spec.is_some_and(|spec| !options::is_owned(spec, &record::id_of(entry)))
+    };
+    for entry in everything.iter().filter(is_left) {
+        let released = release(member, &owner, entry).await;
+        released.map_err(AgentError::at("leaving an object behind"))?;
+    }
+    let pending = remove_all(member, key, &owner, &everything).await?;
     if pending.is_empty() {
         records
             .release(&record)
@@ -140,7 +151,7 @@ async fn empty(
         for entry in &everything {
             member.watches.unconcern(&record::id_of(entry), key);
         }
-        member.recall(key);
+        member.forget(key);
         return Ok(pending);
     }
     let left: Vec<AppliedResource> = pending.iter().map(|it| it.entry.clone()).collect();
@@ -174,6 +185,39 @@ pub(super) async fn remove_all(
         }
     }
     Ok(pending)
+}
+
+/// Takes an object out of the possession of a record, so that it stays.
+async fn release(
+    member: &Member,
+    owner: &Owner,
+    entry: &AppliedResource,
+) -> Result<(), RequestError> {
+    let id = record::id_of(entry);
+    let (discovery, objects) = (&member.discovery, &member.objects);
+    let resource = discovery
+        .find_plural(objects, &entry.group, &entry.version, &entry.resource)
+        .await?;
+    let Some(resource) = resource else {
+        return Ok(());
+    };
+    let live = match member.watches.known(&id) {
+        Known::Present(object) => Some(object),
+        Known::Absent => None,
+        Known::Unknown => objects.get(&resource, &id).await?.map(Into::into),
+    };
+    let live = live.filter(|live| owner.owns(live));
+    let Some(patch) = live.and_then(|live| ownership::patch(&live, owner, false)) else {
+        return Ok(());
+    };
+    match objects.merge(&resource, &id, &patch).await {
+        Ok(object) => {
+            member.watches.note(&id, &object);
+            Ok(())
+        }
+        Err(error) if error.is_not_found() => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Removes one object; says what it waits for if it is not gone.
@@ -270,7 +314,7 @@ pub(super) async fn evict(
         }
         Eviction::Begin => {
             records
-                .set_eviction(&record, Some(in_seconds(now)))
+                .set_eviction(&record, Some(in_whole_seconds(now)))
                 .await
                 .map_err(failed())?;
             Ok(now.checked_add(grace).ok())
@@ -281,9 +325,4 @@ pub(super) async fn evict(
             remove_record(shared, member, key, record).await
         }
     }
-}
-
-/// Times in objects have whole seconds.
-fn in_seconds(time: Timestamp) -> Timestamp {
-    Timestamp::from_second(time.as_second()).unwrap_or(time)
 }

@@ -3,9 +3,12 @@
 use bellwether_api::meta::TRUE;
 use bellwether_api::work::names::{condition, label};
 use bellwether_api::work::{ConditionRule, ManifestCondition, ManifestResourceMeta, ManifestWork};
-use bellwether_work::feedback::{self, Answers, Structures};
+use bellwether_runtime::compute;
+use bellwether_work::feedback::{
+    self, Allowance, Answers, Limits, Query, Structures, Subject, Versions,
+};
 use bellwether_work::lifecycle::is_true;
-use bellwether_work::manifest::Manifest;
+use bellwether_work::manifest::{Manifest, ObjectId};
 use bellwether_work::options::Options;
 use bellwether_work::rules::{self, Conclusion, Past, well_known};
 use bellwether_work::status::{Availability, Failure, Feedback, Report};
@@ -13,9 +16,10 @@ use bellwether_work::work_api::{self, Pace, Turn};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::apply_one::{Effect, Outcome};
+use super::apply_one::{Effect, Obstacle, Outcome};
+use super::budget::Verdict;
 use super::hub::HubWork;
-use super::member::Memory;
+use super::member::{Member, Memory};
 use super::pass::Slot;
 use super::watches::Known;
 use super::{Front, Shared};
@@ -31,37 +35,50 @@ pub(super) fn is_complete(known: Option<&ManifestCondition>) -> bool {
     known.is_some_and(|known| is_true(&known.conditions, condition::COMPLETE))
 }
 
-/// The report on a manifest that is done.
-pub(super) fn of_complete(meta: ManifestResourceMeta) -> Report {
+/// The report on a manifest that is done. The hub may not know it yet.
+pub(super) fn of_complete(slot: &Slot, rules: &[&ConditionRule]) -> Report {
+    Report {
+        is_remembered_complete: slot.is_complete && !is_complete(slot.known.as_ref()),
+        ..unchanged(slot.meta.clone(), rules)
+    }
+}
+
+/// The report on a manifest about which nothing new is known.
+pub(super) fn unchanged(meta: ManifestResourceMeta, rules: &[&ConditionRule]) -> Report {
     Report {
         meta,
         applied: Ok(()),
         object_generation: None,
         available: None,
         conclusions: None,
+        ruled: ruled(rules),
         unseen: Vec::new(),
         feedback: Feedback::Unchanged,
+        is_remembered_complete: false,
     }
+}
+
+/// The conditions that rules are about.
+fn ruled(rules: &[&ConditionRule]) -> Vec<String> {
+    let names = rules.iter().map(|rule| rules::condition_of(rule));
+    names.map(str::to_owned).collect()
 }
 
 /// The report on a manifest whose kind the cluster does not know, or that must not be applied.
 pub(super) fn of_unmapped(
     meta: &ManifestResourceMeta,
-    rules: &[ConditionRule],
+    rules: &[&ConditionRule],
     error: &str,
 ) -> Report {
     Report {
-        meta: meta.clone(),
         applied: Err(Failure::Apply(error.to_owned())),
-        object_generation: None,
         available: Some(Availability::Incomplete),
-        conclusions: None,
         unseen: unseen(meta, rules),
-        feedback: Feedback::Unchanged,
+        ..unchanged(meta.clone(), rules)
     }
 }
 
-fn unseen(meta: &ManifestResourceMeta, rules: &[ConditionRule]) -> Vec<Conclusion> {
+fn unseen(meta: &ManifestResourceMeta, rules: &[&ConditionRule]) -> Vec<Conclusion> {
     let api_version = if meta.group.is_empty() {
         meta.version.clone()
     } else {
@@ -70,28 +87,43 @@ fn unseen(meta: &ManifestResourceMeta, rules: &[ConditionRule]) -> Vec<Conclusio
     rules::unseen(rules, &api_version, &meta.kind)
 }
 
+/// What a report is made of.
+pub(super) struct Findings<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) member: &'a Member,
+    pub(super) work: &'a HubWork,
+    pub(super) slot: &'a Slot,
+    pub(super) options: &'a Options<'a>,
+    pub(super) outcome: &'a Outcome,
+    /// What the object is called.
+    pub(super) id: &'a ObjectId,
+}
+
 /// The report on a manifest that was just looked at, and when to look again.
-pub(super) fn of_outcome(
-    shared: &Shared,
-    work: &HubWork,
-    slot: &Slot,
-    options: &Options<'_>,
-    outcome: &Outcome,
+pub(super) async fn of_outcome(
+    findings: &Findings<'_>,
+    allowance: &mut Allowance,
     memory: &mut Memory,
 ) -> (Report, Option<Timestamp>) {
+    let Findings {
+        work,
+        slot,
+        options,
+        outcome,
+        ..
+    } = findings;
     let mut report = Report {
-        meta: slot.meta.clone(),
         applied: outcome.applied.clone(),
-        object_generation: None,
         available: Some(Availability::Missing),
-        conclusions: None,
-        unseen: Vec::new(),
-        feedback: Feedback::Unchanged,
+        ..unchanged(slot.meta.clone(), &options.rules)
     };
-    if !matches!(outcome.live, Known::Present(_)) {
-        report.unseen = unseen(&slot.meta, options.rules);
+    let is_denied = outcome.obstacle == Some(Obstacle::Denied);
+    if is_denied || !matches!(outcome.live, Known::Present(_)) {
+        report.unseen = unseen(&slot.meta, &options.rules);
     }
     let object = match &outcome.live {
+        // Who may not apply an object learns nothing of it, not even whether it is there.
+        _ if is_denied => return (report, None),
         Known::Present(object) => object,
         Known::Absent => return (report, None),
         Known::Unknown => {
@@ -108,13 +140,14 @@ pub(super) fn of_outcome(
     let known = slot.known.as_ref();
     let known = known.map_or(&[][..], |known| &known.conditions);
     let past = Past::of(known, work.generation());
-    report.conclusions = Some(conclusions(shared, &work.work, options, object, past));
+    let (found, stands_until) = conclusions(findings, object, past, memory).await;
+    report.conclusions = Some(found);
     let (feedback, again) = match work.front() {
-        Front::ManifestWork => (of_rules(shared, options, object), None),
-        Front::Work => of_config(shared, work, object, outcome.effect != Effect::Left, memory),
+        Front::ManifestWork => (of_rules(findings, object, allowance), None),
+        Front::Work => of_config(findings, object, allowance, memory).await,
     };
     report.feedback = feedback;
-    (report, again)
+    (report, [again, stands_until].into_iter().flatten().min())
 }
 
 /// To rollouts, a workload is available when it serves; to all others, when it is there.
@@ -126,25 +159,39 @@ fn availability(work: &ManifestWork, object: &Value) -> Availability {
     }
 }
 
-fn conclusions(
-    shared: &Shared,
-    work: &ManifestWork,
-    options: &Options<'_>,
+/// What rules conclude from an object, and until when that stands whatever becomes of it.
+async fn conclusions(
+    findings: &Findings<'_>,
     object: &Value,
     past: Past,
-) -> Vec<Conclusion> {
-    let mut found = rules::conclude(options.rules, object, &shared.programs, past);
-    if is_rolled_out(work) {
+    memory: &mut Memory,
+) -> (Vec<Conclusion>, Option<Timestamp>) {
+    let Findings { shared, work, .. } = findings;
+    let rules = &findings.options.rules;
+    let (generation, now) = (work.generation(), shared.clock.now());
+    let known = memory.exhausted.as_ref().and_then(|it| it.rules.as_ref());
+    let judge = || rules::conclude(rules, object, &shared.programs, past);
+    let (mut found, until) = match known.and_then(|it| it.standing(generation, now)) {
+        Some((found, until)) => (found, Some(until)),
+        None if rules::have_programs(rules) => (compute(judge).await, None),
+        None => (judge(), None),
+    };
+    if until.is_none() && found.iter().any(|it| it.is_over_budget) {
+        let verdict = Verdict::new(found.clone(), generation, now);
+        memory.exhausted.get_or_insert_default().rules = Some(verdict);
+    }
+    if is_rolled_out(&work.work) {
         for name in well_known::OF_ROLLOUTS {
             if !found.iter().any(|known| known.condition == name) {
                 found.extend(well_known::conclude(name, object, past));
             }
         }
     }
-    found
+    (found, until)
 }
 
-fn of_rules(shared: &Shared, options: &Options<'_>, object: &Value) -> Feedback {
+fn of_rules(findings: &Findings<'_>, object: &Value, allowance: &mut Allowance) -> Feedback {
+    let (shared, options) = (findings.shared, findings.options);
     if options.feedback.is_empty() {
         return Feedback::Unwanted;
     }
@@ -158,11 +205,20 @@ fn of_rules(shared: &Shared, options: &Options<'_>, object: &Value) -> Feedback 
     } else {
         Structures::Refused
     };
+    let limits = Limits {
+        text: feedback::MAX_TEXT,
+        structures,
+    };
+    let subject = Subject {
+        object,
+        versions: None,
+    };
     Feedback::Answers(feedback::answer(
         &queries,
-        object,
+        &subject,
         &shared.programs,
-        structures,
+        limits,
+        allowance,
     ))
 }
 
@@ -182,13 +238,13 @@ pub(super) fn period(
 }
 
 /// Values that a WorkManifestConfig asks for, at the pace that it asks for.
-fn of_config(
-    shared: &Shared,
-    work: &HubWork,
+async fn of_config(
+    findings: &Findings<'_>,
     object: &Value,
-    wrote: bool,
+    allowance: &mut Allowance,
     memory: &mut Memory,
 ) -> (Feedback, Option<Timestamp>) {
+    let Findings { shared, work, .. } = findings;
     let api_version = object["apiVersion"].as_str().unwrap_or_default();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let kind = object["kind"].as_str().unwrap_or_default();
@@ -202,33 +258,102 @@ fn of_config(
         return (Feedback::Unwanted, None);
     };
     let now = shared.clock.now();
-    let queries = feedback::of_config(&sync.rules);
-    let structures = Structures::Json {
-        limit: feedback::MAX_BYTE_ARRAY,
-        several: true,
-    };
-    let answer = || feedback::answer(&queries, object, &shared.programs, structures);
-    if let Some(pace) = memory.pace.as_mut().filter(|_| wrote) {
+    let was_written = findings.outcome.effect != Effect::Left;
+    if let Some(pace) = memory.pace.as_mut().filter(|_| was_written) {
         pace.restart(now);
     }
-    let known = memory.pace.as_deref();
     let told = |pace: Option<&Pace>| match pace {
         Some(pace) => Feedback::Answers(pace.answers().clone()),
         None => Feedback::Answers(Answers::default()),
     };
-    let answers = match Pace::turn(known, small, config, now) {
-        Turn::Stopped => return (told(known), None),
-        Turn::At(time) => {
-            let answers = answer();
-            if !known.is_none_or(|pace| pace.is_outgrown_by(&answers)) {
-                let is_news = known.is_some_and(|pace| *pace.answers() != answers);
-                return (told(known), is_news.then_some(time));
-            }
-            answers
-        }
-        Turn::Now => answer(),
-    };
+    let turn = Pace::turn(memory.pace.as_deref(), small, config, now);
+    if turn == Turn::Stopped {
+        return (told(memory.pace.as_deref()), None);
+    }
+    let queries = feedback::of_config(&sync.rules);
+    let answers = answers(findings, &queries, object, allowance, memory).await;
+    let known = memory.pace.as_deref();
+    if let Turn::At(time) = turn
+        && !known.is_none_or(|pace| pace.is_outgrown_by(&answers))
+    {
+        let is_news = known.is_some_and(|pace| *pace.answers() != answers);
+        return (told(known), is_news.then_some(time));
+    }
     let pace = Pace::after(known, small, config, &answers, now);
     memory.pace = Some(Box::new(pace));
     (Feedback::Answers(answers), None)
+}
+
+/// Answers the questions of a WorkManifestConfig about an object.
+async fn answers(
+    findings: &Findings<'_>,
+    queries: &[Query],
+    object: &Value,
+    allowance: &mut Allowance,
+    memory: &mut Memory,
+) -> Answers {
+    let Findings { shared, work, .. } = findings;
+    let (generation, now) = (work.generation(), shared.clock.now());
+    let exhausted = memory.exhausted.as_ref().and_then(|it| it.values.as_ref());
+    if let Some((answers, _)) = exhausted.and_then(|it| it.standing(generation, now)) {
+        return answers;
+    }
+    let versions = versions(findings, queries, object).await;
+    let limits = Limits {
+        text: feedback::MAX_BYTE_ARRAY,
+        structures: Structures::Json {
+            limit: feedback::MAX_BYTE_ARRAY,
+            several: true,
+        },
+    };
+    let subject = Subject {
+        object,
+        versions: Some(&versions),
+    };
+    let mut answer = || feedback::answer(queries, &subject, &shared.programs, limits, allowance);
+    let has_scripts = queries.iter().any(|it| matches!(it, Query::Script { .. }));
+    let answers = if has_scripts {
+        compute(answer).await
+    } else {
+        answer()
+    };
+    if answers.is_over_budget {
+        let verdict = Verdict::new(answers.clone(), generation, now);
+        memory.exhausted.get_or_insert_default().values = Some(verdict);
+    }
+    answers
+}
+
+/// Reads an object in the versions that paths ask for, if there are others than that of its manifest.
+async fn versions(findings: &Findings<'_>, queries: &[Query], object: &Value) -> Versions {
+    let Findings { member, id, .. } = findings;
+    let kind = object["kind"].as_str().unwrap_or_default();
+    let latest = member
+        .discovery
+        .find_latest(&member.objects, &id.group, kind)
+        .await;
+    let mut found = Versions {
+        // Who cannot ask for versions has the one of the manifest.
+        latest: latest.ok().flatten().map(|it| it.version.clone()),
+        ..Versions::default()
+    };
+    for version in feedback::versions_asked_for(queries, object, found.latest.as_deref()) {
+        let resource = member
+            .discovery
+            .find(&member.objects, &id.group, &version, kind)
+            .await;
+        let read = match resource {
+            Ok(Some(resource)) => member.objects.get(&resource, id).await,
+            // A version that is not served is named as such.
+            Ok(None) => continue,
+            Err(error) => Err(error),
+        };
+        let read = match read {
+            Ok(Some(object)) => Ok(object),
+            Ok(None) => Err("it is gone".to_owned()),
+            Err(error) => Err(error.to_string()),
+        };
+        found.objects.insert(version, read);
+    }
+    found
 }

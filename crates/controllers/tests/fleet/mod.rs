@@ -73,6 +73,8 @@ pub struct Counts {
     pub events: AtomicUsize,
     /// Whether lists and watches of ConfigMaps are sent in the name of somebody who may nothing.
     pub lists_are_refused: AtomicBool,
+    /// Whether nobody can create birds: their kind is defined, but not served yet.
+    pub birds_are_unserved: AtomicBool,
 }
 
 impl Counts {
@@ -114,6 +116,12 @@ impl<S: tower::Service<Request<Body>>> tower::Service<Request<Body>> for Countin
             let nobody = http::HeaderValue::from_static("nobody");
             request.headers_mut().insert("Impersonate-User", nobody);
         }
+        if request.method() == http::Method::POST
+            && request.uri().path().ends_with("/birds")
+            && self.counts.birds_are_unserved.load(Ordering::SeqCst)
+        {
+            *request.uri_mut() = http::Uri::from_static("/apis/zoo.example/v0/birds");
+        }
         let uri = request.uri().to_string();
         let counter = if uri.contains("watch=true") {
             &self.counts.watches
@@ -140,6 +148,9 @@ pub struct Fleet {
     pub options: AgentOptions,
     /// What controllers and agents write: no two of them may fight.
     pub writes: Writes,
+    /// As whom agents speak to embedded clusters.
+    pub hub_identity: Identity,
+    pub member_identity: Identity,
     real: Option<(Arc<RealPair>, Forward)>,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -196,6 +207,8 @@ impl Fleet {
             member_counts: Arc::default(),
             options,
             writes: Writes::default(),
+            hub_identity: Identity::administrator("agent"),
+            member_identity: Identity::administrator("agent"),
             real,
             tasks: Vec::new(),
         }
@@ -277,9 +290,12 @@ impl Fleet {
             let inner = self.writes.of_controllers(cluster, inner);
             return Client::new(Counting { inner, counts }, "default");
         }
-        let inner = self
-            .server
-            .service(cluster, Identity::administrator("agent"));
+        let identity = if cluster == HUB {
+            &self.hub_identity
+        } else {
+            &self.member_identity
+        };
+        let inner = self.server.service(cluster, identity.clone());
         let inner = self.writes.of_controllers(cluster, inner);
         Client::new(Counting { inner, counts }, "default")
     }
@@ -311,6 +327,17 @@ impl Fleet {
             "application/json",
         )
         .await
+    }
+
+    /// The whole answer of an embedded cluster to an object that is sent, with its headers.
+    pub async fn answer_to_create(&self, cluster: &str, object: &Value) -> http::Response<Body> {
+        let request = Request::builder()
+            .method("POST")
+            .uri(collection(object))
+            .header("content-type", "application/json")
+            .body(Body::from(object.to_string().into_bytes()))
+            .unwrap();
+        self.client(cluster).send(request).await.unwrap()
     }
 
     pub async fn get(&self, cluster: &str, object: &Value) -> Option<Value> {

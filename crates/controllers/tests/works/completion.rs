@@ -387,7 +387,144 @@ async fn an_expression_gives_status_message_and_reason_at_once(fleet: &mut Fleet
     fleet.until_condition(&work, "Ready", "True").await;
 }
 
+/// A Job and a Deployment with rules that say when Jobs are done: the Deployment is never done.
+async fn a_well_known_rule_for_a_kind_that_has_none_keeps_the_work(fleet: &mut Fleet) {
+    let rule = json!([{"type": "WellKnownCompletions"}]);
+    let mut spec = rules("jobs", "once", rule.clone());
+    let mut more = rules("deployments", "web", rule);
+    more["manifestConfigs"][0]["resourceIdentifier"]["group"] = json!("apps");
+    let configs = spec["manifestConfigs"].as_array_mut().unwrap();
+    configs.push(more["manifestConfigs"][0].clone());
+    spec["deleteOption"] = json!({"ttlSecondsAfterFinished": 0});
+    let work = work_with("w", json!([job("once"), deployment("web", 1)]), spec);
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    fleet.merge_status(MEMBER, &job("once"), job_done()).await;
+    let seen = fleet.until_condition(&work, "Complete", "Unknown").await;
+    let of_work = condition(&seen["status"], "Complete");
+    assert_eq!(of_work["reason"], "ConditionRuleUnsupported");
+    let said = manifest_condition(&seen, 1, "Complete");
+    assert_eq!(said["status"], "Unknown");
+    assert_eq!(
+        said["message"],
+        "there is no well-known rule for Complete of Deployment (apps/v1); use a rule of type CEL"
+    );
+    fleet.pass(600_000).await;
+    assert!(fleet.get(HUB, &work).await.is_some());
+    assert!(fleet.get(MEMBER, &deployment("web", 1)).await.is_some());
+    // Whoever writes such a rule is warned.
+    if !fleet.is_real() {
+        let mut again = work.clone();
+        again["metadata"]["name"] = json!("again");
+        let answer = fleet.answer_to_create(HUB, &again).await;
+        let warning = answer.headers().get("warning").unwrap().to_str().unwrap();
+        assert!(
+            warning.contains("no well-known rule for Complete of deployments.apps"),
+            "{warning}"
+        );
+    }
+}
+
+async fn rules_of_all_matching_configurations_hold_together(fleet: &mut Fleet) {
+    let cel = |expression: &str| json!([{"type": "CEL", "condition": "Complete", "celExpressions": [expression]}]);
+    let mut spec = rules("configmaps", "*", cel("true"));
+    let more = rules("configmaps", "a", cel("object.data.key == '2'"));
+    let configs = spec["manifestConfigs"].as_array_mut().unwrap();
+    configs.push(more["manifestConfigs"][0].clone());
+    spec["deleteOption"] = json!({"ttlSecondsAfterFinished": 0});
+    let work = work_with("w", json!([config_map("a", "1")]), spec);
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Complete", "False").await;
+    fleet.pass(600_000).await;
+    assert!(fleet.get(HUB, &work).await.is_some());
+    let change = json!({"spec": {"workload": {"manifests": [config_map("a", "2")]}}});
+    fleet.merge(HUB, &work, change).await;
+    fleet.until_gone(HUB, &work).await;
+}
+
+/// The hub was away when the job ended, and the agent was restarted before it came back.
+async fn what_is_complete_is_remembered_on_the_member(fleet: &mut Fleet) {
+    let never = json!([{"type": "CEL", "condition": "Complete", "celExpressions": ["false"]}]);
+    let mut spec = rules("jobs", "once", json!([{"type": "WellKnownCompletions"}]));
+    let more = rules("configmaps", "a", never);
+    let configs = spec["manifestConfigs"].as_array_mut().unwrap();
+    configs.push(more["manifestConfigs"][0].clone());
+    let work = work_with("w", json!([job("once"), config_map("a", "1")]), spec);
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    let before = fleet.get(HUB, &work).await.unwrap()["status"].clone();
+    fleet.merge_status(MEMBER, &job("once"), job_done()).await;
+    let is_done = |work: Option<&Value>| {
+        work.is_some_and(|work| manifest_condition(work, 0, "Complete")["status"] == "True")
+    };
+    fleet.until(HUB, &work, "the job is done", is_done).await;
+    fleet.kill_agents();
+    fleet.delete(MEMBER, &job("once")).await;
+    fleet.merge_status(HUB, &work, before).await;
+    assert!(!is_done(fleet.get(HUB, &work).await.as_ref()));
+    fleet.start_agents(&[MEMBER]).await;
+    fleet.until(HUB, &work, "the hub knows it", is_done).await;
+    fleet.pass(60_000).await;
+    assert!(
+        fleet.get(MEMBER, &job("once")).await.is_none(),
+        "it ran once"
+    );
+    // Another work of the same name is another work.
+    fleet.kill_agents();
+    let free = json!({"metadata": {"finalizers": null}});
+    fleet.merge(HUB, &work, free).await;
+    fleet.delete(HUB, &work).await;
+    fleet.create(HUB, work.clone()).await;
+    fleet.start_agents(&[MEMBER]).await;
+    fleet.until_there(MEMBER, &job("once")).await;
+}
+
+async fn what_becomes_of_objects_may_be_said_after_they_are_complete(fleet: &mut Fleet) {
+    let policy = |policy: &str| json!({"spec": {"deleteOption": {"propagationPolicy": policy}}});
+    let check = async |name: &str, first: &str, then: &str, stays: bool| {
+        let done = json!([{"type": "CEL", "condition": "Complete", "celExpressions": ["true"]}]);
+        let mut spec = rules("configmaps", name, done);
+        spec["deleteOption"] = policy(first)["spec"]["deleteOption"].clone();
+        let work = work_with(name, json!([config_map(name, "1")]), spec);
+        fleet.create(HUB, work.clone()).await;
+        fleet.until_condition(&work, "Complete", "True").await;
+        fleet.merge(HUB, &work, policy(then)).await;
+        fleet.until_current(&work, "Complete", "True").await;
+        fleet.delete(HUB, &work).await;
+        fleet.until_gone(HUB, &work).await;
+        let is_there = fleet.get(MEMBER, &config_map(name, "")).await.is_some();
+        assert_eq!(is_there, stays, "{first} and then {then}");
+    };
+    check("left", "Foreground", "Orphan", true).await;
+    check("taken", "Orphan", "Foreground", false).await;
+    check("same", "Foreground", "Foreground", false).await;
+}
+
+/// An agent of Open Cluster Management leaves the end of works to the hub.
+async fn the_hub_removes_what_another_agent_completed(fleet: &mut Fleet) {
+    fleet.kill_agents();
+    let spec = json!({"deleteOption": {"ttlSecondsAfterFinished": 30}});
+    let work = work_with("w", json!([config_map("a", "1")]), spec);
+    fleet.create(HUB, work.clone()).await;
+    let since = fleet.clock.now().to_string();
+    let complete = json!({"conditions": [{"type": "Complete", "status": "True", "reason": "R",
+        "message": "", "lastTransitionTime": format!("{}Z", &since[..19])}]});
+    fleet.merge_status(HUB, &work, complete).await;
+    let client = fleet.client(HUB);
+    let hub = bellwether_controllers::Hub::start(client, fleet.clock.clone());
+    fleet.run(bellwether_controllers::work_ttl::run(hub));
+    fleet.pass(20_000).await;
+    assert!(fleet.get(HUB, &work).await.is_some(), "not yet");
+    fleet.pass(15_000).await;
+    fleet.until_gone(HUB, &work).await;
+}
+
 crate::cases![
+    a_well_known_rule_for_a_kind_that_has_none_keeps_the_work,
+    rules_of_all_matching_configurations_hold_together,
+    what_is_complete_is_remembered_on_the_member,
+    what_becomes_of_objects_may_be_said_after_they_are_complete,
+    the_hub_removes_what_another_agent_completed,
     a_stateful_set_that_lost_what_it_had_is_degraded_and_one_that_starts_is_not,
     an_expression_gives_status_message_and_reason_at_once,
     a_job_that_is_done_is_never_updated_or_made_again,

@@ -446,7 +446,98 @@ async fn of_two_configurations_for_a_kind_one_counts_and_the_other_says_so(fleet
     fleet.until(HUB, &work, "now it does", is_told).await;
 }
 
+/// An object whose status changes all the time costs the hub little, and the last value gets there.
+async fn a_status_that_flaps_is_written_ten_times_a_second_at_most(fleet: &mut Fleet) {
+    let rules = json!({"manifestConfigs": [{
+        "resourceIdentifier": {"group": "apps", "resource": "deployments", "name": "web", "namespace": "default"},
+        "feedbackRules": [{"type": "WellKnownStatus"}]}]});
+    let object = deployment("web", 300);
+    let work = work_with("w", json!([object]), rules);
+    fleet.create(HUB, work.clone()).await;
+    fleet.until_condition(&work, "Applied", "True").await;
+    fleet.pass(5000).await;
+    let (before, start) = (fleet.hub_counts.writes(), fleet.clock.now());
+    for ready in 1..=200 {
+        let status = json!({"replicas": 300, "readyReplicas": ready});
+        fleet.merge_status(MEMBER, &object, status).await;
+        fleet.pass(10).await;
+    }
+    let has_last = |work: Option<&Value>| {
+        work.is_some_and(|work| {
+            let manifest = &work["status"]["resourceStatus"]["manifests"][0];
+            manifest["statusFeedback"]["values"][0]["fieldValue"]["integer"] == 200
+        })
+    };
+    fleet
+        .until(HUB, &work, "the last value is there", has_last)
+        .await;
+    let seconds = fleet.clock.now().duration_since(start).as_secs() + 1;
+    let writes = fleet.hub_counts.writes() - before;
+    let allowed = usize::try_from(10 * (seconds + 1)).unwrap();
+    assert!(writes <= allowed, "{writes} in {seconds} s");
+}
+
+/// A kind with two versions: paths are resolved in the latest, or in the one that they name.
+async fn paths_are_resolved_in_the_version_that_they_ask_for(fleet: &mut Fleet) {
+    let version = |name: &str, storage: bool| {
+        json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema":
+            {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}})
+    };
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "birds.zoo.example"},
+        "spec": {"group": "zoo.example", "scope": "Namespaced",
+            "names": {"kind": "Bird", "plural": "birds", "singular": "bird", "listKind": "BirdList"},
+            "versions": [version("v1alpha1", true), version("v1", false)]},
+    });
+    fleet.create(MEMBER, definition).await;
+    let path = |name: &str, version: Value| json!({"name": name, "version": version, "path": ".apiVersion"});
+    let mut config = config();
+    config["metadata"]["name"] = json!("birds");
+    config["spec"] = json!({"manifestGVK": {"group": "zoo.example", "version": "v1alpha1", "kind": "Bird"},
+        "resourceStatusSync": {"rules": [{"type": "JSONPaths", "jsonPaths": [
+            path("latest", Value::Null), path("old", json!("v1alpha1")), path("none", json!("v9"))]}]}});
+    fleet.create(HUB, config).await;
+    let bird = json!({"apiVersion": "zoo.example/v1alpha1", "kind": "Bird",
+        "metadata": {"name": "robin", "namespace": "default"}});
+    let work = small_work(json!([bird]));
+    fleet.create(HUB, work.clone()).await;
+    let has_values = |work: Option<&Value>| work.is_some_and(|work| synced(work).is_array());
+    let seen = fleet
+        .until(HUB, &work, "values are there", has_values)
+        .await;
+    let seen = seen.unwrap();
+    let values: Vec<_> = synced(&seen).as_array().unwrap().iter().collect();
+    let values: Vec<_> = values
+        .iter()
+        .map(|it| {
+            (
+                it["name"].as_str().unwrap(),
+                it["fieldValue"]["string"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        values,
+        [
+            ("latest", "zoo.example/v1"),
+            ("old", "zoo.example/v1alpha1")
+        ]
+    );
+    let said = condition(&seen["status"]["manifestConditions"][0], "StatusSynced");
+    assert_eq!(said["status"], "False");
+    assert!(
+        said["message"]
+            .as_str()
+            .unwrap()
+            .ends_with("version v9 set in the path none is not served"),
+        "{said}"
+    );
+}
+
 crate::cases![
+    a_status_that_flaps_is_written_ten_times_a_second_at_most,
+    paths_are_resolved_in_the_version_that_they_ask_for,
     the_status_of_a_deployment_is_on_the_hub_as_soon_as_it_changes,
     wrong_rules_are_told_and_the_others_answered,
     the_example_of_the_work_api_gives_the_status_that_it_shows,

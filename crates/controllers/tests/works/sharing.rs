@@ -169,7 +169,34 @@ async fn numbers_tell_what_was_done(fleet: &mut Fleet) {
     }
 }
 
+/// What an agent applied under another ID is its own from the next look on, also where nothing is to
+/// be done, so that it is evicted when its work vanishes.
+async fn an_agent_with_another_id_takes_over_what_it_applies(fleet: &mut Fleet) {
+    let done = json!({"manifestConfigs": [{
+        "resourceIdentifier": {"resource": "configmaps", "name": "b", "namespace": "default"},
+        "conditionRules": [{"type": "CEL", "condition": "Complete", "celExpressions": ["true"]}]}]});
+    let open = work("open", json!([config_map("a", "1")]));
+    let complete = work_with("complete", json!([config_map("b", "1")]), done);
+    for work in [&open, &complete] {
+        fleet.create(HUB, work.clone()).await;
+    }
+    fleet.until_condition(&open, "Applied", "True").await;
+    fleet.until_condition(&complete, "Complete", "True").await;
+    fleet.kill_agents();
+    fleet.options.agent_id = Some("another".to_owned());
+    fleet.start_agents(&[MEMBER]).await;
+    for name in ["open", "complete"] {
+        let is_taken = |it: Option<&serde_json::Value>| {
+            it.is_some_and(|it| it["spec"]["agentID"] == "another")
+        };
+        fleet
+            .until(MEMBER, &record(name), "it is taken over", is_taken)
+            .await;
+    }
+}
+
 crate::cases![
+    an_agent_with_another_id_takes_over_what_it_applies,
     several_hubs_share_a_member,
     a_thousand_objects_are_one_watch,
     everything_that_happens_to_a_work_is_an_event,

@@ -1,8 +1,13 @@
 //! Whether a change of a cluster can change what a placement decides.
 
-use super::placement::Rules;
+use bellwether_cel::Budget;
+
+use super::placement::{Misconfigured, Rules};
 use super::score::Coordinate;
 use super::{Cluster, Taint, View, group, predicate};
+
+/// What expressions may cost to find out whether one change matters.
+const CHANGE_BUDGET: u64 = 10_000;
 
 /// Everything about a cluster that a placement's decision depends on.
 #[derive(PartialEq)]
@@ -25,8 +30,13 @@ pub fn concerns(view: &View<'_>, before: Option<&Cluster>, after: Option<&Cluste
         Err(_) => is_member(before) != is_member(after),
         Ok(rules) => {
             let relevance = |cluster| Relevance::of(view, rules, cluster);
-            is_member(before) != is_member(after)
-                || before.and_then(relevance) != after.and_then(relevance)
+            let before_relevance = before.map_or(Ok(None), relevance);
+            // What takes long to find out is found out by deciding again.
+            let is_same = match (before_relevance, after.map_or(Ok(None), relevance)) {
+                (Ok(before), Ok(after)) => before == after,
+                _ => false,
+            };
+            is_member(before) != is_member(after) || !is_same
         }
     }
 }
@@ -41,18 +51,23 @@ fn is_eligible(view: &View<'_>, cluster: &Cluster) -> bool {
 
 impl<'a> Relevance<'a> {
     /// None for a cluster that is out of the question.
-    fn of(view: &View<'_>, rules: &Rules, cluster: &'a Cluster) -> Option<Self> {
+    fn of(
+        view: &View<'_>,
+        rules: &Rules,
+        cluster: &'a Cluster,
+    ) -> Result<Option<Self>, Misconfigured> {
+        let mut budget = Budget::new(CHANGE_BUDGET, CHANGE_BUDGET);
         if !is_eligible(view, cluster)
-            || !predicate::matches(&rules.predicates, cluster, view.scores)
+            || !predicate::matches(&rules.predicates, cluster, view.scores, &mut budget)?
         {
-            return None;
+            return Ok(None);
         }
         let resources = rules.weights.keys().filter_map(Coordinate::resource);
-        Some(Self {
+        Ok(Some(Self {
             taints: &cluster.taints,
             group: group::rule_of(rules, cluster),
             domains: rules.spread.iter().map(|it| it.domain(cluster)).collect(),
             resources: resources.map(|it| cluster.allocatable(it)).collect(),
-        })
+        }))
     }
 }

@@ -72,6 +72,15 @@ fn owned<'a>(json: serde_json::Value) -> Value<'a> {
     }
 }
 
+/// Why an expression is not true of a cluster.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unmet {
+    /// It is false, or fails.
+    No(String),
+    /// Nobody knows: it takes too much.
+    OverBudget(String),
+}
+
 /// A compiled expression.
 #[derive(Debug, Clone)]
 pub(super) struct Expression(Program);
@@ -94,19 +103,24 @@ impl Expression {
         cluster: &serde_json::Value,
         scores: &serde_json::Value,
         budget: &mut Budget,
-    ) -> Option<String> {
+    ) -> Option<Unmet> {
         let vars = Vars::new().json(CLUSTER, cluster).json(SCORES, scores);
         let source = self.0.source();
         match self.0.evaluate(&vars, budget) {
             Ok(Value::Bool(true)) => None,
-            Ok(Value::Bool(false)) => Some(format!("expression {source}")),
+            Ok(Value::Bool(false)) => Some(Unmet::No(format!("expression {source}"))),
             Ok(other) => {
                 let kind = other.type_name();
-                Some(format!(
+                Some(Unmet::No(format!(
                     "expression {source}, which gives a {kind}, not a bool"
-                ))
+                )))
             }
-            Err(error) => Some(format!("expression {source}, which fails: {error}")),
+            Err(error) if error.is_over_budget() => Some(Unmet::OverBudget(format!(
+                "expression {source}, which exceeds the CEL evaluation budget"
+            ))),
+            Err(error) => Some(Unmet::No(format!(
+                "expression {source}, which fails: {error}"
+            ))),
         }
     }
 }

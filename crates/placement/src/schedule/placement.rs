@@ -131,14 +131,21 @@ impl Placement {
         Some(anchors?.into_iter().flatten().collect())
     }
 
+    /// Returns true if it has programs of users, which may take long.
+    pub fn has_expressions(&self) -> bool {
+        let Ok(rules) = &self.rules else {
+            return false;
+        };
+        rules.predicates.iter().any(Predicate::has_expressions)
+    }
+
     /// Whether a change of an add-on's scores concerns it.
     pub fn uses_scores(&self, name: &str) -> bool {
         let Ok(rules) = &self.rules else {
             return false;
         };
         let is_weighed = |coordinate: &Coordinate| matches!(coordinate, Coordinate::AddOn { resource, .. } if resource == name);
-        rules.weights.keys().any(is_weighed)
-            || rules.predicates.iter().any(Predicate::has_expressions)
+        rules.weights.keys().any(is_weighed) || self.has_expressions()
     }
 }
 

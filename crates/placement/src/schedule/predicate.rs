@@ -4,7 +4,7 @@ use bellwether_cel::Budget;
 use serde_json::Value;
 
 use super::cluster::{Cluster, ScoreBoard};
-use super::expression::Expression;
+use super::expression::{Expression, Unmet};
 use super::placement::Misconfigured;
 use super::selector::Selector;
 
@@ -44,27 +44,60 @@ impl Predicate {
         !self.expressions.is_empty()
     }
 
-    fn matches(&self, cluster: &Cluster, scores: &ScoreBoard) -> bool {
-        self.selector.matches(cluster) && self.unmet(cluster, scores).is_none()
+    fn matches(
+        &self,
+        cluster: &Cluster,
+        scores: &ScoreBoard,
+        budget: &mut Budget,
+    ) -> Result<bool, Misconfigured> {
+        if !self.selector.matches(cluster) {
+            return Ok(false);
+        }
+        match self.unmet(cluster, scores, budget) {
+            None => Ok(true),
+            Some(Unmet::No(_)) => Ok(false),
+            Some(Unmet::OverBudget(problem)) => Err(Misconfigured::new(PART, problem)),
+        }
     }
 
     /// The first expression that is not true.
-    fn unmet(&self, cluster: &Cluster, scores: &ScoreBoard) -> Option<String> {
+    fn unmet(&self, cluster: &Cluster, scores: &ScoreBoard, budget: &mut Budget) -> Option<Unmet> {
         if self.expressions.is_empty() {
             return None;
         }
         let scores = scores.to_json(&cluster.name);
-        // One budget for all expressions, as Kubernetes has it for all rules on an object.
-        let mut budget = Budget::kubernetes();
         self.expressions
             .iter()
-            .find_map(|it| it.unmet(cluster.object(), &scores, &mut budget))
+            .find_map(|it| it.unmet(cluster.object(), &scores, budget))
     }
 }
 
-/// Whether a cluster matches one of the predicates; if there are none, everything matches.
-pub(super) fn matches(predicates: &[Predicate], cluster: &Cluster, scores: &ScoreBoard) -> bool {
-    predicates.is_empty() || predicates.iter().any(|it| it.matches(cluster, scores))
+/// What expressions may cost for each cluster on average, and for a small fleet together.
+const BUDGET_PER_CLUSTER: u64 = 1_000;
+const MIN_BUDGET: u64 = 2_000_000;
+
+/// What all expressions of a placement may cost together: a fraction of a second, whatever the number
+/// of clusters, unless there are very many.
+pub(super) fn budget(clusters: usize) -> Budget {
+    let clusters = u64::try_from(clusters).unwrap_or(u64::MAX);
+    let total = clusters.saturating_mul(BUDGET_PER_CLUSTER).max(MIN_BUDGET);
+    Budget::new(Budget::PER_CALL_LIMIT, total)
+}
+
+/// Whether a cluster matches one of the predicates; if there are none, everything matches. It is an
+/// error if that cannot be found out within the budget.
+pub(super) fn matches(
+    predicates: &[Predicate],
+    cluster: &Cluster,
+    scores: &ScoreBoard,
+    budget: &mut Budget,
+) -> Result<bool, Misconfigured> {
+    for predicate in predicates {
+        if predicate.matches(cluster, scores, budget)? {
+            return Ok(true);
+        }
+    }
+    Ok(predicates.is_empty())
 }
 
 /// What a cluster lacks first, for each of the predicates.
@@ -75,7 +108,13 @@ pub(super) fn missing(
 ) -> Vec<String> {
     let missing = |predicate: &Predicate| {
         let missing = predicate.selector.missing(cluster);
-        missing.or_else(|| predicate.unmet(cluster, scores))
+        missing.or_else(|| {
+            let mut budget = budget(1);
+            let unmet = predicate.unmet(cluster, scores, &mut budget)?;
+            Some(match unmet {
+                Unmet::No(text) | Unmet::OverBudget(text) => text,
+            })
+        })
     };
     predicates.iter().filter_map(missing).collect()
 }

@@ -79,9 +79,19 @@ pub fn why(view: &View<'_>, name: &str) -> Verdict {
             is_kept: view.decided.contains(name),
         },
         Ok(rules) => {
-            if !predicate::matches(&rules.predicates, cluster, view.scores) {
-                let missing = predicate::missing(&rules.predicates, cluster, view.scores);
-                return Verdict::Predicate { missing };
+            let mut budget = predicate::budget(1);
+            match predicate::matches(&rules.predicates, cluster, view.scores, &mut budget) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let missing = predicate::missing(&rules.predicates, cluster, view.scores);
+                    return Verdict::Predicate { missing };
+                }
+                Err(problem) => {
+                    return Verdict::Misconfigured {
+                        problem: problem.to_string(),
+                        is_kept: view.decided.contains(name),
+                    };
+                }
             }
             let is_decided = view.decided.contains(name);
             match taint::tolerated(&rules.tolerations, cluster, is_decided, view.now) {
@@ -99,9 +109,10 @@ fn compared(
     clusters: &[&Cluster],
     cluster: &Cluster,
 ) -> Verdict {
+    let mut budget = predicate::budget(clusters.len());
     let is_possible = |it: &&Cluster| {
         let is_decided = view.decided.contains(&it.name);
-        predicate::matches(&rules.predicates, it, view.scores)
+        predicate::matches(&rules.predicates, it, view.scores, &mut budget).unwrap_or(false)
             && taint::tolerated(&rules.tolerations, it, is_decided, view.now).is_ok()
     };
     let possible = clusters.iter().copied().filter(is_possible).collect();

@@ -1,5 +1,7 @@
 //! Fields that are left to the cluster: where they are in a manifest.
 
+use std::collections::HashSet;
+
 use bellwether_api::work::IgnoreField;
 use bellwether_jsonpath::JsonPath;
 use serde_json::Value;
@@ -40,6 +42,16 @@ pub enum IgnoreError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A jq path takes too much.
+    #[error(
+        "JQ expression error in '{expression}': jq expression exceeds its budget of {budget} steps"
+    )]
+    Budget {
+        /// The expression.
+        expression: String,
+        /// What it may take.
+        budget: usize,
+    },
     /// A jq path is wrong.
     #[error("JQ expression error in '{expression}': {problem}")]
     Jq {
@@ -60,11 +72,7 @@ pub fn locations(object: &Value, field: &IgnoreField) -> Result<Vec<Location>, I
         found.extend(by_pointer(object, pointer)?);
     }
     for expression in &field.jq_path_expressions {
-        let error = |problem| IgnoreError::Jq {
-            expression: expression.clone(),
-            problem,
-        };
-        found.extend(jq::paths(expression, object).map_err(error)?);
+        found.extend(jq::paths(expression, object)?);
     }
     Ok(found)
 }
@@ -86,35 +94,52 @@ fn by_path(object: &Value, path: &str) -> Result<Vec<Location>, IgnoreError> {
     let found = parsed
         .find(object)
         .map_err(|problem| error(problem.to_string()))?;
-    let locations = found.into_iter().flatten();
-    let locations = locations.filter_map(|value| location_of(object, value, 0));
-    Ok(locations
-        .filter(|location| matches!(location.last(), Some(Place::Field(_))))
-        .collect())
+    let mut search = Search {
+        wanted: found.into_iter().flatten().map(address).collect(),
+        way: Vec::new(),
+        found: Vec::new(),
+    };
+    search.visit(object);
+    Ok(search.found)
 }
 
-/// The way to a value within another, by identity.
-fn location_of(root: &Value, wanted: &Value, depth: usize) -> Option<Location> {
-    if std::ptr::eq(root, wanted) {
-        return Some(Vec::new());
+/// Where a value is in memory, which tells it from all others.
+fn address(value: &Value) -> usize {
+    std::ptr::from_ref(value).addr()
+}
+
+/// A search for the ways to values within an object, by identity: one visit to each value.
+struct Search {
+    wanted: HashSet<usize>,
+    way: Location,
+    found: Vec<Location>,
+}
+
+impl Search {
+    fn visit(&mut self, value: &Value) {
+        let is_field = matches!(self.way.last(), Some(Place::Field(_)));
+        if is_field && self.wanted.contains(&address(value)) {
+            self.found.push(self.way.clone());
+        }
+        if self.way.len() > MAX_DEPTH {
+            return;
+        }
+        match value {
+            Value::Object(map) => map
+                .iter()
+                .for_each(|(key, value)| self.enter(Place::Field(key.clone()), value)),
+            Value::Array(items) => items
+                .iter()
+                .enumerate()
+                .for_each(|(index, value)| self.enter(Place::Index(index), value)),
+            _ => {}
+        }
     }
-    if depth > MAX_DEPTH {
-        return None;
-    }
-    let below = |place: Place, value: &Value| {
-        let mut location = location_of(value, wanted, depth + 1)?;
-        location.insert(0, place);
-        Some(location)
-    };
-    match root {
-        Value::Object(map) => map
-            .iter()
-            .find_map(|(key, value)| below(Place::Field(key.clone()), value)),
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .find_map(|(index, value)| below(Place::Index(index), value)),
-        _ => None,
+
+    fn enter(&mut self, place: Place, value: &Value) {
+        self.way.push(place);
+        self.visit(value);
+        self.way.pop();
     }
 }
 

@@ -11,17 +11,27 @@ mod run;
 use regex::Regex;
 use serde_json::Value;
 
-use super::ignore::Location;
-use run::value_at;
+use super::ignore::{IgnoreError, Location};
+use run::{Meter, Stop, value_at};
 
 /// Where the fields are that an expression names and the object has.
-pub(super) fn paths(expression: &str, object: &Value) -> Result<Vec<Location>, String> {
+pub(super) fn paths(expression: &str, object: &Value) -> Result<Vec<Location>, IgnoreError> {
+    let wrong = |problem: String| IgnoreError::Jq {
+        expression: expression.to_owned(),
+        problem,
+    };
     let parsed = parse::parse(expression)
-        .map_err(|error| format!("failed to parse jq expression: {error}"))?;
-    let found = run::run(&parsed, object)
-        .map_err(|error| format!("jq expression returned error: {error}"))?;
+        .map_err(|error| wrong(format!("failed to parse jq expression: {error}")))?;
+    let mut meter = Meter::default();
+    let found = run::run(&parsed, object, &mut meter).map_err(|stop| match stop {
+        Stop::Wrong(error) => wrong(format!("jq expression returned error: {error}")),
+        Stop::OverBudget => IgnoreError::Budget {
+            expression: expression.to_owned(),
+            budget: Meter::BUDGET,
+        },
+    })?;
     if found.iter().any(Vec::is_empty) {
-        return Err("jq expression did not return any data".to_owned());
+        return Err(wrong("jq expression did not return any data".to_owned()));
     }
     let exists = |location: &Location| value_at(object, location).is_some();
     Ok(found.into_iter().filter(exists).collect())

@@ -2,10 +2,37 @@ use serde_json::json;
 
 use super::*;
 
-const JSON: Structures = Structures::Json {
-    limit: 40,
-    several: false,
+const JSON: Limits = Limits {
+    text: 30,
+    structures: Structures::Json {
+        limit: 40,
+        several: false,
+    },
 };
+
+fn ask(queries: &[Query], object: &Value) -> Answers {
+    let subject = Subject {
+        object,
+        versions: None,
+    };
+    let mut allowance = Allowance::default();
+    answer(
+        queries,
+        &subject,
+        &Programs::default(),
+        JSON,
+        &mut allowance,
+    )
+}
+
+fn at(path: &str, object: &Value, structures: Structures) -> Result<Option<Scalar>, String> {
+    let subject = Subject {
+        object,
+        versions: None,
+    };
+    let limits = Limits { structures, ..JSON };
+    by_path("x", None, path, &subject, limits)
+}
 
 #[track_caller]
 fn script(content: &str, expected: Result<Option<Scalar>, &str>) {
@@ -16,7 +43,7 @@ fn script(content: &str, expected: Result<Option<Scalar>, &str>) {
         language: "CEL".to_owned(),
         content: content.to_owned(),
     };
-    let answers = answer(&[query], &object, &Programs::default(), JSON);
+    let answers = ask(&[query], &object);
     match expected {
         Ok(value) => {
             assert_eq!(answers.problems, Vec::<String>::new(), "{content}");
@@ -82,12 +109,7 @@ fn two_values_of_one_name_are_told() {
         path: path.to_owned(),
     };
     let object = json!({"a": 1, "b": 2.5});
-    let answers = answer(
-        &[path(".b"), path(".a")],
-        &object,
-        &Programs::default(),
-        JSON,
-    );
+    let answers = ask(&[path(".b"), path(".a")], &object);
     assert_eq!(
         answers.values,
         [("x".to_owned(), Scalar::String("2.5".into()))]
@@ -99,7 +121,7 @@ fn two_values_of_one_name_are_told() {
 fn lists_and_maps_come_back_only_where_they_may() {
     let check = |structures: Structures, expected: Result<Option<Scalar>, &str>| {
         let object = json!({"items": [{"n": 1}, {"n": 2}]});
-        let found = by_path("x", None, ".items[*].n", &object, structures);
+        let found = at(".items[*].n", &object, structures);
         assert_eq!(found, expected.map_err(str::to_owned));
     };
     check(Structures::Refused, Ok(Some(Scalar::Integer(1))));
@@ -113,7 +135,7 @@ fn lists_and_maps_come_back_only_where_they_may() {
 #[test]
 fn an_item_that_a_list_does_not_have_is_left_out() {
     let object = json!({"items": [{"n": 1}], "none": []});
-    let found = |path: &str| by_path("x", None, path, &object, Structures::Refused);
+    let found = |path: &str| at(path, &object, Structures::Refused);
     assert_eq!(found(".items[0].n"), Ok(Some(Scalar::Integer(1))));
     assert_eq!(found(".items[3].n"), Ok(None));
     assert_eq!(found(".none[0].n"), Ok(None));
@@ -144,12 +166,7 @@ fn an_object_without_a_status_has_an_empty_one() {
         query("has(status.ready)"),
         query("ready > 0"),
     ];
-    let answers = answer(
-        &queries,
-        &json!({"kind": "Thing"}),
-        &Programs::default(),
-        JSON,
-    );
+    let answers = ask(&queries, &json!({"kind": "Thing"}));
     assert_eq!(
         answers.values,
         [
@@ -158,4 +175,76 @@ fn an_object_without_a_status_has_an_empty_one() {
         ]
     );
     assert_eq!(answers.problems, Vec::<String>::new());
+}
+
+#[test]
+fn names_of_types_are_keys_of_a_status_that_has_them() {
+    let value = |content: &str, status: Value| {
+        let query = Query::Script {
+            name: "x".to_owned(),
+            language: "CEL".to_owned(),
+            content: content.to_owned(),
+        };
+        let answers = ask(&[query], &json!({"status": status}));
+        assert_eq!(answers.problems, Vec::<String>::new(), "{content}");
+        answers.values.into_iter().map(|(_, value)| value).next()
+    };
+    let text = |text: &str| Some(Scalar::String(text.to_owned()));
+    assert_eq!(value("type", json!({"type": "Ready"})), text("Ready"));
+    let status = json!({"int": 3, "n": "4"});
+    assert_eq!(
+        value("int + int(n)", status),
+        Some(Scalar::Integer(7)),
+        "functions keep their names"
+    );
+    assert_eq!(
+        value("type(n) == string", json!({"n": "4"})),
+        Some(Scalar::Boolean(true)),
+        "types that are no keys stay types"
+    );
+}
+
+#[test]
+fn bytes_come_back_as_bytes() {
+    script("b'\\x00\\xff'", Ok(Some(Scalar::Bytes(vec![0, 255]))));
+    script(
+        "bytes('0123456789012345678901234567890')",
+        Err("the value of x has 31 bytes, which is more than the maximum of 30"),
+    );
+}
+
+#[test]
+fn what_comes_back_is_limited_for_each_value_and_for_the_work() {
+    script(
+        "'0123456789012345678901234567890'",
+        Err("the value of x has 31 bytes, which is more than the maximum of 30"),
+    );
+    let object = json!({"text": "x".repeat(limits::MAX_TEXT)});
+    let query = |index: usize| Query::Path {
+        name: format!("value{index}"),
+        version: None,
+        path: ".text".to_owned(),
+    };
+    let queries: Vec<Query> = (0..10).map(query).collect();
+    let subject = Subject {
+        object: &object,
+        versions: None,
+    };
+    let large = Limits {
+        text: limits::MAX_TEXT,
+        ..JSON
+    };
+    let mut allowance = Allowance::default();
+    let answers = answer(
+        &queries,
+        &subject,
+        &Programs::default(),
+        large,
+        &mut allowance,
+    );
+    assert_eq!(answers.values.len(), 7);
+    assert_eq!(
+        answers.problems[0],
+        "the value of value7 is left out: all values of a work take at most 262144 bytes together"
+    );
 }

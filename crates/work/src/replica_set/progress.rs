@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use bellwether_api::meta::{Condition, FALSE, TRUE};
+use bellwether_api::meta::{FALSE, TRUE};
 use bellwether_api::work::ManifestWork;
 use bellwether_api::work::names::{annotation, condition};
 use bellwether_placement::rollout::{ClusterStatus, GroupKey, Status};
 use jiff::Timestamp;
 
 use crate::lifecycle::find;
+use crate::status::rollout_view::{self, Seen};
 
 /// How far a cluster is whose works have the content that is being rolled out.
 pub(super) fn of_cluster(
@@ -45,60 +46,29 @@ fn of_work(work: &ManifestWork) -> (Status, Option<Timestamp>) {
     let current = |name: &str| {
         find(conditions, name).filter(|found| found.observed_generation == work.metadata.generation)
     };
-    let since = |time: Timestamp| Some(time.max(written?));
+    let since = |seen: Seen| Some(seen.since.max(written?));
     // A work that is complete is left alone, also when its content changes: there is nothing to
     // wait for. A Job that failed is complete, too.
     let complete = find(conditions, condition::COMPLETE).filter(|found| found.status == TRUE);
     if let Some(complete) = complete {
-        let degraded = find(conditions, condition::DEGRADED);
-        return match is_true_since(work, degraded, condition::DEGRADED) {
+        return match rollout_view::true_since(work, condition::DEGRADED) {
             Some(failed) => (Status::Failed, Some(failed)),
             None => (Status::Succeeded, Some(complete.last_transition_time.0)),
         };
     }
-    let (Some(applied), Some(progressing)) =
-        (current(condition::APPLIED), current(condition::PROGRESSING))
-    else {
+    let (Some(applied), Some(progressing)) = (
+        current(condition::APPLIED),
+        rollout_view::of_any(work, condition::PROGRESSING),
+    ) else {
         return (Status::Progressing, written);
     };
-    let on_its_way = is_true_since(work, Some(progressing), condition::PROGRESSING);
-    let degraded = is_true_since(work, current(condition::DEGRADED), condition::DEGRADED);
-    match (on_its_way, degraded) {
-        (Some(_), Some(degraded)) => (Status::Failed, since(degraded)),
-        (Some(progressing), None) => (Status::Progressing, since(progressing)),
-        (None, _) if progressing.status == FALSE && applied.status == TRUE => {
-            (Status::Succeeded, since(progressing.last_transition_time.0))
-        }
-        (None, _) => (
-            Status::Progressing,
-            since(progressing.last_transition_time.0),
-        ),
+    let degraded = rollout_view::of_any(work, condition::DEGRADED);
+    let degraded = degraded.filter(|seen| seen.status == TRUE);
+    match (progressing.status, degraded) {
+        (TRUE, Some(degraded)) => (Status::Failed, since(degraded)),
+        (FALSE, _) if applied.status == TRUE => (Status::Succeeded, since(progressing)),
+        _ => (Status::Progressing, since(progressing)),
     }
-}
-
-/// Since when a condition holds for a work or for one of its manifests: one that is degraded is enough,
-/// whatever the work as a whole says.
-fn is_true_since(
-    work: &ManifestWork,
-    of_work: Option<&Condition>,
-    name: &str,
-) -> Option<Timestamp> {
-    let status = work.status.as_ref();
-    let resources = status.and_then(|status| status.resource_status.as_ref());
-    let manifests = resources.map_or(&[][..], |resources| &resources.manifests);
-    let of_manifests = manifests
-        .iter()
-        .filter_map(|manifest| find(&manifest.conditions, name));
-    let holds = |found: &&Condition| found.status == TRUE;
-    let of_work = of_work.filter(holds);
-    // The work says it since the first manifest does.
-    let since = match of_work {
-        Some(found) => Some(found),
-        None => of_manifests
-            .filter(holds)
-            .min_by_key(|it| it.last_transition_time.0),
-    };
-    since.map(|found| found.last_transition_time.0)
 }
 
 /// When the present content of a work was written.

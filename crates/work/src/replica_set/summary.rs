@@ -15,6 +15,7 @@ use super::report::{Report, Stage};
 use super::{Outlook, Placed};
 use crate::conditions::{Conditions, Saying};
 use crate::lifecycle::is_true;
+use crate::status::rollout_view;
 
 /// One thing that is said.
 struct Said<'a> {
@@ -251,7 +252,9 @@ fn applied<'a>(summary: &WorkSummary, problems: &'a str, available: &'a str) -> 
 /// Counts the clusters that should have works, and those whose works have the present template.
 fn count(placed: &Placed<'_>) -> WorkSummary {
     let all = |works: &[&Arc<ManifestWork>], name: &str| works.iter().all(|work| says(work, name));
-    let any = |works: &[&Arc<ManifestWork>], name: &str| works.iter().any(|work| says(work, name));
+    let any = |works: &[&Arc<ManifestWork>], name: &str| {
+        works.iter().any(|work| rollout_view::is_any(work, name))
+    };
     let mut summary = WorkSummary {
         desired_total: placed.selected,
         ..WorkSummary::default()

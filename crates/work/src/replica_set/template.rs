@@ -12,6 +12,9 @@ use crate::admission::MANIFEST_LIMIT;
 /// How deep manifests are looked into.
 const MAX_DEPTH: usize = 128;
 
+/// What all expressions of a template may cost for one cluster: some hundredths of a second.
+const MAX_COST: u64 = 1_000_000;
+
 /// Puts values of a cluster where texts of the template have `${…}`: an expression over `cluster`,
 /// which has `name`, `labels`, `annotations` and `claims`. A text that is nothing but one expression
 /// becomes its value, of whatever type; `$${` stands for `${` itself.
@@ -22,7 +25,7 @@ pub(super) fn fill(
     programs: &Programs,
 ) -> Result<ManifestWorkSpec, String> {
     let about = about(name, cluster);
-    let mut budget = Budget::kubernetes();
+    let mut budget = Budget::new(MAX_COST, MAX_COST);
     // All texts: a manifest whose name has a value is named in options as well.
     let mut spec = serde_json::to_value(template).map_err(|error| error.to_string())?;
     fill_value(&mut spec, &about, programs, &mut budget, 0)?;

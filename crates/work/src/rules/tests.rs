@@ -8,6 +8,7 @@ fn check(rules: Value, expected: &[[&str; 4]]) {
     let object = json!({"apiVersion": "batch/v1", "kind": "Job", "data": {"key": "1", "n": 3},
         "status": {"conditions": [{"type": "Complete", "status": "True"}]}});
     let read: Vec<ConditionRule> = serde_json::from_value(rules.clone()).unwrap();
+    let read: Vec<&ConditionRule> = read.iter().collect();
     let found = conclude(&read, &object, &Programs::default(), Past::default());
     let found: Vec<[&str; 4]> = found
         .iter()
@@ -33,8 +34,26 @@ fn well_known_rules_are_about_completion_unless_they_say_otherwise() {
     );
     check(
         json!([{"type": "WellKnownConditions", "condition": "Unheard"}]),
-        &[],
+        &[UNHEARD],
     );
+}
+
+const UNHEARD: [&str; 4] = [
+    "Unheard",
+    "Unknown",
+    "ConditionRuleUnsupported",
+    "there is no well-known rule for Unheard of Job (batch/v1); use a rule of type CEL",
+];
+
+#[test]
+fn what_is_false_goes_before_what_is_unknown() {
+    let unheard = || json!({"type": "WellKnownConditions", "condition": "Unheard"});
+    let with = |answer: &str| cel("Unheard", json!([answer]));
+    check(json!([unheard(), with("true")]), &[UNHEARD]);
+    check(json!([with("true"), unheard()]), &[UNHEARD]);
+    let no = ["Unheard", "False", FAILED, "Manifest is not Unheard"];
+    check(json!([unheard(), with("false")]), &[no]);
+    check(json!([with("false"), unheard()]), &[no]);
 }
 
 #[test]
@@ -59,7 +78,12 @@ fn rules_and_expressions_of_a_condition_hold_together() {
         json!([cel("C", json!(["false"])), cel("C", json!(["true"]))]),
         &[no],
     );
-    check(json!([cel("C", json!([]))]), &[yes]);
+    let nothing =
+        "failed to evaluate: a rule of type CEL needs at least one expression in celExpressions";
+    check(
+        json!([cel("C", json!([]))]),
+        &[["C", "False", FAILED, nothing]],
+    );
 }
 
 #[test]
@@ -129,18 +153,19 @@ fn nothing_holds_of_an_object_that_nobody_has_seen() {
         cel("no name", json!(["true"])),
     ]);
     let rules: Vec<ConditionRule> = serde_json::from_value(rules).unwrap();
-    let check = |rules: &[ConditionRule], kind: &str, expected: &[&str]| {
+    let rules: Vec<&ConditionRule> = rules.iter().collect();
+    let check = |rules: &[&ConditionRule], kind: &str, expected: &[(&str, &str)]| {
         let found = unseen(rules, "batch/v1", kind);
-        assert!(
-            found
-                .iter()
-                .all(|it| it.status == FALSE && it.reason == FAILED)
-        );
-        let names: Vec<&str> = found.iter().map(|it| &*it.condition).collect();
-        assert_eq!(names, expected, "{kind}");
+        let found: Vec<_> = found.iter().map(|it| (&*it.condition, it.status)).collect();
+        assert_eq!(found, expected, "{kind}");
     };
-    check(&rules, "Job", &["Complete", "Ready"]);
-    check(&rules[..1], "Bird", &[]);
+    check(
+        &rules,
+        "Job",
+        &[("Complete", FALSE), ("Unheard", UNKNOWN), ("Ready", FALSE)],
+    );
+    check(&rules[..1], "Bird", &[("Complete", UNKNOWN)]);
+    check(&rules[..2], "Bird", &[("Complete", FALSE)]);
 }
 
 #[test]

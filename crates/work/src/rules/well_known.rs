@@ -1,7 +1,7 @@
 //! What is known about common kinds: when they are done, on their way, or not as they should be.
 
 use bellwether_api::work::names::condition;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Conclusion, Past};
 
@@ -14,6 +14,41 @@ pub fn conclude(name: &str, object: &Value, past: Past) -> Option<Conclusion> {
     Some(match message {
         Some(message) => Conclusion::said(name, holds, message),
         None => Conclusion::plain(name, holds),
+    })
+}
+
+/// Group, resource, version and kind of the kinds that well-known rules are about.
+const KINDS: [[&str; 4]; 9] = [
+    ["", "pods", "v1", "Pod"],
+    ["", "persistentvolumeclaims", "v1", "PersistentVolumeClaim"],
+    ["apps", "deployments", "apps/v1", "Deployment"],
+    ["apps", "statefulsets", "apps/v1", "StatefulSet"],
+    ["apps", "daemonsets", "apps/v1", "DaemonSet"],
+    ["batch", "jobs", "batch/v1", "Job"],
+    ["batch", "cronjobs", "batch/v1", "CronJob"],
+    [
+        "apiextensions.k8s.io",
+        "customresourcedefinitions",
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+    ],
+    [
+        "apiregistration.k8s.io",
+        "apiservices",
+        "apiregistration.k8s.io/v1",
+        "APIService",
+    ],
+];
+
+/// Returns true if there is a well-known rule for a condition of objects that are named by their
+/// resource. Without a group, the resource may be of any.
+pub fn is_supported(name: &str, group: &str, resource: &str) -> bool {
+    let mut kinds = KINDS.iter();
+    kinds.any(|[known_group, known_resource, api_version, kind]| {
+        let object = json!({"apiVersion": api_version, "kind": kind});
+        *known_resource == resource
+            && (group.is_empty() || *known_group == group)
+            && facts(name, &object, Past::default()).is_some()
     })
 }
 

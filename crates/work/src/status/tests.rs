@@ -1,3 +1,4 @@
+use bellwether_api::meta::Condition;
 use serde_json::{Value, json};
 
 use super::*;
@@ -15,8 +16,10 @@ fn report(applied: Result<(), Failure>, available: Availability) -> Report {
         object_generation: None,
         available: Some(available),
         conclusions: Some(Vec::new()),
+        ruled: Vec::new(),
         unseen: Vec::new(),
         feedback: Feedback::Unwanted,
+        is_remembered_complete: false,
     }
 }
 
@@ -27,7 +30,16 @@ fn fine() -> Report {
 fn with_rule(name: &str, status: bool) -> Report {
     Report {
         conclusions: Some(vec![Conclusion::plain(name, status)]),
+        ruled: vec![name.to_owned()],
         ..fine()
+    }
+}
+
+/// What is concluded for rollouts without a rule of the work.
+fn without_rule(name: &str, status: bool) -> Report {
+    Report {
+        ruled: Vec::new(),
+        ..with_rule(name, status)
     }
 }
 
@@ -82,8 +94,8 @@ fn every_word_about_a_manifest() {
     );
     assert_eq!(
         serde_json::to_value(&well[0].last_transition_time).unwrap(),
-        "2026-01-01T00:00:01Z",
-        "whole seconds"
+        "2026-01-01T00:00:02Z",
+        "whole seconds, and never early"
     );
     let failed = |failure, available| manifest(report(Err(failure), available));
     let it = failed(Failure::Apply("no".into()), Availability::Missing);
@@ -280,20 +292,64 @@ fn a_condition_of_a_work_holds_for_all_that_have_it() {
         &it,
         "Progressing",
         (
+            "False",
+            "ConditionRulesFailed",
+            "One or more manifests is not Progressing",
+            Some(3),
+        ),
+    );
+    let it = all(&[
+        without_rule("Progressing", true),
+        without_rule("Progressing", false),
+    ]);
+    check(
+        &it,
+        "Progressing",
+        (
             "True",
             "ConditionRulesPassed",
             "One or more manifests is Progressing",
             Some(3),
         ),
     );
-    let it = all(&[with_rule("Degraded", false)]);
+}
+
+#[test]
+fn rules_of_a_work_are_not_overruled_by_what_rollouts_wait_for() {
+    let missing = report(Err(Failure::Apply("x".into())), Availability::Missing);
+    let it = status_of(&[with_rule("Degraded", false), missing], true).conditions;
     check(
         &it,
         "Degraded",
         (
             "False",
             "ConditionRulesFailed",
-            "No manifest is Degraded",
+            "One or more manifests is not Degraded",
+            Some(3),
+        ),
+    );
+}
+
+#[test]
+fn why_a_manifest_is_unknown_is_why_the_work_is() {
+    let unknown = Report {
+        conclusions: Some(vec![Conclusion {
+            condition: "Complete".into(),
+            status: UNKNOWN,
+            reason: reason::CONDITION_RULE_UNSUPPORTED.into(),
+            message: String::new(),
+            is_over_budget: false,
+        }]),
+        ..with_rule("Complete", true)
+    };
+    let it = status_of(&[with_rule("Complete", true), unknown], false).conditions;
+    check(
+        &it,
+        "Complete",
+        (
+            "Unknown",
+            "ConditionRuleUnsupported",
+            "Whether one or more manifests is Complete is unknown",
             Some(3),
         ),
     );
@@ -350,7 +406,7 @@ fn rollouts_are_always_told_how_far_a_work_is() {
 }
 
 #[test]
-fn nothing_new_is_nothing_to_write_and_times_move_with_what_they_tell() {
+fn nothing_new_is_nothing_to_write_and_times_move_with_the_status() {
     let first = status_of(&[with_rule("Ripe", true)], false);
     let later: Timestamp = "2026-01-01T01:00:00Z".parse().unwrap();
     let again = assemble(&first, 3, &[with_rule("Ripe", true)], false, later);
@@ -364,7 +420,15 @@ fn nothing_new_is_nothing_to_write_and_times_move_with_what_they_tell() {
         time(&first.conditions, "Applied")
     );
     let manifest = &next.resource_status.as_ref().unwrap().manifests[0].conditions;
-    assert_eq!(time(manifest, "Applied"), later);
+    for name in ["Applied", "Ripe"] {
+        assert_eq!(
+            time(manifest, name),
+            time(&first.conditions, name),
+            "another generation is no other status"
+        );
+        let observed = find(manifest, name).unwrap().observed_generation;
+        assert_eq!(observed, Some(4), "{name}");
+    }
     let without = assemble(&next, 4, &[fine()], false, later);
     assert!(
         find(&without.conditions, "Ripe").is_none(),
@@ -372,6 +436,21 @@ fn nothing_new_is_nothing_to_write_and_times_move_with_what_they_tell() {
     );
     let manifest = &without.resource_status.as_ref().unwrap().manifests[0].conditions;
     assert!(find(manifest, "Ripe").is_none());
+}
+
+#[test]
+fn what_the_member_remembers_to_be_complete_is_complete() {
+    let known = status_of(&[with_rule("Complete", false)], false);
+    let remembered = Report {
+        conclusions: None,
+        is_remembered_complete: true,
+        ..with_rule("Complete", false)
+    };
+    let later: Timestamp = "2026-01-01T01:00:00Z".parse().unwrap();
+    let after = assemble(&known, 3, &[remembered], false, later);
+    let complete = find(&after.conditions, "Complete").unwrap();
+    assert_eq!(complete.status, TRUE);
+    assert_eq!(complete.last_transition_time.0, later);
 }
 
 #[test]

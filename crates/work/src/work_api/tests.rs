@@ -22,6 +22,7 @@ fn at(second: i64) -> Timestamp {
 
 fn told(values: &[(&str, i64)], problems: &[&str]) -> Answers {
     Answers {
+        is_over_budget: false,
         values: values
             .iter()
             .map(|(name, value)| ((*name).to_owned(), Scalar::Integer(*value)))

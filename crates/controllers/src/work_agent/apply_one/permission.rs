@@ -1,11 +1,11 @@
 //! Whether a manifest may be applied in the name of the work's executor: asked once a generation, before
-//! every later write, and a minute after it was denied.
+//! every later write, when rights on the member change, and a minute after it was denied.
 
 use bellwether_work::executor::RETRY_SECONDS;
 use bellwether_work::status::Failure;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Job, Outcome, seen};
+use super::{Job, Obstacle, Outcome, seen};
 use crate::work_agent::Shared;
 use crate::work_agent::executor::{self, Permission, Refusal};
 use crate::work_agent::member::{Member, Memory};
@@ -21,21 +21,27 @@ pub(super) async fn may_apply(
     known: &Known,
 ) -> Result<bool, Outcome> {
     let known_answer = memory.permission.as_deref();
-    let answer = known_answer.filter(|known| known.generation == job.generation);
+    let answer = known_answer.filter(|known| {
+        known.generation == job.generation && known.rights == member.rights.version()
+    });
     match answer.map(|answer| &answer.denied) {
         Some(None) => Ok(false),
         Some(Some((until, message))) if *until > shared.clock.now() => {
-            Err(denied(*until, message.clone(), known))
+            let (until, message) = (*until, message.clone());
+            Err(denied(until, message, seen(member, job, known).await))
         }
         _ => ask(shared, member, job, memory, known).await.map(|()| true),
     }
 }
 
-fn denied(until: Timestamp, message: String, known: &Known) -> Outcome {
+/// A manifest that must not be applied, with what is known of the object: it may have to be removed
+/// later, but is not reported.
+fn denied(until: Timestamp, message: String, live: Known) -> Outcome {
     Outcome {
         again: Some(until),
         retry: false,
-        ..Outcome::failed(Failure::Apply(message), known.clone())
+        obstacle: Some(Obstacle::Denied),
+        ..Outcome::failed(Failure::Apply(message), live)
     }
 }
 
@@ -48,6 +54,7 @@ pub(super) async fn ask(
     known: &Known,
 ) -> Result<(), Outcome> {
     memory.permission = None;
+    let rights = member.rights.version();
     let Some(account) = job.executor else {
         return Ok(());
     };
@@ -62,6 +69,7 @@ pub(super) async fn ask(
     .await;
     let mut permission = Permission {
         generation: job.generation,
+        rights,
         denied: None,
     };
     let result = match answer {
@@ -76,7 +84,7 @@ pub(super) async fn ask(
                 .checked_add(SignedDuration::from_secs(RETRY_SECONDS))
                 .unwrap_or(Timestamp::MAX);
             permission.denied = Some((until, message.clone()));
-            Err(denied(until, message, &seen(member, job, known).await))
+            Err(denied(until, message, seen(member, job, known).await))
         }
     };
     memory.permission = Some(Box::new(permission));

@@ -2,18 +2,20 @@
 
 use std::collections::BTreeSet;
 
+use bellwether_api::meta::TRUE;
 use bellwether_api::work::AppliedResource;
+use bellwether_api::work::names::{annotation, condition};
 use bellwether_work::manifest::ObjectId;
 use bellwether_work::record;
-use bellwether_work::status::Availability;
-use serde_json::json;
+use bellwether_work::status::Report;
+use serde_json::{Map, json};
 
 use super::slots::{Slot, entry_of, is_unmapped};
 use super::{Applied, Pass};
+use crate::work_agent::AgentError;
 use crate::work_agent::hub::HubWork;
 use crate::work_agent::records::{self, NewRecord, Record};
 use crate::work_agent::removal::Pending;
-use crate::work_agent::{AgentError, report};
 
 impl Pass<'_> {
     /// Makes sure that all that may be created is on record.
@@ -25,7 +27,7 @@ impl Pass<'_> {
     ) -> Result<Record, AgentError> {
         let wanted: Vec<AppliedResource> = slots
             .iter()
-            .filter(|slot| !report::is_complete(slot.known.as_ref()))
+            .filter(|slot| !slot.is_complete)
             .filter_map(|slot| slot.mapped.as_ref().ok())
             .map(|mapped| entry_of(mapped, None))
             .collect();
@@ -44,6 +46,15 @@ impl Pass<'_> {
         let record = match record {
             Some(record) => record,
             None => self.records.create(&new).await.map_err(failed())?,
+        };
+        // Another ID of this agent takes over what it applies, so that it is evicted when the work
+        // vanishes.
+        let record = if super::is_ours(self.shared, &record) {
+            record
+        } else {
+            let id = self.shared.agent_id();
+            let taken = self.records.take_over(&record, id).await;
+            taken.map_err(failed())?
         };
         let known: BTreeSet<ObjectId> = record.everything().iter().map(record::id_of).collect();
         let mut change = records::missing_metadata(&record, labels);
@@ -74,9 +85,10 @@ impl Pass<'_> {
         Ok(record)
     }
 
-    /// Writes what is on the cluster, where the record does not say so.
+    /// Writes what is on the cluster and what is complete, where the record does not say so.
     pub(super) async fn write_record(
         &self,
+        work: &HubWork,
         record: Record,
         slots: &[Slot],
         applied: &Applied,
@@ -91,10 +103,8 @@ impl Pass<'_> {
         // What could not be looked at may be there: it stays on record.
         for entry in &record.applied {
             let id = record::id_of(entry);
-            let unclear = slots.iter().zip(&applied.reports).any(|(slot, report)| {
-                slot.mapped.as_ref().is_ok_and(|mapped| mapped.id == id)
-                    && (report.available.is_none()
-                        || matches!(report.available, Some(Availability::Unknown(_))))
+            let unclear = slots.iter().zip(&applied.unclear).any(|(slot, unclear)| {
+                *unclear && slot.mapped.as_ref().is_ok_and(|mapped| mapped.id == id)
             });
             let is_pending = pending.iter().any(|it| record::id_of(&it.entry) == id);
             if (unclear || is_pending || keep_all || is_unmapped(slots, entry))
@@ -112,7 +122,20 @@ impl Pass<'_> {
                 .await
                 .map_err(failed())?
         };
-        // Entries of things that are no longer wanted are taken out, lest they are looked for again.
+        let mut annotations = json!({});
+        let uid = work.metadata().uid.as_deref().unwrap_or_default();
+        let known = record.completed(uid);
+        let mut completed = completed(slots, applied);
+        if slots.iter().any(|slot| slot.mapped.is_err()) {
+            // What is not served now may be complete all the same.
+            completed.extend(known.iter().cloned());
+        }
+        if completed != known {
+            let text = record::write_completed(uid, &completed);
+            annotations[annotation::COMPLETED] = text.into();
+        }
+        // Entries of things that are no longer wanted are taken out, so that nobody looks for them
+        // again.
         let is_stale = |entry: &AppliedResource| {
             let id = record::id_of(entry);
             let wanted = slots
@@ -120,16 +143,35 @@ impl Pass<'_> {
                 .any(|slot| slot.mapped.as_ref().is_ok_and(|mapped| mapped.id == id));
             !wanted && !has(&record.applied, &id) && !is_unmapped(slots, entry)
         };
-        if keep_all || !record.intent.iter().any(is_stale) {
+        if !keep_all && record.intent.iter().any(is_stale) {
+            let mut intent = record.intent.clone();
+            intent.retain(|entry| !is_stale(entry));
+            annotations[annotation::INTENT] =
+                records::intent_annotation(&intent)[annotation::INTENT].take();
+        }
+        if annotations.as_object().is_some_and(Map::is_empty) {
             return Ok(());
         }
-        let mut intent = record.intent.clone();
-        intent.retain(|entry| !is_stale(entry));
-        let metadata = json!({"annotations": records::intent_annotation(&intent)});
         self.records
-            .patch_metadata(&record, metadata)
+            .patch_metadata(&record, json!({ "annotations": annotations }))
             .await
             .map_err(failed())?;
         Ok(())
     }
+}
+
+/// The objects of a work that are complete, by what is known and what was just concluded.
+fn completed(slots: &[Slot], applied: &Applied) -> BTreeSet<ObjectId> {
+    let is_concluded = |report: &Report| {
+        let mut conclusions = report.conclusions.iter().flatten();
+        conclusions.any(|it| it.condition == condition::COMPLETE && it.status == TRUE)
+    };
+    let complete = slots
+        .iter()
+        .zip(&applied.reports)
+        .filter(|(slot, report)| slot.is_complete || is_concluded(report));
+    complete
+        .filter_map(|(slot, _)| slot.mapped.as_ref().ok())
+        .map(|mapped| mapped.id.clone())
+        .collect()
 }

@@ -6,24 +6,77 @@ use bellwether_runtime::Next;
 use bellwether_work::lifecycle::{self, Afterlife, find, is_true};
 use bellwether_work::status::{self, Failure, Report};
 use bellwether_work::work_api;
+use jiff::Timestamp;
 
+use super::slots::meta_of;
 use super::{Applied, Pass};
 use crate::work_agent::hub::{HubWork, Status};
 use crate::work_agent::{AgentError, report};
 
+/// What became of a report, and when to look again.
+pub(super) enum Reported {
+    /// The hub knows all there is to know.
+    Said(Next),
+    /// The hub has been told often enough lately: it is told later, whatever is true then.
+    Later(Next),
+}
+
+impl Reported {
+    pub(super) fn next(self) -> Next {
+        match self {
+            Self::Said(next) | Self::Later(next) => next,
+        }
+    }
+}
+
 impl Pass<'_> {
-    /// Reports, if there is something new to be said. Returns when to look again.
+    /// Reports that the agent may not keep records on the member, so that nothing is applied.
+    pub(super) async fn report_unrecorded(
+        &self,
+        work: &HubWork,
+        error: &AgentError,
+    ) -> Result<(), AgentError> {
+        let workload = work.work.spec.workload.as_ref();
+        let manifests = workload.map_or(&[][..], |workload| &workload.manifests);
+        let text = format!("the agent may not keep its records on the member: {error}");
+        let reports = manifests.iter().enumerate().map(|(ordinal, manifest)| {
+            let meta = meta_of(ordinal, manifest);
+            report::of_unmapped(&meta, &[], &text)
+        });
+        let applied = Applied {
+            reports: reports.collect(),
+            ..Applied::new(&[])
+        };
+        self.write_status(work, &applied, None).await.map(drop)
+    }
+
+    /// Takes a turn to write the status of a work; if it was written often enough lately, has it
+    /// reconciled again when there is one.
+    fn take_turn(&self) -> Result<(), Timestamp> {
+        let mut turns = self.shared.turns.lock();
+        let turn = turns.take(self.key, self.now);
+        if let Err(time) = turn {
+            self.shared.queue.add_at(self.key.clone(), time);
+        }
+        turn
+    }
+
+    /// Reports, if there is something new to be said and the hub has not been told too often. Returns
+    /// when to look again.
     pub(super) async fn write_status(
         &self,
         work: &HubWork,
         applied: &Applied,
         next: Next,
-    ) -> Result<Next, AgentError> {
+    ) -> Result<Reported, AgentError> {
         let failed = || AgentError::at("reporting");
         if let Some(small) = &work.small {
             let previous = small.status.clone().unwrap_or_default();
             let new = work_api::assemble(&previous, work.generation(), &applied.reports, self.now);
             if small.status.as_ref() != Some(&new) {
+                if let Err(time) = self.take_turn() {
+                    return Ok(Reported::Later(Some(time)));
+                }
                 let conditions = new.conditions.clone();
                 self.shared
                     .hub
@@ -32,7 +85,7 @@ impl Pass<'_> {
                     .map_err(failed())?;
                 self.tell(work, &previous.conditions, &conditions, &applied.reports);
             }
-            return Ok(next);
+            return Ok(Reported::Said(next));
         }
         let previous = work.work.status.clone().unwrap_or_default();
         let rollout = report::is_rolled_out(&work.work);
@@ -44,7 +97,10 @@ impl Pass<'_> {
             self.now,
         );
         if work.work.status.as_ref() == Some(&new) {
-            return Ok(next);
+            return Ok(Reported::Said(next));
+        }
+        if let Err(time) = self.take_turn() {
+            return Ok(Reported::Later(Some(time)));
         }
         let conditions = new.conditions.clone();
         let written = self
@@ -55,11 +111,12 @@ impl Pass<'_> {
             .map_err(failed())?;
         self.tell(work, &previous.conditions, &conditions, &applied.reports);
         // A work that has just been done may have to go, at once or later.
-        match lifecycle::afterlife(&written.work) {
-            Afterlife::Open => Ok(next),
-            Afterlife::Stays => Ok(None),
-            Afterlife::RemovedAt(time) => Ok(Some(time)),
-        }
+        Ok(Reported::Said(match lifecycle::afterlife(&written.work) {
+            Afterlife::Open => next,
+            Afterlife::Stays => None,
+            // One that is to go at once has no time of its own.
+            Afterlife::RemovedAt(time) => Some(time.max(self.now)),
+        }))
     }
 
     /// Events for what is new.

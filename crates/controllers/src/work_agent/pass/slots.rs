@@ -10,8 +10,9 @@ use bellwether_work::status;
 use serde_json::Value;
 
 use super::Pass;
-use crate::work_agent::AgentError;
 use crate::work_agent::hub::HubWork;
+use crate::work_agent::records::Record;
+use crate::work_agent::{AgentError, report};
 
 /// A manifest whose kind the cluster knows.
 pub(super) struct Mapped {
@@ -26,11 +27,17 @@ pub(in crate::work_agent) struct Slot {
     pub(in crate::work_agent) meta: ManifestResourceMeta,
     pub(super) mapped: Result<Mapped, String>,
     pub(in crate::work_agent) known: Option<ManifestCondition>,
+    /// Whether it is done, as the hub or the record on the member says.
+    pub(in crate::work_agent) is_complete: bool,
 }
 
 impl Pass<'_> {
     /// Reads the manifests, and asks the cluster what it calls their kinds.
-    pub(super) async fn slots(&self, work: &HubWork) -> Result<Vec<Slot>, AgentError> {
+    pub(super) async fn slots(
+        &self,
+        work: &HubWork,
+        record: Option<&Record>,
+    ) -> Result<Vec<Slot>, AgentError> {
         let none = Vec::new();
         let workload = work.work.spec.workload.as_ref();
         let values: &[Value] = workload.map_or(&none, |workload| &workload.manifests);
@@ -49,6 +56,10 @@ impl Pass<'_> {
             .collect();
         let defined = defined_kinds(manifests.iter().filter_map(|it| it.as_ref().ok()));
         let known = known_manifests(work);
+        let uid = work.metadata().uid.as_deref().unwrap_or_default();
+        let completed = record
+            .map(|record| record.completed(uid))
+            .unwrap_or_default();
         let mut seen = BTreeSet::new();
         let mut slots = Vec::new();
         for (ordinal, manifest) in manifests.into_iter().enumerate() {
@@ -65,8 +76,12 @@ impl Pass<'_> {
                     mapped = Err(format!("another manifest of the work is also {}", found.id));
                 }
             }
+            let known = status::find_known(known, &meta).cloned();
+            let id = mapped.as_ref().ok().map(|mapped| &mapped.id);
             slots.push(Slot {
-                known: status::find_known(known, &meta).cloned(),
+                is_complete: report::is_complete(known.as_ref())
+                    || id.is_some_and(|id| completed.contains(id)),
+                known,
                 meta,
                 mapped,
             });
@@ -125,7 +140,7 @@ fn known_manifests(work: &HubWork) -> &[ManifestCondition] {
 }
 
 /// What a manifest says that it is, even if it cannot be applied.
-fn meta_of(ordinal: usize, value: &Value) -> ManifestResourceMeta {
+pub(super) fn meta_of(ordinal: usize, value: &Value) -> ManifestResourceMeta {
     let text = |pointer: &str| {
         let found = value.pointer(pointer).and_then(Value::as_str);
         found.unwrap_or_default().to_owned()

@@ -148,6 +148,52 @@ fn expressions_know_scores_and_read_json() {
 }
 
 #[test]
+fn expressions_that_cost_too_much_keep_what_was_decided_and_name_the_budget() {
+    // Each of a thousand rounds reads a text of 2,000 characters.
+    let ten = "[1,2,3,4,5,6,7,8,9,10]";
+    let parse = "parseJSON(managedCluster.metadata.labels.j).x == 2";
+    let expression = format!("{ten}.all(a, {ten}.all(b, {ten}.all(c, {parse})))");
+    let spec = json!({"predicates": [{"requiredClusterSelector":
+        {"celSelector": {"celExpressions": [expression]}}}]});
+    let text = format!("{{\"x\": 2, \"y\": \"{}\"}}", "z".repeat(2000));
+    let check = |decided: &[&str]| {
+        let mut world = World::new(&spec, &[]).decided(decided);
+        world.add(json!({"metadata": {"name": "a", "labels": {"j": text}}}));
+        let outcome = world.schedule();
+        assert!(outcome.is_over_budget);
+        assert_eq!(outcome.selected, decided.len());
+        for condition in [&outcome.satisfied, &outcome.misconfigured] {
+            assert!(
+                condition
+                    .message
+                    .contains("which exceeds the CEL evaluation budget"),
+                "{}",
+                condition.message
+            );
+        }
+        assert_ne!(outcome.satisfied.reason, "NoManagedClusterMatched");
+        assert!(world.why("a").contains("exceeds the CEL evaluation budget"));
+        // Whether a change matters is not found out at any price.
+        assert!(world.concerns(None, world.clusters.first()));
+    };
+    check(&[]);
+    check(&["a"]);
+}
+
+#[test]
+fn all_clusters_share_one_budget() {
+    let spec = json!({"predicates": [{"requiredClusterSelector": {"celSelector": {"celExpressions":
+        ["parseJSON(managedCluster.metadata.labels.j).x == 2"]}}}]});
+    let text = format!("{{\"x\": 2, \"y\": \"{}\"}}", "z".repeat(300_000));
+    let mut world = World::new(&spec, &[]);
+    for index in 0..10 {
+        let name = format!("c{index}");
+        world.add(json!({"metadata": {"name": name, "labels": {"j": text}}}));
+        assert_eq!(world.schedule().is_over_budget, index >= 6, "{index}");
+    }
+}
+
+#[test]
 fn a_typo_keeps_what_was_decided_and_says_so() {
     let spec = json!({"predicates": [{"requiredClusterSelector":
         {"celSelector": {"celExpressions": ["managedCluster.metadata.name == "]}}}]});

@@ -2,40 +2,41 @@
 
 use serde_json::Value;
 
-use super::run::{all, described, value_at};
+use super::run::{Meter, Stop, all, described, value_at};
 use super::{Operand, Question, Test};
 
 /// How many answers a test may have.
 const MAX_ANSWERS: usize = 10_000;
 
 /// Whether a test holds, at least once.
-pub(super) fn holds(test: &Test, value: &Value, steps: &mut usize) -> Result<bool, String> {
-    Ok(answers(test, value, steps)?.contains(&true))
+pub(super) fn holds(test: &Test, value: &Value, meter: &mut Meter) -> Result<bool, Stop> {
+    Ok(answers(test, value, meter)?.contains(&true))
 }
 
-fn answers(test: &Test, value: &Value, steps: &mut usize) -> Result<Vec<bool>, String> {
+fn answers(test: &Test, value: &Value, meter: &mut Meter) -> Result<Vec<bool>, Stop> {
     Ok(match test {
-        Test::Or(tests) => chained(tests, value, true, steps)?,
-        Test::And(tests) => chained(tests, value, false, steps)?,
+        Test::Or(tests) => chained(tests, value, true, meter)?,
+        Test::And(tests) => chained(tests, value, false, meter)?,
         Test::Not(inner) => {
-            let found = answers(inner, value, steps)?;
+            let found = answers(inner, value, meter)?;
             found.into_iter().map(|answer| !answer).collect()
         }
         Test::Holds(operand) => {
-            let found = values(operand, value, steps)?;
+            let found = values(operand, value, meter)?;
             found
                 .iter()
                 .map(|it| !it.is_null() && *it != false)
                 .collect()
         }
         Test::Compare(left, comparison, right) => {
-            let (left, right) = (values(left, value, steps)?, values(right, value, steps)?);
+            let (left, right) = (values(left, value, meter)?, values(right, value, meter)?);
             if left.len().saturating_mul(right.len()) > MAX_ANSWERS {
-                return Err("too many values to compare".to_owned());
+                return Err(Stop::OverBudget);
             }
             let mut found = Vec::new();
             for right in &right {
                 for left in &left {
+                    meter.charge(size_of_value(left).min(size_of_value(right)))?;
                     found.push(compare(left, comparison, right)?);
                 }
             }
@@ -49,8 +50,8 @@ fn chained(
     tests: &[Test],
     value: &Value,
     settling: bool,
-    steps: &mut usize,
-) -> Result<Vec<bool>, String> {
+    meter: &mut Meter,
+) -> Result<Vec<bool>, Stop> {
     let mut found = Vec::new();
     // How many answers so far leave the matter open.
     let mut open = 1;
@@ -58,10 +59,10 @@ fn chained(
         if open == 0 {
             break;
         }
-        let new = answers(test, value, steps)?;
+        let new = answers(test, value, meter)?;
         let settled = new.iter().filter(|answer| **answer == settling).count();
         if (new.len() + 1).saturating_mul(open) > MAX_ANSWERS {
-            return Err("too many values to compare".to_owned());
+            return Err(Stop::OverBudget);
         }
         found.extend(std::iter::repeat_n(settling, settled * open));
         open *= new.len() - settled;
@@ -70,7 +71,7 @@ fn chained(
     Ok(found)
 }
 
-fn compare(left: &Value, comparison: &str, right: &Value) -> Result<bool, String> {
+fn compare(left: &Value, comparison: &str, right: &Value) -> Result<bool, Stop> {
     let is_equal = bellwether_json::equality::semantic_eq(left, right);
     Ok(match comparison {
         "==" => is_equal,
@@ -82,7 +83,7 @@ fn compare(left: &Value, comparison: &str, right: &Value) -> Result<bool, String
     })
 }
 
-fn is_less(left: &Value, right: &Value) -> Result<bool, String> {
+fn is_less(left: &Value, right: &Value) -> Result<bool, Stop> {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => Ok(left.as_f64() < right.as_f64()),
         (Value::String(left), Value::String(right)) => Ok(left < right),
@@ -90,38 +91,39 @@ fn is_less(left: &Value, right: &Value) -> Result<bool, String> {
             "cannot compare {} with {}",
             described(left),
             described(right)
-        )),
+        )
+        .into()),
     }
 }
 
-fn values(operand: &Operand, value: &Value, steps: &mut usize) -> Result<Vec<Value>, String> {
+fn values(operand: &Operand, value: &Value, meter: &mut Meter) -> Result<Vec<Value>, Stop> {
     match operand {
         Operand::Literal(literal) => Ok(vec![literal.clone()]),
         Operand::Path(filter) => {
-            let places = all(filter, value, vec![Vec::new()], steps)?;
-            let found = places
-                .iter()
-                .map(|place| value_at(value, place).cloned().unwrap_or(Value::Null));
-            Ok(found.collect())
+            let places = all(filter, value, vec![Vec::new()], meter)?;
+            let mut found = Vec::new();
+            for place in &places {
+                let value = value_at(value, place).unwrap_or(&Value::Null);
+                meter.charge(size_of_value(value))?;
+                found.push(value.clone());
+            }
+            Ok(found)
         }
         Operand::Call(operand, question) => {
-            let subjects = values(operand, value, steps)?;
+            let subjects = values(operand, value, meter)?;
             let found = subjects
                 .iter()
-                .map(|subject| answer(question, subject, steps));
+                .map(|subject| answer(question, subject, meter));
             found.collect()
         }
     }
 }
 
 /// The answer to a question about a value.
-fn answer(question: &Question, subject: &Value, steps: &mut usize) -> Result<Value, String> {
-    let cannot = |name: &str| {
-        Err(format!(
-            "{name} cannot be applied to: {}",
-            described(subject)
-        ))
-    };
+fn answer(question: &Question, subject: &Value, meter: &mut Meter) -> Result<Value, Stop> {
+    meter.charge(size_of_value(subject))?;
+    let cannot =
+        |name: &str| Err(format!("{name} cannot be applied to: {}", described(subject)).into());
     Ok(match (question, subject) {
         (Question::Has(Value::String(key)), Value::Object(map)) => map.contains_key(key).into(),
         (Question::Has(Value::Number(index)), Value::Array(items)) => {
@@ -133,13 +135,20 @@ fn answer(question: &Question, subject: &Value, steps: &mut usize) -> Result<Val
         (Question::StartsWith(_), _) => return cannot("startswith"),
         (Question::EndsWith(end), Value::String(text)) => text.ends_with(end).into(),
         (Question::EndsWith(_), _) => return cannot("endswith"),
-        (Question::Contains(part), _) => match contains(subject, part) {
-            Some(found) => found.into(),
-            None => return cannot("contains"),
-        },
-        (Question::Matches(pattern), Value::String(text)) => pattern.is_match(text).into(),
+        (Question::Contains(part), _) => {
+            meter.charge(size_of_value(subject).saturating_mul(size_of_value(part)))?;
+            match contains(subject, part) {
+                Some(found) => found.into(),
+                None => return cannot("contains"),
+            }
+        }
+        (Question::Matches(pattern), Value::String(text)) => {
+            meter.charge(text.len())?;
+            pattern.is_match(text).into()
+        }
         (Question::Matches(_), _) => return cannot("test"),
         (Question::Among(values), _) => {
+            meter.charge(size_of_value(subject).saturating_mul(values.len()))?;
             let mut values = values.iter();
             values
                 .any(|it| bellwether_json::equality::semantic_eq(it, subject))
@@ -156,10 +165,10 @@ fn answer(question: &Question, subject: &Value, steps: &mut usize) -> Result<Val
         (Question::Uppercase, Value::String(text)) => text.to_ascii_uppercase().into(),
         (Question::Uppercase, _) => return cannot("ascii_upcase"),
         (Question::Quantified { any, of, test }, _) => {
-            let places = all(of, subject, vec![Vec::new()], steps)?;
+            let places = all(of, subject, vec![Vec::new()], meter)?;
             for place in places {
                 let item = value_at(subject, &place).unwrap_or(&Value::Null);
-                let found = answers(test, item, steps)?;
+                let found = answers(test, item, meter)?;
                 if found.contains(any) {
                     return Ok((*any).into());
                 }
@@ -187,6 +196,16 @@ fn contains(whole: &Value, part: &Value) -> Option<bool> {
             Some(bellwether_json::equality::semantic_eq(whole, part))
         }
         _ => None,
+    }
+}
+
+/// How many steps it takes to copy a value, or to look at all of it.
+fn size_of_value(value: &Value) -> usize {
+    match value {
+        Value::String(text) => 1 + text.len() / 8,
+        Value::Array(items) => 1 + items.iter().map(size_of_value).sum::<usize>(),
+        Value::Object(map) => 1 + map.values().map(size_of_value).sum::<usize>(),
+        _ => 1,
     }
 }
 

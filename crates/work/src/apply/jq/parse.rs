@@ -7,8 +7,12 @@ use super::{Filter, Operand, Question, Test};
 
 /// How deep parentheses may be nested.
 const MAX_NESTING: usize = 64;
-/// How large a compiled regular expression may be, in bytes.
-const MAX_PATTERN: usize = 1 << 20;
+/// How large a compiled regular expression may be, in bytes, and how many there may be.
+const MAX_PATTERN: usize = 1 << 16;
+const MAX_PATTERNS: usize = 16;
+/// How often a character is read: those of `any` and `all` may have to be read twice, and so may
+/// theirs.
+const MAX_READS: usize = 4;
 /// How many questions may be asked one after the other.
 const MAX_QUESTIONS: usize = 16;
 /// Comparisons, longer ones first.
@@ -19,6 +23,8 @@ pub(super) fn parse(expression: &str) -> Result<Filter, String> {
     let mut parser = Parser {
         rest: expression,
         nesting: 0,
+        parts: 100 + MAX_READS * expression.len(),
+        patterns: 0,
     };
     parser.whole()
 }
@@ -26,6 +32,9 @@ pub(super) fn parse(expression: &str) -> Result<Filter, String> {
 struct Parser<'a> {
     rest: &'a str,
     nesting: usize,
+    /// How many parts may still be read.
+    parts: usize,
+    patterns: usize,
 }
 
 impl Parser<'_> {
@@ -37,6 +46,13 @@ impl Parser<'_> {
         } else {
             Err(format!("unexpected {:?}", self.rest))
         }
+    }
+
+    /// Counts a part, of which there must not be too many.
+    fn count_part(&mut self) -> Result<(), String> {
+        let left = self.parts.checked_sub(1);
+        self.parts = left.ok_or("it is too complex")?;
+        Ok(())
     }
 
     fn skip(&mut self) {
@@ -104,6 +120,7 @@ impl Parser<'_> {
     }
 
     fn path(&mut self) -> Result<Filter, String> {
+        self.count_part()?;
         let mut steps = vec![self.term()?];
         loop {
             if self.rest.starts_with('.') {
@@ -279,6 +296,7 @@ impl Parser<'_> {
     }
 
     fn negation(&mut self) -> Result<Test, String> {
+        self.count_part()?;
         let mut test = self.comparison()?;
         while self.rest.trim_start().starts_with('|') {
             self.expect("|")?;
@@ -368,6 +386,10 @@ impl Parser<'_> {
             self.expect("(")?;
             let argument = self.literal()?;
             self.expect(")")?;
+            self.patterns += usize::from(name == "test");
+            if self.patterns > MAX_PATTERNS {
+                return Err(format!("it has more than {MAX_PATTERNS} patterns"));
+            }
             return about(name, argument).map(Some);
         }
         Ok(None)

@@ -6,15 +6,44 @@ use super::super::ignore::{Location, MAX_DEPTH, Place};
 use super::Filter;
 use super::ask::{holds, type_of};
 
-/// How many places an expression may go through.
-const MAX_STEPS: usize = 100_000;
-
 type Places = Vec<Location>;
 
+/// Why an expression gives nothing.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// It makes no sense for this object.
+    Wrong(String),
+    /// It takes too much.
+    OverBudget,
+}
+
+impl From<String> for Stop {
+    fn from(problem: String) -> Self {
+        Self::Wrong(problem)
+    }
+}
+
+/// Counts what an expression takes: a step is one value visited, or one part of a place copied.
+#[derive(Debug, Default)]
+pub(super) struct Meter(usize);
+
+impl Meter {
+    /// How many steps an expression may take: some tenths of a second.
+    pub(super) const BUDGET: usize = 2_000_000;
+
+    pub(super) fn charge(&mut self, steps: usize) -> Result<(), Stop> {
+        self.0 = self.0.saturating_add(steps);
+        if self.0 > Self::BUDGET {
+            Err(Stop::OverBudget)
+        } else {
+            Ok(())
+        }
+    }
+}
+
 /// The places that a filter gives for a whole object.
-pub(super) fn run(filter: &Filter, object: &Value) -> Result<Places, String> {
-    let mut steps = 0;
-    all(filter, object, vec![Vec::new()], &mut steps)
+pub(super) fn run(filter: &Filter, object: &Value, meter: &mut Meter) -> Result<Places, Stop> {
+    all(filter, object, vec![Vec::new()], meter)
 }
 
 /// What an object has at a place.
@@ -32,14 +61,14 @@ pub(super) fn all(
     filter: &Filter,
     object: &Value,
     places: Places,
-    steps: &mut usize,
-) -> Result<Places, String> {
+    meter: &mut Meter,
+) -> Result<Places, Stop> {
     let mut found = Vec::new();
     match filter {
         Filter::Pipe(parts) => {
             let mut places = places;
             for part in parts {
-                places = all(part, object, places, steps)?;
+                places = all(part, object, places, meter)?;
             }
             return Ok(places);
         }
@@ -47,11 +76,10 @@ pub(super) fn all(
         _ => {}
     }
     for place in places {
-        *steps += 1;
-        if *steps > MAX_STEPS {
-            return Err("too many places".to_owned());
-        }
-        found.extend(step(filter, object, place, steps)?);
+        meter.charge(1 + place.len())?;
+        let next = step(filter, object, place, meter)?;
+        meter.charge(next.iter().map(|place| 1 + place.len()).sum())?;
+        found.extend(next);
     }
     Ok(found)
 }
@@ -61,8 +89,8 @@ fn step(
     filter: &Filter,
     object: &Value,
     place: Location,
-    steps: &mut usize,
-) -> Result<Places, String> {
+    meter: &mut Meter,
+) -> Result<Places, Stop> {
     let null = Value::Null;
     let value = value_at(object, &place).unwrap_or(&null);
     let below = |next: Place| {
@@ -72,17 +100,20 @@ fn step(
     };
     Ok(match filter {
         Filter::Identity => vec![place],
-        Filter::Pipe(_) => all(filter, object, vec![place], steps)?,
+        Filter::Pipe(_) => all(filter, object, vec![place], meter)?,
         Filter::Comma(parts) => {
             let mut found = Vec::new();
             for part in parts {
-                found.extend(all(part, object, vec![place.clone()], steps)?);
+                found.extend(all(part, object, vec![place.clone()], meter)?);
             }
             found
         }
         Filter::Field(name) => match value {
             Value::Object(_) | Value::Null => vec![below(Place::Field(name.clone()))],
-            other => return Err(format!("expected an object but got: {}", described(other))),
+            other => {
+                let problem = format!("expected an object but got: {}", described(other));
+                return Err(problem.into());
+            }
         },
         Filter::Index(index) => {
             let length = length_of(value)?;
@@ -104,22 +135,29 @@ fn step(
                 .keys()
                 .map(|key| below(Place::Field(key.clone())))
                 .collect(),
-            other => return Err(format!("cannot iterate over: {}", described(other))),
+            other => return Err(format!("cannot iterate over: {}", described(other)).into()),
         },
-        Filter::Recurse => everything(value, &place, 0),
+        Filter::Recurse => {
+            let mut found = Vec::new();
+            everything(value, &place, 0, &mut found, meter)?;
+            found
+        }
         Filter::First(inner) => {
-            let mut found = all(inner, object, vec![place], steps)?;
+            let mut found = all(inner, object, vec![place], meter)?;
             found.truncate(1);
             found
         }
         Filter::Last(inner) => {
-            let found = all(inner, object, vec![place], steps)?;
+            let found = all(inner, object, vec![place], meter)?;
             found.into_iter().next_back().into_iter().collect()
         }
-        Filter::Alternative(parts) => alternative(parts, object, &place, steps)?,
-        Filter::Try(inner) => all(inner, object, vec![place], steps).unwrap_or_default(),
+        Filter::Alternative(parts) => alternative(parts, object, &place, meter)?,
+        Filter::Try(inner) => match all(inner, object, vec![place], meter) {
+            Err(Stop::Wrong(_)) => Vec::new(),
+            other => other?,
+        },
         Filter::Select(test) => {
-            if holds(test, value, steps)? {
+            if holds(test, value, meter)? {
                 vec![place]
             } else {
                 Vec::new()
@@ -129,11 +167,11 @@ fn step(
 }
 
 /// The length of a list; that of nothing is 0.
-fn length_of(value: &Value) -> Result<i64, String> {
+fn length_of(value: &Value) -> Result<i64, Stop> {
     match value {
         Value::Array(items) => Ok(i64::try_from(items.len()).unwrap_or(i64::MAX)),
         Value::Null => Ok(0),
-        other => Err(format!("expected an array but got: {}", described(other))),
+        other => Err(format!("expected an array but got: {}", described(other)).into()),
     }
 }
 
@@ -154,13 +192,16 @@ fn alternative(
     parts: &[Filter],
     object: &Value,
     place: &Location,
-    steps: &mut usize,
-) -> Result<Places, String> {
+    meter: &mut Meter,
+) -> Result<Places, Stop> {
     let Some((last, others)) = parts.split_last() else {
         return Ok(Vec::new());
     };
     for part in others {
-        let found = all(part, object, vec![place.clone()], steps).unwrap_or_default();
+        let found = match all(part, object, vec![place.clone()], meter) {
+            Err(Stop::Wrong(_)) => Vec::new(),
+            other => other?,
+        };
         let is_something = |place: &Location| {
             value_at(object, place).is_some_and(|it| !it.is_null() && *it != false)
         };
@@ -169,30 +210,37 @@ fn alternative(
             return Ok(found);
         }
     }
-    all(last, object, vec![place.clone()], steps)
+    all(last, object, vec![place.clone()], meter)
 }
 
-fn everything(value: &Value, place: &Location, depth: usize) -> Places {
-    let mut found = vec![place.clone()];
+/// Adds the place of a value, and of everything in it.
+fn everything(
+    value: &Value,
+    place: &Location,
+    depth: usize,
+    found: &mut Places,
+    meter: &mut Meter,
+) -> Result<(), Stop> {
+    meter.charge(1 + place.len())?;
+    found.push(place.clone());
     if depth > MAX_DEPTH {
-        return found;
+        return Ok(());
     }
     let mut enter = |next: Place, value: &Value| {
         let mut location = place.clone();
         location.push(next);
-        found.extend(everything(value, &location, depth + 1));
+        everything(value, &location, depth + 1, found, meter)
     };
     match value {
         Value::Object(map) => map
             .iter()
-            .for_each(|(key, value)| enter(Place::Field(key.clone()), value)),
+            .try_for_each(|(key, value)| enter(Place::Field(key.clone()), value)),
         Value::Array(items) => items
             .iter()
             .enumerate()
-            .for_each(|(index, value)| enter(Place::Index(index), value)),
-        _ => {}
+            .try_for_each(|(index, value)| enter(Place::Index(index), value)),
+        _ => Ok(()),
     }
-    found
 }
 
 pub(super) fn described(value: &Value) -> String {

@@ -24,7 +24,9 @@ fn check(expression: &str, expected: Result<&[&str], &str>) {
     let found = paths(expression, &object).map(|found| found.iter().map(shown).collect::<Vec<_>>());
     match (found, expected) {
         (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{expression}"),
-        (Err(error), Err(expected)) => assert_eq!(error, expected, "{expression}"),
+        (Err(IgnoreError::Jq { problem, .. }), Err(expected)) => {
+            assert_eq!(problem, expected, "{expression}");
+        }
         (found, expected) => panic!("{expression}: {found:?}, not {expected:?}"),
     }
 }
@@ -165,4 +167,27 @@ fn what_is_no_path_is_told() {
         Err("jq expression returned error: test cannot be applied to: number (1)"),
     );
     check(".", Err("jq expression did not return any data"));
+}
+
+#[test]
+fn an_expression_stops_at_its_budget_however_it_is_written() {
+    let check = |expression: String, object: &serde_json::Value| {
+        let found = paths(&expression, object);
+        let is_stopped = match &found {
+            Err(IgnoreError::Budget { budget, .. }) => *budget == Meter::BUDGET,
+            Err(IgnoreError::Jq { problem, .. }) => {
+                problem.contains("too complex") || problem.contains("too deeply")
+            }
+            _ => false,
+        };
+        assert!(is_stopped, "{} bytes: {found:?}", expression.len());
+    };
+    // Places that grow with every part: each is copied by the next.
+    check(vec![".a"; 7000].join("|"), &json!({}));
+    // Everything in everything, again and again.
+    let deep = (0..120).fold(json!(1), |inner, _| json!([inner]));
+    check("..|..|..|..".to_owned(), &deep);
+    // Parts that may be read in two ways.
+    let nested = "any(.a|select(".repeat(25) + ".a" + &"))".repeat(25);
+    check(format!(".a|select({nested})"), &json!({"a": 1}));
 }
