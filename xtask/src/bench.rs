@@ -15,6 +15,7 @@ const BENCHES: &[(&str, &str)] = &[
     ("schema", "request"),
     ("soak", "soak"),
     ("store", "throughput"),
+    ("template", "templates"),
     ("work", "work"),
 ];
 

@@ -34,8 +34,11 @@ enum Command {
         #[arg(long)]
         failures: bool,
     },
-    /// Look for inputs that make the CUE engine panic, hang or contradict itself.
+    /// Look for inputs that make an engine panic, hang or contradict itself.
     Fuzz {
+        /// Which engine.
+        #[arg(long, value_enum, default_value_t)]
+        target: fuzz::Target,
         /// For how long.
         #[arg(default_value_t = 600)]
         seconds: u64,
@@ -53,9 +56,10 @@ fn main() -> anyhow::Result<()> {
         Command::Bench { name } => bench::bench(name.as_deref()),
         Command::Corpus { path, failures } => corpus::corpus(&path, failures),
         Command::Fuzz {
+            target,
             seconds,
             seed,
             seeds,
-        } => fuzz::fuzz(seconds, seed, &seeds),
+        } => fuzz::fuzz(target, seconds, seed, &seeds),
     }
 }

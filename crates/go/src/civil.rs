@@ -48,10 +48,16 @@ impl Instant {
     /// The same instant on a clock in UTC.
     #[must_use]
     pub fn in_utc(&self) -> Instant {
+        Instant::from_unix(self.to_unix(), i64::from(self.nanosecond))
+            .unwrap_or_else(|| self.clone())
+    }
+
+    /// Seconds since 1970.
+    pub fn to_unix(&self) -> i64 {
         let of_day = i64::from(self.hour * 3600 + self.minute * 60 + self.second);
         let days = days_from_date(self.year, self.month, self.day);
-        let seconds = days * SECONDS_PER_DAY + of_day - self.offset;
-        Instant::from_unix(seconds, i64::from(self.nanosecond)).unwrap_or_else(|| self.clone())
+        days.saturating_mul(SECONDS_PER_DAY)
+            .saturating_add(of_day - self.offset)
     }
 
     /// The day of the week, Sunday being zero.

@@ -14,15 +14,22 @@
 //! | [`escape`] | `HTMLEscape`, `JSEscape`, `QueryEscape` |
 //! | [`regexp`] | `regexp`: RE2's patterns |
 //! | [`civil`], [`layout`] | `time.Time`, `Format` and `Parse` |
+//! | [`json`] | `encoding/json` for values |
+//! | [`toml`] | TOML, as Go's most used library has it |
+//! | [`path`], [`url`] | `path`, `net/url` |
 //! | [`duration`] | `time.Duration` |
 
 pub mod civil;
 pub mod duration;
 pub mod escape;
 pub mod float;
+pub mod json;
 pub mod layout;
 pub mod number;
+pub mod path;
 pub mod print;
 pub mod quote;
 pub mod regexp;
+pub mod toml;
+pub mod url;
 pub mod value;

@@ -4,7 +4,7 @@ mod directive;
 mod number;
 mod verb;
 
-use crate::value::{Meter, Type, Value};
+use crate::value::{Limit, Meter, Type, Value};
 
 pub use directive::sprintf;
 
@@ -58,11 +58,16 @@ pub fn append(out: &mut Vec<u8>, value: &Value, meter: &mut dyn Meter) -> Result
     }
 }
 
-/// One value as `%v` writes it; what is not UTF-8 is replaced.
+/// Messages show at most as many bytes of a value.
+const MESSAGE_LIMIT: usize = 64 * 1024;
+
+/// One value as `%v` writes it, for messages: what is not UTF-8 is replaced, and what is longer
+/// than any message is cut off.
 pub fn text(value: &Value) -> String {
     let mut out = Vec::new();
-    // Nothing stops it without a meter.
-    let _ = append(&mut out, value, &mut crate::value::Unmetered);
+    if append(&mut out, value, &mut Limit(MESSAGE_LIMIT)).is_err() {
+        out.extend_from_slice(b"...");
+    }
     String::from_utf8_lossy(&out).into_owned()
 }
 

@@ -1,4 +1,4 @@
-//! Regular expressions in the dialect of the language, which is RE2's.
+//! Regular expressions in Go's dialect, which is RE2's.
 //!
 //! [`Regex::new`] checks a pattern against RE2's grammar and translates it for the matching engine.
 //! The two dialects agree on most of the syntax but not on all of it: here the Perl classes are
@@ -13,7 +13,7 @@ mod tests;
 use regex::bytes;
 
 /// Compiled patterns may not grow beyond this; a pattern is part of untrusted input.
-const SIZE_LIMIT: usize = 4 << 20;
+const SIZE_LIMIT: usize = 8 << 20;
 
 /// A compiled pattern.
 #[derive(Debug, Clone)]
@@ -69,6 +69,23 @@ impl Regex {
             .collect()
     }
 
+    /// Where the matches are, from left to right. A match of nothing right after another is left out.
+    pub fn matches<'r>(&'r self, text: &'r [u8]) -> impl Iterator<Item = std::ops::Range<usize>> {
+        self.inner
+            .find_iter(text)
+            .map(|found| found.start()..found.end())
+    }
+
+    /// Replaces every match; if it `expands`, `$1` and `${name}` stand for groups.
+    pub fn replace_all_bytes(&self, text: &[u8], replacement: &[u8], expands: bool) -> Vec<u8> {
+        let replaced = if expands {
+            self.inner.replace_all(text, replacement)
+        } else {
+            self.inner.replace_all(text, bytes::NoExpand(replacement))
+        };
+        replaced.into_owned()
+    }
+
     /// The names of the groups by index; unnamed groups and the whole match have none.
     pub fn group_names(&self) -> Vec<Option<&str>> {
         self.inner.capture_names().collect()
@@ -88,6 +105,18 @@ impl Regex {
         let replacement = bytes::NoExpand(replacement.as_bytes());
         lossy(&self.inner.replace_all(text.as_bytes(), replacement))
     }
+}
+
+/// Escapes what has a meaning in patterns: `regexp.QuoteMeta`.
+pub fn quote_meta(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for byte in text {
+        if br"\.+*?()|[]{}^$".contains(byte) {
+            out.push(b'\\');
+        }
+        out.push(*byte);
+    }
+    out
 }
 
 /// Matches of text are text, except where an ASCII word boundary falls inside a character.

@@ -13,8 +13,9 @@ mod types;
 use std::sync::Arc;
 
 pub use container::{Entries, List, Map};
+pub(crate) use convert::base64_of;
 pub use convert::{JsonError, Numbers};
-pub use object::{Meter, Method, MethodBody, Named, Object, Unmetered};
+pub use object::{Limit, Meter, Method, MethodBody, Named, Object, Unmetered};
 pub use text::Text;
 pub use types::{IntKind, Kind, Type, UintKind};
 
@@ -176,20 +177,26 @@ impl Value {
     }
 
     /// Whether two values are deeply equal, types included: `reflect.DeepEqual`. What is nested
-    /// deeper than a thousand levels is taken for different.
-    pub fn deep_equal(&self, other: &Self) -> bool {
-        deep_equal(self, other, 0)
+    /// deeper than a thousand levels is taken for different. Fails only when the meter does.
+    pub fn deep_equal(&self, other: &Self, meter: &mut dyn Meter) -> Result<bool, String> {
+        deep_equal(self, other, 0, meter)
     }
 }
 
 /// Values nested deeper than this are not followed.
 pub(crate) const DEPTH_LIMIT: usize = 1000;
 
-fn deep_equal(left: &Value, right: &Value, depth: usize) -> bool {
+fn deep_equal(
+    left: &Value,
+    right: &Value,
+    depth: usize,
+    meter: &mut dyn Meter,
+) -> Result<bool, String> {
+    meter.charge(1)?;
     if depth > DEPTH_LIMIT || left.type_of() != right.type_of() {
-        return false;
+        return Ok(false);
     }
-    match (left, right) {
+    Ok(match (left, right) {
         (Value::Invalid | Value::Nil, Value::Invalid | Value::Nil) => true,
         (Value::Bool(left), Value::Bool(right)) => left == right,
         (Value::Int(_, left), Value::Int(_, right)) => left == right,
@@ -200,36 +207,49 @@ fn deep_equal(left: &Value, right: &Value, depth: usize) -> bool {
         (Value::Complex(a, b), Value::Complex(c, d)) => a == c && b == d,
         (Value::String(left), Value::String(right)) => left == right,
         (Value::List(left), Value::List(right)) => {
-            left.is_nil() == right.is_nil()
-                && left.len() == right.len()
-                && std::iter::zip(left.iter(), right.iter())
-                    .all(|(left, right)| deep_equal(left, right, depth + 1))
+            if left.is_nil() != right.is_nil() || left.len() != right.len() {
+                return Ok(false);
+            }
+            for (left, right) in std::iter::zip(left, right) {
+                if !deep_equal(left, right, depth + 1, meter)? {
+                    return Ok(false);
+                }
+            }
+            true
         }
         (Value::Map(left), Value::Map(right)) => {
-            if left.is_same(right) {
-                return true;
-            }
             let (left_entries, right_entries) = (left.entries(), right.entries());
-            left.is_nil() == right.is_nil()
-                && left_entries.len() == right_entries.len()
-                && std::iter::zip(left_entries.iter(), right_entries.iter()).all(
-                    |((left_key, left), (right_key, right))| {
-                        left_key == right_key && deep_equal(left, right, depth + 1)
-                    },
-                )
+            if left.is_same(right) {
+                return Ok(true);
+            }
+            if left.is_nil() != right.is_nil() || !left_entries.keys().eq(right_entries.keys()) {
+                return Ok(false);
+            }
+            for (left, right) in std::iter::zip(left_entries.values(), right_entries.values()) {
+                if !deep_equal(left, right, depth + 1, meter)? {
+                    return Ok(false);
+                }
+            }
+            true
         }
         (Value::Object(left), Value::Object(right)) => {
             if Arc::ptr_eq(left, right) {
-                return true;
+                return Ok(true);
             }
-            let (left, right) = (left.fields(), right.fields());
-            !left.is_empty()
-                && left.len() == right.len()
-                && std::iter::zip(left, right)
-                    .all(|((_, left), (_, right))| deep_equal(&left, &right, depth + 1))
+            // Those without fields are compared by what they say.
+            let (left_fields, right_fields) = (left.fields(), right.fields());
+            if left_fields.is_empty() && right_fields.is_empty() {
+                return Ok(left.string().is_some() && left.string() == right.string());
+            }
+            for ((_, left), (_, right)) in std::iter::zip(left_fields, right_fields) {
+                if !deep_equal(&left, &right, depth + 1, meter)? {
+                    return Ok(false);
+                }
+            }
+            true
         }
         _ => false,
-    }
+    })
 }
 
 impl From<bool> for Value {

@@ -2,12 +2,16 @@
 
 use std::fmt;
 
+use bellwether_go::regexp::Regex;
 use bellwether_go::value::{Map, Meter, Text, Value};
 
 use crate::error::{Phase, TemplateError};
 use crate::execute::{Run, State};
 use crate::facts::{Query, World};
 use crate::set::Templates;
+
+/// Steps that compiling a pattern costs: the largest take milliseconds.
+const REGEX_STEPS: usize = 100_000;
 
 /// Why a function did not return a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +93,18 @@ impl Call<'_> {
             self.state.needs.push(query);
         }
         answer
+    }
+
+    /// A compiled pattern; each is compiled once.
+    pub fn regex(&mut self, pattern: &str) -> Result<Regex, Failure> {
+        if let Some(regex) = self.state.regexes.get(pattern) {
+            return Ok(regex.clone());
+        }
+        self.steps(REGEX_STEPS)?;
+        let regex = Regex::new(pattern)
+            .map_err(|error| Failure::Message(format!("error parsing regexp: {error}")))?;
+        let known = self.state.regexes.entry(pattern.to_owned());
+        Ok(known.or_insert(regex).clone())
     }
 
     /// Changes an entry of a map that templates share.

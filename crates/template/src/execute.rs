@@ -11,6 +11,7 @@ use std::fmt;
 
 use bellwether_go::print;
 use bellwether_go::quote;
+use bellwether_go::regexp::Regex;
 use bellwether_go::value::{Map, Meter, Value};
 
 use crate::ast::{Branch, Command, Expr, Node, Pipe, Tree};
@@ -26,6 +27,7 @@ pub(crate) struct State {
     pub(crate) budget: Budget,
     pub(crate) needs: Vec<Query>,
     pub(crate) entered: BTreeMap<String, usize>,
+    pub(crate) regexes: BTreeMap<String, Regex>,
     depth: usize,
     /// Maps into which others were put: they may hold themselves.
     changed: Vec<Map>,
@@ -37,6 +39,7 @@ impl State {
             budget,
             needs: Vec::new(),
             entered: BTreeMap::new(),
+            regexes: BTreeMap::new(),
             depth: 0,
             changed: Vec::new(),
         }

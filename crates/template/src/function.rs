@@ -100,6 +100,16 @@ impl Functions {
         }
     }
 
+    /// The functions that every template knows, and those of sprig.
+    pub fn sprig() -> Self {
+        static SPRIG: std::sync::OnceLock<Functions> = std::sync::OnceLock::new();
+        let all = || {
+            let tables = crate::sprig::TABLES.iter();
+            tables.fold(Self::builtin(), |functions, table| functions.with(table))
+        };
+        SPRIG.get_or_init(all).clone()
+    }
+
     /// Adds functions; those that are known by the same name are replaced.
     #[must_use]
     pub fn with(mut self, entries: &[Entry]) -> Self {

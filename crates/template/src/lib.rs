@@ -37,9 +37,11 @@ mod function;
 mod lex;
 mod parse;
 mod set;
+pub mod sprig;
 mod stack;
 #[cfg(test)]
 mod tests;
+pub mod toml;
 
 pub use ast::Location;
 pub use bellwether_go::value::{self, Value};

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use serde_json::{Map as Fields, Number, Value as Json};
 
-use super::{DEPTH_LIMIT, List, Map, Text, Type, Value};
+use super::{DEPTH_LIMIT, Limit, List, Map, Meter as _, Text, Type, Value};
 
 /// How numbers of JSON become values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,13 @@ pub enum JsonError {
     /// A map that holds itself, or what is nested as deeply.
     #[error("json: unsupported value: encountered a cycle via map[string]interface {{}}")]
     Cycle,
+    /// More values than any manifest has: the same map many times over.
+    #[error("json: unsupported value: too large")]
+    TooLarge,
 }
+
+/// Values with more parts than this are not converted.
+const SIZE_LIMIT: usize = 2_000_000;
 
 impl Value {
     /// The value of JSON, with all numbers as `float64`.
@@ -63,14 +69,15 @@ impl Value {
     /// The JSON of a value. Floats without a fraction below 2^53 become integers, which print the
     /// same as `encoding/json` prints such floats.
     pub fn to_json(&self) -> Result<Json, JsonError> {
-        to_json(self, 0)
+        to_json(self, 0, &mut Limit(SIZE_LIMIT))
     }
 }
 
-fn to_json(value: &Value, depth: usize) -> Result<Json, JsonError> {
+fn to_json(value: &Value, depth: usize, limit: &mut Limit) -> Result<Json, JsonError> {
     if depth > DEPTH_LIMIT {
         return Err(JsonError::Cycle);
     }
+    limit.charge(1).map_err(|_| JsonError::TooLarge)?;
     Ok(match value {
         Value::Invalid | Value::Nil => Json::Null,
         Value::Bool(value) => Json::Bool(*value),
@@ -81,22 +88,22 @@ fn to_json(value: &Value, depth: usize) -> Result<Json, JsonError> {
         Value::String(text) => Json::String(text.to_str().into_owned()),
         Value::List(list) if list.is_nil() => Json::Null,
         Value::List(list) if matches!(list.element(), Type::Uint(super::UintKind::Uint8)) => {
-            Json::String(base64(list))
+            Json::String(base64_of(list))
         }
         Value::List(list) => Json::Array(
             list.iter()
-                .map(|item| to_json(item, depth + 1))
+                .map(|item| to_json(item, depth + 1, limit))
                 .collect::<Result<_, _>>()?,
         ),
         Value::Map(map) if map.is_nil() => Json::Null,
         Value::Map(map) => {
             let mut fields = Fields::new();
             for (key, value) in map.entries().iter() {
-                fields.insert(key.to_str().into_owned(), to_json(value, depth + 1)?);
+                fields.insert(key.to_str().into_owned(), to_json(value, depth + 1, limit)?);
             }
             Json::Object(fields)
         }
-        Value::Object(object) => to_json(&object.data(), depth + 1)?,
+        Value::Object(object) => to_json(&object.data(), depth + 1, limit)?,
     })
 }
 
@@ -113,7 +120,7 @@ fn float(value: f64) -> Result<Json, JsonError> {
 }
 
 /// Bytes are texts in JSON.
-fn base64(list: &List) -> String {
+pub(crate) fn base64_of(list: &List) -> String {
     let bytes: Vec<u8> = list.iter().filter_map(byte).collect();
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }

@@ -102,3 +102,19 @@ impl Meter for Unmetered {
         Ok(())
     }
 }
+
+/// A meter that stops at a number of units.
+#[derive(Debug, Clone, Copy)]
+pub struct Limit(pub usize);
+
+impl Meter for Limit {
+    fn charge(&mut self, units: usize) -> Result<(), String> {
+        match self.0.checked_sub(units) {
+            Some(left) => {
+                self.0 = left;
+                Ok(())
+            }
+            None => Err("too large".to_owned()),
+        }
+    }
+}

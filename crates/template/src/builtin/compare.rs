@@ -4,9 +4,12 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use bellwether_go::print;
-use bellwether_go::value::Value;
+use bellwether_go::value::{Limit, Value};
 
 use crate::call::Failure;
+
+/// Structs with more parts than this are not compared.
+const STRUCT_LIMIT: usize = 100_000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Basic {
@@ -74,7 +77,8 @@ fn equal_others(left: &Value, right: &Value) -> Result<bool, Failure> {
         return Ok(left.is_nil_of_any_type() == right.is_nil_of_any_type());
     }
     if let (Value::Object(one), Value::Object(other)) = (left, right) {
-        return Ok(Arc::ptr_eq(one, other) || left.deep_equal(right));
+        let mut limit = Limit(STRUCT_LIMIT);
+        return Ok(Arc::ptr_eq(one, other) || left.deep_equal(right, &mut limit)?);
     }
     let shown = print::text(right);
     let found = right.type_of();

@@ -1,15 +1,33 @@
-//! Reads TOML text into values. Dates and times stay text.
+//! TOML as Go's programs read and write it.
 
-use std::sync::Arc;
+mod write;
 
-use crate::number::Number;
-use crate::value::Value;
+use crate::number;
+
+pub use self::write::write;
+
+/// What a TOML text is made of. Numbers, dates and times stay texts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number as it is written, without a plus sign.
+    Number(String),
+    /// A date, a time, or both, as it is written.
+    Time(String),
+    /// A string.
+    String(String),
+    /// An array, also of tables.
+    Array(Vec<Item>),
+    /// A table, in the order of the text.
+    Table(Vec<(String, Item)>),
+}
 
 /// Deeper nesting is refused; the reader recurses.
 const DEPTH_LIMIT: usize = 200;
 
-/// Reads a document.
-pub(super) fn parse(source: &str) -> Result<Value, String> {
+/// Reads a document; the error names the line.
+pub fn parse(source: &str) -> Result<Item, String> {
     let mut reader = Reader {
         rest: source,
         source,
@@ -20,7 +38,7 @@ pub(super) fn parse(source: &str) -> Result<Value, String> {
     loop {
         reader.skip_lines();
         if reader.rest.is_empty() {
-            return Ok(root.into_value());
+            return Ok(root.into_item());
         }
         if let Some(rest) = reader.rest.strip_prefix("[[") {
             reader.rest = rest;
@@ -53,7 +71,7 @@ struct Table {
 }
 
 enum Entry {
-    Value(Value),
+    Value(Item),
     Table(Table),
     Array(Vec<Table>),
 }
@@ -116,7 +134,7 @@ impl Table {
         }
     }
 
-    fn insert(&mut self, path: &[String], value: Value) -> Result<(), String> {
+    fn insert(&mut self, path: &[String], value: Item) -> Result<(), String> {
         let Some((last, parents)) = path.split_last() else {
             return Err("empty key".to_owned());
         };
@@ -128,15 +146,18 @@ impl Table {
         Ok(())
     }
 
-    fn into_value(self) -> Value {
-        Value::structure(self.entries.into_iter().map(|(label, entry)| {
-            let value = match entry {
-                Entry::Value(value) => value,
-                Entry::Table(table) => table.into_value(),
-                Entry::Array(tables) => Value::list(tables.into_iter().map(Table::into_value)),
+    fn into_item(self) -> Item {
+        let entries = self.entries.into_iter().map(|(label, entry)| {
+            let item = match entry {
+                Entry::Value(item) => item,
+                Entry::Table(table) => table.into_item(),
+                Entry::Array(tables) => {
+                    Item::Array(tables.into_iter().map(Table::into_item).collect())
+                }
             };
-            (Arc::from(label), value)
-        }))
+            (label, item)
+        });
+        Item::Table(entries.collect())
     }
 }
 
@@ -200,7 +221,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn assignment(&mut self) -> Result<(Vec<String>, Value), String> {
+    fn assignment(&mut self) -> Result<(Vec<String>, Item), String> {
         let key = self.key()?;
         self.expect("=")?;
         let value = self.value()?;
@@ -235,15 +256,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn value(&mut self) -> Result<Value, String> {
+    fn value(&mut self) -> Result<Item, String> {
         self.skip_blanks();
         self.depth += 1;
         if self.depth > DEPTH_LIMIT {
             return Err(self.fail("exceeded max depth"));
         }
         let value = match self.rest.chars().next() {
-            Some('"') => Value::string(self.basic_string()?),
-            Some('\'') => Value::string(self.literal_string()?),
+            Some('"') => Item::String(self.basic_string()?),
+            Some('\'') => Item::String(self.literal_string()?),
             Some('[') => self.array()?,
             Some('{') => self.inline_table()?,
             _ => self.plain()?,
@@ -252,14 +273,14 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    fn array(&mut self) -> Result<Value, String> {
+    fn array(&mut self) -> Result<Item, String> {
         self.rest = &self.rest[1..];
         let mut items = Vec::new();
         loop {
             self.skip_lines();
             if let Some(rest) = self.rest.strip_prefix(']') {
                 self.rest = rest;
-                return Ok(Value::list(items));
+                return Ok(Item::Array(items));
             }
             items.push(self.value()?);
             self.skip_lines();
@@ -271,13 +292,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn inline_table(&mut self) -> Result<Value, String> {
+    fn inline_table(&mut self) -> Result<Item, String> {
         self.rest = &self.rest[1..];
         let mut table = Table::default();
         self.skip_blanks();
         if let Some(rest) = self.rest.strip_prefix('}') {
             self.rest = rest;
-            return Ok(table.into_value());
+            return Ok(table.into_item());
         }
         loop {
             let (key, value) = self.assignment()?;
@@ -287,33 +308,31 @@ impl<'a> Reader<'a> {
             self.skip_blanks();
             if let Some(rest) = self.rest.strip_prefix('}') {
                 self.rest = rest;
-                return Ok(table.into_value());
+                return Ok(table.into_item());
             }
             self.expect(",")?;
         }
     }
 
     /// Booleans, numbers, dates and times.
-    fn plain(&mut self) -> Result<Value, String> {
+    fn plain(&mut self) -> Result<Item, String> {
         let ends = |c: char| matches!(c, ',' | ']' | '}' | '#' | '\n' | '\r');
         let end = self.rest.find(ends).unwrap_or(self.rest.len());
         let text = self.rest[..end].trim_end();
         let value = match text {
             "" => return Err(self.fail("expected a value")),
-            "true" => Value::Bool(true),
-            "false" => Value::Bool(false),
-            _ if is_time(text) => Value::string(text),
+            "true" => Item::Bool(true),
+            "false" => Item::Bool(false),
+            _ if is_time(text) => Item::Time(text.to_owned()),
             _ => {
                 let (sign, digits) = match text.strip_prefix('-') {
                     Some(digits) => ("-", digits),
                     None => ("", text.strip_prefix('+').unwrap_or(text)),
                 };
-                match Number::parse_literal(&format!("{sign}{digits}")) {
-                    Ok(number) if digits.starts_with(|c: char| c.is_ascii_digit()) => {
-                        Value::Number(number)
-                    }
-                    _ => return Err(self.fail(&format!("invalid value {text:?}"))),
+                if !is_number(digits) {
+                    return Err(self.fail(&format!("invalid value {text:?}")));
                 }
+                Item::Number(format!("{sign}{digits}"))
             }
         };
         self.rest = &self.rest[end..];
@@ -403,4 +422,12 @@ fn is_time(text: &str) -> bool {
             .is_some_and(|part| part.iter().all(u8::is_ascii_digit))
     };
     (digits(0..4) && bytes.get(4) == Some(&b'-')) || (digits(0..2) && bytes.get(2) == Some(&b':'))
+}
+
+/// Whether a text without its sign is a number.
+fn is_number(text: &str) -> bool {
+    let is_special = matches!(text, "inf" | "nan");
+    is_special
+        || number::parse_int(text).is_some()
+        || number::parse_float(&text.replace('_', "")).is_some()
 }
