@@ -3,52 +3,8 @@
 
 use std::fmt::Write as _;
 
+pub use bellwether_go::quote::quote;
 use serde_json::{Number, Value};
-
-/// `text` as Go's `%q` writes it: in double quotes, unprintable characters escaped.
-pub fn quote(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            ' '..='~' => out.push(character),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{b}' => out.push_str("\\v"),
-            _ => push_wide(&mut out, character),
-        }
-    }
-    out.push('"');
-    out
-}
-
-fn push_wide(out: &mut String, character: char) {
-    let code = u32::from(character);
-    // Writing to a String cannot fail.
-    let _ = match code {
-        _ if is_printable(character) => out.write_char(character),
-        0..=0x7f => write!(out, "\\x{code:02x}"),
-        0x80..=0xffff => write!(out, "\\u{code:04x}"),
-        _ => write!(out, "\\U{code:08x}"),
-    };
-}
-
-/// Go's `unicode.IsPrint` beyond ASCII: letters, marks, numbers, punctuation and symbols. Rust's
-/// debug escaping leaves exactly those alone, except combining marks at the start of a text.
-fn is_printable(character: char) -> bool {
-    let mut after_letter = String::from("a");
-    after_letter.push(character);
-    !after_letter
-        .escape_debug()
-        .skip(1)
-        .any(|escaped| escaped == '\\')
-}
 
 /// A number as Go's `%v` writes it: integers plainly, floats in the shortest form, with an exponent
 /// from a million on.

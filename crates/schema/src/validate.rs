@@ -11,7 +11,7 @@ mod value;
 
 use std::collections::BTreeMap;
 
-use regex::Regex;
+use bellwether_go::regexp::Regex;
 use serde_json::Value;
 
 use crate::correlate::Correlated;

@@ -5,9 +5,10 @@
 //! The first finding is written to `fuzz-failure.tmpl` and ends the run with an error.
 
 #![expect(
+    clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a program for people"
+    reason = "a program for people, which runs for a time"
 )]
 
 use std::collections::VecDeque;
@@ -194,13 +195,16 @@ fn template(random: &mut Random, names: &[&str], kept: &VecDeque<String>) -> Str
             let mut text = String::from("{{ $x := 1 }}{{ $y := .list }}");
             for _ in 0..random.below(6) {
                 let inner = call(random, names, 1);
-                text.push_str(&match random.below(5) {
+                let piece = match random.below(5) {
                     0 => format!("{{{{ range {inner} }}}}{{{{ . }}}}{{{{ end }}}}"),
                     1 => format!("{{{{ with {inner} }}}}{{{{ . }}}}{{{{ else }}}}e{{{{ end }}}}"),
                     2 => format!("{{{{ $x = {inner} }}}}{{{{ $x }}}}"),
-                    3 => format!("{{{{ range 40 }}}}{{{{ $y = {inner} }}}}{{{{ $y = list $y $y $x }}}}{{{{ end }}}}"),
+                    3 => format!(
+                        "{{{{ range 40 }}}}{{{{ $y = {inner} }}}}{{{{ $y = list $y $y $x }}}}{{{{ end }}}}"
+                    ),
                     _ => format!("{{{{ {inner} }}}}"),
-                });
+                };
+                text.push_str(&piece);
             }
             text
         }

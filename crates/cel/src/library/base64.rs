@@ -1,11 +1,23 @@
 //! Base64, for `base64.encode`, `base64.decode` and fields of format `byte`.
 
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
+
 use super::text;
 use crate::declaration::Functions;
 use crate::error::EvalError;
 use crate::value::Value;
 
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// Go does not look at bits that are left over.
+const PADDED: GeneralPurpose = engine(DecodePaddingMode::RequireCanonical);
+const UNPADDED: GeneralPurpose = engine(DecodePaddingMode::RequireNone);
+
+const fn engine(padding: DecodePaddingMode) -> GeneralPurpose {
+    let config = GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(padding);
+    GeneralPurpose::new(&alphabet::STANDARD, config)
+}
 
 pub(super) fn declare(functions: &mut Functions) {
     functions.add(
@@ -36,68 +48,27 @@ pub(super) fn declare(functions: &mut Functions) {
 
 /// Standard base64 with padding.
 pub(crate) fn encode(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let mut group = 0_u32;
-        for index in 0..3 {
-            group = group << 8 | u32::from(chunk.get(index).copied().unwrap_or(0));
-        }
-        for index in 0..4 {
-            if index > chunk.len() {
-                out.push('=');
-            } else {
-                let sextet = group >> (18 - 6 * index) & 0x3f;
-                out.push(char::from(ALPHABET[sextet as usize]));
-            }
-        }
-    }
-    out
+    PADDED.encode(bytes)
 }
 
 /// Standard base64 with padding; line ends are skipped.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
-    let compact: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    if !compact.len().is_multiple_of(4) {
-        return None;
-    }
-    let body = compact.trim_end_matches('=');
-    if compact.len() - body.len() > 2 {
-        return None;
-    }
-    decode_unpadded(body)
+    PADDED.decode(without_line_ends(text)).ok()
 }
 
 fn decode_unpadded(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() / 4 * 3 + 3);
-    let mut group = 0_u32;
-    let mut bits = 0_u32;
-    for byte in text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')) {
-        group = group << 6 | sextet(byte)?;
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            out.push(u8::try_from(group >> bits & 0xff).ok()?);
-        }
-    }
-    // A single character left over cannot be part of anything.
-    (bits != 6).then_some(out)
+    UNPADDED.decode(without_line_ends(text)).ok()
 }
 
-fn sextet(byte: u8) -> Option<u32> {
-    Some(match byte {
-        b'A'..=b'Z' => u32::from(byte - b'A'),
-        b'a'..=b'z' => u32::from(byte - b'a') + 26,
-        b'0'..=b'9' => u32::from(byte - b'0') + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    })
+fn without_line_ends(text: &str) -> Vec<u8> {
+    let is_kept = |byte: &u8| !matches!(byte, b'\r' | b'\n');
+    text.bytes().filter(is_kept).collect()
 }
 
 /// The first byte that makes `text` unreadable.
 fn error_position(text: &str) -> usize {
     text.bytes()
-        .position(|byte| sextet(byte).is_none() && !matches!(byte, b'\r' | b'\n'))
+        .position(|byte| !(byte.is_ascii_alphanumeric() || b"+/\r\n".contains(&byte)))
         .unwrap_or(text.len())
 }
 

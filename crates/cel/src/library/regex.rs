@@ -1,6 +1,6 @@
 //! Regular expressions in RE2's syntax, for `matches`, `find` and `findAll`.
 
-mod translate;
+use bellwether_go::regexp::Regex;
 
 use super::{int, text};
 use crate::declaration::{Functions, Outcome};
@@ -9,35 +9,13 @@ use crate::value::Value;
 
 /// A compiled pattern.
 #[derive(Debug, Clone)]
-pub(crate) struct Pattern(regex::Regex);
+pub(crate) struct Pattern(Regex);
 
 /// Compiles a pattern written for RE2.
 pub(crate) fn compile(pattern: &str) -> Result<Pattern, EvalError> {
-    let translated = translate::translate(pattern)
-        .map_err(|reason| EvalError::failed(format!("error parsing regexp: {reason}")))?;
-    regex::Regex::new(&translated)
+    Regex::new(pattern)
         .map(Pattern)
-        .map_err(|error| EvalError::failed(describe(pattern, &error.to_string())))
-}
-
-/// What is wrong with a pattern, in Go's words where there are such.
-fn describe(pattern: &str, error: &str) -> String {
-    // The last line says what is wrong; those before it repeat the pattern.
-    let reason = error.lines().last().unwrap_or_default().trim();
-    let reason = reason.trim_start_matches("error: ");
-    let (reason, part) = match reason {
-        "unclosed group" => ("missing closing )", pattern),
-        "unclosed character class" => {
-            let start = pattern.rfind('[').unwrap_or(0);
-            ("missing closing ]", &pattern[start..])
-        }
-        "unopened group" => ("unexpected )", pattern),
-        "incomplete escape sequence, reached end of pattern prematurely" => {
-            ("trailing backslash at end of expression", "")
-        }
-        other => (other, pattern),
-    };
-    format!("error parsing regexp: {reason}: `{part}`")
+        .map_err(|reason| EvalError::failed(format!("error parsing regexp: {reason}")))
 }
 
 impl Pattern {
@@ -47,19 +25,14 @@ impl Pattern {
 
     /// The first match; empty if there is none.
     fn find<'a>(&self, text: &str) -> Value<'a> {
-        Value::text(self.0.find(text).map_or("", |found| found.as_str()))
+        Value::text(self.0.find_all(text, 1).pop().unwrap_or_default())
     }
 
     /// All matches, or the first `limit`; a negative limit means all.
     fn find_all<'a>(&self, text: &str, limit: i64) -> Value<'a> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let found = self
-            .0
-            .find_iter(text)
-            .take(limit)
-            .map(|found| Value::text(found.as_str()))
-            .collect();
-        Value::list(found)
+        let found = self.0.find_all(text, limit);
+        Value::list(found.into_iter().map(Value::text).collect())
     }
 
     /// Calls the function that has this pattern as its second argument.

@@ -1,5 +1,7 @@
 //! Reading times and durations.
 
+use bellwether_go::duration::GoDuration;
+
 use super::civil::{days_from_civil, days_in_month};
 use super::{Duration, Timestamp};
 
@@ -107,56 +109,8 @@ fn zone_offset(text: &str, colon: bool) -> Option<i32> {
 
 /// Go's `time.ParseDuration`: `1h30m`, `-1.5s`, `0`.
 pub(crate) fn parse_go_duration(text: &str) -> Option<Duration> {
-    let (negative, mut rest) = match text.strip_prefix(['+', '-']) {
-        Some(rest) => (text.starts_with('-'), rest),
-        None => (false, text),
-    };
-    if rest == "0" {
-        return Some(Duration(0));
-    }
-    if rest.is_empty() {
-        return None;
-    }
-    let mut total: i128 = 0;
-    while !rest.is_empty() {
-        let whole = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let mut fraction = "";
-        let mut after = &rest[whole..];
-        if let Some(tail) = after.strip_prefix('.') {
-            let length = tail.bytes().take_while(u8::is_ascii_digit).count();
-            fraction = &tail[..length];
-            after = &tail[length..];
-        }
-        if whole == 0 && fraction.is_empty() {
-            return None;
-        }
-        let unit_length = after
-            .find(|c: char| c == '.' || c.is_ascii_digit())
-            .unwrap_or(after.len());
-        let unit = unit_nanos(&after[..unit_length])?;
-        let count: i128 = if whole == 0 {
-            0
-        } else {
-            rest[..whole].parse().ok()?
-        };
-        total = total.checked_add(count.checked_mul(unit)?)?;
-        total = total.checked_add(fraction_of(fraction, unit))?;
-        if total > i128::from(i64::MAX) + 1 {
-            return None;
-        }
-        rest = &after[unit_length..];
-    }
-    i64::try_from(if negative { -total } else { total })
-        .ok()
-        .map(Duration)
-}
-
-/// `0.digits` of a unit, rounded down. Digits beyond the sixteenth cannot matter.
-fn fraction_of(digits: &str, unit: i128) -> i128 {
-    let read = digits.len().min(16);
-    let numerator: i128 = digits[..read].parse().unwrap_or(0);
-    let denominator = 10_i128.pow(u32::try_from(read).unwrap_or(0));
-    numerator * unit / denominator
+    let duration: GoDuration = text.parse().ok()?;
+    Some(Duration(duration.as_nanos()))
 }
 
 fn unit_nanos(unit: &str) -> Option<i128> {

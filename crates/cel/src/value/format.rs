@@ -1,6 +1,8 @@
 //! Values as text: for people ([`Display`](std::fmt::Display)), for messages, and as JSON.
 
-use std::fmt::{self, Write};
+use std::fmt;
+
+pub(crate) use bellwether_go::quote::quote;
 
 use super::{Value, convert::format_double};
 
@@ -98,35 +100,6 @@ fn write_double(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
         return write!(f, "{value:.1}");
     }
     write!(f, "{value}")
-}
-
-/// Go's `%q`: a double-quoted literal.
-pub(crate) fn quote(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{b}' => out.push_str("\\v"),
-            c if c.is_control() && u32::from(c) < 0x80 => {
-                // Writing to a String cannot fail.
-                let _ = write!(out, "\\x{:02x}", u32::from(c));
-            }
-            c if c.is_control() || c == '\u{feff}' || c == '\u{2028}' || c == '\u{2029}' => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 impl Value<'_> {

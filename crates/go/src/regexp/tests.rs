@@ -106,3 +106,15 @@ proptest! {
         prop_assert!(regex.is_match(&text));
     }
 }
+
+/// What copies of this module once disagreed about; the answers are those of Go 1.26.
+#[test]
+fn classes_and_escapes_are_those_of_go() {
+    check(r"^\p{Greek}$", "\u{3b1}", true);
+    check(r"^\P{Greek}$", "\u{3b1}", false);
+    check(r"^\x{41}\x42$", "AB", true);
+    check(r"^\<\>$", "<>", true);
+    for refused in ["(?x)a", "(?-u:a)", "(?=a)"] {
+        assert!(Regex::new(refused).is_err(), "{refused}");
+    }
+}
