@@ -14,7 +14,7 @@ use crate::common::wire::Proof;
 use crate::common::{TestServer, eventually};
 use crate::{grant, whoami};
 
-const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+pub(crate) const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
 /// Bob may do with requests whatever the API offers, but is no approver.
 async fn start() -> (TestServer, Proof) {
@@ -29,7 +29,7 @@ async fn start() -> (TestServer, Proof) {
     (server, bob)
 }
 
-fn params(user: &str, group: &str) -> CertificateParams {
+pub(crate) fn params(user: &str, group: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, user);
@@ -39,7 +39,7 @@ fn params(user: &str, group: &str) -> CertificateParams {
     params
 }
 
-fn request(params: &CertificateParams, key: &KeyPair) -> Value {
+pub(crate) fn request(params: &CertificateParams, key: &KeyPair) -> Value {
     let pem = params.serialize_request(key).unwrap().pem().unwrap();
     json!({
         "metadata": {"name": "x"},

@@ -15,6 +15,7 @@ mod certificates;
 mod escalation;
 mod impersonation;
 mod limits;
+mod members;
 mod paths;
 mod slow;
 mod tokens;

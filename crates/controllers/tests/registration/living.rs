@@ -342,3 +342,33 @@ async fn an_expired_certificate_is_replaced_with_the_bootstrap_credentials() {
     let _running = again.start();
     world.until_condition("c1", AVAILABLE, "True").await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_of_the_hubs_process_that_was_away_while_it_was_detached_ends() {
+    let world = World::start().await;
+    let _controllers = world.control(&[]);
+    let roster = Roster::new(world.hub().clusters);
+    let token = world.token(Some("c1")).await;
+    let member = world.neighbour("c1", &token, &roster).await;
+    let running = member.start();
+    world.until_condition("c1", AVAILABLE, "True").await;
+    running.stop().await;
+    let clusters: Api<ManagedCluster> = Api::all(world.client.clone());
+    let params = DeleteParams::default();
+    clusters.delete("c1", &params).await.unwrap();
+    world
+        .until("it is gone".into(), async || {
+            world.pass(1).await;
+            let found = clusters.get_opt("c1").await.unwrap();
+            found.is_none().then_some(()).ok_or_else(String::new)
+        })
+        .await;
+    let running = member.start();
+    world.pass(60).await;
+    assert!(running.task.is_finished(), "it waits for rights in vain");
+    let secrets = "open-cluster-management-agent";
+    let secrets: Api<Secret> = Api::namespaced(member.agent.member.client(), secrets);
+    let kept = secrets.list(&ListParams::default()).await.unwrap().items;
+    assert_eq!(kept.len(), 0, "its credentials are removed");
+    assert!(clusters.get_opt("c1").await.unwrap().is_none());
+}
