@@ -16,6 +16,8 @@ const BENCHES: &[(&str, &str)] = &[
     ("soak", "soak"),
     ("store", "throughput"),
     ("template", "templates"),
+    ("template", "chart"),
+    ("template", "overlay"),
     ("work", "work"),
 ];
 

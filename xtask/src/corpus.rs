@@ -1,7 +1,11 @@
-//! `cargo xtask corpus`: scores the CUE engine against a file of cases.
+//! `cargo xtask corpus`: scores an engine against a file of cases.
 //!
 //! Each case goes to a child process, one line in and one line out, so that a crash or a hang is a
 //! wrong answer and not the end. What was right the last time and is not any more is a regression.
+
+mod chart;
+mod kustomize;
+mod lines;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -18,30 +22,29 @@ use crate::run::{cargo, root, say};
 /// A case that takes longer counts as a hang.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Scores the cases in `path`; fails if a gate is missed or something has got worse.
+/// Scores the cases in `path` with the engine that its name says; without one, with that of CUE.
 pub(crate) fn corpus(path: &Path, failures: bool) -> anyhow::Result<()> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    match name.and_then(|name| name.split('.').next()) {
+        Some("chart") => lines::run(path, failures, &chart::CORPUS),
+        Some("kustomize") => lines::run(path, failures, &kustomize::CORPUS),
+        _ => cue(path, failures),
+    }
+}
+
+/// Scores cases of CUE; fails if a gate is missed or something has got worse.
+fn cue(path: &Path, failures: bool) -> anyhow::Result<()> {
     let text =
         fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let built = cargo(&[
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "bellwether-cue",
-        "--example",
-        "probe",
-    ])
-    .status()?
-    .success();
-    anyhow::ensure!(built, "the probe does not build");
-    let mut probe = Probe::start()?;
+    build_probe("bellwether-cue", "probe")?;
+    let mut probe = Probe::start("probe")?;
     let mut crashes = Vec::new();
     let records = text.lines().filter(|line| !line.is_empty());
     let report = score(records, |record| {
         let answer = probe.ask(record);
         if answer.is_none() {
             crashes.push(record.chars().take(60).collect::<String>());
-            if let Ok(fresh) = Probe::start() {
+            if let Ok(fresh) = Probe::start("probe") {
                 probe = fresh;
             }
         }
@@ -76,6 +79,23 @@ pub(crate) fn corpus(path: &Path, failures: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Builds the example of a package that answers.
+fn build_probe(package: &str, example: &str) -> anyhow::Result<()> {
+    let built = cargo(&[
+        "build",
+        "--quiet",
+        "--release",
+        "--package",
+        package,
+        "--example",
+        example,
+    ])
+    .status()?
+    .success();
+    anyhow::ensure!(built, "the probe does not build");
+    Ok(())
+}
+
 /// Compares with what was right the last time, and notes what is right now.
 fn remember(report: &Report) -> anyhow::Result<Vec<String>> {
     let file = root().join("target/corpus-right.txt");
@@ -102,9 +122,10 @@ struct Probe {
 }
 
 impl Probe {
-    fn start() -> anyhow::Result<Self> {
+    fn start(example: &str) -> anyhow::Result<Self> {
         let target = target_directory()?;
-        let mut child = Command::new(Path::new(&target).join("release/examples/probe"))
+        let program = Path::new(&target).join("release/examples").join(example);
+        let mut child = Command::new(program)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

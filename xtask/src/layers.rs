@@ -9,7 +9,15 @@ use crate::run::cargo;
 /// Crates by layer, lowest first; the names are those of the folders.
 const LAYERS: [&[&str]; 5] = [
     &["go", "json", "jsonpath", "cel", "template", "cue"],
-    &["api", "kinds", "kustomize", "patch", "protobuf", "schema"],
+    &[
+        "api",
+        "helm",
+        "kinds",
+        "kustomize",
+        "patch",
+        "protobuf",
+        "schema",
+    ],
     &["placement", "work"],
     &[
         "store",

@@ -26,7 +26,7 @@ enum Command {
         /// Which one, such as `store` or `cue`.
         name: Option<String>,
     },
-    /// Score the CUE engine against a file of cases, by kind and tier.
+    /// Score an engine against a file of cases, by tier: CUE, or what the name of the file says.
     Corpus {
         /// JSON lines: a case each, with what is expected.
         path: std::path::PathBuf,

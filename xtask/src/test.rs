@@ -3,6 +3,13 @@
 use crate::run::{cargo, is_installed, root, say, watch};
 use crate::{corpus, layers};
 
+/// Cases of engines, if they lie beside the repository.
+const CORPORA: [(&str, &str); 3] = [
+    ("CUE", "cue.jsonl"),
+    ("chart", "helm/chart.given.jsonl"),
+    ("kustomize", "helm/kustomize.given.jsonl"),
+];
+
 /// What came of the checks so far.
 #[derive(Debug, Default)]
 struct Tally {
@@ -31,7 +38,9 @@ pub(crate) fn test() -> anyhow::Result<()> {
     tally.deny()?;
     tally.suite("unit and integration", &["test", "--workspace"])?;
     tally.kubectl()?;
-    tally.corpus();
+    for (name, file) in CORPORA {
+        tally.corpus(name, file);
+    }
     say(&format!(
         "\n{} passed, {} failed, {} skipped",
         tally.passed, tally.failed, tally.skipped
@@ -130,14 +139,15 @@ impl Tally {
         )
     }
 
-    /// Cases of the CUE engine that are kept outside the repository.
-    fn corpus(&mut self) {
-        let path = root().join("../shared/corpus/cue.jsonl");
+    /// Cases of an engine that are kept outside of the repository.
+    fn corpus(&mut self, name: &str, file: &str) {
+        let path = root().join("../shared/corpus").join(file);
+        let name = format!("{name} corpus");
         if !path.exists() {
-            self.skip("CUE corpus", "no corpus beside the repository");
+            self.skip(&name, "no corpus beside the repository");
             return;
         }
-        say("== CUE corpus");
+        say(&format!("== {name}"));
         let succeeded = corpus::corpus(&path, false);
         if let Err(error) = &succeeded {
             say(&format!("{error:#}"));

@@ -7,7 +7,7 @@ use clap::{ArgAction, Parser, Subcommand};
 
 use crate::logging::LogFormat;
 use crate::{
-    agent, apiserver, cluster, completion, crds, cue, hub, kustomize, objects, plan, probe,
+    agent, apiserver, cluster, completion, crds, cue, helm, hub, kustomize, objects, plan, probe,
     rollout, status, token, up, version, why,
 };
 
@@ -86,6 +86,8 @@ pub(crate) enum Command {
     Crds(crds::CrdsArgs),
     /// Evaluate, check and format CUE.
     Cue(cue::CueArgs),
+    /// Render, check and show Helm charts.
+    Helm(helm::HelmArgs),
     /// Build manifests from bases, overlays and patches.
     Kustomize(kustomize::KustomizeArgs),
     /// Answer JSON lines on standard input with JSON lines on standard output.
@@ -122,6 +124,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
             Ok(())
         }
         Command::Cue(arguments) => cue::run(arguments),
+        Command::Helm(arguments) => helm::run(&arguments),
         Command::Kustomize(arguments) => kustomize::run(&arguments),
         Command::Probe { engine } => probe::run(engine),
     }

@@ -11,6 +11,7 @@ mod cue;
 mod data;
 mod diagnostics;
 mod election;
+mod helm;
 mod hub;
 mod kubeconfig;
 mod kustomize;

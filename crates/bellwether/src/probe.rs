@@ -11,6 +11,8 @@ use clap::ValueEnum;
 pub(crate) enum Engine {
     /// Sources in, value and errors out.
     Cue,
+    /// A chart and values in, the result of `helm template` out.
+    Chart,
     /// Files of a directory in, the result of `kustomize build` out.
     Kustomize,
     /// Groups, strategy and statuses in, who goes next out.
@@ -23,6 +25,7 @@ pub(crate) enum Engine {
 pub(crate) fn run(engine: Engine) -> anyhow::Result<()> {
     let answer: fn(&str) -> String = match engine {
         Engine::Cue => |line| bellwether_cue::probe::answer(line, Budget::default()),
+        Engine::Chart => bellwether_helm::probe::answer,
         Engine::Kustomize => bellwether_kustomize::probe::answer,
         Engine::Rollout => bellwether_placement::rollout::probe::answer,
         Engine::Placement => bellwether_placement::schedule::probe::answer,

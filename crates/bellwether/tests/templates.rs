@@ -54,3 +54,26 @@ fn a_broken_kustomization_is_one_line_with_file_and_line() {
         "{errors}"
     );
 }
+
+#[test]
+fn a_chart_is_rendered_checked_and_shown() {
+    let (succeeded, output, errors) =
+        bellwether("helm template examples/helm/shop --set replicas=3");
+    assert!(succeeded, "{errors}");
+    assert_eq!(
+        output,
+        include_str!("../../../examples/helm/shop.expected.yaml")
+    );
+    let (succeeded, output, _) = bellwether("helm lint examples/helm/shop --strict");
+    assert!(
+        succeeded && output.ends_with("0 chart(s) failed\n"),
+        "{output}"
+    );
+    let (succeeded, output, errors) = bellwether("helm lint examples/helm/shop --set image=x");
+    assert!(
+        !succeeded && output.contains("at '/image': got string, want object"),
+        "{output}{errors}"
+    );
+    let (succeeded, output, _) = bellwether("helm show values examples/helm/shop");
+    assert!(succeeded && output.starts_with("replicas: 2\n"), "{output}");
+}

@@ -1,0 +1,379 @@
+//! `bellwether helm …`: charts in, manifests out; what they mean is in its crate.
+
+#![allow(
+    clippy::print_stderr,
+    reason = "warnings of a command go to standard error"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use bellwether_helm::{
+    Chart, NoCluster, Request, Severity, Templated, ValueSources, lint, template,
+};
+use bellwether_template::World;
+use clap::{Args, Subcommand, ValueEnum};
+use ring::rand::{SecureRandom as _, SystemRandom};
+
+/// Bytes that all files of a chart may have together.
+const MAX_CHART_BYTES: u64 = 100 * 1024 * 1024;
+
+/// Directories inside of a chart beyond this depth are refused.
+const MAX_DEPTH: usize = 64;
+
+/// Arguments of `bellwether helm`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: bellwether helm template shop examples/helm/shop")]
+pub(crate) struct HelmArgs {
+    #[command(subcommand)]
+    command: HelmCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum HelmCommand {
+    /// Print the manifests of a chart
+    #[command(
+        after_help = "Example: bellwether helm template shop examples/helm/shop --set replicas=3"
+    )]
+    Template(Box<TemplateArgs>),
+    /// Check a chart and render it
+    #[command(after_help = "Example: bellwether helm lint examples/helm/shop --strict")]
+    Lint(Box<LintArgs>),
+    /// Print parts of a chart
+    #[command(after_help = "Example: bellwether helm show values examples/helm/shop")]
+    Show {
+        /// What to print
+        #[arg(value_enum)]
+        part: Part,
+        /// The directory or archive of the chart
+        chart: PathBuf,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Chart.yaml, values.yaml, the readme and the definitions
+    All,
+    /// Chart.yaml
+    Chart,
+    /// values.yaml
+    Values,
+    /// The readme
+    Readme,
+    /// The definitions in crds/
+    Crds,
+}
+
+/// Arguments of `bellwether helm template`.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+struct TemplateArgs {
+    /// The name of the release, if two arguments are given; otherwise the chart
+    name_or_chart: String,
+    /// The directory or archive of the chart
+    chart: Option<PathBuf>,
+    #[command(flatten)]
+    values: ValueArgs,
+    #[command(flatten)]
+    release: ReleaseArgs,
+    /// Print only what these templates make; may be repeated
+    #[arg(short, long)]
+    show_only: Vec<String>,
+    /// Print the definitions in crds/, too
+    #[arg(long)]
+    include_crds: bool,
+    /// Leave hooks out
+    #[arg(long)]
+    no_hooks: bool,
+    /// Leave hooks of tests out
+    #[arg(long)]
+    skip_tests: bool,
+    /// Tell templates that this is an upgrade
+    #[arg(long)]
+    is_upgrade: bool,
+}
+
+/// Arguments of `bellwether helm lint`.
+#[derive(Debug, Args)]
+struct LintArgs {
+    /// The directory or archive of the chart
+    #[arg(default_value = ".")]
+    chart: PathBuf,
+    #[command(flatten)]
+    values: ValueArgs,
+    #[command(flatten)]
+    release: ReleaseArgs,
+    /// Fail on warnings, too
+    #[arg(long)]
+    strict: bool,
+    /// Print warnings and errors only
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Values beside those of the chart.
+#[derive(Debug, Args)]
+struct ValueArgs {
+    /// A file of values, or `-` for standard input; may be repeated, later ones win
+    #[arg(short = 'f', long = "values")]
+    files: Vec<PathBuf>,
+    /// Set values: key1=value1,key2=value2
+    #[arg(long)]
+    set: Vec<String>,
+    /// Set values that are texts
+    #[arg(long)]
+    set_string: Vec<String>,
+    /// Set values that are JSON
+    #[arg(long)]
+    set_json: Vec<String>,
+    /// Set a value to all that follows, commas too
+    #[arg(long)]
+    set_literal: Vec<String>,
+    /// Set values to the contents of files: key=path
+    #[arg(long)]
+    set_file: Vec<String>,
+}
+
+/// What templates are told.
+#[derive(Debug, Args)]
+struct ReleaseArgs {
+    /// The namespace of the release
+    #[arg(short, long, default_value = "default")]
+    namespace: String,
+    /// The version of Kubernetes
+    #[arg(long, default_value = "v1.35.0")]
+    kube_version: String,
+    /// API versions of the cluster beside the usual ones; may be repeated
+    #[arg(short, long, value_delimiter = ',')]
+    api_versions: Vec<String>,
+    /// Do not check values against values.schema.json
+    #[arg(long)]
+    skip_schema_validation: bool,
+}
+
+/// Runs a `helm` command.
+pub(crate) fn run(arguments: &HelmArgs) -> anyhow::Result<()> {
+    match &arguments.command {
+        HelmCommand::Template(arguments) => run_template(arguments),
+        HelmCommand::Lint(arguments) => run_lint(arguments),
+        HelmCommand::Show { part, chart } => show(*part, &load(chart)?),
+    }
+}
+
+fn run_template(arguments: &TemplateArgs) -> anyhow::Result<()> {
+    let (name, path) = match &arguments.chart {
+        Some(chart) => (arguments.name_or_chart.clone(), chart.clone()),
+        None => (
+            Request::default().name,
+            PathBuf::from(&arguments.name_or_chart),
+        ),
+    };
+    let request = Request {
+        name,
+        show_only: arguments.show_only.clone(),
+        include_crds: arguments.include_crds,
+        no_hooks: arguments.no_hooks,
+        skip_tests: arguments.skip_tests,
+        is_upgrade: arguments.is_upgrade,
+        ..arguments.release.request()
+    };
+    let values = arguments.values.sources()?.merge()?;
+    let chart = load(&path)?;
+    let release = match template(&chart, &values, &request, &world()?)? {
+        Templated::Release(release) => release,
+        Templated::Needs(queries) => bail!("templates look up {} objects", queries.len()),
+    };
+    for warning in &release.warnings {
+        eprintln!("{warning}");
+    }
+    write_out(&release.to_text(&request)?)
+}
+
+fn run_lint(arguments: &LintArgs) -> anyhow::Result<()> {
+    let path = &arguments.chart;
+    let values = arguments.values.sources()?.merge()?;
+    let mut text = format!("==> Linting {}\n", path.display());
+    let findings = match load(path) {
+        Ok(chart) => lint(&chart, &values, &arguments.release.request(), &world()?),
+        Err(error) => {
+            write_out(&format!("{text}[ERROR] {}: {error:#}\n\n", path.display()))?;
+            bail!("1 chart(s) linted, 1 chart(s) failed");
+        }
+    };
+    let shown = findings
+        .iter()
+        .filter(|finding| !arguments.quiet || finding.severity > Severity::Info);
+    for finding in shown {
+        text.extend([finding.to_string(), "\n".to_owned()]);
+    }
+    let limit = if arguments.strict {
+        Severity::Warning
+    } else {
+        Severity::Error
+    };
+    let failed = findings.iter().any(|finding| finding.severity >= limit);
+    text.push('\n');
+    if failed {
+        write_out(&text)?;
+        bail!("1 chart(s) linted, 1 chart(s) failed");
+    }
+    text.push_str("1 chart(s) linted, 0 chart(s) failed\n");
+    write_out(&text)
+}
+
+fn show(part: Part, chart: &Chart) -> anyhow::Result<()> {
+    let mut parts = Vec::new();
+    let wants = |one: Part| part == one || part == Part::All;
+    if wants(Part::Chart) {
+        let metadata = serde_json::to_value(&chart.metadata)?;
+        parts.push(bellwether_json::yaml::to_yaml(&metadata));
+    }
+    if wants(Part::Values) {
+        parts.push(chart.values_text.clone());
+    }
+    if wants(Part::Readme) {
+        let is_readme = |name: &str| {
+            ["readme.md", "readme.txt", "readme"]
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known))
+        };
+        let readme = chart.files.iter().find(|file| is_readme(&file.name));
+        parts.extend(readme.map(|file| String::from_utf8_lossy(&file.data).into_owned()));
+    }
+    if wants(Part::Crds) {
+        let text = |data: &[u8]| String::from_utf8_lossy(data).into_owned();
+        parts.extend(chart.crds().iter().map(|(_, file)| text(&file.data)));
+    }
+    write_out(&parts.join("---\n"))
+}
+
+impl ReleaseArgs {
+    fn request(&self) -> Request {
+        Request {
+            namespace: self.namespace.clone(),
+            kube_version: self.kube_version.clone(),
+            api_versions: self.api_versions.clone(),
+            skip_schema: self.skip_schema_validation,
+            ..Request::default()
+        }
+    }
+}
+
+impl ValueArgs {
+    /// Reads all files that the flags name.
+    fn sources(&self) -> anyhow::Result<ValueSources> {
+        let mut files = Vec::new();
+        for path in &self.files {
+            files.push((path.display().to_string(), read_text(path)?));
+        }
+        let mut contents = BTreeMap::new();
+        for argument in &self.set_file {
+            for (_, name) in argument.split(',').filter_map(|pair| pair.split_once('=')) {
+                contents.insert(name.to_owned(), read_text(Path::new(name))?);
+            }
+        }
+        Ok(ValueSources {
+            files,
+            set: self.set.clone(),
+            set_string: self.set_string.clone(),
+            set_json: self.set_json.clone(),
+            set_literal: self.set_literal.clone(),
+            set_file: self.set_file.clone(),
+            contents,
+        })
+    }
+}
+
+fn read_text(path: &Path) -> anyhow::Result<String> {
+    if path == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .context("cannot read standard input")?;
+        return Ok(text);
+    }
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Loads a chart from a directory or an archive.
+fn load(path: &Path) -> anyhow::Result<Chart> {
+    if path.is_dir() {
+        let mut files = BTreeMap::new();
+        let mut left = MAX_CHART_BYTES;
+        read_directory(path, "", 0, &mut left, &mut files)?;
+        return Ok(Chart::from_directory(files)?);
+    }
+    let length = fs::metadata(path)
+        .with_context(|| format!("cannot open the chart {}", path.display()))?
+        .len();
+    if length > MAX_CHART_BYTES {
+        bail!("{} is larger than {MAX_CHART_BYTES} bytes", path.display());
+    }
+    let archive = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Chart::from_archive(&archive).with_context(|| path.display().to_string())
+}
+
+fn read_directory(
+    directory: &Path,
+    prefix: &str,
+    depth: usize,
+    left: &mut u64,
+    files: &mut BTreeMap<String, Vec<u8>>,
+) -> anyhow::Result<()> {
+    if depth > MAX_DEPTH {
+        bail!("{} is nested too deeply", directory.display());
+    }
+    let entries = fs::read_dir(directory)
+        .with_context(|| format!("cannot read the directory {}", directory.display()))?;
+    for entry in entries {
+        let entry = entry?;
+        let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
+            bail!("{} is not a UTF-8 path", entry.path().display());
+        };
+        let path = format!("{prefix}{name}");
+        // Links are followed, as Helm does.
+        let metadata = fs::metadata(entry.path())
+            .with_context(|| format!("cannot read {}", entry.path().display()))?;
+        if metadata.is_dir() {
+            read_directory(&entry.path(), &format!("{path}/"), depth + 1, left, files)?;
+            continue;
+        }
+        let Some(rest) = left.checked_sub(metadata.len()) else {
+            bail!("the chart is larger than {MAX_CHART_BYTES} bytes");
+        };
+        *left = rest;
+        let content = fs::read(entry.path())
+            .with_context(|| format!("cannot read {}", entry.path().display()))?;
+        files.insert(path, content);
+    }
+    Ok(())
+}
+
+/// The world that templates see on the command line: no cluster, the time, and randomness.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the clock is read here and handed to the engine, which has none"
+)]
+fn world() -> anyhow::Result<World<'static>> {
+    let mut probe = [0; 8];
+    SystemRandom::new()
+        .fill(&mut probe)
+        .map_err(|_| anyhow::anyhow!("the operating system has no random numbers"))?;
+    Ok(World {
+        facts: &NoCluster,
+        now: jiff::Timestamp::now(),
+        // It worked a moment ago, and does not stop working.
+        random: &|bytes| {
+            let _ = SystemRandom::new().fill(bytes);
+        },
+    })
+}
+
+fn write_out(text: &str) -> anyhow::Result<()> {
+    let mut output = std::io::stdout().lock();
+    output.write_all(text.as_bytes())?;
+    Ok(output.flush()?)
+}

@@ -1,0 +1,564 @@
+//! The keywords of JSON Schema.
+
+use std::fmt::Write as _;
+
+use regex::RegexBuilder;
+use serde_json::{Map, Value};
+
+/// References that may be followed without reaching another value.
+const MAX_DEPTH: usize = 128;
+
+/// Errors that are listed; more would only hide the first ones.
+const MAX_ERRORS: usize = 50;
+
+/// Steps that one validation may take: schemas may multiply what they check.
+const MAX_STEPS: usize = 1_000_000;
+
+/// Keywords that change the result and are not supported.
+const UNSUPPORTED: [&str; 4] = [
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "$dynamicRef",
+    "$recursiveRef",
+];
+
+/// Something that is wrong with a value, and what led to that.
+struct Problem {
+    path: String,
+    text: String,
+    causes: Vec<Problem>,
+}
+
+/// Checks values against one schema.
+pub(super) struct Validator<'s> {
+    root: &'s Value,
+    /// True for drafts in which a reference stands alone and formats are checked.
+    is_old: bool,
+    steps: std::cell::Cell<usize>,
+}
+
+impl<'s> Validator<'s> {
+    pub(super) fn new(root: &'s Value) -> Self {
+        let draft = root
+            .get("$schema")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        Self {
+            root,
+            is_old: draft.contains("draft-0"),
+            steps: std::cell::Cell::new(0),
+        }
+    }
+
+    /// What is wrong with a value, one text each.
+    pub(super) fn validate(&self, value: &Value) -> Vec<String> {
+        let mut problems = Vec::new();
+        self.check(self.root, value, "", 0, &mut problems);
+        let mut lines = Vec::new();
+        for problem in problems.iter().take(MAX_ERRORS) {
+            let mut text = String::new();
+            show(problem, 0, &mut text);
+            lines.push(text);
+        }
+        lines
+    }
+
+    fn check(
+        &self,
+        schema: &'s Value,
+        value: &Value,
+        at: &str,
+        depth: usize,
+        out: &mut Vec<Problem>,
+    ) {
+        self.steps.set(self.steps.get() + 1);
+        if depth > MAX_DEPTH || self.steps.get() > MAX_STEPS || out.len() > MAX_ERRORS {
+            if out.len() <= MAX_ERRORS {
+                out.push(problem(
+                    at,
+                    "the schema is too deep, or its parts refer to themselves",
+                ));
+            }
+            return;
+        }
+        let schema = match schema {
+            Value::Object(schema) => schema,
+            Value::Bool(false) => return out.push(problem(at, "false schema")),
+            _ => return,
+        };
+        if let Some(keyword) = UNSUPPORTED
+            .iter()
+            .find(|keyword| schema.contains_key(**keyword))
+        {
+            let text = format!("values.schema.json uses {keyword}, which is not supported");
+            return out.push(problem(at, text));
+        }
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            if let Some(target) = self.resolve(reference) {
+                self.check(target, value, at, depth + 1, out);
+            } else {
+                let text =
+                    format!("the reference {reference:?} leads nowhere inside of the schema");
+                out.push(problem(at, text));
+            }
+            if self.is_old {
+                return;
+            }
+        }
+        any_type(schema, value, at, out);
+        match value {
+            Value::Object(members) => self.object(schema, members, at, depth, out),
+            Value::Array(items) => self.array(schema, items, at, depth, out),
+            Value::String(text) => self.string(schema, text, at, out),
+            Value::Number(number) => {
+                if let Some(float) = number.as_f64() {
+                    numbers(schema, float, value, at, out);
+                }
+            }
+            _ => {}
+        }
+        self.combinations(schema, value, at, depth, out);
+    }
+
+    /// Follows a JSON pointer, or the name of an anchor.
+    fn resolve(&self, reference: &str) -> Option<&'s Value> {
+        let fragment = match reference.split_once('#') {
+            Some(("", fragment)) => fragment,
+            Some((id, fragment)) if self.root.get("$id").and_then(Value::as_str) == Some(id) => {
+                fragment
+            }
+            _ => return None,
+        };
+        if fragment.is_empty() || fragment.starts_with('/') {
+            return self
+                .root
+                .pointer(&fragment.replace("%25", "%").replace("%22", "\""));
+        }
+        ["$defs", "definitions"].iter().find_map(|key| {
+            let definitions = self.root.get(key)?.as_object()?.values();
+            definitions.into_iter().find(|definition| {
+                let is = |key: &str, name: &str| {
+                    definition.get(key).and_then(Value::as_str) == Some(name)
+                };
+                is("$anchor", fragment) || is("$id", &format!("#{fragment}"))
+            })
+        })
+    }
+
+    fn object(
+        &self,
+        schema: &'s Map<String, Value>,
+        members: &Map<String, Value>,
+        at: &str,
+        depth: usize,
+        out: &mut Vec<Problem>,
+    ) {
+        limits(
+            schema,
+            ["minProperties", "maxProperties"],
+            members.len(),
+            at,
+            out,
+        );
+        if let Some(required) = schema.get("required").and_then(Value::as_array) {
+            missing(required, members, at, out);
+        }
+        for (name, needed) in
+            object_at(schema, "dependentRequired").chain(object_at(schema, "dependencies"))
+        {
+            if let (true, Some(needed)) = (members.contains_key(name), needed.as_array()) {
+                missing(needed, members, at, out);
+            }
+        }
+        let whole = Value::Object(members.clone());
+        for (name, needed) in
+            object_at(schema, "dependentSchemas").chain(object_at(schema, "dependencies"))
+        {
+            if members.contains_key(name) && !needed.is_array() {
+                self.check(needed, &whole, at, depth + 1, out);
+            }
+        }
+        let mut additional = Vec::new();
+        for (name, value) in members {
+            let path = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
+            let mut known = false;
+            if let Some(schema) = schema.get("properties").and_then(|known| known.get(name)) {
+                known = true;
+                self.check(schema, value, &path, 0, out);
+            }
+            for (pattern, schema) in object_at(schema, "patternProperties") {
+                if matches(pattern, name) == Some(true) {
+                    known = true;
+                    self.check(schema, value, &path, 0, out);
+                }
+            }
+            if let Some(names) = schema.get("propertyNames") {
+                self.check(names, &Value::from(name.as_str()), &path, 0, out);
+            }
+            match schema.get("additionalProperties") {
+                Some(Value::Bool(false)) if !known => additional.push(format!("'{name}'")),
+                Some(schema) if !known => self.check(schema, value, &path, 0, out),
+                _ => {}
+            }
+        }
+        if !additional.is_empty() {
+            let text = format!(
+                "additional properties {} not allowed",
+                additional.join(", ")
+            );
+            out.push(problem(at, text));
+        }
+    }
+
+    fn array(
+        &self,
+        schema: &'s Map<String, Value>,
+        items: &[Value],
+        at: &str,
+        depth: usize,
+        out: &mut Vec<Problem>,
+    ) {
+        limits(schema, ["minItems", "maxItems"], items.len(), at, out);
+        if schema.get("uniqueItems") == Some(&Value::Bool(true))
+            && let Some((first, second)) = repetition(items)
+        {
+            out.push(problem(
+                at,
+                format!("items at {first} and {second} are equal"),
+            ));
+        }
+        // Before 2020-12, a list under `items` was what is `prefixItems` now.
+        let (prefix, rest) = match (schema.get("prefixItems"), schema.get("items")) {
+            (Some(prefix), rest) => (prefix.as_array(), rest),
+            (None, Some(Value::Array(prefix))) => (Some(prefix), schema.get("additionalItems")),
+            (None, rest) => (None, rest),
+        };
+        for (index, item) in items.iter().enumerate() {
+            let path = format!("{at}/{index}");
+            match (prefix.and_then(|prefix| prefix.get(index)), rest) {
+                (Some(schema), _) | (None, Some(schema)) => self.check(schema, item, &path, 0, out),
+                (None, None) => {}
+            }
+        }
+        if let Some(contained) = schema.get("contains") {
+            let count = items
+                .iter()
+                .filter(|item| self.problems(contained, item, at, depth).is_empty())
+                .count();
+            let number = |key: &str| schema.get(key).and_then(Value::as_u64);
+            let enough = number("minContains").unwrap_or(1);
+            let most = number("maxContains").unwrap_or(u64::MAX);
+            let count = u64::try_from(count).unwrap_or(u64::MAX);
+            if count < enough || count > most {
+                out.push(problem(
+                    at,
+                    format!("{count} items match the contains schema"),
+                ));
+            }
+        }
+    }
+
+    fn string(&self, schema: &Map<String, Value>, text: &str, at: &str, out: &mut Vec<Problem>) {
+        limits(
+            schema,
+            ["minLength", "maxLength"],
+            text.chars().count(),
+            at,
+            out,
+        );
+        if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
+            match matches(pattern, text) {
+                Some(true) => {}
+                Some(false) => {
+                    out.push(problem(
+                        at,
+                        format!("'{text}' does not match pattern '{pattern}'"),
+                    ));
+                }
+                None => out.push(problem(
+                    at,
+                    format!("the pattern '{pattern}' cannot be read"),
+                )),
+            }
+        }
+        let format = schema
+            .get("format")
+            .and_then(Value::as_str)
+            .filter(|_| self.is_old);
+        if let Some(format) = format
+            && !has_format(text, format)
+        {
+            out.push(problem(at, format!("'{text}' is not valid {format}")));
+        }
+    }
+
+    fn problems(&self, schema: &'s Value, value: &Value, at: &str, depth: usize) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        self.check(schema, value, at, depth + 1, &mut problems);
+        problems
+    }
+
+    fn combinations(
+        &self,
+        schema: &'s Map<String, Value>,
+        value: &Value,
+        at: &str,
+        depth: usize,
+        out: &mut Vec<Problem>,
+    ) {
+        let all = |key: &str| -> Vec<Vec<Problem>> {
+            let schemas = schema
+                .get(key)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
+            schemas
+                .map(|schema| self.problems(schema, value, at, depth))
+                .collect()
+        };
+        if let Some(excluded) = schema.get("not")
+            && self.problems(excluded, value, at, depth).is_empty()
+        {
+            out.push(problem(at, "'not' failed"));
+        }
+        let failed = all("allOf").into_iter().flatten().collect::<Vec<_>>();
+        if !failed.is_empty() {
+            out.push(caused(at, "'allOf' failed", failed));
+        }
+        let any = all("anyOf");
+        if !any.is_empty() && any.iter().all(|problems| !problems.is_empty()) {
+            out.push(caused(
+                at,
+                "'anyOf' failed",
+                any.into_iter().flatten().collect(),
+            ));
+        }
+        let one = all("oneOf");
+        let right: Vec<String> = one
+            .iter()
+            .enumerate()
+            .filter(|(_, problems)| problems.is_empty())
+            .map(|(index, _)| index.to_string())
+            .collect();
+        if !one.is_empty() && right.is_empty() {
+            let causes = one.into_iter().flatten().collect();
+            out.push(caused(at, "'oneOf' failed, none matched", causes));
+        } else if right.len() > 1 {
+            let text = format!("'oneOf' failed, subschemas {} matched", right.join(", "));
+            out.push(problem(at, text));
+        }
+        if let Some(condition) = schema.get("if") {
+            let holds = self.problems(condition, value, at, depth).is_empty();
+            if let Some(branch) = schema.get(if holds { "then" } else { "else" }) {
+                self.check(branch, value, at, depth + 1, out);
+            }
+        }
+    }
+}
+
+/// Whether a number is on the right side of a limit.
+type Check = fn(f64, f64) -> bool;
+
+fn any_type(schema: &Map<String, Value>, value: &Value, at: &str, out: &mut Vec<Problem>) {
+    if let Some(wanted) = schema.get("type") {
+        let names: Vec<&str> = match wanted {
+            Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
+            one => one.as_str().into_iter().collect(),
+        };
+        if !names.iter().any(|name| is_type(value, name)) {
+            let text = format!("got {}, want {}", type_of(value), names.join(" or "));
+            out.push(problem(at, text));
+        }
+    }
+    if let Some(constant) = schema.get("const")
+        && !is_equal(constant, value)
+    {
+        out.push(problem(at, format!("value must be {}", shown(constant))));
+    }
+    if let Some(options) = schema.get("enum").and_then(Value::as_array)
+        && !options.iter().any(|option| is_equal(option, value))
+    {
+        let options: Vec<String> = options.iter().map(shown).collect();
+        out.push(problem(
+            at,
+            format!("value must be one of {}", options.join(", ")),
+        ));
+    }
+}
+
+fn problem(path: &str, text: impl Into<String>) -> Problem {
+    caused(path, text, Vec::new())
+}
+
+fn caused(path: &str, text: impl Into<String>, causes: Vec<Problem>) -> Problem {
+    Problem {
+        path: path.to_owned(),
+        text: text.into(),
+        causes,
+    }
+}
+
+fn show(problem: &Problem, level: usize, out: &mut String) {
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out.push_str(&"  ".repeat(level));
+    // Writing to a string cannot fail.
+    let _ = write!(out, "- at '{}': {}", problem.path, problem.text);
+    for cause in &problem.causes {
+        show(cause, level + 1, out);
+    }
+}
+
+fn object_at<'s>(
+    schema: &'s Map<String, Value>,
+    key: &str,
+) -> impl Iterator<Item = (&'s String, &'s Value)> {
+    schema
+        .get(key)
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+}
+
+fn missing(required: &[Value], members: &Map<String, Value>, at: &str, out: &mut Vec<Problem>) {
+    let names: Vec<String> = required
+        .iter()
+        .filter_map(Value::as_str)
+        .filter(|name| !members.contains_key(*name))
+        .map(|name| format!("'{name}'"))
+        .collect();
+    match names.len() {
+        0 => {}
+        1 => out.push(problem(at, format!("missing property {}", names[0]))),
+        _ => out.push(problem(
+            at,
+            format!("missing properties {}", names.join(", ")),
+        )),
+    }
+}
+
+fn limits(
+    schema: &Map<String, Value>,
+    [least, most]: [&str; 2],
+    count: usize,
+    at: &str,
+    out: &mut Vec<Problem>,
+) {
+    let count = u64::try_from(count).unwrap_or(u64::MAX);
+    let limit = |key: &str| schema.get(key).and_then(Value::as_u64);
+    if let Some(limit) = limit(least).filter(|limit| count < *limit) {
+        out.push(problem(at, format!("{least}: got {count}, want {limit}")));
+    }
+    if let Some(limit) = limit(most).filter(|limit| count > *limit) {
+        out.push(problem(at, format!("{most}: got {count}, want {limit}")));
+    }
+}
+
+fn numbers(
+    schema: &Map<String, Value>,
+    number: f64,
+    value: &Value,
+    at: &str,
+    out: &mut Vec<Problem>,
+) {
+    let checks: [(&str, Check); 4] = [
+        ("minimum", |number, limit| number >= limit),
+        ("maximum", |number, limit| number <= limit),
+        ("exclusiveMinimum", |number, limit| number > limit),
+        ("exclusiveMaximum", |number, limit| number < limit),
+    ];
+    for (key, holds) in checks {
+        let limit = schema
+            .get(key)
+            .and_then(|limit| Some((limit, limit.as_f64()?)));
+        if let Some((limit, bound)) = limit
+            && !holds(number, bound)
+        {
+            out.push(problem(at, format!("{key}: got {value}, want {limit}")));
+        }
+    }
+    let step = schema.get("multipleOf").and_then(Value::as_f64);
+    if let Some(step) = step.filter(|step| *step > 0.0) {
+        let quotient = number / step;
+        if (quotient - quotient.round()).abs() > 1e-9 {
+            out.push(problem(at, format!("multipleOf: got {value}, want {step}")));
+        }
+    }
+}
+
+/// The first two items that are equal. Lists of values are short; longer ones cost the square.
+fn repetition(items: &[Value]) -> Option<(usize, usize)> {
+    let items = &items[..items.len().min(2_000)];
+    (0..items.len()).find_map(|first| {
+        let after = items[first + 1..].iter();
+        let at = after
+            .into_iter()
+            .position(|item| is_equal(item, &items[first]))?;
+        Some((first, first + 1 + at))
+    })
+}
+
+fn is_equal(first: &Value, second: &Value) -> bool {
+    match (first, second) {
+        (Value::Number(first), Value::Number(second)) => first.as_f64() == second.as_f64(),
+        _ => first == second,
+    }
+}
+
+fn is_type(value: &Value, name: &str) -> bool {
+    match name {
+        "integer" => match value {
+            Value::Number(number) => {
+                number.is_i64()
+                    || number.is_u64()
+                    || number.as_f64().is_some_and(|float| float.fract() == 0.0)
+            }
+            _ => false,
+        },
+        name => type_of(value) == name,
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("'{text}'"),
+        other => other.to_string(),
+    }
+}
+
+fn matches(pattern: &str, text: &str) -> Option<bool> {
+    let mut builder = RegexBuilder::new(pattern);
+    let regex = builder.size_limit(1024 * 1024).build().ok()?;
+    Some(regex.is_match(text))
+}
+
+/// Whether a text has one of the formats that values commonly use; others are not checked.
+fn has_format(text: &str, format: &str) -> bool {
+    match format {
+        "ipv4" => text.parse::<std::net::Ipv4Addr>().is_ok(),
+        "ipv6" => text.parse::<std::net::Ipv6Addr>().is_ok(),
+        "email" => text
+            .split_once('@')
+            .is_some_and(|(name, host)| !name.is_empty() && !host.is_empty()),
+        "hostname" => {
+            bellwether_json::name::dns_subdomain_problems(&text.to_lowercase()).is_empty()
+        }
+        "uri" => text.split_once(':').is_some_and(|(scheme, _)| {
+            scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        }),
+        "regex" => matches(text, "").is_some(),
+        _ => true,
+    }
+}

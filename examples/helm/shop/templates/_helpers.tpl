@@ -1,0 +1,3 @@
+{{- define "shop.name" -}}
+{{ printf "%s-%s" .Release.Name .Chart.Name }}
+{{- end -}}
