@@ -44,13 +44,11 @@ pub(crate) struct Arguments {
     pub(crate) log_format: LogFormat,
 }
 
+// What each command is for stands at its arguments.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a hub and member clusters in one process, in the foreground.
     Up(up::UpArgs),
-    /// Run the agent of a member: apply its works from the hub, repair them, and report.
     Agent(agent::AgentArgs),
-    /// Run the hub's controllers on any cluster, in the foreground.
     Hub(hub::HubArgs),
     /// Let clusters join a fleet, show them, and let them go.
     #[command(after_help = "Example:\n  bellwether cluster list")]
@@ -58,31 +56,18 @@ pub(crate) enum Command {
     /// Make, show and delete tokens with which clusters join.
     #[command(after_help = "Example:\n  bellwether token create --cluster-name edge1")]
     Token(token::TokenArgs),
-    /// Explain why a cluster is selected or not, or what a rollout waits for.
     Why(why::WhyArgs),
-    /// Rehearse a rollout in simulated time; nothing is changed.
     Plan(plan::PlanArgs),
-    /// Run only the embedded API server.
     Apiserver(apiserver::ApiserverArgs),
-    /// Create or update objects from manifests.
     Apply(objects::ApplyArgs),
-    /// Show objects.
     Get(objects::GetArgs),
-    /// Delete objects and wait until they are gone.
     Delete(objects::DeleteArgs),
-    /// Wait for a condition of objects.
     Wait(objects::WaitArgs),
-    /// Show objects in detail, with their events.
     Describe(objects::DescribeArgs),
-    /// Show where a work or a rollout stands.
     Status(status::StatusArgs),
-    /// Pause, resume, retry or abort a rollout.
     Rollout(rollout::RolloutArgs),
-    /// Print a script for shell completion.
     Completion(completion::CompletionArgs),
-    /// Show the version of this program.
     Version(version::VersionArgs),
-    /// Print the CustomResourceDefinitions of the kinds that a hub and its agents work with.
     Crds(crds::CrdsArgs),
     /// Evaluate, check and format CUE.
     Cue(cue::CueArgs),

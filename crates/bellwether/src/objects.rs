@@ -36,10 +36,21 @@ pub(crate) struct ScopeArgs {
     #[arg(short = 'A', long)]
     all_namespaces: bool,
     /// Label selector, such as app=web,tier!=db.
-    #[arg(short = 'l', long, value_name = "LABELS", default_value = "")]
+    #[arg(
+        short = 'l',
+        long,
+        value_name = "LABELS",
+        default_value = "",
+        hide_default_value = true
+    )]
     selector: String,
     /// Field selector, such as metadata.name=web.
-    #[arg(long, value_name = "FIELDS", default_value = "")]
+    #[arg(
+        long,
+        value_name = "FIELDS",
+        default_value = "",
+        hide_default_value = true
+    )]
     field_selector: String,
 }
 

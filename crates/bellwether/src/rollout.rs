@@ -18,7 +18,7 @@ use crate::connect::ConnectArgs;
 /// Who writes, as `managedFields` has it.
 const MANAGER: &str = "bellwether";
 
-/// Control a running rollout.
+/// Pause, resume, retry or abort a rollout.
 ///
 /// Requests are written as annotations of the replica set: they survive restarts of the hub, and
 /// `bellwether status` shows them.

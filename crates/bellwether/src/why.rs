@@ -20,6 +20,7 @@ const PLACEMENT: [&str; 2] = ["placement", "placements"];
 /// cluster: all of them.
 #[derive(Debug, Args)]
 #[command(
+    override_usage = "bellwether why [OPTIONS] [CLUSTER] <KIND/NAME>",
     after_help = "Examples:\n  bellwether why cluster3 placement/canary\n  bellwether why placement/canary -n apps -o json\n  bellwether why cluster3 mwrs/shop\n  bellwether why mwrs/shop"
 )]
 pub(crate) struct WhyArgs {

@@ -136,7 +136,9 @@ impl<'a> Rollout<'a> {
                     Span::plain(counted(&placement.counts())),
                 ]));
             }
-            nodes.extend(placement.groups.iter().map(|it| self.group(placement, it)));
+            let groups = placement.groups.iter();
+            let groups = groups.filter(|it| !it.clusters.is_empty());
+            nodes.extend(groups.map(|it| self.group(placement, it)));
         }
         Tree {
             title,
@@ -293,6 +295,9 @@ impl<'a> Rollout<'a> {
     /// What stops it, and what to do.
     fn notes(&self) -> Vec<Vec<Span>> {
         let mut notes = Vec::new();
+        for text in &self.report.notes {
+            notes.push(vec![Span::new(Tone::Quiet, text)]);
+        }
         for text in self.stops() {
             notes.push(vec![Span::new(Tone::Bad, text)]);
         }
@@ -548,7 +553,8 @@ impl<'a> Rollout<'a> {
             "stage": self.stage().1, "started": time(self.report.started),
             "clusters": {"total": total, "done": done, "soaking": soaking,
                 "inProgress": in_progress, "failing": failing, "waiting": waiting},
-            "placements": placements, "stops": self.stops(), "next": self.next(),
+            "placements": placements, "notes": self.report.notes,
+            "stops": self.stops(), "next": self.next(),
         })
     }
 

@@ -24,6 +24,8 @@ pub struct Report {
     pub missing: Vec<String>,
     /// Why a placement cannot be rolled out to.
     pub problems: Vec<String>,
+    /// What to know besides: clusters that belong to another placement.
+    pub notes: Vec<String>,
     /// What people have asked of the rollout.
     pub control: Control,
     /// When the first cluster got the present template.
@@ -276,6 +278,7 @@ pub(super) fn of(outlook: &Outlook<'_>, control: &Control) -> Report {
         placements: outlook.placed.iter().map(of_placement).collect(),
         missing: outlook.missing.iter().map(|&name| name.into()).collect(),
         problems,
+        notes: ceded(outlook),
         control: control.clone(),
         started: written.min(),
     }
@@ -314,4 +317,23 @@ fn of_placement(placed: &Placed<'_>) -> PlacementReport {
         breached: placed.decision.breached,
         groups: groups.collect(),
     }
+}
+
+/// Which placements have chosen clusters that belong to others.
+fn ceded(outlook: &Outlook<'_>) -> Vec<String> {
+    let of_placement = |placed: &Placed<'_>| {
+        let first = placed.ceded.first()?;
+        let (cluster, owner) = (first.cluster, first.owner);
+        Some(match placed.ceded.len() {
+            1 => format!(
+                "{}: the cluster {cluster} belongs to the placement {owner}, which is named before",
+                placed.name
+            ),
+            count => format!(
+                "{}: {count} clusters belong to placements that are named before, such as {cluster} to {owner}",
+                placed.name
+            ),
+        })
+    };
+    outlook.placed.iter().filter_map(of_placement).collect()
 }

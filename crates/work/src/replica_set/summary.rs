@@ -104,7 +104,9 @@ pub(super) fn of(
         number(summary.desired_total, "cluster"),
         number(outlook.placed.len(), "placement")
     );
-    let selected: Vec<String> = iter::once(selected).chain(ceded(outlook)).collect();
+    let selected: Vec<String> = iter::once(selected)
+        .chain(report.notes.iter().cloned())
+        .collect();
     let selected = selected.join("; ");
     let available = format!(
         "{} of {} available, {} in progress, {} degraded",
@@ -203,25 +205,6 @@ fn verified<'a>(
         reason: why,
         message: missing.unwrap_or(selected),
     }
-}
-
-/// Which placements have chosen clusters that belong to others.
-fn ceded(outlook: &Outlook<'_>) -> Vec<String> {
-    let of_placement = |placed: &Placed<'_>| {
-        let first = placed.ceded.first()?;
-        let (cluster, owner) = (first.cluster, first.owner);
-        Some(match placed.ceded.len() {
-            1 => format!(
-                "{}: the cluster {cluster} belongs to the placement {owner}, which is named before",
-                placed.name
-            ),
-            count => format!(
-                "{}: {count} clusters belong to placements that are named before, such as {cluster} to {owner}",
-                placed.name
-            ),
-        })
-    };
-    outlook.placed.iter().filter_map(of_placement).collect()
 }
 
 fn applied<'a>(summary: &WorkSummary, problems: &'a str, available: &'a str) -> Said<'a> {

@@ -319,3 +319,29 @@ next: bellwether why cluster1 mwrs/shop · bellwether status work/shopx7k2m -n c
     assert_eq!(failing["state"], "failing");
     assert_eq!(failing["since"], ago(30));
 }
+
+#[test]
+fn several_placements_have_a_heading_each() {
+    let states = [("a", State::Well(100))];
+    let mut snapshot = snapshot(&json!({"type": "All"}), &[("", &["a"])], &states);
+    let more = json!({"name": "more", "rolloutStrategy": {"type": "All"}});
+    let references = &mut snapshot.set.spec.placement_refs;
+    references.push(serde_json::from_value(more).unwrap());
+    let chosen = Chosen {
+        groups: vec![Group::new("first", 0, ["a"]), Group::new("", 1, ["b"])],
+        selected: 2,
+    };
+    snapshot.placements.insert("more".to_owned(), chosen);
+    check(
+        &snapshot,
+        "\
+replica set default/shop   rolling out   1 of 2 clusters done, since 100s
+placement everywhere   All   1 of 1 cluster done
+  everywhere   a   done
+placement more   All   0 of 1 cluster done
+  group 1      b   starts now
+more: the cluster a belongs to the placement everywhere, which is named before
+next: bellwether status mwrs/shop -w
+",
+    );
+}
