@@ -4,6 +4,7 @@
 //! wrong answer and not the end. What was right the last time and is not any more is a regression.
 
 mod chart;
+mod gotemplate;
 mod kustomize;
 mod lines;
 
@@ -27,6 +28,7 @@ pub(crate) fn corpus(path: &Path, failures: bool) -> anyhow::Result<()> {
     let name = path.file_name().and_then(|name| name.to_str());
     match name.and_then(|name| name.split('.').next()) {
         Some("chart") => lines::run(path, failures, &chart::CORPUS),
+        Some("gotemplate") => lines::run(path, failures, &gotemplate::CORPUS),
         Some("kustomize") => lines::run(path, failures, &kustomize::CORPUS),
         _ => cue(path, failures),
     }

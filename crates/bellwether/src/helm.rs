@@ -357,7 +357,7 @@ fn read_directory(
     clippy::disallowed_methods,
     reason = "the clock is read here and handed to the engine, which has none"
 )]
-fn world() -> anyhow::Result<World<'static>> {
+pub(crate) fn world() -> anyhow::Result<World<'static>> {
     let mut probe = [0; 8];
     SystemRandom::new()
         .fill(&mut probe)

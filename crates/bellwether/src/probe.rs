@@ -13,6 +13,8 @@ pub(crate) enum Engine {
     Cue,
     /// A chart and values in, the result of `helm template` out.
     Chart,
+    /// A template and values in, its output in a chart of its own out.
+    Gotemplate,
     /// Files of a directory in, the result of `kustomize build` out.
     Kustomize,
     /// Groups, strategy and statuses in, who goes next out.
@@ -26,6 +28,10 @@ pub(crate) fn run(engine: Engine) -> anyhow::Result<()> {
     let answer: fn(&str) -> String = match engine {
         Engine::Cue => |line| bellwether_cue::probe::answer(line, Budget::default()),
         Engine::Chart => bellwether_helm::probe::answer,
+        Engine::Gotemplate => |line| match crate::helm::world() {
+            Ok(world) => bellwether_helm::gotemplate::answer(line, &world),
+            Err(error) => serde_json::json!({"error": error.to_string()}).to_string(),
+        },
         Engine::Kustomize => bellwether_kustomize::probe::answer,
         Engine::Rollout => bellwether_placement::rollout::probe::answer,
         Engine::Placement => bellwether_placement::schedule::probe::answer,

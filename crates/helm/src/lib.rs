@@ -15,6 +15,7 @@ mod dependencies;
 mod error;
 mod functions;
 mod glob;
+pub mod gotemplate;
 mod ignore;
 pub mod index;
 mod lint;

@@ -219,7 +219,7 @@ fn check_name(name: &str) -> Result<()> {
     )))
 }
 
-fn scene(request: &Request, kube_version: KubeVersion) -> Scene {
+pub(crate) fn scene(request: &Request, kube_version: KubeVersion) -> Scene {
     let api_versions = API_VERSIONS.iter().map(|&version| version.to_owned());
     Scene {
         release: Value::map([
