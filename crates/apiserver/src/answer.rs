@@ -44,6 +44,15 @@ pub(crate) struct Reply {
     pub warnings: Vec<String>,
 }
 
+impl Reply {
+    /// The same with more warnings.
+    #[must_use]
+    pub(crate) fn with(mut self, warnings: Vec<String>) -> Self {
+        self.warnings.extend(warnings);
+        self
+    }
+}
+
 impl From<Answer> for Reply {
     fn from(answer: Answer) -> Self {
         Self {

@@ -204,8 +204,29 @@ pub(crate) fn decode_value(
         .map_err(|why| cannot_handle(resource, &why))?;
     let warnings =
         judge(validation, repeats, &unknown).map_err(|why| cannot_handle(resource, &why))?;
-    resource.default(&mut value);
+    check_size(&value)?;
+    let defaulted = resource.default(&mut value);
+    defaulted.map_err(|_| ApiError::too_large_to_store())?;
     Ok((value, warnings))
+}
+
+/// The most objects that a value may hold, one in another or one beside another. No object that can
+/// be stored has as many, and each takes a kilobyte of memory when its defaults are filled in.
+const MOST_OBJECTS: usize = 100_000;
+
+/// Refuses what cannot be stored in any case, before more memory is spent on it.
+fn check_size(value: &Value) -> Result<(), ApiError> {
+    fn count(value: &Value) -> usize {
+        match value {
+            Value::Array(items) => items.iter().map(count).sum(),
+            Value::Object(fields) => 1 + fields.values().map(count).sum::<usize>(),
+            _ => 0,
+        }
+    }
+    if count(value) > MOST_OBJECTS {
+        return Err(ApiError::too_large_to_store());
+    }
+    Ok(())
 }
 
 /// What fields that are unknown or written twice mean to one who asked for this validation: the

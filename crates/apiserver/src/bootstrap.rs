@@ -78,7 +78,8 @@ pub(crate) async fn create_if_absent(
     if cluster.keyspace().get(&key).is_some() {
         return Ok(());
     }
-    resource.default(&mut object);
+    // What is built in has few defaults.
+    let _ = resource.default(&mut object);
     let cx = RequestContext::internal(cluster, &resource, &key, CONTROLLER);
     let ownership = Ownership::Update(CONTROLLER.into());
     create_object(&cx, object, &WriteOptions::default(), &ownership)

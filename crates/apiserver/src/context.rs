@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use crate::access::Identity;
 use crate::answer::Writer;
+use crate::apart::Effort;
 use crate::cluster::Cluster;
 use crate::params::Query;
 use crate::request::Verb;
@@ -40,6 +41,8 @@ pub(crate) struct RequestContext {
     pub now: Timestamp,
     /// What the client should know besides the answer.
     pub warnings: Warnings,
+    /// How much work it may take here.
+    pub effort: Effort,
 }
 
 /// Warnings that are gathered while a request is answered. Clones share them.
@@ -80,6 +83,7 @@ impl RequestContext {
             },
             now,
             warnings: Warnings::default(),
+            effort: Effort::unlimited(),
         }
     }
 

@@ -10,6 +10,7 @@
 mod access;
 mod admission;
 mod answer;
+mod apart;
 mod audit;
 mod authenticate;
 mod authorize;

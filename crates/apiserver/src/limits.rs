@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::access::{Identity, is_master};
 use crate::status::ApiError;
@@ -32,6 +32,8 @@ pub struct Limits {
     pub idle_time: Duration,
     /// How long a client may take to send a body.
     pub body_time: Duration,
+    /// How long a request that takes much work may take, with the time until it gets a place.
+    pub request_time: Duration,
     /// How long a client may take nothing of what is sent to it before its connection is closed.
     pub stall_time: Duration,
     /// Connections of all clients; more have to wait.
@@ -50,6 +52,8 @@ impl Default for Limits {
             header_time: Duration::from_secs(32),
             idle_time: Duration::from_secs(90),
             body_time: Duration::from_mins(1),
+            // As kube-apiserver.
+            request_time: Duration::from_mins(1),
             stall_time: Duration::from_mins(1),
             connections: 10_000,
         }
@@ -72,6 +76,8 @@ pub(crate) struct InFlight {
     users: Users,
     /// What is held for all users together.
     total: Gauge,
+    /// How many requests of one user may take much work at once.
+    turns: usize,
 }
 
 type Users = Arc<Mutex<HashMap<User, Weak<Account>>>>;
@@ -84,11 +90,12 @@ struct User {
 }
 
 impl InFlight {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits, turns: usize) -> Self {
         Self {
             limits,
             users: Arc::default(),
             total: Gauge::default(),
+            turns,
         }
     }
 
@@ -157,6 +164,8 @@ pub(crate) struct Account {
     total: Gauge,
     /// Wakes an answer that waits for others to be taken.
     freed: Arc<Notify>,
+    /// For requests that take much work.
+    turns: Arc<Semaphore>,
 }
 
 impl Account {
@@ -173,6 +182,7 @@ impl Account {
             bytes: AtomicUsize::new(0),
             total: in_flight.total.clone(),
             freed: Arc::default(),
+            turns: Arc::new(Semaphore::new(in_flight.turns)),
         }
     }
 
@@ -190,6 +200,11 @@ impl Account {
             usize::MAX
         };
         !self.is_full() && add_below(self.count(load), 1, limit)
+    }
+
+    /// Turns for requests that take much work.
+    pub(crate) fn turns(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.turns)
     }
 
     /// True if no more may be held.
@@ -322,11 +337,12 @@ mod tests {
 
     #[test]
     fn a_user_waits_for_their_own_requests_only() {
-        let in_flight = InFlight::new(Limits {
+        let limits = Limits {
             requests_per_user: 2,
             watches_per_user: 1,
             ..Limits::default()
-        });
+        };
+        let in_flight = InFlight::new(limits, 1);
         let (ann, bob) = (
             Identity::authenticated("ann", []),
             Identity::authenticated("bob", []),
@@ -346,10 +362,11 @@ mod tests {
 
     #[test]
     fn a_user_is_refused_while_too_much_is_held_for_them() {
-        let in_flight = InFlight::new(Limits {
+        let limits = Limits {
             bytes_per_user: 100,
             ..Limits::default()
-        });
+        };
+        let in_flight = InFlight::new(limits, 1);
         let ann = Identity::authenticated("ann", []);
         let admit = |identity: &Identity| in_flight.admit("hub", identity, Load::Request);
         let permit = admit(&ann).unwrap();
@@ -374,7 +391,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_those_who_are_done() {
-        let in_flight = InFlight::new(Limits::default());
+        let in_flight = InFlight::new(Limits::default(), 1);
         let ann = Identity::authenticated("ann", []);
         let permit = in_flight.admit("hub", &ann, Load::Request).unwrap();
         let frame = permit.account().frame(vec![0; 10]);

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::access::{Issuers, TokenKey, issuing_cluster};
 use crate::answer::{Answer, Reply, Writer, failure};
+use crate::apart::{Apart, Effort, Interrupt};
 use crate::audit::{self, AuditLog, Record};
 use crate::authenticate::{Caller, Known, authenticate, bearer_token};
 use crate::body::RequestBody;
@@ -22,7 +23,7 @@ use crate::cluster::Cluster;
 use crate::coding::Coding;
 use crate::context::{RequestContext, Warnings};
 use crate::custom::DefinitionCache;
-use crate::limits::{InFlight, Limits, Load};
+use crate::limits::{InFlight, Limits, Load, Permit};
 use crate::metrics::Metrics;
 use crate::negotiate::{Representation, negotiate};
 use crate::object::StoredObject;
@@ -51,6 +52,7 @@ struct Inner {
     definitions: Arc<DefinitionCache>,
     issuers: Arc<Issuers>,
     in_flight: InFlight,
+    apart: Apart,
     audit: Option<AuditLog>,
     clock: Clock,
     event_time_to_live: SignedDuration,
@@ -106,7 +108,8 @@ impl ApiServer {
             .map(Arc::new);
         let (arrivals, arriving) = mpsc::unbounded_channel();
         tokio::spawn(housekeeping::keep_house(arriving));
-        let in_flight = InFlight::new(options.limits);
+        let apart = Apart::new();
+        let in_flight = InFlight::new(options.limits, apart.places_per_user());
         options.metrics.register(|registry| {
             registry.register(
                 "apiserver_held_bytes",
@@ -122,6 +125,7 @@ impl ApiServer {
             definitions: Arc::default(),
             issuers: Arc::new(Issuers::new(options.authority, token_key)),
             in_flight,
+            apart,
             audit: options.audit,
             clock,
             event_time_to_live: options
@@ -348,18 +352,47 @@ impl ApiServer {
         let hold = permit.account().hold(0);
         let body = RequestBody::read(&parts.headers, body, patience, hold).await?;
         let agent = text(parts, header::USER_AGENT).unwrap_or_default();
-        let mut cx = asked.into_context(resource.clone(), verb, agent, &writer);
-        scope::narrow(&mut cx)?;
-        let warnings = cx.warnings.clone();
-        let mut reply = handler::handle(cx, body).await?;
+        let context = |asked: Asked, effort: Effort| {
+            let mut cx = asked.into_context(resource.clone(), verb, agent, &writer, effort);
+            scope::narrow(&mut cx)?;
+            Ok(cx)
+        };
+        let mut reply = self.work(asked, Arc::new(body), &permit, context).await?;
         trace.answered(&reply);
-        reply.warnings.extend(warnings.take());
         reply
             .warnings
             .extend(resource.deprecation().map(str::to_owned));
         let mut response = writer.respond(Some(&resource), reply);
         response.body_mut().hold(permit);
         Ok(response)
+    }
+
+    /// Does what is asked: here if it takes little work, else apart.
+    async fn work(
+        &self,
+        asked: Asked,
+        body: Arc<RequestBody>,
+        permit: &Permit,
+        context: impl Fn(Asked, Effort) -> Result<RequestContext, ApiError>,
+    ) -> Result<Reply, ApiError> {
+        let light = Effort::light();
+        let fits = light.admit(body.bytes.len()).is_ok();
+        if fits {
+            let cx = context(asked.clone(), light.clone())?;
+            let warnings = cx.warnings.clone();
+            let done = Box::pin(handler::handle(cx, &body)).await;
+            if !light.is_exceeded() {
+                return done.map(|reply| reply.with(warnings.take()));
+            }
+        }
+        let interrupt = Interrupt::default();
+        let cx = context(asked, Effort::Full(interrupt.clone()))?;
+        let warnings = cx.warnings.clone();
+        let work = async move { handler::handle(cx, &body).await };
+        let time = self.inner.in_flight.limits().request_time;
+        let apart = &self.inner.apart;
+        let done = Box::pin(apart.run(permit.account(), interrupt, time, work)).await;
+        done.map(|reply| reply.with(warnings.take()))
     }
 
     /// Finds the cluster that is meant, and the path within it.
@@ -400,6 +433,7 @@ impl ApiServer {
 }
 
 /// A request for a resource, by somebody who is known.
+#[derive(Clone)]
 struct Asked {
     cluster: Arc<Cluster>,
     known: Known,
@@ -414,6 +448,7 @@ impl Asked {
         verb: Verb,
         user_agent: &str,
         writer: &Writer,
+        effort: Effort,
     ) -> RequestContext {
         if verb == Verb::Watch
             && let Some(name) = self.target.name.take()
@@ -432,6 +467,7 @@ impl Asked {
             user_agent: user_agent.to_owned(),
             writer: writer.clone(),
             now: writer.now,
+            effort,
             warnings: Warnings::default(),
         }
     }

@@ -252,9 +252,10 @@ impl ApiError {
 
     /// 422: the object or the options are understood, but wrong.
     pub fn invalid(subject: Subject<'_>, name: &str, errors: &[FieldError]) -> Self {
+        let errors = bellwether_schema::cap(errors.to_vec());
         let message = format!(
             "{subject} \"{name}\" is invalid: {}",
-            bellwether_schema::aggregate(&unique(errors))
+            bellwether_schema::aggregate(&errors)
         );
         let causes = errors.iter().map(Cause::from).collect();
         Self::new(422, "Invalid", message).with_details(Details {
@@ -323,6 +324,20 @@ impl ApiError {
         Self::new(500, "", message)
     }
 
+    /// 504: the request takes too long.
+    pub fn timeout() -> Self {
+        Self::new(
+            504,
+            "Timeout",
+            "Timeout: request did not complete within the allotted timeout",
+        )
+    }
+
+    /// 500: what an API server over etcd answers when an object is too large to be stored.
+    pub fn too_large_to_store() -> Self {
+        Self::unexplained("etcdserver: request is too large")
+    }
+
     /// 504: the requested revision is ahead of what we have.
     pub fn revision_too_large(requested: u64, current: u64) -> Self {
         let cause = Cause {
@@ -364,17 +379,6 @@ impl ApiError {
         }
         status
     }
-}
-
-/// The message names an error once, even if two checks found it.
-fn unique(errors: &[FieldError]) -> Vec<FieldError> {
-    let mut kept: Vec<FieldError> = Vec::with_capacity(errors.len());
-    for error in errors {
-        if !kept.contains(error) {
-            kept.push(error.clone());
-        }
-    }
-    kept
 }
 
 impl Details {

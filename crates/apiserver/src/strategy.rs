@@ -8,13 +8,17 @@ use std::borrow::Cow;
 use bellwether_kinds::meta::{self, MetaRules};
 use bellwether_kinds::{self as kinds, Creation, NameRule};
 use bellwether_schema::meta::Malformed;
-use bellwether_schema::{Change, FieldError, FieldPath, decode};
+use bellwether_schema::{
+    Change, FieldError, FieldErrors, FieldPath, RuleLimits, TooManyDefaults, decode,
+};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use crate::apart::Effort;
 use crate::custom::{self, CustomVersion};
 use crate::object::StoredObject;
 use crate::resource::{Part, Resource, Source};
+use crate::status::ApiError;
 
 impl Resource {
     /// The object in this version.
@@ -84,9 +88,12 @@ impl Resource {
     }
 
     /// Fills in what was left out.
-    pub(crate) fn default(&self, value: &mut Value) {
+    pub(crate) fn default(&self, value: &mut Value) -> Result<(), TooManyDefaults> {
         match &self.source {
-            Source::BuiltIn(kind) => kinds::default(kind, value),
+            Source::BuiltIn(kind) => {
+                kinds::default(kind, value);
+                Ok(())
+            }
             Source::Custom(version) => version.compiled.default(value),
         }
     }
@@ -148,8 +155,9 @@ impl Resource {
         part: Part,
         value: &Value,
         live: Option<&Value>,
-    ) -> Vec<FieldError> {
-        match (&self.source, part, live) {
+        effort: &Effort,
+    ) -> Result<Vec<FieldError>, ApiError> {
+        Ok(match (&self.source, part, live) {
             (_, Part::Whole, _) => Vec::new(),
             (Source::BuiltIn(kind), part, live) => {
                 let value = self.stored_form(value);
@@ -173,17 +181,22 @@ impl Resource {
                 };
                 let mut errors = self.validate_custom_metadata(value, live);
                 errors.extend(version.compiled.validate_values(change));
-                version.compiled.validate_rules(change, &mut errors);
+                effort
+                    .rules(|limits: RuleLimits<'_>| {
+                        let compiled = &version.compiled;
+                        compiled.validate_rules(change, &mut errors, limits)
+                    })
+                    .map_err(|_| effort.exceeded())?;
                 if let Some(scale) = &version.scale {
                     scale.validate(value, &mut errors);
                 }
                 errors
             }
-        }
+        })
     }
 
     fn validate_custom_metadata(&self, value: &Value, live: Option<&Value>) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         let path = FieldPath::new("metadata");
         let rules = MetaRules {
             namespaced: self.namespaced,
@@ -194,7 +207,7 @@ impl Resource {
         if let Some(live) = live {
             meta::validate_update(&value["metadata"], &live["metadata"], &path, &mut errors);
         }
-        errors
+        errors.into_vec()
     }
 
     /// Whether an update may leave out `resourceVersion`.

@@ -318,6 +318,58 @@ fn about_credentials() -> Vec<Question> {
     ]
 }
 
+/// Requests that are too large, hold too much, or are wrong in many places.
+fn about_sizes() -> Vec<Question> {
+    const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+    const PODS: &str = "/api/v1/namespaces/default/pods";
+    const JSON_PATCH: &str = "application/json-patch+json";
+    let map = |name: &str, size: usize| json!({"metadata": {"name": name}, "data": {"a": "x".repeat(size)}});
+    let long_role = |name: &str, size: usize| {
+        let rule = json!({
+            "apiGroups": [""], "resources": ["pods"], "verbs": ["get"],
+            "resourceNames": ["x".repeat(size)],
+        });
+        role(name, json!([rule]))
+    };
+    let pod = |containers: usize| {
+        let container = json!({"name": "c", "image": "i"});
+        json!({
+            "metadata": {"name": "p"},
+            "spec": {"containers": vec![container; containers]},
+        })
+    };
+    let nothing = json!({"op": "test", "path": "/metadata/name", "value": "small"});
+    let copy = json!({"op": "copy", "from": "/data", "path": "/data/a"});
+    let json_patch = |operation: &Value, count: usize| {
+        let patch = Value::from(vec![operation.clone(); count]);
+        root("PATCH", format!("{MAPS}/small"), patch).by(JSON_PATCH)
+    };
+    let roles = format!("{RBAC}/clusterroles");
+    vec![
+        root("POST", MAPS, map("small", 500_000)),
+        root("POST", MAPS, map("long", 1_100_000)),
+        root("POST", MAPS, map("longer", 4_000_000)),
+        root("POST", roles.as_str(), long_role("fits", 1_400_000)),
+        root("POST", roles.as_str(), long_role("large", 1_700_000)),
+        root("PUT", format!("{roles}/fits"), long_role("fits", 1_700_000)),
+        root("POST", PODS, pod(40)),
+        json_patch(&nothing, 10_000),
+        json_patch(&nothing, 10_001),
+        json_patch(&copy, 30),
+    ]
+}
+
+#[tokio::test]
+async fn sizes_are_limited_as_by_kubernetes() {
+    let Some((_real, theirs, _server, ours)) = both().await else {
+        return;
+    };
+    let different = compare(&theirs, &ours, &about_sizes()).await;
+    let short = |text: &String| text.chars().take(2_000).collect::<String>();
+    let different: Vec<String> = different.iter().map(short).collect();
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
 #[tokio::test]
 async fn access_is_refused_in_the_same_words_as_by_kubernetes() {
     let Some((_real, theirs, _server, ours)) = both().await else {

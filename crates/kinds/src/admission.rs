@@ -1,6 +1,8 @@
 //! The `admissionregistration.k8s.io` group: served as data. Webhooks are not called and policies
 //! are not evaluated.
 
+use std::collections::HashSet;
+
 use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::{
@@ -147,12 +149,12 @@ const TIMEOUT_SECONDS: i64 = 30;
 fn validate_webhooks(new: &Value, _old: Option<&Value>, errors: &mut Errors) {
     let path = FieldPath::new("webhooks");
     let webhooks = list(new, &["webhooks"]);
+    let mut seen = HashSet::new();
     for (index, webhook) in webhooks.iter().enumerate() {
         let item = path.index(index);
         validate_webhook(webhook, &item, errors);
         let name = text(webhook, &["name"]);
-        let same_name = |other: &Value| text(other, &["name"]) == name;
-        if webhooks[..index].iter().any(same_name) {
+        if !seen.insert(name) {
             errors.push(FieldError::duplicate(&item.child("name"), name));
         }
     }
@@ -299,10 +301,11 @@ fn validate_policy_binding(new: &Value, _old: Option<&Value>, errors: &mut Error
         let detail = "at least one validation action is required";
         errors.push(FieldError::required(&actions_path, detail));
     }
+    let mut seen = HashSet::new();
     for (index, action) in actions.iter().enumerate() {
         let allowed = ["Audit", "Deny", "Warn"];
         check::supported(errors, &actions_path.index(index), action, &allowed);
-        if actions[..index].contains(action) {
+        if !seen.insert(action) {
             errors.push(FieldError::duplicate(&actions_path.index(index), *action));
         }
     }

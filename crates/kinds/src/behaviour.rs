@@ -10,7 +10,7 @@
 //! Decoding against [`Resource::schema`] comes before. From [`to_storage`] on, objects are in the
 //! version in which they are stored; for all but a few resources that changes nothing.
 
-use bellwether_schema::{FieldError, FieldPath};
+use bellwether_schema::{FieldError, FieldErrors, FieldPath};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -111,21 +111,21 @@ fn restore_all_but_status(new: &mut Value, old: &Value) {
 
 /// What is wrong with an object that is to be created, or to replace `old`.
 pub fn validate(resource: &Resource, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     // What is only answered needs no name.
     if !resource.is_virtual() {
         validate_metadata(resource, new, old, &mut errors);
     }
     (resource.validate)(new, old, &mut errors);
-    errors
+    errors.into_vec()
 }
 
 /// What is wrong with an object of which a part is to be replaced.
 pub fn validate_part(resource: &Resource, part: &str, new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     validate_metadata(resource, new, Some(old), &mut errors);
     (resource.validate_part)(part, new, old, &mut errors);
-    errors
+    errors.into_vec()
 }
 
 fn reset_status(resource: &Resource, object: &mut Value) {
@@ -205,7 +205,7 @@ fn validate_metadata(
     resource: &Resource,
     new: &Value,
     old: Option<&Value>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     const PATH: FieldPath<'static> = FieldPath::new("metadata");
     let rules = MetaRules {

@@ -1,5 +1,7 @@
 //! The `certificates.k8s.io` group: requests for certificates.
 
+use std::collections::HashSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bellwether_json::time;
@@ -201,8 +203,9 @@ fn validate_request(new: &Value, errors: &mut Errors) {
     for (index, usage) in usages.iter().enumerate() {
         check::supported(errors, &usages_path.index(index), usage, USAGES);
     }
+    let mut seen = HashSet::new();
     for (index, usage) in usages.iter().enumerate() {
-        if usages[..index].contains(usage) {
+        if !seen.insert(usage) {
             errors.push(FieldError::duplicate(&usages_path.index(index), *usage));
         }
     }
@@ -250,6 +253,7 @@ fn validate_conditions(new: &Value, errors: &mut Errors) {
     let path = path.child("conditions");
     let conditions = list(new, &["status", "conditions"]);
     let mut decision = "";
+    let mut seen = HashSet::new();
     for (index, condition) in conditions.iter().enumerate() {
         let item = path.index(index);
         let kind = check::required(errors, condition, &item, "type");
@@ -267,10 +271,7 @@ fn validate_conditions(new: &Value, errors: &mut Errors) {
             }
             decision = kind;
         }
-        if conditions[..index]
-            .iter()
-            .any(|other| text(other, &["type"]) == kind)
-        {
+        if !seen.insert(kind) {
             errors.push(FieldError::duplicate(&item.child("type"), kind));
         }
     }

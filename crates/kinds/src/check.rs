@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use bellwether_json::quantity::Quantity;
-use bellwether_schema::{FieldError, FieldPath};
+use bellwether_schema::{FieldError, FieldErrors, FieldPath};
 use serde_json::Value;
 
 use crate::meta::IMMUTABLE;
@@ -11,7 +11,7 @@ use crate::names;
 use crate::value::{at, same, text};
 
 /// Where checks put what they find.
-pub(crate) type Errors = Vec<FieldError>;
+pub(crate) type Errors = FieldErrors;
 
 /// Reports every message about a value.
 pub(crate) fn report(

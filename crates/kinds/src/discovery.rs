@@ -1,5 +1,7 @@
 //! The `discovery.k8s.io` group: EndpointSlices.
 
+use std::collections::HashSet;
+
 use std::net::IpAddr;
 
 use bellwether_schema::{FieldError, FieldPath};
@@ -66,16 +68,14 @@ fn validate_ports(new: &Value, errors: &mut Errors) {
         ));
         return;
     }
+    let mut seen = HashSet::new();
     for (index, port) in ports.iter().enumerate() {
         let path = path.index(index);
         let name = text(port, &["name"]);
         if !name.is_empty() {
             check::label(errors, &path.child("name"), name);
         }
-        if ports[..index]
-            .iter()
-            .any(|other| text(other, &["name"]) == name)
-        {
+        if !seen.insert(name) {
             errors.push(FieldError::duplicate(&path.child("name"), name));
         }
         let protocol = text(port, &["protocol"]);

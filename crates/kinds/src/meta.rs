@@ -1,6 +1,8 @@
 //! Checks of `metadata`, which are the same for built-in kinds and custom resources.
 
-use bellwether_schema::{FieldError, FieldErrorKind, FieldPath};
+use std::collections::HashSet;
+
+use bellwether_schema::{FieldError, FieldErrorKind, FieldErrors, FieldPath};
 use serde_json::Value;
 
 use crate::value::{at, entries, flag, int, list, same, text, texts};
@@ -28,12 +30,7 @@ pub struct MetaRules {
 }
 
 /// Checks `metadata` of an object that is to be written. A `generateName` has become a name before.
-pub fn validate(
-    meta: &Value,
-    rules: MetaRules,
-    path: &FieldPath<'_>,
-    errors: &mut Vec<FieldError>,
-) {
+pub fn validate(meta: &Value, rules: MetaRules, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     let generate = text(meta, &["generateName"]);
     if !generate.is_empty() {
         for message in names::object_name(rules.names, generate, true) {
@@ -67,7 +64,7 @@ fn validate_namespace(
     namespace: &str,
     namespaced: bool,
     path: &FieldPath<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let path = path.child("namespace");
     match (namespaced, namespace) {
@@ -83,7 +80,7 @@ fn validate_namespace(
 }
 
 /// Checks what is the same at creation and update.
-fn validate_common(meta: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+fn validate_common(meta: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     let generation = int(meta, &["generation"]);
     if generation < 0 {
         errors.push(not_negative(&path.child("generation"), generation));
@@ -99,11 +96,7 @@ fn validate_common(meta: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldErr
 }
 
 /// Checks a map of annotations.
-pub fn validate_annotations(
-    annotations: &Value,
-    path: &FieldPath<'_>,
-    errors: &mut Vec<FieldError>,
-) {
+pub fn validate_annotations(annotations: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     let mut size = 0;
     for (key, value) in entries(annotations, &[]) {
         size += key.len() + value.as_str().map_or(0, str::len);
@@ -117,7 +110,7 @@ pub fn validate_annotations(
     }
 }
 
-fn validate_owners(meta: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+fn validate_owners(meta: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     let mut controller: Option<String> = None;
     for owner in list(meta, &["ownerReferences"]) {
         let api_version = text(owner, &["apiVersion"]);
@@ -150,12 +143,13 @@ fn validate_owners(meta: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldErr
             match &controller {
                 None => controller = Some(this),
                 Some(first) => {
-                    let detail = format!(
-                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
-                    );
-                    let value = printed_owners(list(meta, &["ownerReferences"]));
-                    let kind = FieldErrorKind::Invalid;
-                    errors.push(printed::error(kind, path, &value, &detail));
+                    errors.push_with(|| {
+                        let detail = format!(
+                            "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
+                        );
+                        let value = printed_owners(list(meta, &["ownerReferences"]));
+                        printed::error(FieldErrorKind::Invalid, path, &value, &detail)
+                    });
                 }
             }
         }
@@ -182,12 +176,7 @@ fn printed_owner(owner: &Value) -> String {
     printed::structure(owner, &fields)
 }
 
-fn validate_finalizers(
-    meta: &Value,
-    known: bool,
-    path: &FieldPath<'_>,
-    errors: &mut Vec<FieldError>,
-) {
+fn validate_finalizers(meta: &Value, known: bool, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     let finalizers = list(meta, &["finalizers"]);
     let has = |name: &str| finalizers.iter().any(|finalizer| finalizer == name);
     for finalizer in texts(meta, &["finalizers"]) {
@@ -209,11 +198,11 @@ fn validate_finalizers(
 }
 
 /// Checks that finalizers without a domain are the server's own.
-pub fn validate_known_finalizers(meta: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+pub fn validate_known_finalizers(meta: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     report_unknown_finalizers(meta, &path.child("finalizers"), errors);
 }
 
-fn report_unknown_finalizers(meta: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+fn report_unknown_finalizers(meta: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     for (index, finalizer) in texts(meta, &["finalizers"]).enumerate() {
         let standard = ["kubernetes", "orphan", "foregroundDeletion"].contains(&finalizer);
         if !finalizer.contains('/') && !standard {
@@ -223,7 +212,7 @@ fn report_unknown_finalizers(meta: &Value, path: &FieldPath<'_>, errors: &mut Ve
     }
 }
 
-fn validate_managed_fields(meta: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+fn validate_managed_fields(meta: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     for (index, entry) in list(meta, &["managedFields"]).iter().enumerate() {
         let path = path.index(index);
         let operation = text(entry, &["operation"]);
@@ -249,7 +238,7 @@ fn validate_managed_fields(meta: &Value, path: &FieldPath<'_>, errors: &mut Vec<
 }
 
 /// Checks the name of a field manager.
-pub fn validate_manager(manager: &str, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+pub fn validate_manager(manager: &str, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     if manager.len() > MANAGER_LENGTH {
         errors.push(FieldError::too_long(path, MANAGER_LENGTH as u64));
     }
@@ -265,12 +254,7 @@ pub fn validate_manager(manager: &str, path: &FieldPath<'_>, errors: &mut Vec<Fi
 }
 
 /// Checks that an update leaves alone what only the server may change.
-pub fn validate_update(
-    new: &Value,
-    old: &Value,
-    path: &FieldPath<'_>,
-    errors: &mut Vec<FieldError>,
-) {
+pub fn validate_update(new: &Value, old: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     if at(old, &["deletionTimestamp"]).is_string() {
         validate_no_new_finalizers(new, old, &path.child("finalizers"), errors);
     }
@@ -316,11 +300,11 @@ fn validate_no_new_finalizers(
     new: &Value,
     old: &Value,
     path: &FieldPath<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
-    let before = list(old, &["finalizers"]);
+    let before: HashSet<&str> = texts(old, &["finalizers"]).collect();
     let mut extra: Vec<_> = texts(new, &["finalizers"])
-        .filter(|finalizer| !before.iter().any(|old| old == finalizer))
+        .filter(|finalizer| !before.contains(finalizer))
         .map(|finalizer| format!("{finalizer:?}"))
         .collect();
     extra.sort();
@@ -351,13 +335,13 @@ mod tests {
         known_finalizers: true,
     };
 
-    fn messages(errors: &[FieldError]) -> Vec<String> {
+    fn messages(errors: &FieldErrors) -> Vec<String> {
         errors.iter().map(ToString::to_string).collect()
     }
 
     #[track_caller]
     fn check(meta: &Value, expected: &[&str]) {
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         validate(meta, RULES, &FieldPath::new("metadata"), &mut errors);
         let found = messages(&errors);
         assert_eq!(found.len(), expected.len(), "{found:?}");
@@ -433,7 +417,7 @@ mod tests {
     fn an_update_leaves_the_identity_alone() {
         let old = json!({"name": "a", "uid": "1", "deletionTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["x.y/z"]});
         let new = json!({"name": "b", "uid": "2", "finalizers": ["x.y/z", "x.y/new"], "resourceVersion": ""});
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         validate_update(&new, &old, &FieldPath::new("metadata"), &mut errors);
         assert_eq!(
             messages(&errors),

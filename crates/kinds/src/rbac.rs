@@ -87,11 +87,11 @@ fn validate_rules(new: &Value, namespaced: bool, errors: &mut Errors) {
             let value = || at(rule, &["nonResourceURLs"]).clone();
             if namespaced {
                 let detail = "namespaced rules cannot apply to non-resource URLs";
-                errors.push(FieldError::invalid(&path, value(), detail));
+                errors.push_with(|| FieldError::invalid(&path, value(), detail));
             }
             if given("apiGroups") || given("resources") || given("resourceNames") {
                 let detail = "rules cannot apply to both regular resources and non-resource URLs";
-                errors.push(FieldError::invalid(&path, value(), detail));
+                errors.push_with(|| FieldError::invalid(&path, value(), detail));
             }
             continue;
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bellwether_schema::{FieldError, Schema};
+use bellwether_schema::{FieldErrors, Schema};
 use jiff::Timestamp;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
@@ -92,8 +92,8 @@ pub struct Resource {
     pub(crate) prepare_create: fn(&mut Value, &Creation<'_>),
     pub(crate) prepare_update: fn(&mut Value, &Value),
     pub(crate) prepare_part: fn(&str, &mut Value, &Value, Timestamp),
-    pub(crate) validate: fn(&Value, Option<&Value>, &mut Vec<FieldError>),
-    pub(crate) validate_part: fn(&str, &Value, &Value, &mut Vec<FieldError>),
+    pub(crate) validate: fn(&Value, Option<&Value>, &mut FieldErrors),
+    pub(crate) validate_part: fn(&str, &Value, &Value, &mut FieldErrors),
     pub(crate) row: fn(&Value, Timestamp) -> Vec<Value>,
     pub(crate) to_storage: fn(&mut Value),
     pub(crate) from_storage: fn(&mut Value),

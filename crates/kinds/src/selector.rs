@@ -1,6 +1,6 @@
 //! Label selectors: how they print, what they match, and whether they are valid.
 
-use bellwether_schema::{FieldError, FieldPath};
+use bellwether_schema::{FieldError, FieldErrors, FieldPath};
 use serde_json::Value;
 
 use crate::names;
@@ -66,7 +66,7 @@ pub(crate) fn matches(selector: &Value, labels: &Value) -> bool {
 
 /// Whether a `LabelSelector` can be used; one that is not there selects nothing.
 pub(crate) fn is_valid(selector: &Value) -> bool {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     validate(selector, &FieldPath::NIL, &mut errors);
     errors.is_empty()
 }
@@ -78,7 +78,7 @@ pub(crate) fn is_empty(selector: &Value) -> bool {
 }
 
 /// Checks a `LabelSelector`.
-pub(crate) fn validate(selector: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+pub(crate) fn validate(selector: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     validate_labels(&selector["matchLabels"], &path.child("matchLabels"), errors);
     let expressions = path.child("matchExpressions");
     for (index, requirement) in list(selector, &["matchExpressions"]).iter().enumerate() {
@@ -86,7 +86,7 @@ pub(crate) fn validate(selector: &Value, path: &FieldPath<'_>, errors: &mut Vec<
     }
 }
 
-fn validate_requirement(requirement: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+fn validate_requirement(requirement: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     let values = list(requirement, &["values"]);
     let operator = text(requirement, &["operator"]);
     match operator {
@@ -122,7 +122,7 @@ fn validate_requirement(requirement: &Value, path: &FieldPath<'_>, errors: &mut 
 }
 
 /// Checks a map of labels.
-pub(crate) fn validate_labels(labels: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+pub(crate) fn validate_labels(labels: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     for (key, value) in entries(labels, &[]) {
         for message in names::qualified_name(key) {
             errors.push(FieldError::invalid(path, key.as_str(), message));

@@ -3,6 +3,8 @@
 //! Reading never fails: what is absent, `null` or of another type reads as empty, which is what the
 //! zero value of a Go field means to Kubernetes. Decoding has checked the types before.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 static NULL: Value = Value::Null;
@@ -37,6 +39,17 @@ pub(crate) fn flag(value: &Value, path: &[&str]) -> bool {
 /// The items of the list at a path.
 pub(crate) fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
     at(value, path).as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Named items by their names; of those with the same name the first counts.
+pub(crate) fn by_name(items: &[Value]) -> HashMap<&str, &Value> {
+    let named = items.iter().rev();
+    named.map(|item| (text(item, &["name"]), item)).collect()
+}
+
+/// The names of items.
+pub(crate) fn names(items: &[Value]) -> HashSet<&str> {
+    items.iter().map(|item| text(item, &["name"])).collect()
 }
 
 /// The entries of the object at a path.

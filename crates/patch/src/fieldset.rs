@@ -172,6 +172,20 @@ impl FieldSet {
             .map(|node| (&node.element, node.member, &node.children))
     }
 
+    /// All paths of any of the sets; pairs of sets are joined first, so that many cost no more than
+    /// their paths.
+    pub(crate) fn union_of(mut sets: Vec<Self>) -> Self {
+        while sets.len() > 1 {
+            let mut rest = sets.into_iter();
+            let mut joined = Vec::with_capacity(rest.len().div_ceil(2));
+            while let Some(left) = rest.next() {
+                joined.push(left.union(rest.next().unwrap_or_default()));
+            }
+            sets = joined;
+        }
+        sets.pop().unwrap_or_default()
+    }
+
     /// All paths of either set.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
@@ -297,16 +311,9 @@ impl FieldSet {
     /// Calls `visit` for every node of this set, in order, with the node of `other` at the same
     /// place.
     fn join<'a>(&'a self, other: &'a Self, mut visit: impl FnMut(&'a Node, Option<&'a Node>)) {
-        let mut right = other.nodes.iter().peekable();
+        let mut partners = Partners::new(&other.nodes, self.nodes.len());
         for node in &self.nodes {
-            while right
-                .next_if(|candidate| candidate.element < node.element)
-                .is_some()
-            {}
-            visit(
-                node,
-                right.next_if(|candidate| candidate.element == node.element),
-            );
+            visit(node, partners.next(&node.element));
         }
     }
 
@@ -316,13 +323,9 @@ impl FieldSet {
             return false;
         }
         let mut changed = false;
-        let mut right = other.nodes.iter().peekable();
+        let mut partners = Partners::new(&other.nodes, self.nodes.len());
         self.nodes.retain_mut(|node| {
-            while right
-                .next_if(|candidate| candidate.element < node.element)
-                .is_some()
-            {}
-            if let Some(matched) = right.next_if(|candidate| candidate.element == node.element) {
+            if let Some(matched) = partners.next(&node.element) {
                 if matched.member && node.member {
                     node.member = false;
                     changed = true;
@@ -453,6 +456,39 @@ impl FieldSet {
             node.children.write_text(node.member, out);
         }
         out.push('}');
+    }
+}
+
+/// Finds the nodes of a set that are at the same places as those of another, in order.
+struct Partners<'a> {
+    rest: &'a [Node],
+    /// True if there are so many more of them that each is better searched for.
+    searches: bool,
+}
+
+impl<'a> Partners<'a> {
+    fn new(nodes: &'a [Node], wanted: usize) -> Self {
+        Self {
+            rest: nodes,
+            searches: wanted < nodes.len() / 16,
+        }
+    }
+
+    /// The node at a place that is behind all that were asked for before.
+    fn next(&mut self, element: &PathElement) -> Option<&'a Node> {
+        let before = |node: &Node| node.element < *element;
+        let skipped = if self.searches {
+            self.rest.partition_point(before)
+        } else {
+            self.rest.iter().take_while(|node| before(node)).count()
+        };
+        self.rest = &self.rest[skipped..];
+        let (first, rest) = self.rest.split_first()?;
+        if first.element != *element {
+            return None;
+        }
+        self.rest = rest;
+        Some(first)
     }
 }
 

@@ -7,8 +7,13 @@
 //! clients rely on that: `replace` of an absent object member adds it, `copy` from an absent member
 //! copies `null`, negative array indexes count from the end. We follow it there.
 
+mod document;
+
 use serde_json::{Map, Value};
 use thiserror::Error;
+
+use self::document::Node;
+use crate::MAX_DEPTH;
 
 /// Operations allowed in one patch (kubernetes: apiserver `maxJSONPatchOperations`).
 pub const MAX_OPERATIONS: usize = 10_000;
@@ -79,15 +84,98 @@ impl JsonPatch {
     }
 
     /// Applies every operation in order, or none.
-    pub fn apply(&self, mut document: Value) -> Result<Value, JsonPatchError> {
-        let mut copied = 0;
+    pub fn apply(&self, document: Value) -> Result<Value, JsonPatchError> {
+        let mut document = Document::new(document);
         for operation in &self.operations {
             operation
-                .apply(&mut document, &mut copied)
+                .apply(&mut document)
                 .map_err(JsonPatchError::NotApplicable)?;
         }
-        Ok(document)
+        document.finish().map_err(JsonPatchError::NotApplicable)
     }
+}
+
+/// A document that is being patched, and what bounds that.
+struct Document {
+    root: Node,
+    /// Bytes that `copy` has added so far.
+    copied: usize,
+    /// The document is nested no deeper than this.
+    depth: usize,
+    /// How often the depth may be measured again.
+    measurements: usize,
+}
+
+impl Document {
+    /// How often the depth is measured at most: once for hundreds of operations that nest.
+    const MEASUREMENTS: usize = 64;
+
+    fn new(document: Value) -> Self {
+        let root = Node::from(document);
+        Self {
+            depth: root.depth(),
+            root,
+            copied: 0,
+            measurements: Self::MEASUREMENTS,
+        }
+    }
+
+    /// The document, unless it is nested too deep.
+    fn finish(self) -> Result<Value, String> {
+        if self.depth > MAX_DEPTH && self.root.depth() > MAX_DEPTH {
+            return Err(too_deep());
+        }
+        Ok(self.root.into_value())
+    }
+
+    /// What was at a path is nested no deeper than this.
+    fn depth_below(&self, path: &str) -> usize {
+        self.depth.saturating_sub(path.matches('/').count())
+    }
+
+    /// Takes note that something of this depth was put at a path.
+    fn nest(&mut self, path: &str, depth: usize) -> Result<(), String> {
+        let place = path.matches('/').count();
+        self.depth = self.depth.max(place + depth);
+        if self.depth <= 2 * MAX_DEPTH {
+            return Ok(());
+        }
+        if self.measurements == 0 || self.root.depth() > MAX_DEPTH {
+            return Err(too_deep());
+        }
+        self.measurements -= 1;
+        self.depth = self.root.depth();
+        Ok(())
+    }
+
+    /// The container that holds the last segment of `path`, opened, and that segment unescaped.
+    fn find(&mut self, path: &str) -> Option<(&mut Node, String)> {
+        let (parents, key) = path
+            .strip_prefix('/')?
+            .rsplit_once('/')
+            .unwrap_or(("", path.get(1..).unwrap_or_default()));
+        let mut container = &mut self.root;
+        container.open();
+        if path.matches('/').count() > 1 {
+            for segment in parents.split('/') {
+                let segment = unescape(segment);
+                container = match container {
+                    Node::Object(members) => members.get_mut(&segment)?,
+                    Node::List(items) => {
+                        let index = existing_index(items.len(), &segment).ok()?;
+                        items.get_mut(index)?
+                    }
+                    Node::Closed(_) => return None,
+                };
+                container.open();
+            }
+        }
+        (!matches!(container, Node::Closed(_))).then(|| (container, unescape(key)))
+    }
+}
+
+fn too_deep() -> String {
+    format!("nested deeper than {MAX_DEPTH} levels")
 }
 
 /// The operations that turn `original` into `modified`, as a JSON patch.
@@ -177,30 +265,32 @@ impl Operation {
         })
     }
 
-    fn apply(&self, document: &mut Value, copied: &mut usize) -> Result<(), String> {
+    fn apply(&self, document: &mut Document) -> Result<(), String> {
         match self.kind.as_str() {
             "add" => self.add(document),
             "remove" => self.remove(document),
             "replace" => self.replace(document),
             "move" => self.relocate(document),
             "test" => self.test(document),
-            "copy" => self.copy(document, copied),
+            "copy" => self.copy(document),
             other => Err(format!("Unexpected kind: {other}")),
         }
     }
 
-    fn add(&self, document: &mut Value) -> Result<(), String> {
+    fn add(&self, document: &mut Document) -> Result<(), String> {
         let path = self.path()?;
-        let (parent, key) = find(document, path).ok_or_else(|| {
+        let (parent, key) = document.find(path).ok_or_else(|| {
             format!("add operation does not apply: doc is missing path: \"{path}\": missing value")
         })?;
-        let value = self.value.clone().unwrap_or(Value::Null);
-        insert(parent, &key, value).map_err(|error| in_path("add", path, &error))
+        let value = Node::from(self.value.clone().unwrap_or(Value::Null));
+        let depth = value.depth();
+        insert(parent, &key, value).map_err(|error| in_path("add", path, &error))?;
+        document.nest(path, depth)
     }
 
-    fn remove(&self, document: &mut Value) -> Result<(), String> {
+    fn remove(&self, document: &mut Document) -> Result<(), String> {
         let path = self.path()?;
-        let (parent, key) = find(document, path).ok_or_else(|| {
+        let (parent, key) = document.find(path).ok_or_else(|| {
             format!(
                 "remove operation does not apply: doc is missing path: \"{path}\": missing value"
             )
@@ -210,95 +300,102 @@ impl Operation {
             .map_err(|error| in_path("remove", path, &error))
     }
 
-    fn replace(&self, document: &mut Value) -> Result<(), String> {
+    fn replace(&self, document: &mut Document) -> Result<(), String> {
         let path = self.path()?;
         if path.is_empty() {
             return match &self.value {
                 Some(value @ (Value::Object(_) | Value::Array(_))) => {
-                    *document = value.clone();
-                    Ok(())
+                    document.root = value.clone().into();
+                    document.nest(path, document.root.depth())
                 }
                 _ => Err("replace operation value must be object or array".to_owned()),
             };
         }
-        let (parent, key) = find(document, path).ok_or_else(|| {
+        let (parent, key) = document.find(path).ok_or_else(|| {
             format!("replace operation does not apply: doc is missing path: {path}: missing value")
         })?;
-        let value = self.value.clone().unwrap_or(Value::Null);
+        let value = Node::from(self.value.clone().unwrap_or(Value::Null));
+        let depth = value.depth();
         match parent {
-            Value::Object(members) => {
+            Node::Object(members) => {
                 members.insert(key, value);
             }
-            Value::Array(items) => {
-                let index = existing_index(items.len(), &key).map_err(|_| {
-                    format!(
+            Node::List(items) => {
+                let index = existing_index(items.len(), &key).ok();
+                let Some(item) = index.and_then(|index| items.get_mut(index)) else {
+                    return Err(format!(
                         "replace operation does not apply: doc is missing key: {path}: missing value"
-                    )
-                })?;
-                items[index] = value;
+                    ));
+                };
+                *item = value;
             }
-            _ => return Err(NOT_A_CONTAINER.to_owned()),
+            Node::Closed(_) => return Err(NOT_A_CONTAINER.to_owned()),
         }
-        Ok(())
+        document.nest(path, depth)
     }
 
-    fn relocate(&self, document: &mut Value) -> Result<(), String> {
+    fn relocate(&self, document: &mut Document) -> Result<(), String> {
         let from = self.from("move")?;
-        let (parent, key) = find(document, from).ok_or_else(|| {
+        let (parent, key) = document.find(from).ok_or_else(|| {
             format!(
                 "move operation does not apply: doc is missing from path: {from}: missing value"
             )
         })?;
         let value = take(parent, &key).map_err(|error| in_path("move", &key, &error))?;
         let path = self.path()?;
-        let (parent, key) = find(document, path).ok_or_else(|| {
+        let (parent, key) = document.find(path).ok_or_else(|| {
             format!(
                 "move operation does not apply: doc is missing destination path: {path}: missing value"
             )
         })?;
-        insert(parent, &key, value).map_err(|error| in_path("move", path, &error))
+        insert(parent, &key, value).map_err(|error| in_path("move", path, &error))?;
+        document.nest(path, document.depth_below(from))
     }
 
-    fn copy(&self, document: &mut Value, copied: &mut usize) -> Result<(), String> {
+    fn copy(&self, document: &mut Document) -> Result<(), String> {
         let from = self.from("copy")?;
-        let (parent, key) = find(document, from).ok_or_else(|| {
+        let (parent, key) = document.find(from).ok_or_else(|| {
             format!(
                 "copy operation does not apply: doc is missing from path: {from}: missing value"
             )
         })?;
         let value = get(parent, &key)
             .map_err(|error| format!("error in copy for from: '{from}': {error}"))?
-            .clone();
-        *copied = copied.saturating_add(encoded_length(&value));
-        if *copied > MAX_COPIED_BYTES {
+            .map_or(Value::Null, |node| node.clone().into_value());
+        let copied = document.copied.saturating_add(encoded_length(&value));
+        if copied > MAX_COPIED_BYTES {
             return Err(format!(
                 "Unable to complete the copy, the accumulated size increase of copy is {copied}, \
                  exceeding the limit {MAX_COPIED_BYTES}"
             ));
         }
+        document.copied = copied;
         let path = self.path()?;
-        let (parent, key) = find(document, path).ok_or_else(|| {
+        let (parent, key) = document.find(path).ok_or_else(|| {
             format!(
                 "copy operation does not apply: doc is missing destination path: {path}: missing value"
             )
         })?;
+        let value = Node::from(value);
+        let depth = value.depth();
         insert(parent, &key, value)
-            .map_err(|error| format!("error while adding value during copy: {error}"))
+            .map_err(|error| format!("error while adding value during copy: {error}"))?;
+        document.nest(path, depth)
     }
 
-    fn test(&self, document: &mut Value) -> Result<(), String> {
+    fn test(&self, document: &mut Document) -> Result<(), String> {
         let path = self.path()?;
         let expected = self.value.as_ref().unwrap_or(&Value::Null);
         let actual = if path.is_empty() {
-            &*document
+            Some(&document.root)
         } else {
-            let (parent, key) = find(document, path).ok_or_else(|| {
+            let (parent, key) = document.find(path).ok_or_else(|| {
                 format!("test operation does not apply: is missing path: {path}: missing value")
             })?;
             // An absent member and null are the same thing here.
             get(parent, &key).map_err(|error| in_path("test", path, &error))?
         };
-        if actual == expected {
+        if actual.map_or(expected.is_null(), |actual| actual.is(expected)) {
             Ok(())
         } else {
             Err(format!("testing value {path} failed: test failed"))
@@ -329,29 +426,6 @@ fn in_path(kind: &str, path: &str, error: &str) -> String {
     format!("error in {kind} for path: '{path}': {error}")
 }
 
-/// The container that holds the last segment of `path`, and that segment unescaped.
-fn find<'a>(document: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
-    let (parents, key) = path
-        .strip_prefix('/')?
-        .rsplit_once('/')
-        .unwrap_or(("", path.get(1..).unwrap_or_default()));
-    let mut container = document;
-    if path.matches('/').count() > 1 {
-        for segment in parents.split('/') {
-            let segment = unescape(segment);
-            container = match container {
-                Value::Object(members) => members.get_mut(&segment)?,
-                Value::Array(items) => {
-                    let index = existing_index(items.len(), &segment).ok()?;
-                    items.get_mut(index)?
-                }
-                _ => return None,
-            };
-        }
-    }
-    matches!(container, Value::Object(_) | Value::Array(_)).then(|| (container, unescape(key)))
-}
-
 fn unescape(segment: &str) -> String {
     if segment.contains('~') {
         segment.replace("~1", "/").replace("~0", "~")
@@ -360,32 +434,35 @@ fn unescape(segment: &str) -> String {
     }
 }
 
-fn get<'a>(parent: &'a Value, key: &str) -> Result<&'a Value, String> {
+/// A member or an item; nothing for a member that is not there, which counts as null.
+fn get<'a>(parent: &'a Node, key: &str) -> Result<Option<&'a Node>, String> {
     match parent {
-        Value::Object(members) => Ok(members.get(key).unwrap_or(&Value::Null)),
-        Value::Array(items) => existing_index(items.len(), key).map(|index| &items[index]),
-        _ => Err(NOT_A_CONTAINER.to_owned()),
+        Node::Object(members) => Ok(members.get(key)),
+        Node::List(items) => existing_index(items.len(), key).map(|index| items.get(index)),
+        Node::Closed(_) => Err(NOT_A_CONTAINER.to_owned()),
     }
 }
 
-fn take(parent: &mut Value, key: &str) -> Result<Value, String> {
-    match parent {
-        Value::Object(members) => members
-            .remove(key)
-            .ok_or_else(|| format!("Unable to remove nonexistent key: {key}: missing value")),
-        Value::Array(items) => existing_index(items.len(), key).map(|index| items.remove(index)),
-        _ => Err(NOT_A_CONTAINER.to_owned()),
-    }
+fn take(parent: &mut Node, key: &str) -> Result<Node, String> {
+    let removed = match parent {
+        Node::Object(members) => members.remove(key),
+        Node::List(items) => {
+            let index = existing_index(items.len(), key)?;
+            items.remove(index)
+        }
+        Node::Closed(_) => return Err(NOT_A_CONTAINER.to_owned()),
+    };
+    removed.ok_or_else(|| format!("Unable to remove nonexistent key: {key}: missing value"))
 }
 
-fn insert(parent: &mut Value, key: &str, value: Value) -> Result<(), String> {
+fn insert(parent: &mut Node, key: &str, value: Node) -> Result<(), String> {
     match parent {
-        Value::Object(members) => {
+        Node::Object(members) => {
             members.insert(key.to_owned(), value);
         }
-        Value::Array(items) if key == "-" => items.push(value),
+        Node::List(items) if key == "-" => items.insert(items.len(), value),
         // One place more than there are items: the end.
-        Value::Array(items) => {
+        Node::List(items) => {
             let index = index_within(items.len() + 1, key).map_err(|error| match error {
                 IndexError::NotANumber(cause) => {
                     format!("value was not a proper array index: '{key}': {cause}")
@@ -394,7 +471,7 @@ fn insert(parent: &mut Value, key: &str, value: Value) -> Result<(), String> {
             })?;
             items.insert(index, value);
         }
-        _ => return Err(NOT_A_CONTAINER.to_owned()),
+        Node::Closed(_) => return Err(NOT_A_CONTAINER.to_owned()),
     }
     Ok(())
 }

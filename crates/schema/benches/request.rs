@@ -81,7 +81,7 @@ fn coerce_and_default(bencher: Bencher, parts: usize) {
     let object = kettle(parts);
     bencher.with_inputs(|| object.clone()).bench_refs(|object| {
         let unknown = compiled.coerce(object, Malformed::Refuse);
-        compiled.default(object);
+        compiled.default(object).unwrap_or_default();
         unknown
     });
 }
@@ -106,14 +106,15 @@ fn run_rules(bencher: Bencher, parts: usize) {
     new["spec"]["size"] = 51.into();
     bencher.bench(|| {
         let mut errors = Vec::new();
-        compiled.validate_rules(
+        let finished = compiled.validate_rules(
             Change::Update {
                 new: &new,
                 old: &old,
             },
             &mut errors,
+            bellwether_schema::RuleLimits::default(),
         );
-        assert!(errors.is_empty());
+        assert!(finished.is_ok() && errors.is_empty());
     });
 }
 
@@ -122,6 +123,6 @@ fn ready(parts: usize) -> Value {
     let compiled = compiled();
     let mut object = kettle(parts);
     compiled.coerce(&mut object, Malformed::Refuse).unwrap();
-    compiled.default(&mut object);
+    compiled.default(&mut object).unwrap_or_default();
     object
 }

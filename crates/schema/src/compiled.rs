@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::correlate::Correlated;
 use crate::decode::DecodeError;
-use crate::default::{apply_defaults, drop_nulls};
+use crate::default::{TooManyDefaults, apply_defaults, drop_nulls};
 use crate::embedded::{MetadataCheck, check_embedded, coerce_embedded};
 use crate::field::{FieldError, FieldErrorKind, FieldPath};
 use crate::lists::check_list_types;
@@ -46,6 +46,39 @@ pub enum Change<'a> {
         old: &'a Value,
     },
 }
+
+/// How much running rules may take.
+#[derive(Clone, Copy)]
+pub struct RuleLimits<'a> {
+    /// What the rules on one object may cost together, as far as that is less than what Kubernetes
+    /// allows.
+    pub cost: u64,
+    /// Asked between two rules whether to go on.
+    pub is_interrupted: &'a dyn Fn() -> bool,
+}
+
+impl Default for RuleLimits<'_> {
+    fn default() -> Self {
+        Self {
+            cost: Budget::RUNTIME_BUDGET,
+            is_interrupted: &|| false,
+        }
+    }
+}
+
+impl std::fmt::Debug for RuleLimits<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("RuleLimits")
+            .field("cost", &self.cost)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Rules were not run to their end: they cost more than the limits allow, or were interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("rules were not run to their end")]
+pub struct Unfinished;
 
 /// Why a body cannot be taken for a custom resource.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -94,9 +127,9 @@ impl CompiledSchema {
         Ok(unknown)
     }
 
-    /// Fills in the defaults.
-    pub fn default(&self, object: &mut Value) {
-        apply_defaults(object, &self.schema);
+    /// Fills in the defaults, unless they are too many.
+    pub fn default(&self, object: &mut Value) -> Result<(), TooManyDefaults> {
+        apply_defaults(object, &self.schema)
     }
 
     /// What is wrong with the values: types, limits, required fields...
@@ -141,7 +174,8 @@ impl CompiledSchema {
         &self,
         change: Change<'_>,
         errors: &mut Vec<FieldError>,
-    ) -> Vec<FieldError> {
+        limits: RuleLimits<'_>,
+    ) -> Result<Vec<FieldError>, Unfinished> {
         let root = FieldPath::NIL;
         let (new, old) = match change {
             Change::Create(object) => (object, None),
@@ -162,30 +196,35 @@ impl CompiledSchema {
             errors.extend(found);
         }
         let Some(tree) = &self.rules else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
         if errors.iter().any(is_blocking) {
             let detail = "some validation rules were not checked because the object was invalid; \
                 correct the existing errors to complete validation";
             errors.push(FieldError::invalid(&root, Value::Null, detail));
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let correlated = old.map(|old| Correlated {
             new,
             old,
             schema: &self.schema,
         });
-        let mut budget = Budget::kubernetes();
+        let total = limits.cost.min(Budget::RUNTIME_BUDGET);
+        let mut budget = Budget::new(Budget::PER_CALL_LIMIT.min(total), total);
         let outcome = rules::run(
             tree,
             &self.schema,
             &root,
             (new, old),
             correlated,
-            &mut budget,
+            (&mut budget, limits.is_interrupted),
         );
-        errors.extend(outcome.errors);
-        outcome.tolerated
+        let is_short = total < Budget::RUNTIME_BUDGET && budget.spent() >= total;
+        if outcome.interrupted || is_short {
+            return Err(Unfinished);
+        }
+        errors.extend(outcome.errors.into_vec());
+        Ok(outcome.tolerated.into_vec())
     }
 }
 

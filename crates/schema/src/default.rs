@@ -30,8 +30,50 @@ pub fn drop_nulls(value: &mut Value, schema: &Schema) {
     }
 }
 
+/// What defaults may add to one object, in bytes of memory. A definition can have a default for every
+/// item of a list, so that a small request would become an object of gigabytes.
+const MOST: usize = 32 * 1024 * 1024;
+
+/// The defaults of an object would take more memory than any object that can be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the defaults of the object take more than {} MiB", MOST / 1024 / 1024)]
+pub struct TooManyDefaults;
+
 /// Fills in defaults, everywhere in `value`, also inside defaults themselves.
-pub fn apply_defaults(value: &mut Value, schema: &Schema) {
+///
+/// If there are too many, some have been filled in.
+pub fn apply_defaults(value: &mut Value, schema: &Schema) -> Result<(), TooManyDefaults> {
+    let mut room = MOST;
+    fill(value, schema, &mut room)
+}
+
+/// A copy of a default, if there is room for it.
+fn copy(default: &Value, room: &mut usize) -> Result<Value, TooManyDefaults> {
+    *room = room.checked_sub(weight(default)).ok_or(TooManyDefaults)?;
+    Ok(default.clone())
+}
+
+/// What a map that is not empty takes: it has room for some fields.
+const MAP: usize = 600;
+
+/// About how many bytes of memory a value takes.
+fn weight(value: &Value) -> usize {
+    /// A value with the name of its field.
+    const FIELD: usize = 64;
+    match value {
+        Value::String(text) => FIELD + text.len(),
+        Value::Array(items) => FIELD + items.iter().map(weight).sum::<usize>(),
+        Value::Object(fields) if !fields.is_empty() => {
+            let fields = fields.iter();
+            MAP + fields
+                .map(|(name, field)| name.len() + weight(field))
+                .sum::<usize>()
+        }
+        _ => FIELD,
+    }
+}
+
+fn fill(value: &mut Value, schema: &Schema, room: &mut usize) -> Result<(), TooManyDefaults> {
     match value {
         Value::Object(fields) => {
             for (name, property) in &schema.properties {
@@ -40,36 +82,45 @@ pub fn apply_defaults(value: &mut Value, schema: &Schema) {
                 };
                 match fields.get_mut(name) {
                     None => {
-                        fields.insert(name.clone(), default.clone());
+                        // The first field makes a map of what was none.
+                        let first = if fields.is_empty() { MAP } else { 0 };
+                        *room = room.checked_sub(first).ok_or(TooManyDefaults)?;
+                        fields.insert(name.clone(), copy(default, room)?);
                     }
-                    Some(field) => replace_null(field, property),
+                    Some(field) => replace_null(field, property, room)?,
                 }
             }
             for (name, field) in fields.iter_mut() {
                 if let Some(property) = schema.properties.get(name) {
-                    apply_defaults(field, property);
+                    fill(field, property, room)?;
                 } else if let Some(additional) = &schema.additional_properties {
-                    replace_null(field, additional);
-                    apply_defaults(field, additional);
+                    replace_null(field, additional, room)?;
+                    fill(field, additional, room)?;
                 }
             }
         }
         Value::Array(items) => {
             if let Some(schema) = &schema.items {
                 for item in items {
-                    replace_null(item, schema);
-                    apply_defaults(item, schema);
+                    replace_null(item, schema, room)?;
+                    fill(item, schema, room)?;
                 }
             }
         }
         _ => {}
     }
+    Ok(())
 }
 
-fn replace_null(value: &mut Value, schema: &Schema) {
+fn replace_null(
+    value: &mut Value,
+    schema: &Schema,
+    room: &mut usize,
+) -> Result<(), TooManyDefaults> {
     if let (true, false, Some(default)) = (value.is_null(), schema.nullable, &schema.default) {
-        *value = default.clone();
+        *value = copy(default, room)?;
     }
+    Ok(())
 }
 
 fn schema_of_field<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
@@ -98,7 +149,7 @@ mod tests {
         let schema = parse(&json!({"type": "object", "properties": properties})).unwrap();
         let mut defaulted = object.clone();
         drop_nulls(&mut defaulted, &schema);
-        apply_defaults(&mut defaulted, &schema);
+        apply_defaults(&mut defaulted, &schema).unwrap();
         assert_eq!(defaulted, expected, "{object}");
     }
 
@@ -133,6 +184,23 @@ mod tests {
             json!({"list": [{}, {"p": "UDP"}], "map": {"k": {}}}),
             json!({"list": [{"p": "TCP"}, {"p": "UDP"}], "map": {"k": {"p": "TCP"}}}),
         );
+    }
+
+    #[test]
+    fn defaults_that_expand_are_bounded() {
+        let large = "x".repeat(1_000);
+        let schema = parse(&json!({"type": "object", "properties": {"list": {
+            "type": "array", "items": {
+                "type": "object", "properties": {"f": {"type": "string", "default": large}},
+            },
+        }}}))
+        .unwrap();
+        let fill = |count: usize| {
+            let mut object = json!({"list": vec![json!({}); count]});
+            apply_defaults(&mut object, &schema)
+        };
+        assert_eq!(fill(1_000), Ok(()));
+        assert_eq!(fill(60_000), Err(TooManyDefaults));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::field::{FieldError, FieldPath};
+use crate::field_errors::FieldErrors;
 use crate::meta::{Malformed, coerce_metadata};
 use crate::model::Schema;
 
@@ -112,9 +113,9 @@ pub fn check_embedded(
     check_metadata: MetadataCheck,
     path: &FieldPath<'_>,
 ) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     check(value, schema, check_metadata, path, &mut errors);
-    errors
+    errors.into_vec()
 }
 
 fn check(
@@ -122,7 +123,7 @@ fn check(
     schema: &Schema,
     check_metadata: MetadataCheck,
     path: &FieldPath<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     match value {
         Value::Object(fields) => {
@@ -151,7 +152,7 @@ fn check_resource(
     fields: &Map<String, Value>,
     check_metadata: MetadataCheck,
     path: &FieldPath<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     for name in ["apiVersion", "kind"] {
         if !fields.contains_key(name) {

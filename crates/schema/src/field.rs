@@ -3,6 +3,7 @@
 //! [`FieldPath`] lives on the stack and costs nothing until an error is made of it; [`FieldError`]
 //! prints as `path: body`, and [`FieldError::cause`] is its entry in `Status.details.causes`.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::Serialize;
@@ -124,6 +125,8 @@ pub enum FieldErrorKind {
     Internal,
     /// A value has another JSON type than the schema says.
     TypeInvalid,
+    /// Not an error, but so many that are not shown.
+    LeftOut,
 }
 
 impl FieldErrorKind {
@@ -137,7 +140,7 @@ impl FieldErrorKind {
             Self::NotSupported => "FieldValueNotSupported",
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
-            Self::TooMany => "FieldValueTooMany",
+            Self::TooMany | Self::LeftOut => "FieldValueTooMany",
             Self::Internal => "InternalError",
             Self::TypeInvalid => "FieldValueTypeInvalid",
         }
@@ -154,13 +157,14 @@ impl FieldErrorKind {
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
             Self::Internal => "Internal error",
+            Self::LeftOut => "",
         }
     }
 
     const fn shows_value(self) -> bool {
         !matches!(
             self,
-            Self::Required | Self::Forbidden | Self::TooLong | Self::Internal
+            Self::Required | Self::Forbidden | Self::TooLong | Self::Internal | Self::LeftOut
         )
     }
 }
@@ -290,8 +294,34 @@ impl FieldError {
         Self::new(FieldErrorKind::Internal, path, None, detail)
     }
 
+    /// Stands for so many errors that are not shown.
+    pub(crate) fn left_out(count: usize) -> Self {
+        let unit = if count == 1 { "error is" } else { "errors are" };
+        Self {
+            kind: FieldErrorKind::LeftOut,
+            path: String::new(),
+            value: Some(count.into()),
+            detail: format!("{count} more {unit} not shown"),
+        }
+    }
+
+    /// True if this stands for errors that are not shown.
+    pub fn is_left_out(&self) -> bool {
+        self.kind == FieldErrorKind::LeftOut
+    }
+
+    /// How many errors this stands for.
+    pub(crate) fn count(&self) -> usize {
+        let left_out = self.value.as_ref().filter(|_| self.is_left_out());
+        let count = left_out.and_then(Value::as_u64).unwrap_or(1);
+        usize::try_from(count).unwrap_or(usize::MAX)
+    }
+
     /// The message without the path.
     pub fn body(&self) -> String {
+        if self.is_left_out() {
+            return self.detail.clone();
+        }
         let mut body = self.kind.title().to_owned();
         if let (true, Some(value)) = (self.kind.shows_value(), &self.value) {
             body.push_str(": ");
@@ -320,6 +350,9 @@ impl FieldError {
 
 impl fmt::Display for FieldError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_left_out() {
+            return formatter.write_str(&self.detail);
+        }
         write!(formatter, "{}: {}", self.path, self.body())
     }
 }
@@ -339,13 +372,9 @@ pub struct Cause {
 
 /// The text of several errors: one stands alone, more are in brackets; equal ones are named once.
 pub fn aggregate(errors: &[FieldError]) -> String {
-    let mut messages: Vec<String> = Vec::with_capacity(errors.len());
-    for error in errors {
-        let message = error.to_string();
-        if !messages.contains(&message) {
-            messages.push(message);
-        }
-    }
+    let mut messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let mut seen = HashSet::with_capacity(messages.len());
+    messages.retain(|message| seen.insert(message.clone()));
     match messages.as_slice() {
         [only] => only.clone(),
         several => format!("[{}]", several.join(", ")),

@@ -5,17 +5,18 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::field::{FieldError, FieldPath};
+use crate::field_errors::FieldErrors;
 use crate::model::{ListType, Schema};
 use crate::text;
 
 /// The duplicates in the sets and keyed lists of `value`.
 pub fn check_list_types(value: &Value, schema: &Schema, path: &FieldPath<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     check(value, schema, path, &mut errors);
-    errors
+    errors.into_vec()
 }
 
-fn check(value: &Value, schema: &Schema, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+fn check(value: &Value, schema: &Schema, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     match value {
         Value::Object(fields) => {
             if let Some(additional) = schema
@@ -56,12 +57,7 @@ fn check(value: &Value, schema: &Schema, path: &FieldPath<'_>, errors: &mut Vec<
     }
 }
 
-fn check_keys(
-    items: &[Value],
-    keys: &[String],
-    path: &FieldPath<'_>,
-    errors: &mut Vec<FieldError>,
-) {
+fn check_keys(items: &[Value], keys: &[String], path: &FieldPath<'_>, errors: &mut FieldErrors) {
     let is_item = |item: &Value| item.is_object() || item.is_null();
     if let Some(index) = items.iter().position(|item| !is_item(item)) {
         let detail = "must be an object for an array of list-type map";

@@ -99,7 +99,7 @@ fn pruned(mut value: Value, schema: &Schema) -> Value {
 
 fn defaulted(mut value: Value, schema: &Schema) -> Value {
     default::drop_nulls(&mut value, schema);
-    default::apply_defaults(&mut value, schema);
+    default::apply_defaults(&mut value, schema).unwrap();
     value
 }
 
@@ -254,14 +254,15 @@ proptest! {
         let compiled = CompiledSchema::compile(Arc::new(schema), no_metadata_rules);
         let mut object = object;
         let _ = compiled.coerce(&mut object, Malformed::Drop);
-        compiled.default(&mut object);
+        let _ = compiled.default(&mut object);
         for change in [
             Change::Create(&object),
             Change::Update { new: &object, old: &old },
             Change::UpdateStatus { new: &object, old: &old },
         ] {
             let mut errors = compiled.validate_values(change);
-            compiled.validate_rules(change, &mut errors);
+            let limits = bellwether_schema::RuleLimits::default();
+            compiled.validate_rules(change, &mut errors, limits).unwrap();
             aggregate(&errors);
         }
     }

@@ -22,7 +22,9 @@ pub(crate) fn review(cx: &RequestContext, mut object: Value) -> Result<Value, Ap
     if plural == "localsubjectaccessreviews" {
         metadata::match_path(cx, &mut object)?;
     }
-    let errors = cx.resource.validate(Part::Main, &object, None);
+    let errors = cx
+        .resource
+        .validate(Part::Main, &object, None, &cx.effort)?;
     if !errors.is_empty() {
         return Err(invalid(cx, &errors));
     }

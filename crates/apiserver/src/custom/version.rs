@@ -6,7 +6,7 @@ use bellwether_jsonpath::JsonPath;
 use bellwether_kinds::NameRule;
 use bellwether_kinds::meta::{self, MetaRules};
 use bellwether_schema::meta::Malformed;
-use bellwether_schema::{CompiledSchema, FieldError, FieldPath, Schema};
+use bellwether_schema::{CompiledSchema, FieldError, FieldErrors, FieldPath, Schema};
 use serde_json::{Map, Value};
 
 /// What a version of a CustomResourceDefinition says, parsed once and shared by all clusters.
@@ -107,7 +107,8 @@ impl CustomVersion {
     /// version does not know.
     pub(crate) fn convert_from_storage(&self, object: &mut Value) {
         if let Some(at_rest) = &self.at_rest {
-            at_rest.default(object);
+            // What has too many defaults goes without some, and is refused where it is stored.
+            let _ = at_rest.default(object);
             drop_unknown(&self.compiled, object);
         }
     }
@@ -117,7 +118,8 @@ impl CustomVersion {
     pub(crate) fn convert_to_storage(&self, object: &mut Value) {
         if let Some(at_rest) = &self.at_rest {
             drop_unknown(at_rest, object);
-            at_rest.default(object);
+            // What has too many defaults goes without some, and is refused where it is stored.
+            let _ = at_rest.default(object);
         }
     }
 }
@@ -141,7 +143,7 @@ pub(super) fn check_metadata(
     metadata: &Map<String, Value>,
     path: &FieldPath<'_>,
 ) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let mut metadata = metadata.clone();
     // What is embedded may be a template, which has no name and namespace yet.
     metadata.entry("name").or_insert_with(|| "template".into());
@@ -151,7 +153,7 @@ pub(super) fn check_metadata(
         known_finalizers: false,
     };
     meta::validate(&Value::Object(metadata), rules, path, &mut errors);
-    errors
+    errors.into_vec()
 }
 
 /// The column that a version has if it does not say.

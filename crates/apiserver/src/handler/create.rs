@@ -89,6 +89,7 @@ async fn create_named(
     ownership: &Ownership,
 ) -> Result<Written, ApiError> {
     let resource = &cx.resource;
+    cx.effort.admit(0)?;
     let uid = metadata::new_uid();
     let has_revision = !metadata::text(&object, "resourceVersion").is_empty();
     metadata::initialize(&mut object, &uid, cx.now);
@@ -105,7 +106,7 @@ async fn create_named(
     resource.prepare_create(&mut object, &creation);
     admission::on_create(cx, &mut object)?;
     let name = metadata::text(&object, "name").to_owned();
-    let errors = resource.validate(Part::Main, &object, None);
+    let errors = resource.validate(Part::Main, &object, None, &cx.effort)?;
     if !errors.is_empty() {
         return Err(ApiError::invalid(resource.kind_subject(), &name, &errors));
     }
@@ -151,7 +152,7 @@ async fn store(
         ));
     }
     resource.to_storage(&mut object);
-    let draft = Draft::new(&object);
+    let draft = Draft::checked(&object)?;
     let written = cx
         .cluster
         .keyspace()

@@ -71,6 +71,7 @@ pub(crate) async fn delete_object(
             .keyspace()
             .get(&key)
             .ok_or_else(|| not_found(cx))?;
+        cx.effort.admit(entry.value.length())?;
         let live = cx.resource.read(&entry.value);
         check_preconditions(cx, options, &live)?;
         admission::on_delete(cx, &live)?;

@@ -1,7 +1,8 @@
 //! Patching an object in four ways: JSON patch, merge patch, strategic merge patch, apply.
 
 use bellwether_json::yaml::{Document, document_from_yaml};
-use bellwether_patch::{json_patch, merge, strategic};
+use bellwether_patch::json_patch::{self, JsonPatchError};
+use bellwether_patch::{merge, strategic};
 use bellwether_schema::{FieldError, FieldPath};
 use http::StatusCode;
 use serde_json::Value;
@@ -145,8 +146,12 @@ impl Patch {
         };
         let kind = match kind {
             PatchType::Json => ParsedPatch::Json(
-                json_patch::JsonPatch::parse(&parsed.value)
-                    .map_err(|error| ApiError::bad_request(error.to_string()))?,
+                json_patch::JsonPatch::parse(&parsed.value).map_err(|error| match error {
+                    JsonPatchError::TooManyOperations(_) => {
+                        ApiError::too_large(format!("Request entity too large: {error}"))
+                    }
+                    _ => ApiError::bad_request(error.to_string()),
+                })?,
             ),
             PatchType::Merge => ParsedPatch::Merge(expect_object(parsed.value)?),
             PatchType::Strategic | PatchType::Apply => {

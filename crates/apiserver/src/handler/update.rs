@@ -92,6 +92,7 @@ pub(crate) async fn change(
             .keyspace()
             .get(&key)
             .ok_or_else(|| not_found(cx))?;
+        cx.effort.admit(entry.value.length())?;
         let live = cx.resource.read(&entry.value);
         let Proposal { object, ownership } = propose(&live)?;
         let object = settle(cx, part, &key, object, &live, &ownership)?;
@@ -140,7 +141,7 @@ fn settle(
     resource.prepare_update(part, &mut object, live, cx.now);
     admission::on_update(cx, part, &mut object, live)?;
     managed::keep_timestamps_of_unchanged(live, &mut object);
-    let errors = resource.validate(part, &object, Some(live));
+    let errors = resource.validate(part, &object, Some(live), &cx.effort)?;
     if errors.is_empty() {
         admission::check(cx, part, &object, Some(live))?;
         return Ok(object);
@@ -161,7 +162,7 @@ async fn write(
 ) -> Result<Option<Written>, ApiError> {
     let finished = is_finished(cx, &object);
     cx.resource.to_storage(&mut object);
-    let draft = Draft::new(&object);
+    let draft = Draft::checked(&object)?;
     let expected = Expected::Revision(entry.modified);
     let keyspace = cx.cluster.keyspace();
     let finish = move |revision| draft.finish(revision);

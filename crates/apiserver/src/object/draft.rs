@@ -7,6 +7,8 @@ use super::shape::{Shape, Values, recognise};
 use super::{Owner, Revision, StoredObject, Text, owners};
 use std::sync::Arc;
 
+use crate::status::ApiError;
+
 /// An object that is ready to be written, but for its revision.
 #[derive(Debug)]
 pub(crate) struct Draft {
@@ -28,7 +30,23 @@ enum DraftText {
     },
 }
 
+/// The largest object that is stored, without its type: what etcd takes of one request.
+const LARGEST: usize = 1536 * 1024;
+
 impl Draft {
+    /// As [`Draft::new`], for an object that a client sent: one that is too large is refused.
+    pub(crate) fn checked(object: &Value) -> Result<Self, ApiError> {
+        let draft = Self::new(object);
+        let length = match &draft.text {
+            DraftText::Whole { json, .. } => json.len(),
+            DraftText::Shared { shape, values } => shape.length(values),
+        };
+        if length > LARGEST {
+            return Err(ApiError::too_large_to_store());
+        }
+        Ok(draft)
+    }
+
     /// Serialises `object`, leaving out its type and a hole where the revision will stand.
     pub(crate) fn new(object: &Value) -> Self {
         let (json, hole) = write_object(object);

@@ -13,6 +13,7 @@ mod common;
 mod bodies;
 mod certificates;
 mod escalation;
+mod heavy;
 mod impersonation;
 mod limits;
 mod members;

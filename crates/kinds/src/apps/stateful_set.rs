@@ -1,5 +1,7 @@
 //! StatefulSets.
 
+use std::collections::HashSet;
+
 use bellwether_schema::{FieldError, FieldErrorKind, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
@@ -148,8 +150,9 @@ fn with_claims(spec: &Value) -> Value {
         .map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}))
         .collect();
     if let Some(Value::Array(others)) = pod.get("volumes") {
+        let names: HashSet<&str> = names.iter().copied().collect();
         let others = others.iter();
-        let others = others.filter(|volume| !names.contains(&text(volume, &["name"])));
+        let others = others.filter(|volume| !names.contains(text(volume, &["name"])));
         volumes.extend(others.cloned());
     }
     pod.insert("volumes".to_owned(), volumes.into());

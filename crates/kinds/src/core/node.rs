@@ -1,5 +1,7 @@
 //! Nodes.
 
+use std::collections::HashSet;
+
 use std::collections::BTreeSet;
 
 use bellwether_schema::{FieldError, FieldErrorKind, FieldPath};
@@ -77,6 +79,7 @@ fn validate(new: &Value, old: Option<&Value>, errors: &mut Errors) {
 
 fn validate_taints(new: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
     let taints = list(new, &["spec", "taints"]);
+    let mut seen = HashSet::new();
     for (index, taint) in taints.iter().enumerate() {
         let path = path.index(index);
         let key = text(taint, &["key"]);
@@ -92,9 +95,7 @@ fn validate_taints(new: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
         }
         let effect = text(taint, &["effect"]);
         pod::taint_effect(effect, &path.child("effect"), errors);
-        let same =
-            |other: &Value| text(other, &["key"]) == key && text(other, &["effect"]) == effect;
-        if taints[..index].iter().any(same) {
+        if !seen.insert((key, effect)) {
             let fields = [
                 printed::words("Key", "key"),
                 printed::words("Value", "value"),

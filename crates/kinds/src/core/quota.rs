@@ -1,6 +1,8 @@
 //! ResourceQuotas and LimitRanges: what they look like. What they do to other objects is in `usage`
 //! and `limit_range`.
 
+use std::collections::HashSet;
+
 use bellwether_schema::{FieldError, FieldPath};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{LimitRange, ResourceQuota};
@@ -106,7 +108,7 @@ fn validate_quota(new: &Value, old: Option<&Value>, errors: &mut Errors) {
     let value = || at(new, &["spec", "scopes"]).clone();
     for scope in &scopes {
         if !SCOPES.contains(scope) {
-            errors.push(FieldError::invalid(&path, value(), "unsupported scope"));
+            errors.push_with(|| FieldError::invalid(&path, value(), "unsupported scope"));
         }
     }
     for (one, other) in [
@@ -128,6 +130,7 @@ fn validate_limits(new: &Value, _old: Option<&Value>, errors: &mut Errors) {
     let path = FieldPath::new("spec");
     let path = path.child("limits");
     let limits = list(new, &["spec", "limits"]);
+    let mut seen = HashSet::new();
     for (index, limit) in limits.iter().enumerate() {
         let path = path.index(index);
         let kind = text(limit, &["type"]);
@@ -136,8 +139,7 @@ fn validate_limits(new: &Value, _old: Option<&Value>, errors: &mut Errors) {
             let detail = "must be a standard limit type or fully qualified";
             errors.push(FieldError::invalid(&path.child("type"), kind, detail));
         }
-        let same_type = |other: &Value| text(other, &["type"]) == kind;
-        if limits[..index].iter().any(same_type) {
+        if !seen.insert(kind) {
             errors.push(FieldError::duplicate(&path.child("type"), kind));
         }
         if kind == "Pod" {

@@ -1,6 +1,9 @@
 //! Keeping the number of entries small.
 
-use super::entries::{Entries, ManagerId, Operation};
+use std::collections::HashMap;
+
+use super::entries::{Entries, Entry, ManagerId, Operation};
+use crate::fieldset::FieldSet;
 
 /// Entries of updates that are kept apart (kubernetes: `DefaultMaxUpdateManagers`).
 const MAX_UPDATE_ENTRIES: usize = 10;
@@ -21,37 +24,58 @@ pub(super) fn merge_old_updates(entries: &mut Entries) {
         return;
     }
     oldest.sort();
+    let mut slots: Vec<Option<Entry>> = std::mem::take(&mut entries.0)
+        .into_iter()
+        .map(Some)
+        .collect();
+    let ids = slots.iter().flatten().map(|entry| entry.id.clone());
+    let mut places: HashMap<ManagerId, usize> = ids.zip(0..).collect();
     // The first entry of a version only waits for a second one to be merged with.
-    let mut first_of_version: Vec<ManagerId> = Vec::new();
+    let mut first_of_version: HashMap<String, ManagerId> = HashMap::new();
+    let mut gathered: HashMap<ManagerId, Gathered> = HashMap::new();
     for (time, id) in oldest {
         if count <= MAX_UPDATE_ENTRIES {
             break;
         }
         let version = id.api_version.clone();
-        let Some(first) = first_of_version
-            .iter()
-            .find(|first| first.api_version == version)
-        else {
-            first_of_version.push(id);
+        let Some(first) = first_of_version.get(&version) else {
+            first_of_version.insert(version, id);
             continue;
         };
         let bucket = ManagerId::new(ANCIENT_CHANGES, Operation::Update, &version, "");
-        if entries.get(&bucket).is_none()
-            && let Some(entry) = entries.get_mut(first)
+        if !places.contains_key(&bucket)
+            && let Some(place) = places.remove(first)
         {
-            entry.id = bucket.clone();
+            if let Some(entry) = &mut slots[place] {
+                entry.id = bucket.clone();
+            }
+            places.insert(bucket.clone(), place);
         }
         if id == bucket {
             continue;
         }
-        let Some(position) = entries.0.iter().position(|entry| entry.id == id) else {
+        let Some(merged) = places.remove(&id).and_then(|place| slots[place].take()) else {
             continue;
         };
-        let merged = entries.0.remove(position);
-        if let Some(entry) = entries.get_mut(&bucket) {
-            entry.set = std::mem::take(&mut entry.set).union(merged.set);
-            entry.time = time;
-        }
+        let gathered = gathered.entry(bucket).or_default();
+        gathered.sets.push(merged.set);
+        gathered.time = time;
         count -= 1;
     }
+    for (bucket, Gathered { mut sets, time }) in gathered {
+        let place = places.get(&bucket);
+        if let Some(entry) = place.and_then(|place| slots[*place].as_mut()) {
+            sets.push(std::mem::take(&mut entry.set));
+            entry.set = FieldSet::union_of(sets);
+            entry.time = time;
+        }
+    }
+    entries.0 = slots.into_iter().flatten().collect();
+}
+
+/// What is merged into one entry, and the time of the latest of it.
+#[derive(Default)]
+struct Gathered {
+    sets: Vec<FieldSet>,
+    time: Option<String>,
 }

@@ -8,6 +8,9 @@ use super::entries::{ManagerId, Operation};
 use crate::fieldset::FieldSet;
 use crate::path::{Path, PathElement};
 
+/// The most conflicts that an answer names.
+const MAX_CONFLICTS: usize = 100;
+
 /// A field that the configuration would change and another manager owns.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Conflict {
@@ -105,7 +108,7 @@ impl Conflicts {
             message: format!("conflict with {}", conflict.manager_text()),
             field: conflict.path.to_string(),
         };
-        self.0.iter().map(cause).collect()
+        self.0.iter().take(MAX_CONFLICTS).map(cause).collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -131,7 +134,7 @@ impl fmt::Display for Conflicts {
         }
         write!(formatter, "Apply failed with {} conflicts: ", self.0.len())?;
         let mut previous: Option<&Conflict> = None;
-        for conflict in &self.0 {
+        for conflict in self.0.iter().take(MAX_CONFLICTS) {
             if previous.is_none_or(|previous| previous.id != conflict.id) {
                 if previous.is_some() {
                     formatter.write_str("\n")?;
@@ -141,6 +144,9 @@ impl fmt::Display for Conflicts {
             write!(formatter, "\n- {}", conflict.path)?;
             previous = Some(conflict);
         }
-        Ok(())
+        match self.0.len().saturating_sub(MAX_CONFLICTS) {
+            0 => Ok(()),
+            more => write!(formatter, "\nand {more} more conflicts are not shown"),
+        }
     }
 }

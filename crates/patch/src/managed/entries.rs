@@ -1,12 +1,14 @@
 //! `metadata.managedFields` in and out.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::fieldset::{FieldSet, FieldSetError};
 
 /// How a manager wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Operation {
     Apply,
     Update,
@@ -22,7 +24,7 @@ impl Operation {
 }
 
 /// What tells one entry from another. Appliers keep their entry when they change API version.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ManagerId {
     pub(crate) manager: String,
     pub(crate) operation: Operation,
@@ -141,15 +143,18 @@ impl Entries {
             Value::Array(items) => items,
             _ => return Err(ManagedFieldsError::Shape),
         };
-        let mut entries = Self(Vec::with_capacity(items.len()));
+        let mut entries: Vec<Entry> = Vec::with_capacity(items.len());
+        let mut places: HashMap<ManagerId, usize> = HashMap::new();
         for (index, item) in items.iter().enumerate() {
             let entry = decode_entry(index, item)?;
-            match entries.get_mut(&entry.id) {
-                Some(earlier) => *earlier = entry,
-                None => entries.0.push(entry),
+            if let Some(place) = places.get(&entry.id) {
+                entries[*place] = entry;
+            } else {
+                places.insert(entry.id.clone(), entries.len());
+                entries.push(entry);
             }
         }
-        Ok(entries)
+        Ok(Self(entries))
     }
 
     pub(super) fn is_empty(&self) -> bool {

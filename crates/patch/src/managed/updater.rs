@@ -326,23 +326,24 @@ impl<'a> Updater<'a> {
         entries: &Entries,
     ) -> Result<Value, TypeErrors> {
         let home = self.effective(version);
-        let mut owned: BTreeMap<&str, FieldSet> = BTreeMap::new();
+        let mut owned: BTreeMap<&str, Vec<FieldSet>> = BTreeMap::new();
         for entry in &entries.0 {
-            let set = owned.entry(self.effective(&entry.api_version)).or_default();
-            *set = std::mem::take(set).union(entry.set.clone());
+            let sets = owned.entry(self.effective(&entry.api_version)).or_default();
+            sets.push(entry.set.clone());
         }
         let mut order = vec![home];
         order.extend(owned.keys().copied().filter(|other| *other != home));
 
         let mut pruned = pruned;
         for other in order {
-            let (Some(owned), Some(kind)) = (owned.get(other), self.type_in(other)) else {
+            let (Some(owned), Some(kind)) = (owned.remove(other), self.type_in(other)) else {
                 continue;
             };
+            let owned = FieldSet::union_of(owned);
             let full = self.converted(merged, home, other)?;
             let part = self.converted(&pruned, home, other)?;
             let keep = with_named_parents(kind, &field_set(kind, &part)?)
-                .union(with_named_parents(kind, owned));
+                .union(with_named_parents(kind, &owned));
             let gone = with_named_parents(kind, &field_set(kind, &full)?).difference(&keep);
             let part = remove(kind, full.into_owned(), &gone);
             pruned = self.converted(&part, other, home)?.into_owned();
@@ -363,7 +364,7 @@ impl<'a> Updater<'a> {
 /// What anybody owns.
 fn all_owned(entries: &Entries) -> FieldSet {
     let sets = entries.0.iter().map(|entry| entry.set.clone());
-    sets.fold(FieldSet::new(), FieldSet::union)
+    FieldSet::union_of(sets.collect())
 }
 
 fn strip(entries: &mut Entries, manager: &ManagerId) {

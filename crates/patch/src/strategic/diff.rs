@@ -1,6 +1,7 @@
 //! Making a patch from two documents.
 
 use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -157,22 +158,23 @@ fn diff_scalars(
 ) -> Result<ListDiff, StrategicError> {
     let mut diff = ListDiff::default();
     if options.with_changes() {
-        let mut before = original.to_vec();
+        let mut before: HashMap<&Value, usize> = HashMap::new();
+        for item in original {
+            *before.entry(item).or_default() += 1;
+        }
         let mut added = Vec::new();
         // One occurrence of the original accounts for one of the modified list.
         for item in modified {
-            match before.iter().position(|other| other == item) {
-                Some(index) => drop(before.swap_remove(index)),
-                None => added.push(item.clone()),
+            match before.get_mut(item) {
+                Some(count) if *count > 0 => *count -= 1,
+                _ => added.push(item.clone()),
             }
         }
         diff.changes = sort_like(added, modified, None, ItemKind::Scalar)?;
     }
     if options.with_deletions() {
-        let gone = original
-            .iter()
-            .filter(|item| !modified.contains(item))
-            .cloned();
+        let kept: HashSet<&Value> = modified.iter().collect();
+        let gone = original.iter().filter(|item| !kept.contains(item));
         diff.deletions = sorted_scalars(without_repetitions(gone));
     }
     if !diff.deletions.is_empty() || options.with_changes() {

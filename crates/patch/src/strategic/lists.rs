@@ -1,5 +1,7 @@
 //! Order and identity of list items.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 use super::{PATCH, StrategicError};
@@ -58,37 +60,75 @@ pub(super) fn key_of<'v>(item: &'v Value, merge_key: &str) -> Result<&'v Value, 
         .ok_or_else(|| StrategicError::no_merge_key(item, merge_key))
 }
 
-/// Where the object with this key is; objects without the key are passed over.
-pub(super) fn find(
-    items: &[Value],
-    merge_key: &str,
-    key: &Value,
-) -> Result<Option<usize>, StrategicError> {
-    for (index, item) in items.iter().enumerate() {
-        let Value::Object(item) = item else {
-            let message = format!("value for key {index} is not a map");
-            return Err(StrategicError::Mismatch(message));
+/// Where items are: by the value of their merge key, or by themselves.
+pub(super) struct Places<'v> {
+    /// The first place of each value.
+    first: HashMap<&'v Value, usize>,
+    /// The first place of an object without the key.
+    keyless: Option<usize>,
+    /// The first place of something that should be an object and is not.
+    misfit: Option<usize>,
+}
+
+impl<'v> Places<'v> {
+    /// The places of objects, by their merge key.
+    pub(super) fn of_objects(items: &'v [Value], merge_key: &str) -> Self {
+        let mut places = Self {
+            first: HashMap::with_capacity(items.len()),
+            keyless: None,
+            misfit: items.iter().position(|item| !item.is_object()),
         };
-        if item.get(merge_key) == Some(key) {
-            return Ok(Some(index));
+        for (place, item) in items.iter().enumerate() {
+            match item.get(merge_key) {
+                Some(key) => {
+                    places.first.entry(key).or_insert(place);
+                }
+                None => places.keyless = places.keyless.or(Some(place)),
+            }
+        }
+        places
+    }
+
+    fn of(items: &'v [Value], merge_key: Option<&str>, kind: ItemKind) -> Self {
+        match kind {
+            ItemKind::Object => Self::of_objects(items, merge_key.unwrap_or_default()),
+            ItemKind::Scalar => {
+                let mut first = HashMap::with_capacity(items.len());
+                for (place, item) in items.iter().enumerate() {
+                    first.entry(item).or_insert(place);
+                }
+                Self {
+                    first,
+                    keyless: None,
+                    misfit: None,
+                }
+            }
         }
     }
-    Ok(None)
-}
 
-/// What identifies an item: the value of its key, or itself.
-fn identity<'v>(item: &'v Value, merge_key: Option<&str>, kind: ItemKind) -> Option<&'v Value> {
-    match kind {
-        ItemKind::Object => item.get(merge_key.unwrap_or_default()),
-        ItemKind::Scalar => Some(item),
+    /// Where the object with this key is; objects without the key are passed over.
+    pub(super) fn find(&self, key: &Value) -> Result<Option<usize>, StrategicError> {
+        let found = self.first.get(key).copied();
+        match self.misfit {
+            Some(misfit) if found.is_none_or(|found| misfit < found) => {
+                let message = format!("value for key {misfit} is not a map");
+                Err(StrategicError::Mismatch(message))
+            }
+            _ => Ok(found),
+        }
     }
-}
 
-fn index(order: &[Value], item: &Value, merge_key: Option<&str>, kind: ItemKind) -> Option<usize> {
-    let wanted = identity(item, merge_key, kind);
-    order
-        .iter()
-        .position(|other| identity(other, merge_key, kind) == wanted)
+    /// Where the item that is the same as this one is.
+    fn place(&self, item: &Value, merge_key: Option<&str>, kind: ItemKind) -> Option<usize> {
+        let identity = match kind {
+            ItemKind::Object => item.get(merge_key.unwrap_or_default()),
+            ItemKind::Scalar => Some(item),
+        };
+        match identity {
+            Some(identity) => self.first.get(identity).copied(),
+            None => self.keyless,
+        }
+    }
 }
 
 /// Sorts items as they occur in `order`; deleted ones go to the end.
@@ -104,7 +144,8 @@ pub(super) fn sort_like(
         }
     }
     let (deleted, mut kept): (Vec<Value>, Vec<Value>) = items.into_iter().partition(is_deletion);
-    kept.sort_by_key(|item| index(order, item, merge_key, kind));
+    let places = Places::of(order, merge_key, kind);
+    kept.sort_by_cached_key(|item| places.place(item, merge_key, kind));
     kept.extend(deleted);
     Ok(kept)
 }
@@ -124,10 +165,14 @@ pub(super) fn order_items(
 ) -> Result<Vec<Value>, StrategicError> {
     let mut patched = Vec::new();
     let mut others = Vec::new();
+    let named = match merge_key {
+        Some(merge_key) => Places::of_objects(patch_order, merge_key),
+        None => Places::of(patch_order, None, ItemKind::Scalar),
+    };
     for item in merged {
         let named = match merge_key {
-            Some(merge_key) => find(patch_order, merge_key, key_of(&item, merge_key)?)?.is_some(),
-            None => patch_order.contains(&item),
+            Some(merge_key) => named.find(key_of(&item, merge_key)?)?.is_some(),
+            None => named.find(&item)?.is_some(),
         };
         if named {
             patched.push(item);
@@ -140,10 +185,11 @@ pub(super) fn order_items(
 
     let mut ordered = Vec::with_capacity(patched.len() + others.len());
     let mut patched = patched.into_iter().peekable();
+    let live = Places::of(live_order, merge_key, kind);
     for item in others {
-        let place = index(live_order, &item, merge_key, kind);
+        let place = live.place(&item, merge_key, kind);
         while let Some(next) = patched.peek() {
-            let next_place = index(live_order, next, merge_key, kind);
+            let next_place = live.place(next, merge_key, kind);
             if let (Some(place), Some(next_place)) = (place, next_place)
                 && place < next_place
             {
@@ -164,12 +210,8 @@ pub(super) fn sorted_scalars(mut items: Vec<Value>) -> Vec<Value> {
 }
 
 /// The items without repetitions, in order of first occurrence.
-pub(super) fn without_repetitions(items: impl IntoIterator<Item = Value>) -> Vec<Value> {
-    let mut kept: Vec<Value> = Vec::new();
-    for item in items {
-        if !kept.contains(&item) {
-            kept.push(item);
-        }
-    }
-    kept
+pub(super) fn without_repetitions<'v>(items: impl IntoIterator<Item = &'v Value>) -> Vec<Value> {
+    let mut seen = HashSet::new();
+    let first = items.into_iter().filter(|item| seen.insert(*item));
+    first.cloned().collect()
 }

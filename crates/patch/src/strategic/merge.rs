@@ -1,9 +1,11 @@
 //! Merging a patch into a document, or into an earlier patch.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 use super::lists::{
-    ItemKind, as_list, as_object, find, is_deletion, item_kind, key_of, order_items,
+    ItemKind, Places, as_list, as_object, is_deletion, item_kind, key_of, order_items,
     without_repetitions,
 };
 use super::{DELETE_FROM_LIST, Field, PATCH, RETAIN_KEYS, SET_ELEMENT_ORDER, StrategicError};
@@ -130,10 +132,11 @@ fn delete_from_list(
         return Ok(before);
     }
     match item_kind(&[&before, &gone])? {
-        ItemKind::Scalar => Ok(before
-            .into_iter()
-            .filter(|item| !gone.contains(item))
-            .collect()),
+        ItemKind::Scalar => {
+            let gone: HashSet<&Value> = gone.iter().collect();
+            let kept = before.into_iter().filter(|item| !gone.contains(item));
+            Ok(kept.collect())
+        }
         // Objects are not deleted by value; Kubernetes merges them here.
         ItemKind::Object => merge_lists(before, gone, field, mode, depth),
     }
@@ -230,7 +233,8 @@ fn retain_keys(
     let Value::Array(keys) = directive else {
         return Err(StrategicError::BAD_RETAIN_KEYS);
     };
-    let retained = |name: &str| keys.iter().any(|key| key.as_str() == Some(name));
+    let keys: HashSet<&str> = keys.iter().filter_map(Value::as_str).collect();
+    let retained = |name: &str| keys.contains(name);
     for (name, value) in patch.iter() {
         let parallel = name.starts_with(DELETE_FROM_LIST) || name.starts_with(SET_ELEMENT_ORDER);
         if !value.is_null() && !parallel && !retained(name) {
@@ -350,7 +354,7 @@ fn merge_lists(
     }
     let kind = item_kind(&[&original, &patch])?;
     if kind == ItemKind::Scalar {
-        let merged = without_repetitions(original.iter().chain(&patch).cloned());
+        let merged = without_repetitions(original.iter().chain(&patch));
         return order_items(merged, &patch, &original, None, kind);
     }
     let Some(merge_key) = field.merge_key() else {
@@ -359,31 +363,56 @@ fn merge_lists(
         ));
     };
     let (original, patch) = carry_out_directives(original, patch, merge_key)?;
-    let mut merged = original.clone();
-    for change in &patch {
-        let key = key_of(change, merge_key)?;
-        match find(&merged, merge_key, key)? {
-            Some(index) => {
-                let before = std::mem::take(&mut merged[index]);
-                let (Value::Object(before), Value::Object(change)) = (before, change.clone())
-                else {
-                    return Err(StrategicError::BAD_DOCUMENT);
-                };
-                let item = merge_maps(before, change, field.kind.item(), mode, depth + 1)?;
-                merged[index] = Value::Object(item);
-            }
-            None => merged.push(change.clone()),
-        }
-    }
+    let merged = merge_items(&original, &patch, merge_key, |before, change| {
+        merge_maps(before, change, field.kind.item(), mode, depth + 1)
+    })?;
     let mut ordered = order_items(merged, &patch, &original, Some(merge_key), kind)?;
     // Only now, because a key that is null still tells an item from others.
+    let known = Places::of_objects(&original, merge_key);
     for item in &mut ordered {
         let key = item.get(merge_key).cloned().unwrap_or_default();
-        if find(&original, merge_key, &key)?.is_none() {
+        if known.find(&key)?.is_none() {
             strip(item, mode, depth + 1)?;
         }
     }
     Ok(ordered)
+}
+
+type Members = Map<String, Value>;
+
+/// Merges each change into the item with its key, or adds it.
+fn merge_items(
+    original: &[Value],
+    patch: &[Value],
+    merge_key: &str,
+    merge: impl Fn(Members, Members) -> Result<Members, StrategicError>,
+) -> Result<Vec<Value>, StrategicError> {
+    let mut merged = original.to_vec();
+    let mut places: HashMap<&Value, usize> = HashMap::with_capacity(merged.len());
+    for (place, item) in original.iter().enumerate() {
+        if let Some(key) = as_object(item)?.get(merge_key) {
+            places.entry(key).or_insert(place);
+        }
+    }
+    for change in patch {
+        let key = key_of(change, merge_key)?;
+        let Some(place) = places.get(key).copied() else {
+            places.insert(key, merged.len());
+            merged.push(change.clone());
+            continue;
+        };
+        let before = std::mem::take(&mut merged[place]);
+        let (Value::Object(before), Value::Object(change)) = (before, change.clone()) else {
+            return Err(StrategicError::BAD_DOCUMENT);
+        };
+        let item = merge(before, change)?;
+        if item.get(merge_key) != Some(key) {
+            // A change that does not retain the key leaves an item that nobody finds again.
+            places.remove(key);
+        }
+        merged[place] = Value::Object(item);
+    }
+    Ok(merged)
 }
 
 /// Deletes the items that the patch wants gone, and takes the directives out of it.
@@ -394,6 +423,7 @@ fn carry_out_directives(
 ) -> Result<(Vec<Value>, Vec<Value>), StrategicError> {
     let mut changes = Vec::with_capacity(patch.len());
     let mut replace = false;
+    let mut gone: HashSet<Value> = HashSet::new();
     for item in patch {
         let members = as_object(&item)?;
         match members
@@ -402,10 +432,7 @@ fn carry_out_directives(
         {
             None => changes.push(item),
             Some("delete") => {
-                let key = key_of(&item, merge_key)?;
-                while let Some(index) = find(&original, merge_key, key)? {
-                    original.remove(index);
-                }
+                gone.insert(key_of(&item, merge_key)?.clone());
             }
             Some("replace") => replace = true,
             Some("merge") => {
@@ -418,6 +445,9 @@ fn carry_out_directives(
                 return Err(unknown_directive(directive, members));
             }
         }
+    }
+    if !gone.is_empty() {
+        original.retain(|item| item.get(merge_key).is_none_or(|key| !gone.contains(key)));
     }
     Ok(if replace {
         (changes, Vec::new())

@@ -10,14 +10,17 @@ use super::{Items, Shape, Type, is_any_scalar};
 use crate::path::PathElement;
 use crate::{MAX_DEPTH, go_text};
 
-/// What is wrong with a value, place by place.
+/// The most errors that are reported about one value.
+const MAX_ERRORS: usize = 100;
+
+/// What is wrong with a value, place by place, and how much more is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TypeErrors(Vec<(String, String)>);
+pub(crate) struct TypeErrors(Vec<(String, String)>, usize);
 
 impl TypeErrors {
     /// A complaint about the value as a whole.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self(vec![(String::new(), message.into())])
+        Self(vec![(String::new(), message.into())], 0)
     }
 
     pub(crate) fn at(mut self, element: &PathElement) -> Self {
@@ -47,7 +50,10 @@ impl fmt::Display for TypeErrors {
             formatter.write_str("\n  ")?;
             line(formatter, path, message)?;
         }
-        Ok(())
+        match self.1 {
+            0 => Ok(()),
+            more => write!(formatter, "\n  and {more} more errors"),
+        }
     }
 }
 
@@ -60,13 +66,14 @@ pub(crate) fn validate(
 ) -> Result<(), TypeErrors> {
     let mut walker = Walker {
         errors: Vec::new(),
+        left_out: 0,
         allow_duplicates,
     };
     walker.visit(kind, value, 0);
     if walker.errors.is_empty() {
         Ok(())
     } else {
-        Err(TypeErrors(walker.errors))
+        Err(TypeErrors(walker.errors, walker.left_out))
     }
 }
 
@@ -74,12 +81,18 @@ pub(crate) fn validate(
 /// costs no path at all.
 struct Walker {
     errors: Vec<(String, String)>,
+    /// How many errors there are besides.
+    left_out: usize,
     allow_duplicates: bool,
 }
 
 impl Walker {
     fn report(&mut self, message: String) {
-        self.errors.push((String::new(), message));
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push((String::new(), message));
+        } else {
+            self.left_out += 1;
+        }
     }
 
     /// Puts a step in front of the paths of all errors since the first `earlier` ones.

@@ -33,7 +33,10 @@ fn object(spec: Value) -> Value {
 fn errors(change: Change<'_>) -> Vec<String> {
     let compiled = compiled();
     let mut errors = compiled.validate_values(change);
-    compiled.validate_rules(change, &mut errors);
+    let limits = RuleLimits::default();
+    compiled
+        .validate_rules(change, &mut errors, limits)
+        .unwrap();
     errors.iter().map(ToString::to_string).collect()
 }
 
@@ -66,7 +69,7 @@ fn a_body_becomes_an_object() {
             "spec.raw.metadata.wrong"
         ]
     );
-    compiled.default(&mut body);
+    compiled.default(&mut body).unwrap();
     let expected = object(json!({"size": 3, "raw": {"metadata": {}, "free": 1}}));
     assert_eq!(body, expected);
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{CompiledRule, Prepared, RuleTree, describe, present};
 use crate::correlate::{Correlated, KeyedItems};
 use crate::field::{FieldError, FieldErrorKind, FieldPath};
+use crate::field_errors::FieldErrors;
 use crate::model::{ListType, Rule, Schema, Type};
 use crate::text;
 
@@ -19,9 +20,11 @@ const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// Rules that do not hold, or could not be run.
-    pub(crate) errors: Vec<FieldError>,
+    pub(crate) errors: FieldErrors,
     /// Rules that do not hold on parts that did not change, and so are tolerated.
-    pub(crate) tolerated: Vec<FieldError>,
+    pub(crate) tolerated: FieldErrors,
+    /// True if rules were left out because nobody waits for the result.
+    pub(crate) interrupted: bool,
 }
 
 /// Runs the rules of `tree` on `value`.
@@ -34,10 +37,11 @@ pub(crate) fn run(
     path: &FieldPath<'_>,
     (value, old): (&Value, Option<&Value>),
     change: Option<Correlated<'_>>,
-    budget: &mut Budget,
+    (budget, is_interrupted): (&mut Budget, &dyn Fn() -> bool),
 ) -> Outcome {
     let mut runner = Runner {
         budget,
+        is_interrupted,
         stopped: false,
         outcome: Outcome::default(),
     };
@@ -111,6 +115,7 @@ impl<'a> Ratchet<'a> {
 
 struct Runner<'b> {
     budget: &'b mut Budget,
+    is_interrupted: &'b dyn Fn() -> bool,
     /// Whether no further rule is to be run.
     stopped: bool,
     outcome: Outcome,
@@ -216,6 +221,11 @@ impl Runner<'_> {
             return;
         }
         for CompiledRule { rule, outcome } in &tree.rules {
+            if (self.is_interrupted)() {
+                self.outcome.interrupted = true;
+                self.stopped = true;
+                return;
+            }
             match outcome {
                 Err(problem) => {
                     let detail = format!("rule compile error: {problem}");

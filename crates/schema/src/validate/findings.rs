@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::field::{FieldError, FieldErrorKind, FieldPath};
+use crate::field_errors::MAX_FIELD_ERRORS;
 use crate::text;
 
 /// Where a value is, as validation messages name it: entries of maps look like fields.
@@ -54,7 +55,10 @@ impl fmt::Display for Place<'_> {
 /// Errors, and how many checks applied.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
+    /// The first errors.
     found: Vec<Finding>,
+    /// How many errors there are besides.
+    left_out: usize,
     matches: usize,
 }
 
@@ -103,10 +107,12 @@ impl Findings {
     /// Drops the errors of something that was wrong already.
     pub(super) fn forgive(&mut self) {
         self.found.clear();
+        self.left_out = 0;
     }
 
     pub(super) fn merge(&mut self, other: Findings) {
         self.matches += other.matches;
+        self.left_out += other.left_out;
         for finding in other.found {
             self.push(finding);
         }
@@ -119,7 +125,9 @@ impl Findings {
     }
 
     fn push(&mut self, finding: Finding) {
-        if !self
+        if self.found.len() == MAX_FIELD_ERRORS {
+            self.left_out += 1;
+        } else if !self
             .found
             .iter()
             .any(|known| known.message == finding.message)
@@ -235,6 +243,10 @@ impl Findings {
                 )
             }
         };
-        self.found.into_iter().map(error).collect()
+        let mut errors: Vec<FieldError> = self.found.into_iter().map(error).collect();
+        if self.left_out > 0 {
+            errors.push(FieldError::left_out(self.left_out));
+        }
+        errors
     }
 }

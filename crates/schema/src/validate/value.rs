@@ -1,5 +1,8 @@
 //! Checks of single values and of sizes.
 
+use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
+
 use serde_json::{Number, Value};
 
 use super::Validator;
@@ -263,6 +266,35 @@ fn check_multiple(value: GoNumber, factor: f64, place: &Place<'_>, findings: &mu
     }
 }
 
+/// A value that is the same as another if it is after decoding, as [`deep_equal`] has it.
+struct AsDecoded<'a>(&'a Value);
+
+impl PartialEq for AsDecoded<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        deep_equal(self.0, other.0)
+    }
+}
+
+impl Eq for AsDecoded<'_> {}
+
+impl Hash for AsDecoded<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.0 {
+            Value::Number(number) => match GoNumber::new(number) {
+                GoNumber::Integer(integer) => integer.hash(state),
+                // There are two zeros, which are the same.
+                GoNumber::Float(float) => (float + 0.0).to_bits().hash(state),
+            },
+            Value::Array(items) => items.iter().for_each(|item| AsDecoded(item).hash(state)),
+            Value::Object(fields) => fields.iter().for_each(|(name, field)| {
+                name.hash(state);
+                AsDecoded(field).hash(state);
+            }),
+            other => other.hash(state),
+        }
+    }
+}
+
 pub(super) fn check_item_count(
     limits: &Limits,
     items: &[Value],
@@ -284,12 +316,8 @@ pub(super) fn check_item_count(
             too_many(maximum),
         );
     }
-    let repeats = |(index, item): (usize, &Value)| {
-        items[..index]
-            .iter()
-            .any(|earlier| deep_equal(earlier, item))
-    };
-    if limits.unique_items && items.iter().enumerate().any(repeats) {
+    let mut seen = HashSet::new();
+    if limits.unique_items && !items.iter().all(|item| seen.insert(AsDecoded(item))) {
         findings.fault(
             place,
             "shouldn't contain duplicates",

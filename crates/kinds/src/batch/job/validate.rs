@@ -1,5 +1,7 @@
 //! Whether a job makes sense, and what of it may change.
 
+use std::collections::HashSet;
+
 use bellwether_schema::{FieldError, FieldErrorKind, FieldPath};
 use serde_json::Value;
 
@@ -243,7 +245,8 @@ fn failure_policy(spec: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
             RULES as u64,
         ));
     }
-    for (index, rule) in rules.iter().enumerate() {
+    // Each is compared with all containers, so that only as many are as may be.
+    for (index, rule) in rules.iter().enumerate().take(RULES) {
         failure_rule(spec, rule, &path.index(index), errors);
     }
 }
@@ -328,12 +331,13 @@ fn exit_codes(spec: &Value, codes: &Value, path: &FieldPath<'_>, errors: &mut Er
             EXIT_CODES as u64,
         ));
     }
+    let mut seen = HashSet::new();
     for (index, value) in values.iter().enumerate() {
         if operator == "In" && value == 0 {
             let detail = "must not be 0 for the In operator";
             errors.push(FieldError::invalid(&path.index(index), 0, detail));
         }
-        if values[..index].contains(value) {
+        if !seen.insert(value) {
             errors.push(FieldError::duplicate(&path.index(index), value.clone()));
         }
     }

@@ -1,5 +1,7 @@
 //! How `kubectl get pods` sums a pod up.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -102,11 +104,12 @@ impl Summary {
     /// one.
     fn add_inits(&mut self, pod: &Value, inits: &[Value], sidecars: &mut Restarts) -> bool {
         let statuses = list(pod, &["status", "initContainerStatuses"]);
+        let is_sidecar = |init: &&Value| is_sidecar(init);
+        let all_sidecars = inits.iter().filter(is_sidecar);
+        let all_sidecars: HashSet<&str> = all_sidecars.map(|init| text(init, &["name"])).collect();
         for (index, status) in statuses.iter().enumerate() {
             let name = text(status, &["name"]);
-            let sidecar = inits
-                .iter()
-                .any(|init| text(init, &["name"]) == name && is_sidecar(init));
+            let sidecar = all_sidecars.contains(name);
             self.restarts.add(status);
             if sidecar {
                 sidecars.add(status);

@@ -1,9 +1,11 @@
 //! What the server fills in of pods and pod templates.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::image;
-use crate::value::{Fill, at, empty, existing, flag, int, is_zero, items, text};
+use crate::value::{Fill, at, empty, entries, existing, flag, int, is_zero, items, list, text};
 
 /// Mode of files in volumes that are made of API objects: 0644.
 const FILE_MODE: i64 = 0o644;
@@ -91,19 +93,16 @@ fn request_what_is_limited_in_the_pod(spec: &mut Value) {
     let Value::Object(limits) = at(spec, &["resources", "limits"]).clone() else {
         return;
     };
-    let requested_by_containers = |name: &str| {
-        ["containers", "initContainers"].iter().any(|list| {
-            let containers = at(spec, &[list]).as_array();
-            containers.into_iter().flatten().any(|container| {
-                at(container, &["resources", "requests"])
-                    .get(name)
-                    .is_some()
-            })
-        })
-    };
+    let kinds = ["containers", "initContainers"].iter();
+    let containers = kinds.flat_map(|kind| list(spec, &[kind]));
+    let requested = containers.flat_map(|container| {
+        let requests = entries(container, &["resources", "requests"]);
+        requests.map(|(name, _)| name.as_str())
+    });
+    let requested: HashSet<&str> = requested.collect();
     let missing: Vec<_> = limits
         .into_iter()
-        .filter(|(name, _)| !requested_by_containers(name))
+        .filter(|(name, _)| !requested.contains(name.as_str()))
         .collect();
     let Some(resources) = existing(spec, &["resources"]) else {
         return;

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use super::qos;
 use crate::Creation;
-use crate::value::{Fill, at, existing, int, is_zero, items, list, restore, restore_at, text};
+use crate::value::{
+    Fill, at, by_name, existing, int, is_zero, items, list, restore, restore_at, text,
+};
 
 const GRACE: &str = "terminationGracePeriodSeconds";
 /// How long pods stay on a node that is lost.
@@ -149,11 +151,10 @@ fn only(new: &mut Value, old: &Value, change: fn(&mut Value, &Value)) {
 fn resize(new: &mut Value, old: &Value) {
     let wanted = at(new, &["spec"]).clone();
     restore(new, old, "spec");
-    for list in ["containers", "initContainers"] {
-        for container in items(new, &["spec", list]) {
-            let name = text(container, &["name"]).to_owned();
-            let same_name = |wanted: &&Value| text(wanted, &["name"]) == name;
-            let Some(wanted) = crate::value::list(&wanted, &[list]).iter().find(same_name) else {
+    for kind in ["containers", "initContainers"] {
+        let wanted = by_name(list(&wanted, &[kind]));
+        for container in items(new, &["spec", kind]) {
+            let Some(wanted) = wanted.get(text(container, &["name"])) else {
                 continue;
             };
             restore(container, wanted, "resources");

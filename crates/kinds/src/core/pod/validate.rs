@@ -9,6 +9,8 @@ mod security;
 mod update;
 mod volume;
 
+use std::collections::HashSet;
+
 use bellwether_schema::{FieldError, FieldPath};
 use serde_json::Value;
 
@@ -177,14 +179,11 @@ fn gates(spec: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
         check::qualified_name(errors, &path.child("conditionType"), kind);
     }
     let gates = path.child("schedulingGates");
-    let all = list(spec, &["schedulingGates"]);
-    for (index, gate) in all.iter().enumerate() {
+    let mut seen = HashSet::new();
+    for (index, gate) in list(spec, &["schedulingGates"]).iter().enumerate() {
         let name = text(gate, &["name"]);
         check::qualified_name(errors, &gates.index(index), name);
-        if all[..index]
-            .iter()
-            .any(|other| text(other, &["name"]) == name)
-        {
+        if !seen.insert(name) {
             errors.push(FieldError::duplicate(&gates.index(index), name));
         }
     }

@@ -1,5 +1,7 @@
 //! What the server has to allocate for a service, and what it keeps from before.
 
+use std::collections::HashMap;
+
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
@@ -96,12 +98,14 @@ pub(super) fn keep_allocated(new: &mut Value, old: &Value) {
     }
     let has_node_ports = |kind: &str| matches!(kind, "NodePort" | "LoadBalancer");
     if has_node_ports(&kind) && has_node_ports(text(before, &["type"])) {
+        let key = |port: &Value| (int(port, &["port"]), text(port, &["protocol"]).to_owned());
+        // Of several that are the same the first counts.
+        let known = list(before, &["ports"]).iter().rev();
+        let known: HashMap<_, _> = known
+            .map(|port| (key(port), int(port, &["nodePort"])))
+            .collect();
         for port in items(new, &["spec", "ports"]) {
-            let known = list(before, &["ports"]).iter().find(|old| {
-                int(old, &["port"]) == int(port, &["port"])
-                    && text(old, &["protocol"]) == text(port, &["protocol"])
-            });
-            let number = known.map_or(0, |old| int(old, &["nodePort"]));
+            let number = known.get(&key(port)).copied().unwrap_or(0);
             if let (Some(fields), true) = (port.as_object_mut(), number != 0) {
                 fields.fill_zero("nodePort", number);
             }

@@ -2,6 +2,8 @@
 //!
 //! Addresses and ports of nodes are allocated by the server: what it fills in is not asked for here.
 
+use std::collections::HashSet;
+
 use std::net::IpAddr;
 
 use bellwether_schema::{FieldError, FieldErrorKind, FieldPath};
@@ -33,7 +35,7 @@ pub(super) fn service(new: &Value, old: Option<&Value>, errors: &mut Errors) {
         errors.push(FieldError::required(&SPEC.child("ports"), ""));
     }
     service_type(spec, kind, headless, errors);
-    let mut taken = Vec::new();
+    let mut taken = HashSet::new();
     let path = SPEC.child("ports");
     for (index, port) in ports.iter().enumerate() {
         service_port(
@@ -94,7 +96,7 @@ fn service_type(spec: &Value, kind: &str, headless: bool, errors: &mut Errors) {
 fn service_port<'a>(
     port: &'a Value,
     needs_name: bool,
-    taken: &mut Vec<&'a str>,
+    taken: &mut HashSet<&'a str>,
     path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
@@ -102,10 +104,8 @@ fn service_port<'a>(
     let name_path = path.child("name");
     if !name.is_empty() {
         check::label(errors, &name_path, name);
-        if taken.contains(&name) {
+        if !taken.insert(name) {
             errors.push(FieldError::duplicate(&name_path, name));
-        } else {
-            taken.push(name);
         }
     } else if needs_name {
         errors.push(FieldError::required(&name_path, ""));
@@ -206,9 +206,10 @@ fn family(address: &str) -> &'static str {
 fn families(spec: &Value, errors: &mut Errors) {
     let path = SPEC.child("ipFamilies");
     let all: Vec<_> = texts(spec, &["ipFamilies"]).collect();
+    let mut seen = HashSet::new();
     for (index, family) in all.iter().enumerate() {
         check::supported(errors, &path.index(index), family, &["IPv4", "IPv6"]);
-        if all[..index].contains(family) {
+        if !seen.insert(family) {
             errors.push(FieldError::duplicate(&path.index(index), *family));
         }
     }
@@ -261,8 +262,6 @@ fn is_link_local(address: IpAddr) -> bool {
 fn unique_ports(spec: &Value, kind: &str, errors: &mut Errors) {
     let path = SPEC.child("ports");
     let ports = list(spec, &["ports"]);
-    let key =
-        |port: &Value, field: &str| (text(port, &["protocol"]).to_owned(), int(port, &[field]));
     if kind == "ClusterIP" {
         for (index, port) in ports.iter().enumerate() {
             if int(port, &["nodePort"]) != 0 {
@@ -272,17 +271,17 @@ fn unique_ports(spec: &Value, kind: &str, errors: &mut Errors) {
             }
         }
     }
+    let mut seen = HashSet::new();
     for (index, port) in ports.iter().enumerate() {
         let number = int(port, &["nodePort"]);
-        let same = |other: &Value| key(other, "nodePort") == key(port, "nodePort");
-        if number != 0 && ports[..index].iter().any(same) {
+        if number != 0 && !seen.insert((text(port, &["protocol"]), number)) {
             let path = path.index(index);
             errors.push(FieldError::duplicate(&path.child("nodePort"), number));
         }
     }
+    let mut seen = HashSet::new();
     for (index, port) in ports.iter().enumerate() {
-        let same = |other: &Value| key(other, "port") == key(port, "port");
-        if ports[..index].iter().any(same) {
+        if !seen.insert((text(port, &["protocol"]), int(port, &["port"]))) {
             let value = format!(
                 "{{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{},\"TargetPort\":0,\"NodePort\":0}}",
                 at(port, &["protocol"]),

@@ -1,5 +1,7 @@
 //! Containers of a pod: those that run, those that run before, and those for debugging.
 
+use std::collections::HashSet;
+
 use bellwether_schema::{FieldError, FieldPath};
 use serde_json::Value;
 
@@ -7,7 +9,7 @@ use super::volume::Volumes;
 use super::{environment, probe, resources, security};
 use crate::check::{self, Errors};
 use crate::names;
-use crate::value::{at, flag, has, int, list, text};
+use crate::value::{self, at, flag, has, int, list, text};
 
 /// What is said about fields that only containers that keep running can have.
 const ONLY_SIDECARS: &str = "may not be set for init containers without restartPolicy=Always";
@@ -26,15 +28,13 @@ pub(super) fn containers(
     if containers.is_empty() {
         errors.push(FieldError::required(&own_path, ""));
     }
-    let mut taken: Vec<&str> = Vec::new();
+    let mut taken: HashSet<&str> = HashSet::new();
     for (index, container) in containers.iter().enumerate() {
         let path = own_path.index(index);
         common(container, spec, volumes, &path, errors);
         let name = text(container, &["name"]);
-        if taken.contains(&name) {
+        if !taken.insert(name) {
             errors.push(FieldError::duplicate(&path.child("name"), name));
-        } else {
-            taken.push(name);
         }
         probe::all(container, spec, &path, errors);
         restart_policy(container, &path, errors);
@@ -59,7 +59,7 @@ pub(super) fn containers(
 fn init_containers<'a>(
     spec: &'a Value,
     volumes: &Volumes<'_>,
-    taken: &mut Vec<&'a str>,
+    taken: &mut HashSet<&'a str>,
     path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
@@ -69,10 +69,10 @@ fn init_containers<'a>(
         common(container, spec, volumes, &path, errors);
         restart_policy(container, &path, errors);
         let name = text(container, &["name"]);
-        if taken.contains(&name) {
+        if taken.contains(name) {
             errors.push(FieldError::duplicate(&path.child("name"), name));
         } else if !name.is_empty() {
-            taken.push(name);
+            taken.insert(name);
         }
         host_ports(std::slice::from_ref(container), list_path, errors);
         if text(container, &["restartPolicy"]) == "Always" {
@@ -95,26 +95,21 @@ fn init_containers<'a>(
 fn debug_containers<'a>(
     spec: &'a Value,
     volumes: &Volumes<'_>,
-    taken: &mut Vec<&'a str>,
+    taken: &mut HashSet<&'a str>,
     path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
+    let mut targets = value::names(list(spec, &["containers"]));
+    targets.extend(value::names(list(spec, &["initContainers"])));
     for (index, container) in list(spec, &["ephemeralContainers"]).iter().enumerate() {
         let path = path.index(index);
         common(container, spec, volumes, &path, errors);
         let name = text(container, &["name"]);
-        if taken.contains(&name) {
+        if !taken.insert(name) {
             errors.push(FieldError::duplicate(&path.child("name"), name));
-        } else {
-            taken.push(name);
         }
         let target = text(container, &["targetContainerName"]);
-        let exists = ["containers", "initContainers"].iter().any(|kind| {
-            list(spec, &[kind])
-                .iter()
-                .any(|other| text(other, &["name"]) == target)
-        });
-        if !target.is_empty() && !exists {
+        if !target.is_empty() && !targets.contains(target) {
             errors.push(FieldError::not_found(
                 &path.child("targetContainerName"),
                 target,
@@ -167,13 +162,14 @@ fn common(
         &["Always", "IfNotPresent", "Never"],
     );
     let resources_path = path.child("resources");
-    resources::container(at(container, &["resources"]), spec, &resources_path, errors);
+    let resources = at(container, &["resources"]);
+    resources::container(resources, &volumes.claims, &resources_path, errors);
     resize_policy(container, spec, &path.child("resizePolicy"), errors);
     security::container(container, spec, &path.child("securityContext"), errors);
 }
 
 fn ports(container: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
-    let mut taken = Vec::new();
+    let mut taken = HashSet::new();
     for (index, port) in list(container, &["ports"]).iter().enumerate() {
         let path = path.index(index);
         let name = text(port, &["name"]);
@@ -181,10 +177,8 @@ fn ports(container: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
         if name.is_empty() {
         } else if !problems.is_empty() {
             check::report(errors, &path.child("name"), name, problems);
-        } else if taken.contains(&name) {
+        } else if !taken.insert(name) {
             errors.push(FieldError::duplicate(&path.child("name"), name));
-        } else {
-            taken.push(name);
         }
         match int(port, &["containerPort"]) {
             0 => errors.push(FieldError::required(&path.child("containerPort"), "")),
@@ -201,7 +195,7 @@ fn ports(container: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
 
 /// No two containers can have the same port of the host.
 fn host_ports(containers: &[Value], path: &FieldPath<'_>, errors: &mut Errors) {
-    let mut taken = Vec::new();
+    let mut taken = HashSet::new();
     for (index, container) in containers.iter().enumerate() {
         let path = path.index(index);
         let path = path.child("ports");
@@ -210,16 +204,11 @@ fn host_ports(containers: &[Value], path: &FieldPath<'_>, errors: &mut Errors) {
             if number == 0 {
                 continue;
             }
-            let key = format!(
-                "{}/{}/{number}",
-                text(port, &["protocol"]),
-                text(port, &["hostIP"])
-            );
-            if taken.contains(&key) {
+            let (protocol, address) = (text(port, &["protocol"]), text(port, &["hostIP"]));
+            if !taken.insert((protocol, address, number)) {
+                let key = format!("{protocol}/{address}/{number}");
                 let path = path.index(index);
                 errors.push(FieldError::duplicate(&path.child("hostPort"), key));
-            } else {
-                taken.push(key);
             }
         }
     }
@@ -238,11 +227,10 @@ fn restart_policy(container: &Value, path: &FieldPath<'_>, errors: &mut Errors) 
 }
 
 fn resize_policy(container: &Value, spec: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
-    let policies = list(container, &["resizePolicy"]);
-    for (index, policy) in policies.iter().enumerate() {
+    let mut seen = HashSet::new();
+    for (index, policy) in list(container, &["resizePolicy"]).iter().enumerate() {
         let resource = text(policy, &["resourceName"]);
-        let same = |other: &Value| text(other, &["resourceName"]) == resource;
-        if policies[..index].iter().any(same) {
+        if !seen.insert(resource) {
             errors.push(FieldError::duplicate(&path.index(index), resource));
         }
         check::required_choice(errors, path, resource, &["cpu", "memory"]);

@@ -1,11 +1,13 @@
 //! What containers ask for and may use.
 
+use std::collections::HashSet;
+
 use bellwether_schema::{FieldError, FieldPath};
 use serde_json::Value;
 
 use crate::check::{self, Errors, quantity};
 use crate::names;
-use crate::value::{at, entries, list, text};
+use crate::value::{at, entries, list};
 
 /// Resources that containers can ask for without a domain in the name.
 const OF_CONTAINERS: &[&str] = &["cpu", "memory", "ephemeral-storage"];
@@ -48,7 +50,7 @@ const WHOLE: &[&str] = &[
 /// Checks `resources` of a container.
 pub(super) fn container(
     resources: &Value,
-    spec: &Value,
+    known_claims: &HashSet<&str>,
     path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
@@ -74,7 +76,7 @@ pub(super) fn container(
             "HugePages require cpu or memory",
         ));
     }
-    claims(resources, spec, &path.child("claims"), errors);
+    claims(resources, known_claims, &path.child("claims"), errors);
 }
 
 fn within_limit(
@@ -102,22 +104,16 @@ fn within_limit(
     errors.push(FieldError::invalid(requests, asked.to_string(), detail));
 }
 
-fn claims(resources: &Value, spec: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
-    let known = |name: &str| {
-        list(spec, &["resourceClaims"])
-            .iter()
-            .any(|claim| text(claim, &["name"]) == name)
-    };
+fn claims(resources: &Value, known: &HashSet<&str>, path: &FieldPath<'_>, errors: &mut Errors) {
     for (index, claim) in list(resources, &["claims"]).iter().enumerate() {
         let path = path.index(index);
         let name = check::required(errors, claim, &path, "name");
-        if !name.is_empty() && !known(name) {
+        if !name.is_empty() && !known.contains(name) {
             let mut error = FieldError::not_found(&path, name);
-            error.detail = match list(spec, &["resourceClaims"]) {
-                [] => {
-                    "must be one of the names in pod.spec.resourceClaims which is empty".to_owned()
-                }
-                _ => "must be one of the names in pod.spec.resourceClaims".to_owned(),
+            error.detail = if known.is_empty() {
+                "must be one of the names in pod.spec.resourceClaims which is empty".to_owned()
+            } else {
+                "must be one of the names in pod.spec.resourceClaims".to_owned()
             };
             errors.push(error);
         }

@@ -1,5 +1,7 @@
 //! Where pods may run: affinity, tolerations, spreading.
 
+use std::collections::HashMap;
+
 use bellwether_schema::{FieldError, FieldPath};
 use serde_json::Value;
 
@@ -162,6 +164,12 @@ fn pod_term(term: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
 /// Checks `topologySpreadConstraints`.
 pub(super) fn spread(spec: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
     let all = list(spec, &["topologySpreadConstraints"]);
+    // Of several that are the same, all but the last are reported.
+    let mut last = HashMap::new();
+    for (index, constraint) in all.iter().enumerate() {
+        let key = text(constraint, &["topologyKey"]);
+        last.insert((key, text(constraint, &["whenUnsatisfiable"])), index);
+    }
     for (index, constraint) in all.iter().enumerate() {
         let path = path.index(index);
         check::positive(
@@ -179,10 +187,7 @@ pub(super) fn spread(spec: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
         let action = text(constraint, &["whenUnsatisfiable"]);
         let actions = ["DoNotSchedule", "ScheduleAnyway"];
         check::supported(errors, &path.child("whenUnsatisfiable"), action, &actions);
-        let repeated = all[index + 1..].iter().any(|other| {
-            text(other, &["topologyKey"]) == key && text(other, &["whenUnsatisfiable"]) == action
-        });
-        if repeated {
+        if last.get(&(key, action)) != Some(&index) {
             let path = path.child("{topologyKey, whenUnsatisfiable}");
             errors.push(FieldError::duplicate(&path, format!("{{{key}, {action}}}")));
         }

@@ -1,5 +1,7 @@
 //! Security contexts of pods and containers.
 
+use std::collections::HashSet;
+
 use bellwether_schema::{FieldError, FieldErrorKind, FieldPath};
 use serde_json::Value;
 
@@ -170,12 +172,12 @@ fn app_armor(profile: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
 }
 
 fn sysctls(context: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
-    let all = list(context, &["sysctls"]);
-    for (index, sysctl) in all.iter().enumerate() {
+    let mut seen = HashSet::new();
+    for (index, sysctl) in list(context, &["sysctls"]).iter().enumerate() {
         let path = path.index(index);
         let path = path.child("name");
         let name = text(sysctl, &["name"]);
-        let same = |other: &Value| text(other, &["name"]) == name;
+        let is_new = seen.insert(name);
         if name.is_empty() {
             errors.push(FieldError::required(&path, ""));
         } else if !is_sysctl(name) {
@@ -183,7 +185,7 @@ fn sysctls(context: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
                 "must have at most {SYSCTL_LENGTH} characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
             );
             errors.push(FieldError::invalid(&path, name, detail));
-        } else if all[..index].iter().any(same) {
+        } else if !is_new {
             errors.push(FieldError::duplicate(&path, name));
         }
     }

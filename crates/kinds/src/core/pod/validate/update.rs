@@ -1,12 +1,14 @@
 //! What of a pod may change once it exists.
 
+use std::collections::HashSet;
+
 use bellwether_schema::{FieldError, FieldPath};
 use serde_json::Value;
 
 use super::scheduling::tolerations;
 use crate::check::{self, Errors};
 use crate::names;
-use crate::value::{at, existing, items, list, restore, same, text};
+use crate::value::{self, at, existing, items, list, restore, same, text};
 
 const SPEC: FieldPath<'static> = FieldPath::new("spec");
 
@@ -66,16 +68,11 @@ fn deadline(new: &Value, old: &Value, errors: &mut Errors) -> bool {
 
 fn only_added_tolerations(new: &Value, old: &Value, errors: &mut Errors) {
     let path = SPEC.child("tolerations");
-    let is_same = |new: &Value, old: &Value| {
-        ["key", "operator", "value", "effect"]
-            .iter()
-            .all(|field| text(new, &[field]) == text(old, &[field]))
-    };
+    let identity =
+        |toleration| ["key", "operator", "value", "effect"].map(|field| text(toleration, &[field]));
+    let kept: HashSet<_> = list(new, &["tolerations"]).iter().map(identity).collect();
     for old in list(old, &["tolerations"]) {
-        if !list(new, &["tolerations"])
-            .iter()
-            .any(|new| is_same(new, old))
-        {
+        if !kept.contains(&identity(old)) {
             let detail = "existing toleration can not be modified except its tolerationSeconds";
             errors.push(FieldError::forbidden(&path, detail));
             return;
@@ -86,10 +83,10 @@ fn only_added_tolerations(new: &Value, old: &Value, errors: &mut Errors) {
 
 fn only_removed_gates(new: &Value, old: &Value, errors: &mut Errors) {
     let path = SPEC.child("schedulingGates");
+    let known = value::names(list(old, &["schedulingGates"]));
     for (index, gate) in list(new, &["schedulingGates"]).iter().enumerate() {
         let name = text(gate, &["name"]);
-        let known = list(old, &["schedulingGates"]).iter();
-        if !known.into_iter().any(|old| text(old, &["name"]) == name) {
+        if !known.contains(name) {
             let path = path.index(index);
             let detail =
                 format!("only deletion is allowed, but found new scheduling gate '{name}'");
@@ -184,16 +181,13 @@ fn status(new: &Value, old: &Value, errors: &mut Errors) {
 fn debug_containers(new: &Value, old: &Value, errors: &mut Errors) {
     super::pod_spec(at(new, &["spec"]), super::Subject::Pod, &SPEC, errors);
     let path = SPEC.child("ephemeralContainers");
-    let find = |name: &str| {
-        let mut all = list(new, &["spec", "ephemeralContainers"]).iter();
-        all.find(|container| text(container, &["name"]) == name)
-    };
+    let kept = value::by_name(list(new, &["spec", "ephemeralContainers"]));
     for (index, before) in list(old, &["spec", "ephemeralContainers"])
         .iter()
         .enumerate()
     {
         let name = text(before, &["name"]);
-        match find(name) {
+        match kept.get(name) {
             None => {
                 let detail = format!("existing ephemeral containers {name:?} may not be removed\n");
                 errors.push(FieldError::forbidden(&path, detail));

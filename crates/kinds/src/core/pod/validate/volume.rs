@@ -1,5 +1,7 @@
 //! Volumes of a pod, and how containers mount them.
 
+use std::collections::{HashMap, HashSet};
+
 use bellwether_schema::{FieldError, FieldPath};
 use serde_json::Value;
 
@@ -8,7 +10,7 @@ use super::environment::{self, FILE_FIELDS};
 use super::security::file_mode;
 use crate::check::{self, Errors};
 use crate::core::volume as claim;
-use crate::value::{at, flag, has, int, list, text};
+use crate::value::{self, at, flag, has, int, list, text};
 
 /// Kinds of volumes, in the order in which Kubernetes looks for them.
 const SOURCES: &[&str] = &[
@@ -56,9 +58,11 @@ const HOST_PATH_TYPES: &[&str] = &[
 /// Shortest and longest life of a projected token, in seconds.
 const TOKEN_SECONDS: std::ops::RangeInclusive<i64> = 600..=1 << 32;
 
-/// The volumes of a pod that are sound enough to be mounted.
+/// What containers of a pod refer to: the volumes that are sound enough to be mounted, and the names
+/// of its resource claims.
 pub(super) struct Volumes<'a> {
-    known: Vec<&'a Value>,
+    pub(super) claims: HashSet<&'a str>,
+    known: HashMap<&'a str, &'a Value>,
 }
 
 /// Checks the volumes of a pod.
@@ -67,7 +71,10 @@ pub(super) fn volumes<'a>(
     path: &FieldPath<'_>,
     errors: &mut Errors,
 ) -> Volumes<'a> {
-    let mut volumes = Volumes { known: Vec::new() };
+    let mut volumes = Volumes {
+        claims: value::names(list(spec, &["resourceClaims"])),
+        known: HashMap::new(),
+    };
     for (index, volume) in list(spec, &["volumes"]).iter().enumerate() {
         let path = path.index(index);
         let before = errors.len();
@@ -80,7 +87,7 @@ pub(super) fn volumes<'a>(
             errors.push(FieldError::duplicate(&path.child("name"), name));
         }
         if errors.len() == before {
-            volumes.known.push(volume);
+            volumes.known.insert(name, volume);
         }
     }
     volumes
@@ -88,16 +95,19 @@ pub(super) fn volumes<'a>(
 
 impl Volumes<'_> {
     fn find(&self, name: &str) -> Option<&Value> {
-        let mut known = self.known.iter();
-        known
-            .find(|volume| text(volume, &["name"]) == name)
-            .copied()
+        self.known.get(name).copied()
     }
 
     /// Checks the mounts of a container.
     pub(super) fn mounts(&self, container: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
         let mounts = list(container, &["volumeMounts"]);
         let devices = list(container, &["volumeDevices"]);
+        let of_devices = |field: &str| -> HashSet<&str> {
+            let texts = devices.iter().map(|device| text(device, &[field]));
+            texts.collect()
+        };
+        let (device_names, device_paths) = (of_devices("name"), of_devices("devicePath"));
+        let mut seen = HashSet::new();
         for (index, mount) in mounts.iter().enumerate() {
             let item = path.index(index);
             let name = check::required(errors, mount, &item, "name");
@@ -105,19 +115,15 @@ impl Volumes<'_> {
                 errors.push(FieldError::not_found(&item.child("name"), name));
             }
             let place = check::required(errors, mount, &item, "mountPath");
-            let same = |other: &Value| text(other, &["mountPath"]) == place;
-            if mounts[..index].iter().any(same) {
+            if !seen.insert(place) {
                 let detail = "must be unique";
                 errors.push(FieldError::invalid(&item.child("mountPath"), place, detail));
             }
-            if devices.iter().any(|device| text(device, &["name"]) == name) {
+            if device_names.contains(name) {
                 let detail = "must not already exist in volumeDevices";
                 errors.push(FieldError::invalid(&item.child("name"), name, detail));
             }
-            if devices
-                .iter()
-                .any(|device| text(device, &["devicePath"]) == place)
-            {
+            if device_paths.contains(place) {
                 let detail = "must not already exist as a path in volumeDevices";
                 errors.push(FieldError::invalid(&item.child("mountPath"), place, detail));
             }
@@ -130,16 +136,12 @@ impl Volumes<'_> {
     /// Checks the block devices of a container.
     pub(super) fn devices(&self, container: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
         let devices = list(container, &["volumeDevices"]);
+        let (mut names, mut places) = (HashSet::new(), HashSet::new());
         for (index, device) in devices.iter().enumerate() {
             let path = path.index(index);
             let name = check::required(errors, device, &path, "name");
-            let repeats = |field: &str, value: &str| {
-                devices[..index]
-                    .iter()
-                    .any(|other| text(other, &[field]) == value)
-            };
             let name_path = path.child("name");
-            if repeats("name", name) {
+            if !names.insert(name) {
                 errors.push(FieldError::invalid(&name_path, name, "must be unique"));
             }
             match self.find(name) {
@@ -154,7 +156,7 @@ impl Volumes<'_> {
             }
             let place = check::required(errors, device, &path, "devicePath");
             let place_path = path.child("devicePath");
-            if repeats("devicePath", place) {
+            if !places.insert(place) {
                 errors.push(FieldError::invalid(&place_path, place, "must be unique"));
             }
             if goes_back(place) {
@@ -341,7 +343,7 @@ fn downward_file(file: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
 fn projected(source: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
     file_mode(source, "defaultMode", path, errors);
     let sources = path.child("sources");
-    let mut places: Vec<&str> = Vec::new();
+    let mut places: HashSet<&str> = HashSet::new();
     for (index, source) in list(source, &["sources"]).iter().enumerate() {
         let item = sources.index(index);
         let mut count = 0;
@@ -384,19 +386,17 @@ fn projected(source: &Value, path: &FieldPath<'_>, errors: &mut Errors) {
 fn take<'a>(
     place: &'a str,
     blamed: &str,
-    places: &mut Vec<&'a str>,
+    places: &mut HashSet<&'a str>,
     path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
     if place.is_empty() {
-    } else if places.contains(&place) {
+    } else if !places.insert(place) {
         errors.push(FieldError::invalid(
             path,
             blamed,
             "conflicting duplicate paths",
         ));
-    } else {
-        places.push(place);
     }
 }
 
