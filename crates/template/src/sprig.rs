@@ -23,6 +23,8 @@ mod urls;
 #[cfg(test)]
 mod tests;
 
+pub use encode::decode_base64;
+
 use crate::function::Entry;
 
 /// All functions of sprig.

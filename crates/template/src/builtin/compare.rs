@@ -68,7 +68,7 @@ pub(super) fn equal(arguments: &[Value]) -> Result<bool, Failure> {
 fn equal_others(left: &Value, right: &Value) -> Result<bool, Failure> {
     if !left.is_nil() && !right.is_nil() && left.kind() != right.kind() {
         let (left_type, right_type) = (left.type_of(), right.type_of());
-        let (left, right) = (print::text(left), print::text(right));
+        let (left, right) = (as_string(left), print::text(right));
         return Err(
             format!("non-comparable types {left}: {left_type}, {right_type}: {right}").into(),
         );
@@ -80,9 +80,19 @@ fn equal_others(left: &Value, right: &Value) -> Result<bool, Failure> {
         let mut limit = Limit(STRUCT_LIMIT);
         return Ok(Arc::ptr_eq(one, other) || left.deep_equal(right, &mut limit)?);
     }
-    let shown = print::text(right);
+    let shown = as_string(right);
     let found = right.type_of();
     Err(format!("non-comparable type {shown}: {found}").into())
+}
+
+/// A value as `%s` shows it.
+fn as_string(value: &Value) -> String {
+    let operands = std::slice::from_ref(value);
+    let shown = print::sprintf(b"%s", operands, &mut Limit(STRUCT_LIMIT));
+    shown.map_or_else(
+        |error| error,
+        |text| String::from_utf8_lossy(&text).into_owned(),
+    )
 }
 
 /// The order of two values of one kind; floats may have none.

@@ -43,10 +43,10 @@ pub(super) const TABLE: &[Entry] = &[
     }),
     function("typeIsLike", &[STRING, ANY], |_, arguments| {
         let name = print::type_name(any(arguments, 1));
-        let name = name.strip_prefix('*').unwrap_or(&name);
+        let pointed_to = name.strip_prefix('*').unwrap_or(&name);
         let wanted = bytes(arguments, 0);
-        let wanted = wanted.strip_prefix(b"*").unwrap_or(wanted);
-        Ok(Value::Bool(wanted == name.as_bytes()))
+        let is_like = wanted == name.as_bytes() || wanted == pointed_to.as_bytes();
+        Ok(Value::Bool(is_like))
     }),
     function("kindOf", &[ANY], |call, arguments| {
         call.text(any(arguments, 0).kind().to_string())

@@ -83,8 +83,8 @@ fn nothing(failure: Failure) -> Done {
     }
 }
 
-/// Go skips newlines, and names the first byte that is wrong.
-pub(super) fn decode_base64(text: &[u8]) -> Result<Vec<u8>, String> {
+/// Decodes base64 as Go does: newlines are skipped, and the error names the first byte that is wrong.
+pub fn decode_base64(text: &[u8]) -> Result<Vec<u8>, String> {
     let plain: Vec<u8> = text
         .iter()
         .copied()
@@ -92,6 +92,8 @@ pub(super) fn decode_base64(text: &[u8]) -> Result<Vec<u8>, String> {
         .collect();
     STANDARD.decode(&plain).map_err(|error| {
         let at = match error {
+            // Right padding that something follows: that is what is wrong.
+            base64::DecodeError::InvalidByte(at, b'=') if at % 4 == 3 => at + 1,
             base64::DecodeError::InvalidByte(at, _) => at,
             base64::DecodeError::InvalidLastSymbol(at, _) => at.saturating_sub(1),
             base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding => {

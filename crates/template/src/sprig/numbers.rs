@@ -100,10 +100,18 @@ pub(super) const TABLE: &[Entry] = &[
 ];
 
 /// A decimal integer with a sign, and nothing else.
+/// Numbers that are too large are the largest of their sign.
 fn atoi(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| is_number)
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let limit = if text.starts_with('-') {
+        i64::MIN
+    } else {
+        i64::MAX
+    };
+    Some(text.parse().unwrap_or(limit))
 }
 
 fn octal(text: &str) -> Option<i64> {

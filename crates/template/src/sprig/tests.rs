@@ -165,3 +165,37 @@ fn values_nested_deeper_than_the_stack_are_dropped() {
     );
     assert_eq!(text.unwrap(), "1");
 }
+
+#[test]
+fn limits_and_messages_are_those_of_go() {
+    let rendered = |template: &str| render(template, &mut Budget::default());
+    for (template, expected) in [
+        (
+            r#"{{ atoi "-99999999999999999999" }}"#,
+            "-9223372036854775808",
+        ),
+        (
+            r#"{{ typeIsLike "*int" 3 }} {{ typeIsLike "int" 3 }}"#,
+            "false true",
+        ),
+        (
+            r#"{{ b64dec "YWI=tail" }}"#,
+            "illegal base64 data at input byte 4",
+        ),
+    ] {
+        assert_eq!(rendered(template).unwrap(), expected, "{template}");
+    }
+    for (template, end) in [
+        (
+            "{{ eq (list 2) (list 2) }}",
+            "non-comparable type [%!s(int=2)]: []interface {}",
+        ),
+        (
+            r#"{{ semverCompare "odd" "1.0.0" }}"#,
+            r#"improper constraint: "odd""#,
+        ),
+    ] {
+        let error = rendered(template).unwrap_err().to_string();
+        assert!(error.ends_with(end), "{error}");
+    }
+}

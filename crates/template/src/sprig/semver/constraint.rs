@@ -111,7 +111,7 @@ const OPERATORS: [(&str, Operator); 12] = [
 ];
 
 fn parse_all(text: &str) -> Result<Vec<Constraint>, String> {
-    let improper = || format!("improper constraint: {text}");
+    let improper = || format!("improper constraint: {}", bellwether_go::quote::quote(text));
     let mut constraints = Vec::new();
     let mut rest = text.trim_start();
     loop {
