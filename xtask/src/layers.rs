@@ -18,7 +18,7 @@ const LAYERS: [&[&str]; 5] = [
         "protobuf",
         "schema",
     ],
-    &["placement", "work"],
+    &["placement", "policy", "work"],
     &[
         "store",
         "runtime",
