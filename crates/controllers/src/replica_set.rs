@@ -2,6 +2,8 @@
 //!
 //! What is to be done is decided by `bellwether_work::replica_set`. Entry point: [`run`].
 
+mod rest;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -14,15 +16,16 @@ use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile, Selection, co
 use bellwether_work::Programs;
 use bellwether_work::replica_set::report::Report;
 use bellwether_work::replica_set::transition::Standing;
-use bellwether_work::replica_set::{Chosen, Observed, Plan, plan_and_report};
+use bellwether_work::replica_set::{Chosen, Memo, Observed, Plan, plan_and_report};
 use futures::{StreamExt as _, stream};
 use kube::Api;
 use kube::api::{DeleteParams, Patch};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::events::{Happening, Recorder, Tone};
 use crate::hub::{Hub, created_by, follow, written_by};
+use rest::{Rests, rest_after, rests_until};
 
 /// How many replica sets are looked at at a time.
 const WORKERS: usize = 4;
@@ -37,7 +40,8 @@ pub async fn run(hub: Hub) {
     let queue = Queue::new(hub.clock.clone());
     let sets: Cache<ManifestWorkReplicaSet> = follow(&hub.client);
     let by_owner: ByOwner = Arc::default();
-    let works = watch_works(&hub, &by_owner, &queue);
+    let rests = Rests::default();
+    let works = watch_works(&hub, &by_owner, &queue, &rests);
     listen_sets(&sets, &queue);
     listen_placements(&hub, &sets, &queue);
     hub.ready().await;
@@ -53,6 +57,8 @@ pub async fn run(hub: Hub) {
         by_owner,
         programs: Programs::default(),
         standings: Mutex::default(),
+        memos: Mutex::default(),
+        rests,
         _works: works,
     };
     bellwether_runtime::Controller::with_queue("replica-set", queue, &controller.hub.metrics)
@@ -73,8 +79,14 @@ fn owner_of(work: &ManifestWork) -> Option<&String> {
 }
 
 /// Watches only works that replica sets made.
-fn watch_works(hub: &Hub, by_owner: &ByOwner, queue: &Queue<ObjectKey>) -> Cache<ManifestWork> {
+fn watch_works(
+    hub: &Hub,
+    by_owner: &ByOwner,
+    queue: &Queue<ObjectKey>,
+    rests: &Rests,
+) -> Cache<ManifestWork> {
     let (by_owner, queue) = (Arc::clone(by_owner), queue.clone());
+    let (rests, clock) = (Arc::clone(rests), hub.clock.clone());
     let config = Selection::labels(label::REPLICA_SET);
     Cache::start(Api::all(hub.client.clone()), config, move |change| {
         let mut all = by_owner.lock();
@@ -91,7 +103,10 @@ fn watch_works(hub: &Hub, by_owner: &ByOwner, queue: &Queue<ObjectKey>) -> Cache
                 all.remove(owner);
             }
             if let Some(key) = owner_key(owner) {
-                queue.add(key);
+                match rests_until(&rests, &key, clock.now()) {
+                    Some(until) => queue.add_at(key, until),
+                    None => queue.add(key),
+                }
             }
         }
     })
@@ -99,7 +114,26 @@ fn watch_works(hub: &Hub, by_owner: &ByOwner, queue: &Queue<ObjectKey>) -> Cache
 
 fn listen_sets(sets: &Cache<ManifestWorkReplicaSet>, queue: &Queue<ObjectKey>) {
     let queue = queue.clone();
-    sets.subscribe(move |change| queue.add(change.key.clone()));
+    sets.subscribe(move |change| {
+        if let (Some(old), Some(new)) = (change.old, change.new)
+            && is_same_but_for_status(old, new)
+        {
+            return;
+        }
+        queue.add(change.key.clone());
+    });
+}
+
+/// True if only the status has changed, which is what this controller writes itself.
+fn is_same_but_for_status(old: &ManifestWorkReplicaSet, new: &ManifestWorkReplicaSet) -> bool {
+    let (old, new) = (&old.metadata, &new.metadata);
+    old.uid == new.uid
+        && old.generation.is_some()
+        && old.generation == new.generation
+        && old.labels == new.labels
+        && old.annotations == new.annotations
+        && old.finalizers == new.finalizers
+        && old.deletion_timestamp == new.deletion_timestamp
 }
 
 /// A placement concerns the replica sets of its namespace that name it; a cluster, those whose
@@ -181,6 +215,9 @@ struct Controller {
     /// How rollouts stood when events were last recorded. Forgotten with the process: what a new one
     /// sees first counts as recorded.
     standings: Mutex<HashMap<ObjectKey, Standing>>,
+    /// What is remembered of the works of each replica set, so that a plan costs what has changed.
+    memos: Mutex<HashMap<ObjectKey, Arc<Memo>>>,
+    rests: Rests,
     _works: Cache<ManifestWork>,
 }
 
@@ -191,6 +228,8 @@ impl Reconcile for Controller {
     async fn reconcile(&self, key: &ObjectKey) -> Result<Next, kube::Error> {
         let Some(set) = self.sets.get(key) else {
             self.standings.lock().remove(key);
+            self.memos.lock().remove(key);
+            self.rests.lock().remove(key);
             return Ok(None);
         };
         // Values of clusters are programs of users, which may take long.
@@ -198,20 +237,33 @@ impl Reconcile for Controller {
         let has_values =
             annotations.is_some_and(|map| map.contains_key(annotation::TEMPLATE_VALUES));
         let (plan, report) = if has_values {
-            compute(|| self.decide(&set)).await
+            compute(|| self.decide(key, &set)).await
         } else {
-            self.decide(&set)
+            self.decide(key, &set)
         };
         if let Some(report) = report {
             self.record_transitions(key, &set, &report);
         }
-        self.execute(&set, &plan).await?;
+        let done = self.execute(&set, &plan).await;
+        self.begin_rest(key, &set);
+        done?;
         Ok(plan.wake_at)
     }
 }
 
 impl Controller {
-    fn decide(&self, set: &ManifestWorkReplicaSet) -> (Plan, Option<Report>) {
+    /// Lets a replica set of many works rest: what they report meanwhile is looked at together.
+    fn begin_rest(&self, key: &ObjectKey, set: &ManifestWorkReplicaSet) {
+        let owner = bellwether_work::replica_set::owner_label(set);
+        let works = self.by_owner.lock().get(&owner).map_or(0, BTreeMap::len);
+        if let Some(rest) = rest_after(works)
+            && let Ok(until) = self.hub.clock.now().checked_add(rest)
+        {
+            self.rests.lock().insert(key.clone(), until);
+        }
+    }
+
+    fn decide(&self, key: &ObjectKey, set: &ManifestWorkReplicaSet) -> (Plan, Option<Report>) {
         let owner = bellwether_work::replica_set::owner_label(set);
         let works: Vec<Arc<ManifestWork>> = self
             .by_owner
@@ -237,7 +289,8 @@ impl Controller {
             cluster: &cluster,
             now: self.hub.clock.now(),
         };
-        plan_and_report(&observed, &self.programs)
+        let memo = Arc::clone(self.memos.lock().entry(key.clone()).or_default());
+        plan_and_report(&observed, &self.programs, &memo)
     }
 
     /// Records as events what has happened to a rollout since it was last looked at.
@@ -263,21 +316,14 @@ impl Controller {
     fn chosen(&self, namespace: &str, name: &str) -> Option<Chosen> {
         let placement: Arc<Placement> =
             self.hub.placements.get(&ObjectKey::new(namespace, name))?;
-        let decisions: Vec<Value> = self
-            .hub
-            .decisions
-            .in_namespace(namespace)
-            .iter()
-            .filter(|decision| placement_of(decision) == Some(name))
-            .filter_map(|decision| serde_json::to_value(&**decision).ok())
-            .collect();
-        let groups = Group::from_decisions(&decisions);
-        let told = serde_json::to_value(&placement.status).unwrap_or_default();
+        let decisions = self.hub.decisions.in_namespace(namespace);
+        let own = decisions.iter().map(AsRef::as_ref);
+        let groups = Group::from_decisions(own.filter(|it| placement_of(it) == Some(name)));
         let counted: usize = groups.iter().map(|group| group.clusters.len()).sum();
+        let counted = i64::try_from(counted).unwrap_or(i64::MAX);
+        let status = placement.status.as_ref();
         Some(Chosen {
-            selected: told["numberOfSelectedClusters"]
-                .as_i64()
-                .unwrap_or_else(|| i64::try_from(counted).unwrap_or(i64::MAX)),
+            selected: status.map_or(counted, |it| it.number_of_selected_clusters.into()),
             groups,
         })
     }

@@ -41,6 +41,7 @@ mod per_group;
 pub mod probe;
 mod reason;
 pub mod rehearsal;
+mod round;
 mod status;
 mod strategy;
 mod upstream;
@@ -56,6 +57,7 @@ use fleet::Fleet;
 use limits::Limits;
 pub use limits::RolloutError;
 pub use reason::{Blocker, Hold, Reason, Scope, Spent, Wait};
+pub use round::{Round, Standing, round};
 pub use status::{ClusterStatus, Group, GroupKey, Status};
 pub use strategy::{Kind, MandatoryGroup, Strategy, Threshold};
 

@@ -10,6 +10,7 @@
 
 pub mod control;
 mod handover;
+mod memo;
 mod progress;
 pub mod report;
 mod retry;
@@ -27,17 +28,17 @@ use bellwether_api::meta::ObjectMeta;
 use bellwether_api::work::names::{finalizer, label};
 use bellwether_api::work::{
     CascadeDeletionPolicy, ManifestWork, ManifestWorkReplicaSet, ManifestWorkReplicaSetStatus,
-    PlacementReference,
+    ManifestWorkSpec, PlacementReference,
 };
 use bellwether_json::name::label_value_problems;
 use bellwether_placement::rollout::{
-    ClusterStatus, Decision, Group, GroupKey, Input, Strategy, decide,
+    ClusterStatus, Decision, Group, GroupKey, Input, Standing, Strategy, round,
 };
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::Programs;
 use control::Control;
+pub use memo::Memo;
 use report::Report;
 use wanted::Wanted;
 
@@ -101,7 +102,7 @@ type Works<'a> = BTreeMap<&'a str, Vec<&'a Arc<ManifestWork>>>;
 
 /// Decides what to do for a replica set.
 pub fn plan(observed: &Observed<'_>, programs: &Programs) -> Plan {
-    plan_and_report(observed, programs).0
+    plan_and_report(observed, programs, &Memo::default()).0
 }
 
 /// What to do where nothing is rolled out; otherwise the label of the works.
@@ -134,15 +135,26 @@ fn settled_plan(observed: &Observed<'_>) -> Result<Plan, String> {
 
 /// Reports how far a replica set is: every cluster, what it waits for, and what stops the rollout.
 pub fn report(observed: &Observed<'_>, programs: &Programs) -> Report {
-    rollout(observed, programs, &owner_label(observed.set)).1
+    rollout(
+        observed,
+        programs,
+        &Memo::default(),
+        &owner_label(observed.set),
+    )
+    .1
 }
 
-/// Decides what to do for a replica set, and reports how far it is if something is rolled out.
-pub fn plan_and_report(observed: &Observed<'_>, programs: &Programs) -> (Plan, Option<Report>) {
+/// Decides what to do for a replica set, and reports how far it is if something is rolled out. `memo` is
+/// the same for all plans of one replica set: with it, a plan costs little where little has changed.
+pub fn plan_and_report(
+    observed: &Observed<'_>,
+    programs: &Programs,
+    memo: &Memo,
+) -> (Plan, Option<Report>) {
     match settled_plan(observed) {
         Ok(plan) => (plan, None),
         Err(owner) => {
-            let (plan, report) = rollout(observed, programs, &owner);
+            let (plan, report) = rollout(observed, programs, memo, &owner);
             (plan, Some(report))
         }
     }
@@ -206,7 +218,7 @@ struct Placed<'a> {
     /// What is known of clusters about the present template.
     statuses: Vec<ClusterStatus>,
     /// Clusters whose works are as they should be, with these works.
-    current: BTreeMap<String, Vec<&'a Arc<ManifestWork>>>,
+    current: BTreeMap<Arc<str>, Vec<&'a Arc<ManifestWork>>>,
     succeeded: usize,
     /// Why clusters cannot have works at all.
     impossible: BTreeMap<Arc<str>, String>,
@@ -230,7 +242,12 @@ struct Outlook<'a> {
     wrong: Option<String>,
 }
 
-fn rollout(observed: &Observed<'_>, programs: &Programs, owner: &str) -> (Plan, Report) {
+fn rollout(
+    observed: &Observed<'_>,
+    programs: &Programs,
+    memo: &Memo,
+    owner: &str,
+) -> (Plan, Report) {
     let set = observed.set;
     let control = Control::of(set);
     let references = &set.spec.placement_refs;
@@ -257,6 +274,7 @@ fn rollout(observed: &Observed<'_>, programs: &Programs, owner: &str) -> (Plan, 
             chosen,
             owners: &owners,
             wanted: Wanted::new(observed, programs, owner, &reference.name),
+            memo,
             control: &control,
         };
         match one.decide(&works, &mut result) {
@@ -270,6 +288,7 @@ fn rollout(observed: &Observed<'_>, programs: &Programs, owner: &str) -> (Plan, 
         }
     }
     handover::delete_unwanted(observed, &owners, &outlook, &mut result);
+    memo.retain(observed.works.iter().map(AsRef::as_ref));
     let report = report::of(&outlook, &control);
     let status = summary::of(set, &outlook, &report, observed.now);
     (changed(set, status, result), report)
@@ -312,6 +331,7 @@ struct Rollout<'a> {
     chosen: &'a Chosen,
     owners: &'a BTreeMap<&'a str, &'a str>,
     wanted: Wanted<'a>,
+    memo: &'a Memo,
     control: &'a Control,
 }
 
@@ -321,63 +341,68 @@ impl<'a> Rollout<'a> {
         let now = self.observed.now;
         let ceded = self.ceded();
         let groups = self.own_groups(ceded.is_empty());
-        let mut current = BTreeMap::new();
-        let mut wanted: BTreeMap<&str, Vec<ManifestWork>> = BTreeMap::new();
-        let mut statuses = Vec::new();
-        let mut impossible = BTreeMap::new();
-        for group in groups.iter() {
-            for cluster in &group.clusters {
-                let there = works.get(&**cluster).map_or(&[][..], Vec::as_slice);
-                let parts = match self.wanted.of(cluster) {
-                    Ok(parts) if is_current(&parts, there) => {
-                        handover::adopt(&parts, there, plan);
-                        current.insert(cluster.to_string(), there.to_vec());
-                        let known = progress::of_cluster(cluster, &group.key, there);
-                        let (known, wake_at) = retry::restart(known, there, now);
-                        plan.wake(wake_at);
-                        statuses.push(known);
-                        parts
-                    }
-                    Ok(parts) => parts,
-                    Err(error) => {
-                        // It keeps what it has, and counts as failed: others may go on.
-                        statuses.push(progress::impossible(cluster, &group.key));
-                        impossible.insert(Arc::clone(cluster), error);
-                        Vec::new()
-                    }
-                };
-                wanted.insert(cluster, parts);
-            }
-        }
-        let succeeded = statuses.iter().filter(|it| progress::is_done(it)).count();
-        self.add_removed(works, &wanted, &mut statuses);
+        let gone = self.gone(works);
         let input = Input {
             hold: self.control.hold,
-            ..Input::new(&strategy, &groups, &statuses, now)
+            ..Input::new(&strategy, &groups, &gone, now)
         };
-        let decision = decide(&input).map_err(|error| error.to_string())?;
-        for cluster in decision.starting() {
-            let there = works.get(cluster).map_or(&[][..], Vec::as_slice);
-            if current.contains_key(cluster) {
-                continue;
+        let mut current = BTreeMap::new();
+        let round = round(&input, |cluster, group| {
+            let there = works.get(&**cluster).map_or(&[][..], Vec::as_slice);
+            match self.wanted.parts(cluster) {
+                Ok(parts) if self.is_current(&parts, there) => {
+                    handover::adopt(&self.wanted, there, plan);
+                    let known = progress::of_cluster(cluster, group, there);
+                    let (known, wake_at) = retry::restart(known, there, now);
+                    plan.wake(wake_at);
+                    current.insert(Arc::clone(cluster), there.to_vec());
+                    Standing::Current(known.status, known.last_transition)
+                }
+                Ok(parts) => Standing::Behind(parts),
+                // It keeps what it has.
+                Err(error) => Standing::Impossible(error),
             }
-            let parts = wanted.get(cluster).map_or(&[][..], Vec::as_slice);
-            handover::write(parts, there, plan);
+        });
+        let round = round.map_err(|error| error.to_string())?;
+        for (cluster, parts) in &round.start {
+            let there = works.get(&**cluster).map_or(&[][..], Vec::as_slice);
+            handover::write(&self.wanted.works(cluster, parts), there, plan);
         }
-        let recheck = decision.recheck_after;
-        plan.wake(recheck.and_then(|wait| now.checked_add(wait).ok()));
+        plan.wake(round.wake_at);
+        let is_current = |it: &&ClusterStatus| current.contains_key(&it.cluster);
+        let known = round.statuses.iter().filter(is_current);
         Ok(Placed {
             name: &self.reference.name,
             selected: self.chosen.selected - i64::try_from(ceded.len()).unwrap_or(i64::MAX),
             ceded,
-            groups,
-            succeeded,
+            succeeded: known.filter(|it| progress::is_done(it)).count(),
             current,
-            impossible,
-            decision,
-            statuses,
+            impossible: round.impossible.into_iter().collect(),
+            decision: round.decision,
+            statuses: round.statuses,
+            groups,
             strategy,
         })
+    }
+
+    /// Whether a cluster has exactly the works that it should have.
+    fn is_current(&self, parts: &[ManifestWorkSpec], there: &[&Arc<ManifestWork>]) -> bool {
+        let is_live = |work: &&&Arc<ManifestWork>| work.metadata.deletion_timestamp.is_none();
+        let live: Vec<_> = there.iter().filter(is_live).collect();
+        let is_same = |part: usize, spec: &ManifestWorkSpec, work: &ManifestWork| {
+            let wish = memo::Wish {
+                set: self.observed.set,
+                is_shared: !self.wanted.has_values(),
+                part,
+                spec,
+            };
+            handover::has_labels(work, &self.wanted.labels(part)) && self.memo.is_same(wish, work)
+        };
+        live.len() == parts.len()
+            && parts
+                .iter()
+                .enumerate()
+                .all(|(part, spec)| live.iter().any(|work| is_same(part, spec, work)))
     }
 
     /// The clusters that belong to a placement that is named before this one.
@@ -406,33 +431,25 @@ impl<'a> Rollout<'a> {
 
     fn strategy(&self) -> Result<Strategy, String> {
         let written = self.reference.rollout_strategy.as_ref();
-        let value = written.map_or(Ok(Value::Null), serde_json::to_value);
-        let value = value.map_err(|error| error.to_string())?;
-        if value.is_null() {
-            return Ok(Strategy::default());
-        }
-        Strategy::from_json(&value).map_err(|error| error.to_string())
+        let strategy = written.map(Strategy::try_from).transpose();
+        let strategy = strategy.map_err(|error| error.to_string())?;
+        Ok(strategy.unwrap_or_default())
     }
 
-    /// Clusters that are no longer chosen, but have works, are told to the rollout as well.
-    fn add_removed(
-        &self,
-        works: &Works<'_>,
-        wanted: &BTreeMap<&str, Vec<ManifestWork>>,
-        statuses: &mut Vec<ClusterStatus>,
-    ) {
-        for (cluster, there) in works {
-            let was_here = there.iter().any(|work| {
-                label_of(work, label::PLACEMENT_NAME) == Some(self.reference.name.as_str())
-            });
-            if was_here && !self.owners.contains_key(cluster) && !wanted.contains_key(cluster) {
-                let group = GroupKey {
-                    name: "".into(),
-                    index: 0,
-                };
-                statuses.push(progress::of_cluster(cluster, &group, there));
-            }
-        }
+    /// Clusters that are no longer chosen, but have works: the rollout is told of them as well.
+    fn gone(&self, works: &Works<'_>) -> Vec<ClusterStatus> {
+        let group = GroupKey {
+            name: "".into(),
+            index: 0,
+        };
+        let was_here = |work: &&Arc<ManifestWork>| {
+            label_of(work, label::PLACEMENT_NAME) == Some(self.reference.name.as_str())
+        };
+        let gone = works.iter().filter(|(cluster, there)| {
+            !self.owners.contains_key(**cluster) && there.iter().any(|work| was_here(work))
+        });
+        gone.map(|(cluster, there)| progress::of_cluster(cluster, &group, there))
+            .collect()
     }
 }
 
@@ -440,22 +457,12 @@ fn part_of(work: &ManifestWork) -> &str {
     label_of(work, label::PART).unwrap_or("0")
 }
 
-/// Whether a cluster has exactly the works that it should have.
-fn is_current(parts: &[ManifestWork], there: &[&Arc<ManifestWork>]) -> bool {
-    let live: Vec<_> = there
-        .iter()
-        .filter(|work| work.metadata.deletion_timestamp.is_none())
-        .collect();
-    live.len() == parts.len()
-        && parts
-            .iter()
-            .all(|part| live.iter().any(|work| is_same(part, work)))
-}
-
 /// Whether a work has the content that it should have, and the labels: those that the replica set no
 /// longer has are not left behind. Which placement it was written for makes no difference.
 fn is_same(wanted: &ManifestWork, work: &ManifestWork) -> bool {
-    handover::has_same_labels(wanted, work) && template::is_same_spec(&wanted.spec, &work.spec)
+    let labels = wanted.metadata.labels.as_ref();
+    labels.is_some_and(|labels| handover::has_labels(work, labels))
+        && template::is_same_spec(&wanted.spec, &work.spec)
 }
 
 #[cfg(test)]

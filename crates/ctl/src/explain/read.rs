@@ -18,7 +18,6 @@ use futures::future::join_all;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::rollout::{Rollout, RolloutSnapshot, Trouble};
@@ -152,10 +151,6 @@ async fn chosen(
         }
         let own = ListParams::default().labels(&format!("{PLACEMENT}={name}"));
         let written = decisions.list(&own).await?;
-        let written: Vec<Value> = written
-            .iter()
-            .filter_map(|it| serde_json::to_value(it).ok())
-            .collect();
         let groups = Group::from_decisions(&written);
         let selected: usize = groups.iter().map(|group| group.clusters.len()).sum();
         let selected = i64::try_from(selected).unwrap_or(i64::MAX);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use bellwether_api::cluster::PlacementDecision;
 use bellwether_api::cluster::names::label;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// How far a cluster is with the version being rolled out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -79,24 +79,20 @@ impl Group {
 impl Group {
     /// The groups that `PlacementDecision` objects describe by their labels, in order. Objects
     /// without labels, as others than Bellwether may write them, are group 0.
-    pub fn from_decisions<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Vec<Self> {
+    pub fn from_decisions<'a>(
+        decisions: impl IntoIterator<Item = &'a PlacementDecision>,
+    ) -> Vec<Self> {
         let mut groups: BTreeMap<(i64, Arc<str>), Vec<Arc<str>>> = BTreeMap::new();
-        for object in objects {
-            let read = |name: &str| {
-                let labels = object.pointer("/metadata/labels");
-                labels.and_then(|labels| labels.get(name)?.as_str())
-            };
+        for object in decisions {
+            let labels = object.metadata.labels.as_ref();
+            let read = |name: &str| labels.and_then(|labels| labels.get(name));
             let index = read(label::DECISION_GROUP_INDEX);
             let index = index.and_then(|index| index.parse().ok()).unwrap_or(0);
             let name = read(label::DECISION_GROUP_NAME);
-            let clusters = groups
-                .entry((index, name.unwrap_or("").into()))
-                .or_default();
-            let decisions = object
-                .pointer("/status/decisions")
-                .and_then(Value::as_array);
-            let cluster = |decision: &Value| Some(decision.get("clusterName")?.as_str()?.into());
-            clusters.extend(decisions.into_iter().flatten().filter_map(cluster));
+            let name = name.map_or("", String::as_str).into();
+            let clusters = groups.entry((index, name)).or_default();
+            let decisions = object.status.iter().flat_map(|status| &status.decisions);
+            clusters.extend(decisions.map(|it| it.cluster_name.as_str().into()));
         }
         let group = |((index, name), clusters)| Self {
             key: GroupKey { name, index },
@@ -142,7 +138,7 @@ impl ClusterStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn groups_are_read_from_the_labels_of_decisions() {
@@ -165,6 +161,10 @@ mod tests {
             object(labels("canary", "2"), &["b"]),
             object(json!({}), &["c"]),
         ];
+        let objects: Vec<PlacementDecision> = objects
+            .into_iter()
+            .map(|object| serde_json::from_value(object).unwrap())
+            .collect();
         let expected = [
             Group::new("", 0, ["c"]),
             Group::new("canary", 2, ["a", "b"]),

@@ -1,6 +1,11 @@
 //! Rollout strategies as users write them.
 
-use bellwether_json::duration::GoDuration;
+use bellwether_api::cluster::{
+    MandatoryDecisionGroup, RolloutAll, RolloutProgressive, RolloutProgressivePerGroup,
+    RolloutStrategy, RolloutStrategyType,
+};
+use bellwether_api::meta::{IntOrString, Unknown};
+use bellwether_json::duration::{DurationError, GoDuration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -115,6 +120,96 @@ impl Strategy {
             max_failures: config.max_failures,
             max_concurrency: config.max_concurrency,
             mandatory_decision_groups: config.mandatory_decision_groups.unwrap_or_default(),
+        }
+    }
+}
+
+impl TryFrom<&RolloutStrategy> for Strategy {
+    type Error = RolloutError;
+
+    /// Reads the strategy of a resource. Only the part that its type names is read.
+    fn try_from(written: &RolloutStrategy) -> Result<Self, RolloutError> {
+        let (kind, config) = match &written.kind {
+            RolloutStrategyType::All => (Kind::All, written.all.as_ref().map(of_all)),
+            RolloutStrategyType::Progressive => {
+                let part = written.progressive.as_ref();
+                (Kind::Progressive, part.map(of_progressive))
+            }
+            RolloutStrategyType::ProgressivePerGroup => {
+                let part = written.progressive_per_group.as_ref();
+                (Kind::ProgressivePerGroup, part.map(of_groups))
+            }
+            RolloutStrategyType::Other(other) if other.is_empty() => (Kind::All, None),
+            RolloutStrategyType::Other(other) => {
+                return Err(RolloutError::UnknownType(other.clone()));
+            }
+        };
+        Ok(Self::new(kind, config.transpose()?.unwrap_or_default()))
+    }
+}
+
+fn of_all(part: &RolloutAll) -> Result<Config, RolloutError> {
+    known(&part.other)?;
+    Ok(Config {
+        min_success_time: soak(part.min_success_time.as_ref())?,
+        progress_deadline: part.progress_deadline.clone(),
+        max_failures: part.max_failures.as_ref().map(Threshold::from),
+        ..Config::default()
+    })
+}
+
+fn of_progressive(part: &RolloutProgressive) -> Result<Config, RolloutError> {
+    known(&part.other)?;
+    Ok(Config {
+        min_success_time: soak(part.min_success_time.as_ref())?,
+        progress_deadline: part.progress_deadline.clone(),
+        max_failures: part.max_failures.as_ref().map(Threshold::from),
+        max_concurrency: part.max_concurrency.as_ref().map(Threshold::from),
+        mandatory_decision_groups: Some(mandatory(&part.mandatory_decision_groups)?),
+        ..Config::default()
+    })
+}
+
+fn of_groups(part: &RolloutProgressivePerGroup) -> Result<Config, RolloutError> {
+    known(&part.other)?;
+    Ok(Config {
+        min_success_time: soak(part.min_success_time.as_ref())?,
+        progress_deadline: part.progress_deadline.clone(),
+        max_failures: part.max_failures.as_ref().map(Threshold::from),
+        mandatory_decision_groups: Some(mandatory(&part.mandatory_decision_groups)?),
+        ..Config::default()
+    })
+}
+
+fn soak(text: Option<&String>) -> Result<Option<GoDuration>, RolloutError> {
+    let duration = text.map(|text| text.parse()).transpose();
+    duration.map_err(|error: DurationError| RolloutError::Strategy(error.to_string()))
+}
+
+/// Refuses fields that this version does not know.
+fn known(other: &Unknown) -> Result<(), RolloutError> {
+    match other.keys().next() {
+        None => Ok(()),
+        Some(field) => Err(RolloutError::Strategy(format!("unknown field `{field}`"))),
+    }
+}
+
+fn mandatory(written: &[MandatoryDecisionGroup]) -> Result<Vec<MandatoryGroup>, RolloutError> {
+    let group = |it: &MandatoryDecisionGroup| {
+        known(&it.other)?;
+        Ok(MandatoryGroup {
+            group_name: it.group_name.clone().unwrap_or_default(),
+            group_index: it.group_index.map_or(0, i64::from),
+        })
+    };
+    written.iter().map(group).collect()
+}
+
+impl From<&IntOrString> for Threshold {
+    fn from(written: &IntOrString) -> Self {
+        match written {
+            IntOrString::Int(number) => Self::Number(i64::from(*number)),
+            IntOrString::String(text) => Self::Text(text.clone()),
         }
     }
 }

@@ -12,39 +12,36 @@ use bellwether_api::work::names::{condition, finalizer, label};
 use bellwether_api::work::{ManifestWork, ManifestWorkSpec};
 use serde_json::Value;
 
+use super::wanted::{Labels, Wanted};
 use super::{Observed, Outlook, Plan, is_same, key_of, label_of, part_of};
+use crate::lifecycle::find;
 
-/// Labels of a work.
-type Labels = Option<BTreeMap<String, String>>;
-
-/// True if two works have the same labels, but for the placement that they were written for.
-pub(super) fn has_same_labels(one: &ManifestWork, other: &ManifestWork) -> bool {
-    fn others(labels: &Labels) -> impl Iterator<Item = (&String, &String)> {
-        let labels = labels.iter().flatten();
-        labels.filter(|(key, _)| *key != label::PLACEMENT_NAME)
-    }
-    others(&one.metadata.labels).eq(others(&other.metadata.labels))
+/// True if a work has these labels, but for the placement that it was written for.
+pub(super) fn has_labels(work: &ManifestWork, wanted: &Labels) -> bool {
+    let is_other = |(key, _): &(&String, &String)| *key != label::PLACEMENT_NAME;
+    let there = work.metadata.labels.iter().flatten().filter(is_other);
+    there.eq(wanted.iter().filter(is_other))
 }
 
-/// Relabels works that were written for another placement; their content is right, so that nothing else
-/// changes, and nothing is rolled out.
-pub(super) fn adopt(parts: &[ManifestWork], there: &[&Arc<ManifestWork>], plan: &mut Plan) {
+/// Relabels works that were written for another placement. Their content is right: nothing else changes, and
+/// nothing is rolled out.
+pub(super) fn adopt(wanted: &Wanted<'_>, there: &[&Arc<ManifestWork>], plan: &mut Plan) {
     for work in there {
-        let same = parts.iter().find(|part| part_of(part) == part_of(work));
+        let Ok(part) = part_of(work).parse() else {
+            continue;
+        };
+        let labels = wanted.labels(part);
         let is_kept = work.metadata.deletion_timestamp.is_none();
-        if let Some(part) =
-            same.filter(|part| is_kept && part.metadata.labels != work.metadata.labels)
-        {
+        if is_kept && work.metadata.labels.as_ref() != Some(&*labels) {
             let mut work = ManifestWork {
                 status: None,
                 ..ManifestWork::clone(work)
             };
-            work.metadata.labels.clone_from(&part.metadata.labels);
+            work.metadata.labels = Some(Labels::clone(&labels));
             plan.write.push(work);
         }
     }
 }
-use crate::lifecycle::find;
 
 /// How a part of what a cluster should have stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

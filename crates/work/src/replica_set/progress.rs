@@ -31,11 +31,6 @@ pub(super) fn of_cluster(
     ClusterStatus::new(cluster, group.clone(), worst, since)
 }
 
-/// A cluster that cannot be given works.
-pub(super) fn impossible(cluster: &str, group: &GroupKey) -> ClusterStatus {
-    ClusterStatus::new(cluster, group.clone(), Status::Failed, None)
-}
-
 /// How far one work is, and since when. What it said of an earlier content does not count.
 fn of_work(work: &ManifestWork) -> (Status, Option<Timestamp>) {
     let conditions = work

@@ -1,5 +1,5 @@
 use bellwether_api::work::WorkSummary;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use bellwether_api::work::names::annotation;
@@ -654,6 +654,55 @@ fn a_tolerated_failure_makes_room_for_the_next_cluster() {
         clusters(&look(&set, &chosen(&["a", "b", "c"]), &works)),
         [""; 0]
     );
+}
+
+#[test]
+fn content_is_compared_again_only_where_it_may_have_changed() {
+    let mut set = set(json!({"type": "All"}));
+    set.metadata.uid = Some("set".to_owned());
+    set.metadata.generation = Some(1);
+    let names: Vec<String> = (0..300).map(|number| format!("c{number:03}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let chosen = chosen(&names);
+    let memo = Memo::default();
+    let look = |set: &ManifestWorkReplicaSet, works: &[Arc<ManifestWork>]| {
+        let observed = Observed {
+            set,
+            placements: &chosen,
+            works,
+            cluster: &|_| None,
+            now: NOW.parse().unwrap(),
+        };
+        let before = memo.compared();
+        let plan = plan_and_report(&observed, &Programs::default(), &memo).0;
+        (plan, memo.compared() - before)
+    };
+    let (first, compared) = look(&set, &[]);
+    assert_eq!((first.write.len(), compared), (300, 0));
+    let mut works = stored(&first.write, &WELL);
+    for work in &mut works {
+        let work = Arc::make_mut(work);
+        work.metadata.uid = work.metadata.namespace.clone();
+    }
+    assert_eq!(look(&set, &works).1, 300);
+    // One work reports something.
+    Arc::make_mut(&mut works[7]).status = stored(&first.write[7..8], &FAILED)[0].status.clone();
+    let (plan, compared) = look(&set, &works);
+    assert_eq!((plan.status.unwrap().summary.degraded, compared), (1, 0));
+    // Somebody changes another one.
+    let changed = Arc::make_mut(&mut works[8]);
+    changed.metadata.generation = Some(2);
+    changed.spec.workload = None;
+    let (plan, compared) = look(&set, &works);
+    assert_eq!((clusters(&plan), compared), (vec!["c008"], 1));
+    // The template changes.
+    set.metadata.generation = Some(2);
+    let template = set.spec.manifest_work_template.as_mut().unwrap();
+    template.workload.as_mut().unwrap().manifests[0]["data"] = json!({"a": "b"});
+    let (plan, compared) = look(&set, &works);
+    assert_eq!((plan.write.len(), compared), (300, 300));
+    look(&set, &works[..10]);
+    assert_eq!(look(&set, &works).1, 290, "what is gone is forgotten");
 }
 
 #[test]

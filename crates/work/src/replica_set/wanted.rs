@@ -1,7 +1,11 @@
 //! The works that a cluster should have: the template with its values, in parts of a size that fits.
+//!
+//! A template without values is the same for all clusters: it is split once, and nothing of it is copied
+//! for a cluster before its work is written.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use bellwether_api::meta::ObjectMeta;
 use bellwether_api::work::names::{annotation, label};
@@ -22,8 +26,15 @@ pub(super) struct Wanted<'a> {
     owner: &'a str,
     placement: &'a str,
     /// The parts of a template without values: they are the same for all clusters.
-    plain: OnceCell<Result<Vec<ManifestWorkSpec>, String>>,
+    plain: OnceCell<Result<Parts, String>>,
+    /// The labels of the works, by their part.
+    labels: RefCell<Vec<Rc<Labels>>>,
 }
+
+/// The content of the works of a cluster.
+pub(super) type Parts = Rc<[ManifestWorkSpec]>;
+/// Labels of a work.
+pub(super) type Labels = BTreeMap<String, String>;
 
 impl<'a> Wanted<'a> {
     pub(super) fn new(
@@ -38,33 +49,68 @@ impl<'a> Wanted<'a> {
             owner,
             placement,
             plain: OnceCell::new(),
+            labels: RefCell::default(),
         }
     }
 
-    /// The works of a cluster, or why there can be none.
-    pub(super) fn of(&self, cluster: &str) -> Result<Vec<ManifestWork>, String> {
+    /// True if the content depends on the cluster.
+    pub(super) fn has_values(&self) -> bool {
+        let annotations = self.observed.set.metadata.annotations.as_ref();
+        annotations.is_some_and(|map| map.contains_key(annotation::TEMPLATE_VALUES))
+    }
+
+    /// The content of the works of a cluster, or why there can be none.
+    pub(super) fn parts(&self, cluster: &str) -> Result<Parts, String> {
         let annotations = self.observed.set.metadata.annotations.as_ref();
         let mode = annotations.and_then(|map| map.get(annotation::TEMPLATE_VALUES));
-        let parts = match mode.map(String::as_str) {
-            None => self.plain.get_or_init(|| parts(self.template())).clone()?,
+        match mode.map(String::as_str) {
+            None => self.plain.get_or_init(|| parts(self.template())).clone(),
             Some(CEL) => {
                 let found = (self.observed.cluster)(cluster);
                 let template = self.template();
                 let about = |error| format!("for {cluster}: {error}");
                 let spec = template::fill(&template, cluster, found.as_deref(), self.programs);
-                spec.and_then(parts).map_err(about)?
+                spec.and_then(parts).map_err(about)
             }
-            Some(other) => {
-                return Err(format!(
-                    "the annotation {} is {CEL} or nothing, not {other:?}",
-                    annotation::TEMPLATE_VALUES
-                ));
-            }
-        };
-        let parts = parts.into_iter().enumerate();
-        Ok(parts
-            .map(|(part, spec)| self.work(cluster, part, spec))
-            .collect())
+            Some(other) => Err(format!(
+                "the annotation {} is {CEL} or nothing, not {other:?}",
+                annotation::TEMPLATE_VALUES
+            )),
+        }
+    }
+
+    /// The works of a cluster with this content.
+    pub(super) fn works(&self, cluster: &str, parts: &[ManifestWorkSpec]) -> Vec<ManifestWork> {
+        let parts = parts.iter().enumerate();
+        parts
+            .map(|(part, spec)| self.work(cluster, part, spec.clone()))
+            .collect()
+    }
+
+    /// The labels of the works of a part.
+    pub(super) fn labels(&self, part: usize) -> Rc<Labels> {
+        let mut known = self.labels.borrow_mut();
+        while known.len() <= part {
+            let next = self.labels_of(known.len());
+            known.push(Rc::new(next));
+        }
+        Rc::clone(&known[part])
+    }
+
+    fn labels_of(&self, part: usize) -> Labels {
+        let mut labels = self
+            .observed
+            .set
+            .metadata
+            .labels
+            .clone()
+            .unwrap_or_default();
+        labels.insert(label::REPLICA_SET.to_owned(), self.owner.to_owned());
+        labels.insert(label::PLACEMENT_NAME.to_owned(), self.placement.to_owned());
+        if part > 0 {
+            labels.insert(label::PART.to_owned(), part.to_string());
+        }
+        labels
     }
 
     fn template(&self) -> ManifestWorkSpec {
@@ -74,19 +120,13 @@ impl<'a> Wanted<'a> {
 
     fn work(&self, cluster: &str, part: usize, spec: ManifestWorkSpec) -> ManifestWork {
         let set = self.observed.set;
-        let mut labels = set.metadata.labels.clone().unwrap_or_default();
-        labels.insert(label::REPLICA_SET.to_owned(), self.owner.to_owned());
-        labels.insert(label::PLACEMENT_NAME.to_owned(), self.placement.to_owned());
-        if part > 0 {
-            labels.insert(label::PART.to_owned(), part.to_string());
-        }
         let name = set.metadata.name.as_deref().unwrap_or_default();
         let suffix = suffix(&format!("{}/{}/{part}", self.owner, self.placement));
         ManifestWork {
             metadata: ObjectMeta {
                 name: Some(format!("{name}{suffix}")),
                 namespace: Some(cluster.to_owned()),
-                labels: Some(labels),
+                labels: Some(Labels::clone(&self.labels(part))),
                 annotations: Some(BTreeMap::from([(
                     annotation::ROLLED_OUT_AT.to_owned(),
                     self.observed.now.to_string(),
@@ -100,10 +140,10 @@ impl<'a> Wanted<'a> {
 }
 
 /// The parts of a work, each of which a hub accepts.
-fn parts(spec: ManifestWorkSpec) -> Result<Vec<ManifestWorkSpec>, String> {
+fn parts(spec: ManifestWorkSpec) -> Result<Parts, String> {
     let parts = template::split(spec);
     parts.iter().try_for_each(check_new_spec)?;
-    Ok(parts)
+    Ok(parts.into())
 }
 
 /// Five characters that stand for a text, as the server appends them to names that it makes up.

@@ -1,5 +1,6 @@
 //! Strategies as they stand in resources.
 
+use bellwether_api::cluster::RolloutStrategy;
 use bellwether_json::duration::GoDuration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -45,6 +46,33 @@ fn only_the_part_that_the_type_names_is_read() {
         Strategy::from_json(&json!({"type": "Progressive"})).map(|strategy| strategy.kind),
         Ok(Kind::Progressive)
     );
+}
+
+#[test]
+fn a_strategy_of_a_resource_is_read_as_its_json_is() {
+    let check = |strategy: Value| {
+        let typed: RolloutStrategy = serde_json::from_value(strategy.clone()).unwrap();
+        let read = Strategy::try_from(&typed);
+        match (read, Strategy::from_json(&strategy)) {
+            (Ok(one), Ok(other)) => assert_eq!(one, other, "{strategy}"),
+            (Err(_), Err(_)) => {}
+            (one, other) => panic!("{strategy}: {one:?}, but {other:?}"),
+        }
+    };
+    let settings = json!({"minSuccessTime": "5m", "progressDeadline": "10m", "maxFailures": "2%",
+        "mandatoryDecisionGroups": [{"groupName": "canary"}, {"groupIndex": 3}]});
+    let mut more = settings.clone();
+    more["maxConcurrency"] = json!(4);
+    check(json!({}));
+    check(json!({"type": ""}));
+    check(json!({"type": "Slow"}));
+    check(json!({"type": "All", "all": {"progressDeadline": "1m", "maxFailures": 3}}));
+    check(json!({"type": "Progressive"}));
+    check(json!({"type": "Progressive", "progressive": more, "all": {"maxFailure": 1}}));
+    check(json!({"type": "ProgressivePerGroup", "progressivePerGroup": settings}));
+    check(json!({"type": "ProgressivePerGroup", "progressivePerGroup": {"maxConcurrency": 1}}));
+    check(json!({"type": "Progressive", "progressive": {"minSuccessTime": "soon"}}));
+    check(json!({"type": "All", "all": {"maxFailure": 1}}));
 }
 
 #[test]

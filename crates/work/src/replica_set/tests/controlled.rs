@@ -71,7 +71,7 @@ impl Story {
             cluster: &|_| None,
             now: self.now,
         };
-        let (plan, report) = plan_and_report(&observed, &Programs::default());
+        let (plan, report) = plan_and_report(&observed, &Programs::default(), &Memo::default());
         let report = report.unwrap();
         let before = self.standing.take();
         let before = before.unwrap_or_else(|| Standing::before(&self.set, &report));
