@@ -12,6 +12,7 @@ const BENCHES: &[(&str, &str)] = &[
     ("patch", "ownership"),
     ("placement", "decide"),
     ("placement", "scheduling"),
+    ("rollout", "rollout"),
     ("schema", "request"),
     ("soak", "soak"),
     ("store", "throughput"),

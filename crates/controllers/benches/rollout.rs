@@ -1,0 +1,255 @@
+//! What a rollout of a replica set costs on an embedded hub, in time and on processors, per member; the hub, its
+//! controller and agents that answer at once are this one process. A report, never a verdict.
+//!
+//! Words choose other numbers of members than 100, 1,000 and 10,000.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    missing_docs,
+    reason = "a benchmark"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_api::cluster::{Placement, PlacementDecision};
+use bellwether_api::meta::is_true;
+use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
+use bellwether_apiserver::{ApiServer, HUB, Identity};
+use bellwether_controllers::{Hub, replica_set};
+use bellwether_runtime::{Cache, Change, Clock, ObjectKey, Selection};
+use bellwether_store::{Options, Store};
+use bellwether_testkit::Usage;
+use futures::{StreamExt as _, stream};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+/// How many requests are under way at a time.
+const AT_ONCE: usize = 32;
+/// How many reports of single works are measured.
+const REPORTS: u32 = 20;
+/// How many clusters a decision names at most.
+const PER_DECISION: usize = 100;
+
+#[tokio::main]
+async fn main() {
+    // Cargo adds a flag of its own.
+    let chosen: Vec<usize> = std::env::args().filter_map(|it| it.parse().ok()).collect();
+    let sizes = match chosen.as_slice() {
+        [] => &[100, 1000, 10_000],
+        chosen => chosen,
+    };
+    println!("members   first rollout            change of the template   report of one work");
+    for size in sizes {
+        run(*size).await;
+    }
+}
+
+async fn run(size: usize) {
+    let bench = Bench::start(size).await;
+    let sets: Api<ManifestWorkReplicaSet> = Api::namespaced(bench.client.clone(), "default");
+    let create = async || {
+        let set = serde_json::from_value(replica_set_of("1")).unwrap();
+        sets.create(&PostParams::default(), &set).await.unwrap();
+    };
+    let first = bench.measure(size, create).await;
+    let change = async || {
+        let patch = json!({"spec": replica_set_of("2")["spec"]});
+        let patch = Patch::Merge(patch);
+        let changed = sets.patch("web", &PatchParams::default(), &patch).await;
+        let generation = changed.unwrap().metadata.generation.unwrap();
+        assert!(generation > 1);
+    };
+    let second = bench.measure(size, change).await;
+    let began = (Instant::now(), usage());
+    for _ in 0..REPORTS {
+        bench.report_failure_and_recovery().await;
+    }
+    let took = began.0.elapsed() / (2 * REPORTS);
+    let cpu = usage().cpu_since(began.1) / (2 * REPORTS);
+    println!("{size:>7}   {first}   {second}   {took:.1?}, {cpu:.1?} CPU");
+}
+
+fn usage() -> Usage {
+    Usage::of(std::process::id()).unwrap_or_default()
+}
+
+/// A hub with works of agents that report at once.
+struct Bench {
+    client: Client,
+    sets: Cache<ManifestWorkReplicaSet>,
+    works: Cache<ManifestWork>,
+    /// Runs the controller and the agents.
+    _tasks: Vec<tokio::task::JoinHandle<()>>,
+}
+
+impl Bench {
+    async fn start(size: usize) -> Self {
+        let clock = Clock::system();
+        let now = clock.clone();
+        let store = Store::in_memory(Options::new(Arc::new(move || now.now())));
+        let server = ApiServer::new(store, clock.clone());
+        server.add_cluster(HUB).await.unwrap();
+        for definition in bellwether_api::definitions() {
+            server.ensure(HUB, definition).await.unwrap();
+        }
+        let client = server.client(HUB, Identity::administrator("bench"));
+        place(&client, size).await;
+        let hub = Hub::start(client.clone(), clock);
+        hub.ready().await;
+        let (changed, mut changes) = mpsc::unbounded_channel::<Arc<ManifestWork>>();
+        let works = Cache::start(
+            Api::all(client.clone()),
+            Selection::default(),
+            move |change: Change<'_, ManifestWork>| {
+                let is_new = |work: &Arc<ManifestWork>| {
+                    change
+                        .old
+                        .is_none_or(|old| old.metadata.generation != work.metadata.generation)
+                };
+                if let Some(work) = change.new.filter(|work| is_new(work)) {
+                    let _ = changed.send(Arc::clone(work));
+                }
+            },
+        );
+        let agent = client.clone();
+        let agents = tokio::spawn(async move {
+            let works = stream::poll_fn(move |context| changes.poll_recv(context));
+            let reports = works.map(|work| report(&agent, work, "False"));
+            reports
+                .buffer_unordered(AT_ONCE)
+                .for_each(async |()| {})
+                .await;
+        });
+        let sets = Cache::start(Api::all(client.clone()), Selection::default(), |_| {});
+        Self {
+            _tasks: vec![agents, tokio::spawn(replica_set::run(hub))],
+            client,
+            sets,
+            works,
+        }
+    }
+
+    /// Does something that starts a rollout, and returns what it cost until all clusters are done.
+    async fn measure(&self, size: usize, start: impl AsyncFnOnce()) -> String {
+        let began = (Instant::now(), usage());
+        start().await;
+        let is_done = |set: &ManifestWorkReplicaSet| {
+            let status = set.status.as_ref();
+            status.is_some_and(|it| is_true(&it.conditions, "PlacementRolledOut"))
+        };
+        self.until(|set| !is_done(set)).await;
+        self.until(is_done).await;
+        let took = began.0.elapsed();
+        let cpu = usage().cpu_since(began.1);
+        let each = cpu / u32::try_from(size).unwrap();
+        format!("{took:>6.1?}, {each:>6.0?} CPU each")
+    }
+
+    /// One work fails and recovers; the replica set says so each time.
+    async fn report_failure_and_recovery(&self) {
+        let work = self.works.list().swap_remove(0);
+        for (status, degraded) in [("True", 1), ("False", 0)] {
+            report(&self.client, Arc::clone(&work), status).await;
+            self.until(|set| {
+                let status = set.status.clone().unwrap_or_default();
+                status.summary.degraded == degraded
+            })
+            .await;
+        }
+    }
+
+    async fn until(&self, holds: impl Fn(&ManifestWorkReplicaSet) -> bool) {
+        let key = ObjectKey::new("default", "web");
+        while !self.sets.get(&key).is_some_and(|set| holds(&set)) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+/// Writes what an agent says of a work that is there; `failing` says whether it fails.
+async fn report(client: &Client, work: Arc<ManifestWork>, failing: &str) {
+    let condition = |name: &str, status: &str| {
+        json!({"type": name, "status": status, "reason": "Reported", "message": "",
+            "observedGeneration": work.metadata.generation,
+            "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    };
+    let status = json!({"conditions": [
+        condition("Applied", "True"), condition("Available", "True"),
+        condition("Progressing", failing), condition("Degraded", failing),
+    ]});
+    let namespace = work.namespace().unwrap();
+    let works: Api<ManifestWork> = Api::namespaced(client.clone(), &namespace);
+    let patch = Patch::Merge(json!({ "status": status }));
+    let name = work.name_any();
+    works
+        .patch_status(&name, &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+}
+
+/// A placement that has chosen all clusters.
+async fn place(client: &Client, size: usize) {
+    let names: Vec<String> = (0..size).map(|number| format!("c{number:05}")).collect();
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    stream::iter(&names)
+        .map(|name| {
+            let namespace = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+            let namespaces = namespaces.clone();
+            async move {
+                namespaces
+                    .create(&PostParams::default(), &namespace)
+                    .await
+                    .unwrap()
+            }
+        })
+        .buffer_unordered(AT_ONCE)
+        .for_each(async |_| {})
+        .await;
+    let placements: Api<Placement> = Api::namespaced(client.clone(), "default");
+    let params = PostParams::default();
+    let placement = json!({"metadata": {"name": "all"}, "spec": {}});
+    let placement = serde_json::from_value(placement).unwrap();
+    placements.create(&params, &placement).await.unwrap();
+    let status = json!({"status": {"numberOfSelectedClusters": size, "conditions": []}});
+    let patch = PatchParams::default();
+    placements
+        .patch_status("all", &patch, &Patch::Merge(status))
+        .await
+        .unwrap();
+    let decisions: Api<PlacementDecision> = Api::namespaced(client.clone(), "default");
+    for (number, names) in names.chunks(PER_DECISION).enumerate() {
+        let key = |name: &str| format!("cluster.open-cluster-management.io/{name}");
+        let name = format!("all-decision-{}", number + 1);
+        let decision = json!({"metadata": {"name": name, "labels": {(key("placement")): "all",
+            (key("decision-group-index")): "0", (key("decision-group-name")): ""}}});
+        let decision = serde_json::from_value(decision).unwrap();
+        decisions.create(&params, &decision).await.unwrap();
+        let chosen = |name: &String| json!({"clusterName": name, "reason": ""});
+        let chosen: Vec<Value> = names.iter().map(chosen).collect();
+        let status = Patch::Merge(json!({"status": {"decisions": chosen}}));
+        decisions
+            .patch_status(&name, &patch, &status)
+            .await
+            .unwrap();
+    }
+}
+
+/// A replica set of ten objects, a tenth of the fleet at a time.
+fn replica_set_of(version: &str) -> Value {
+    let manifest = |number: usize| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": format!("part-{number}"), "namespace": "default"},
+            "data": {"version": version, "text": "x".repeat(300)}})
+    };
+    let manifests: Vec<Value> = (0..10).map(manifest).collect();
+    let strategy = json!({"type": "Progressive", "progressive": {"maxConcurrency": "10%"}});
+    json!({"metadata": {"name": "web"},
+        "spec": {"placementRefs": [{"name": "all", "rolloutStrategy": strategy}],
+            "manifestWorkTemplate": {"workload": {"manifests": manifests}}}})
+}
