@@ -102,7 +102,7 @@ impl Bench {
         place(&client, size).await;
         let hub = Hub::start(client.clone(), clock);
         hub.ready().await;
-        let (changed, mut changes) = mpsc::unbounded_channel::<Arc<ManifestWork>>();
+        let (sender, mut written) = mpsc::unbounded_channel::<Arc<ManifestWork>>();
         let works = Cache::start(
             Api::all(client.clone()),
             Selection::default(),
@@ -113,13 +113,13 @@ impl Bench {
                         .is_none_or(|old| old.metadata.generation != work.metadata.generation)
                 };
                 if let Some(work) = change.new.filter(|work| is_new(work)) {
-                    let _ = changed.send(Arc::clone(work));
+                    let _ = sender.send(Arc::clone(work));
                 }
             },
         );
         let agent = client.clone();
         let agents = tokio::spawn(async move {
-            let works = stream::poll_fn(move |context| changes.poll_recv(context));
+            let works = stream::poll_fn(move |context| written.poll_recv(context));
             let reports = works.map(|work| report(&agent, work, "False"));
             reports
                 .buffer_unordered(AT_ONCE)

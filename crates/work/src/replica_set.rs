@@ -446,7 +446,7 @@ impl<'a> Rollout<'a> {
             label_of(work, label::PLACEMENT_NAME) == Some(self.reference.name.as_str())
         };
         let gone = works.iter().filter(|(cluster, there)| {
-            !self.owners.contains_key(**cluster) && there.iter().any(|work| was_here(work))
+            !self.owners.contains_key(**cluster) && there.iter().any(was_here)
         });
         gone.map(|(cluster, there)| progress::of_cluster(cluster, &group, there))
             .collect()

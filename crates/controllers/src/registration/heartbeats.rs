@@ -75,6 +75,8 @@ enum Stage {
 struct Member {
     /// When a renewal was seen, in the time that counts; nothing before its lease was seen.
     seen: Option<Duration>,
+    /// This process has seen it renew its lease, or fall silent.
+    is_known: bool,
     /// The lease duration that the agent went by at its last renewal.
     adopted: Duration,
     /// The lease duration that the cluster is meant to have.
@@ -167,6 +169,7 @@ impl Heartbeats {
     pub(super) fn renew(&mut self, name: &Arc<str>, adopted: Option<Duration>, now: Duration) {
         self.change(name, now, |member, time| {
             member.seen = Some(time);
+            member.is_known = true;
             member.adopted = adopted.unwrap_or(member.wanted);
         });
     }
@@ -240,6 +243,12 @@ impl Heartbeats {
         (self.counted - self.late, self.late)
     }
 
+    /// True while there are members of which this process cannot say whether they renew their leases.
+    pub(super) fn is_learning(&self) -> bool {
+        let is_open = |member: &Member| member.counts && !member.is_known;
+        self.members.values().any(is_open)
+    }
+
     /// The members that are late and count, in order.
     pub(super) fn late(&self) -> Vec<Arc<str>> {
         let is_late = |member: &Member| member.counts && member.stage >= Stage::Late;
@@ -267,6 +276,7 @@ impl Heartbeats {
         change(member, time);
         let (stage, timer) = member.stage_at(time);
         member.stage = stage;
+        member.is_known |= stage == Stage::Silent;
         if timer != member.timer {
             if let Some(old) = std::mem::replace(&mut member.timer, timer) {
                 self.timers.remove(&(old, name.clone()));
@@ -456,6 +466,17 @@ mod tests {
             ..LossThreshold::default()
         };
         assert!(!threshold.is_exceeded(20, 20));
+    }
+
+    #[test]
+    fn a_process_learns_who_renews_from_renewals_or_silence() {
+        let mut heartbeats = fleet(2);
+        assert!(heartbeats.is_learning());
+        renew(&mut heartbeats, 0..1, 60);
+        assert!(heartbeats.is_learning());
+        renew(&mut heartbeats, 0..1, 250);
+        heartbeats.advance(seconds(300));
+        assert!(!heartbeats.is_learning());
     }
 
     #[test]

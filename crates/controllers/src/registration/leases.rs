@@ -190,6 +190,11 @@ impl Leases {
         self.shared.loss.subscribe()
     }
 
+    /// True while this process does not know yet of all clusters whether they renew their leases.
+    pub(super) fn is_learning(&self) -> bool {
+        self.shared.heartbeats.lock().is_learning()
+    }
+
     /// The clusters that are missing.
     pub(super) fn late(&self) -> Vec<Arc<str>> {
         self.shared.heartbeats.lock().late()

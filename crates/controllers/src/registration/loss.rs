@@ -28,23 +28,28 @@ pub(super) async fn publish(hub: &Hub, leases: &Leases, events: &Recorder) {
     let mut losses = leases.loss();
     loop {
         let loss = *losses.borrow_and_update();
-        let written = write(hub, leases, events, loss).await;
-        if let Err(error) = &written {
-            tracing::warn!(%error, "cannot report the loss of heartbeats; will retry");
-        }
+        let is_written = match write(hub, leases, events, loss).await {
+            Ok(is_written) => is_written,
+            Err(error) => {
+                tracing::warn!(%error, "cannot report the loss of heartbeats; will retry");
+                false
+            }
+        };
         tokio::time::sleep(INTERVAL).await;
-        if written.is_ok() && losses.changed().await.is_err() {
+        if is_written && losses.changed().await.is_err() {
             return;
         }
     }
 }
 
+/// Writes the condition if it has changed. False if it is too early: a loss that an earlier process reported
+/// is over only when this one knows who renews.
 async fn write(
     hub: &Hub,
     leases: &Leases,
     events: &Recorder,
     loss: Option<Loss>,
-) -> Result<(), kube::Error> {
+) -> Result<bool, kube::Error> {
     let name = object::GLOBAL_CLUSTER_SET;
     if let Some(Loss { late, of }) = loss {
         tracing::warn!(
@@ -54,12 +59,15 @@ async fn write(
         );
     }
     let Some(set) = hub.cluster_sets.get(&ObjectKey::cluster_scoped(name)) else {
-        return Ok(());
+        return Ok(loss.is_none());
     };
     let mut conditions = set.status.clone().unwrap_or_default().conditions;
     let was_lost = is_true(&conditions, condition::HEARTBEAT_LOSS);
     if loss.is_none() && !was_lost {
-        return Ok(());
+        return Ok(true);
+    }
+    if loss.is_none() && leases.is_learning() {
+        return Ok(false);
     }
     let said = describe(loss, &leases.late(), hub.clock.now());
     let message = said.message.clone();
@@ -84,7 +92,7 @@ async fn write(
         };
         events.tell(&*set, happening);
     }
-    Ok(())
+    Ok(true)
 }
 
 fn describe(loss: Option<Loss>, late: &[Arc<str>], now: Timestamp) -> Condition {

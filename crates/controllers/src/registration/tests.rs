@@ -75,6 +75,24 @@ fn what_is_as_it_should_be_is_left_alone() {
     assert_eq!(plan.wake_at, None);
 }
 
+#[test]
+fn times_of_conditions_move_only_with_their_status() {
+    let long_ago = json!("2025-01-01T00:00:00Z");
+    let mut object = settled();
+    for condition in object["status"]["conditions"].as_array_mut().unwrap() {
+        condition["lastTransitionTime"] = long_ago.clone();
+        condition["reason"] = json!("Other");
+    }
+    let cluster = cluster(object);
+    let conditions = plan(&cluster, true, SILENT).conditions.unwrap();
+    let since = |kind: &str| json!(condition(&conditions, kind).unwrap().last_transition_time);
+    assert_eq!(since("HubAcceptedManagedCluster"), long_ago);
+    assert_eq!(
+        since("ManagedClusterConditionAvailable"),
+        json!(Time(now()))
+    );
+}
+
 /// What the hub says of a cluster and the taints that it has, by what they were and what is heard.
 #[track_caller]
 fn check_silence(said: &str, tainted: &[&str], contact: Contact, expected: (&str, &[&str])) {

@@ -132,7 +132,7 @@ async fn a_jump_of_the_time_of_day_gives_nobody_up() {
 async fn a_loss_of_most_members_at_once_is_taken_for_the_hubs_own_fault() {
     let world = World::start().await;
     world.bind_default().await;
-    let _controllers = world.control(&[]);
+    let controllers = world.control(&[]);
     let members = members(&world, 5).await;
     world.place("all", json!({})).await;
     let all = ["c1", "c2", "c3", "c4", "c5"];
@@ -156,6 +156,17 @@ async fn a_loss_of_most_members_at_once_is_taken_for_the_hubs_own_fault() {
         list.retain(|it| it.involved_object.kind.as_deref() == Some("ManagedClusterSet"));
         list.into_iter().filter_map(|it| it.reason).collect()
     };
+    assert_eq!(reasons().await, ["HeartbeatLoss"]);
+    // A hub that starts meanwhile does not know that they are back, and gives nobody up either.
+    for task in controllers {
+        task.abort();
+    }
+    let _controllers = world.control(&[]);
+    world.pass(200).await;
+    assert_eq!(loss(&world).await.unwrap().0, "True");
+    world.pass(1000).await;
+    assert_eq!(loss(&world).await.unwrap().0, "True");
+    assert_eq!(unreachable(&world).await, [""; 0]);
     assert_eq!(reasons().await, ["HeartbeatLoss"]);
     // Two of them come back. The others get the time to do so as well, and are given up after it.
     let _running: Vec<Running> = members[1..3].iter().map(|(it, _)| it.start()).collect();

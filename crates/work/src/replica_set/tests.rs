@@ -169,6 +169,32 @@ fn a_set_whose_clusters_are_well_is_done() {
 }
 
 #[test]
+fn times_of_conditions_move_only_with_their_status() {
+    let mut set = set(json!({"type": "All"}));
+    let first = look(&set, &chosen(&["a", "b"]), &[]);
+    let works = stored(&first.write, &WELL);
+    set.status = look(&set, &chosen(&["a", "b"]), &works[..1]).status;
+    let long_ago = bellwether_api::meta::Time("2025-01-01T00:00:00Z".parse().unwrap());
+    for condition in &mut set.status.as_mut().unwrap().conditions {
+        condition.last_transition_time = long_ago.clone();
+    }
+    let before = set.status.clone().unwrap().conditions;
+    let after = look(&set, &chosen(&["a", "b"]), &works).status.unwrap();
+    let mut moved = 0;
+    for (old, new) in before.iter().zip(&after.conditions) {
+        let is_same = old.status == new.status;
+        assert_eq!(
+            old.last_transition_time == new.last_transition_time,
+            is_same,
+            "{}",
+            old.type_
+        );
+        moved += usize::from(!is_same);
+    }
+    assert_eq!((moved, after.conditions.len()), (1, 3));
+}
+
+#[test]
 fn a_progressive_rollout_goes_one_by_one_and_stops_at_a_failure() {
     let strategy = json!({"type": "Progressive", "progressive": {"maxConcurrency": 1}});
     let set = set(strategy);
