@@ -18,7 +18,9 @@ use std::sync::Arc;
 
 use bellwether_api::{Kind, addon, cluster, definitions, multicluster, work};
 use bellwether_schema::meta::Malformed;
-use bellwether_schema::{Change, CompiledSchema, Document, FieldPath, definition, parse};
+use bellwether_schema::{
+    Change, CompiledSchema, Document, FieldPath, RuleLimits, definition, parse,
+};
 use serde_json::{Value, json};
 
 /// The definition of a kind as a server has it.
@@ -56,10 +58,17 @@ impl Served {
             .schema
             .coerce(object, Malformed::Refuse)
             .expect("decodable metadata");
-        self.schema.default(object);
+        self.schema.default(object).expect("few defaults");
         let change = Change::Create(object);
         let mut errors = self.schema.validate_values(change);
-        self.schema.validate_rules(change, &mut errors);
+        let warnings = self
+            .schema
+            .validate_rules(change, &mut errors, RuleLimits::default())
+            .expect("rules within their budget");
+        assert!(
+            warnings.is_empty(),
+            "nothing was wrong before: {warnings:?}"
+        );
         let unknown = unknown.into_iter().map(|path| format!("unknown: {path}"));
         unknown
             .chain(errors.iter().map(ToString::to_string))

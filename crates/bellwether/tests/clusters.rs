@@ -599,7 +599,7 @@ fn get(fleet: &Fleet, path: &str) -> Result<String, String> {
 fn soon(is_so: impl Fn() -> bool) -> bool {
     (0..200).any(|_| {
         is_so() || {
-            block_on(tokio::time::sleep(Duration::from_millis(100)));
+            block_on(async { tokio::time::sleep(Duration::from_millis(100)).await });
             false
         }
     })

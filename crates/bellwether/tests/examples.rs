@@ -43,7 +43,9 @@ fn no_example_overwrites_another() {
     let mut known: BTreeMap<String, (String, Value)> = BTreeMap::new();
     for path in paths {
         let name = path.strip_prefix(&root).unwrap().display().to_string();
-        if VARIANTS.contains(&&*name) {
+        // Templates of charts are not YAML before they are rendered.
+        let is_template = Path::new(&name).iter().any(|part| part == "templates");
+        if is_template || VARIANTS.contains(&&*name) {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();
