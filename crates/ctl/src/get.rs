@@ -459,7 +459,7 @@ fn sort<T>(items: &mut [T], path: &str, object: impl Fn(&T) -> &Value) -> Result
     Ok(())
 }
 
-/// A value with an order: numbers by size, texts as people count.
+/// A value with an order: numbers by size, texts by their bytes, as kubectl does.
 struct Key(Value);
 
 impl Ord for Key {
@@ -472,7 +472,7 @@ impl Ord for Key {
                 let (one, other) = (one.as_f64(), other.as_f64());
                 one.partial_cmp(&other).unwrap_or(Ordering::Equal)
             }
-            (Value::String(one), Value::String(other)) => natural(one, other),
+            (Value::String(one), Value::String(other)) => one.cmp(other),
             (one, other) => one.to_string().cmp(&other.to_string()),
         }
     }
@@ -492,33 +492,6 @@ impl PartialEq for Key {
 
 impl Eq for Key {}
 
-/// Compares texts so that `pod10` comes after `pod9`.
-fn natural(one: &str, other: &str) -> Ordering {
-    let (mut one, mut other) = (one, other);
-    loop {
-        let (digits, others) = (leading_digits(one), leading_digits(other));
-        if digits > 0 && others > 0 {
-            let (a, b) = (&one[..digits], &other[..others]);
-            let (short, long) = (a.trim_start_matches('0'), b.trim_start_matches('0'));
-            let order = short.len().cmp(&long.len()).then_with(|| short.cmp(long));
-            if order != Ordering::Equal {
-                return order;
-            }
-            (one, other) = (&one[digits..], &other[others..]);
-            continue;
-        }
-        let (mut rest, mut other_rest) = (one.chars(), other.chars());
-        match (rest.next(), other_rest.next()) {
-            (Some(a), Some(b)) if a == b => (one, other) = (rest.as_str(), other_rest.as_str()),
-            (a, b) => return a.cmp(&b),
-        }
-    }
-}
-
-fn leading_digits(text: &str) -> usize {
-    text.bytes().take_while(u8::is_ascii_digit).count()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -526,7 +499,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_sorted_as_people_count() {
+    fn rows_are_sorted_by_numbers_and_bytes() {
         let objects = |values: Value| values.as_array().unwrap().clone();
         let mut names = objects(json!([
             {"a": "pod10"}, {"a": "pod9"}, {}, {"a": "pod9b"}, {"a": "pod09"}
@@ -535,7 +508,7 @@ mod tests {
         let order: Vec<_> = names.iter().map(|object| object["a"].clone()).collect();
         assert_eq!(
             json!(order),
-            json!([null, "pod9", "pod09", "pod9b", "pod10"])
+            json!([null, "pod09", "pod10", "pod9", "pod9b"])
         );
         let mut sizes = objects(json!([{"a": 10}, {"a": 9.5}, {"a": -1}]));
         sort(&mut sizes, "{.a}", |object| object).unwrap();
