@@ -106,6 +106,8 @@ pub(crate) struct Running {
     stop: tokio::sync::oneshot::Sender<()>,
     /// Metrics of all components.
     pub(crate) metrics: MetricsRegistry,
+    /// The certificate authority was lost: members have to join again.
+    pub(crate) has_new_authority: bool,
 }
 
 impl Running {
@@ -122,6 +124,7 @@ impl Running {
         let data = DataDir::create(&arguments.data_dir)?;
         let store = data.open_store(arguments.in_memory, &clock)?;
         let is_new = store.keyspaces().is_empty();
+        let has_new_authority = data.has_lost_authority(arguments.in_memory, is_new);
         let authority = Arc::new(data.authority(arguments.in_memory, is_new, &clock)?);
         let config = tls_config(
             authority.clone(),
@@ -162,6 +165,7 @@ impl Running {
             listener,
             stop,
             metrics,
+            has_new_authority,
         })
     }
 

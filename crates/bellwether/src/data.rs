@@ -51,6 +51,11 @@ impl DataDir {
             .with_context(|| format!("cannot open the store in {}", path.display()))
     }
 
+    /// Returns true if the certificate authority was lost: certificates of the last time are void.
+    pub(crate) fn has_lost_authority(&self, in_memory: bool, is_new: bool) -> bool {
+        !in_memory && !is_new && !self.path.join("ca.crt").exists()
+    }
+
     /// The certificate authority: that of the last time, or a new one if there was none.
     ///
     /// `is_new` says that the store is empty: nobody can have a certificate yet, and files of a

@@ -122,7 +122,10 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
         });
     }
     drop(members);
-    fleet.close().await?;
+    // Members whose certificates are void have yet to join again; the token ends after an hour.
+    if !running.has_new_authority {
+        fleet.close().await?;
+    }
     let path = running.publish()?;
     say(&format!(
         "\nEverything is up after {} ms. Next:\n  export KUBECONFIG={}\n  kubectl get managedclusters --show-labels\n  kubectl --context cluster1 create configmap hello --from-literal=from=bellwether",
