@@ -19,7 +19,7 @@ pub struct Cluster {
     name: String,
     keyspace: Keyspace<StoredObject>,
     resources: RwLock<Resources>,
-    /// Held while `resources` are made anew.
+    /// Held while `resources` are rebuilt.
     refreshing: Mutex<()>,
     authorizer: Authorizer,
     /// Who signs certificates and tokens, shared with the other clusters.

@@ -473,7 +473,7 @@ async fn a_cluster_scoped_object_may_name_a_namespace() {
     assert_eq!(put["metadata"]["namespace"], Value::Null);
 }
 
-/// Whoever made a definition, another may apply the same one.
+/// A client may apply a definition that another client created.
 #[tokio::test]
 async fn a_definition_that_was_created_can_be_applied_by_another() {
     let http = Http::start().await;

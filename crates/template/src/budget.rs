@@ -1,6 +1,6 @@
 //! What a template may cost.
 
-/// How much one use of templates may cost. Whoever renders several templates that belong together
+/// How much one use of templates may cost. A caller that renders several templates that belong together
 /// uses one budget for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {

@@ -54,7 +54,7 @@ pub(crate) fn parse(
     Ok(parser.trees)
 }
 
-/// What is known while one template is read; a definition begins anew.
+/// What is known while one template is read; a definition starts over.
 struct Scope {
     variables: Vec<String>,
     action_line: usize,

@@ -436,7 +436,7 @@ impl<'a> Rollout<'a> {
         Ok(strategy.unwrap_or_default())
     }
 
-    /// Clusters that are no longer chosen, but have works: the rollout is told of them as well.
+    /// Clusters that are no longer chosen, but have works: the rollout gets them as well.
     fn gone(&self, works: &Works<'_>) -> Vec<ClusterStatus> {
         let group = GroupKey {
             name: "".into(),

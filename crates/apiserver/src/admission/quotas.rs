@@ -1,7 +1,7 @@
 //! ResourceQuotas: what a namespace may hold and ask for in all.
 //!
-//! `status.used` of a quota is what counts: whoever creates something adds to it before, and
-//! housekeeping counts anew when something goes. Both hold the lock of the cluster's quotas while
+//! `status.used` of a quota is what counts: a creation adds to it first, and
+//! housekeeping counts again when something is deleted. Both hold the lock of the cluster's quotas while
 //! they do, so that nothing is counted twice or not at all.
 
 use std::sync::Arc;
@@ -213,7 +213,7 @@ fn count(cluster: &Cluster, quota: &Value) -> Amounts {
     sum
 }
 
-/// Counts anew what is used of a quota.
+/// Counts what is used of a quota again.
 pub(crate) async fn recount(cluster: &Arc<Cluster>, key: &str) {
     let lock = cluster.quotas().lock().await;
     let written = write_status(cluster, key, |quota| count(cluster, quota)).await;

@@ -233,7 +233,7 @@ fn applied(
     ownership::apply(cx, Part::Scale, Some(live), &wanted, manager, force).map_err(as_scale)
 }
 
-/// Whoever owns the number of replicas owns it in a scale, to one who applies a scale.
+/// The owner of the number of replicas owns it in a scale, as seen by a client that applies a scale.
 fn as_scale(mut error: ApiError) -> ApiError {
     let rename = |text: &mut String| {
         if let Some((before, rest)) = text.split_once(" using ") {

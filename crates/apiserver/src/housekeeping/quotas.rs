@@ -1,4 +1,4 @@
-//! Quotas are counted anew when something that they count goes, or ends.
+//! Quotas are counted again when something that they count is deleted or ends.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn has_ended(pod: &StoredObject) -> bool {
     pod.mentions("\"phase\":\"Succeeded\"") || pod.mentions("\"phase\":\"Failed\"")
 }
 
-/// Counts anew.
+/// Counts again.
 pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
     quotas::recount(cluster, key).await;
 }

@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(take(News::Put(&raw)), none);
         assert_eq!(take(News::Put(&served)), ["New"]);
         assert_eq!(take(News::Gone(&served)), ["New"]);
-        // What happened between two lists is told by the second.
+        // The second list shows what happened since the first.
         take(News::Begin);
         take(News::Listed(&served));
         assert_eq!(take(News::Complete("9")), ["New", "Old"]);

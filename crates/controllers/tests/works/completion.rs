@@ -412,7 +412,7 @@ async fn a_well_known_rule_for_a_kind_that_has_none_keeps_the_work(fleet: &mut F
     fleet.pass(600_000).await;
     assert!(fleet.get(HUB, &work).await.is_some());
     assert!(fleet.get(MEMBER, &deployment("web", 1)).await.is_some());
-    // Whoever writes such a rule is warned.
+    // The author of such a rule gets a warning.
     if !fleet.is_real() {
         let mut again = work.clone();
         again["metadata"]["name"] = json!("again");

@@ -66,7 +66,7 @@ impl fmt::Debug for Named {
     }
 }
 
-/// What a method does to its receiver and arguments; an error is told in Go's words.
+/// What a method does to its receiver and arguments; errors use Go's words.
 pub type MethodBody = fn(&Value, &[Value], &mut dyn Meter) -> Result<Value, String>;
 
 /// A method of a named type.

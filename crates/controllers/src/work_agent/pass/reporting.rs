@@ -17,7 +17,7 @@ use crate::work_agent::{AgentError, report};
 pub(super) enum Reported {
     /// The hub knows all there is to know.
     Said(Next),
-    /// The hub has been told often enough lately: it is told later, whatever is true then.
+    /// The status was written often enough lately: the latest one is written later.
     Later(Next),
 }
 
