@@ -37,7 +37,9 @@ pub(crate) async fn establish(cluster: &Arc<Cluster>, key: &str) -> Result<(), A
     let found = resources.find("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     let resource = found.ok_or_else(ApiError::no_such_resource)?;
     let cx = RequestContext::internal(cluster, resource, key, CONTROLLER);
+    let mut was_established = false;
     change(&cx, Part::Status, &WriteOptions::default(), |live| {
+        was_established = has_condition(live, "Established");
         let mut object = live.clone();
         if !live["metadata"]["deletionTimestamp"].is_string() {
             decide(&mut object, &others(cluster, live), cx.now);
@@ -47,8 +49,12 @@ pub(crate) async fn establish(cluster: &Arc<Cluster>, key: &str) -> Result<(), A
             ownership: Ownership::Update(CONTROLLER.into()),
         })
     })
-    .await
-    .map(drop)
+    .await?;
+    // Housekeeping or the creation was first, and may not have refreshed the resources yet.
+    if was_established {
+        cluster.refresh_resources();
+    }
+    Ok(())
 }
 
 /// The other definitions of the group.
