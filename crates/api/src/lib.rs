@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`cluster`] | who is in the fleet, and who is selected |
 //! | [`addon`] | add-ons of clusters, as data for agents of Open Cluster Management |
+//! | [`policy`] | what clusters have to be like, and how far that is enforced |
 //! | [`work`] | what a cluster shall run |
 //! | [`multicluster`] | the same in the smaller interface of the work API, with status to be synced |
 //!
@@ -36,6 +37,7 @@ pub mod about;
 pub mod addon;
 pub mod cluster;
 pub mod multicluster;
+pub mod policy;
 pub mod simulator;
 pub mod work;
 pub mod workload;
@@ -51,6 +53,7 @@ pub fn definitions() -> Vec<Value> {
         definition::<addon::AddOnTemplate>(),
         definition::<addon::ClusterManagementAddOn>(),
         definition::<addon::ManagedClusterAddOn>(),
+        definition::<policy::PlacementRule>(),
         definition::<cluster::AddOnPlacementScore>(),
         definition::<cluster::ClusterClaim>(),
         definition::<cluster::ManagedCluster>(),
@@ -61,6 +64,10 @@ pub fn definitions() -> Vec<Value> {
         definition::<multicluster::AppliedWork>(),
         definition::<multicluster::Work>(),
         definition::<multicluster::WorkManifestConfig>(),
+        definition::<policy::PlacementBinding>(),
+        definition::<policy::Policy>(),
+        definition::<policy::PolicyAutomation>(),
+        definition::<policy::PolicySet>(),
         definition::<work::AppliedManifestWork>(),
         definition::<work::ManifestWork>(),
         definition::<work::ManifestWorkReplicaSet>(),

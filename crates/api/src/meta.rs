@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 
 pub use k8s_openapi::ByteString;
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
-    Condition, LabelSelector, LabelSelectorRequirement, ObjectMeta, Time,
+    Condition, LabelSelector, LabelSelectorRequirement, MicroTime, ObjectMeta, Time,
 };
 pub use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 

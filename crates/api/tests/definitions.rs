@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use bellwether_api::{Kind, addon, cluster, definitions, multicluster, work};
+use bellwether_api::{Kind, addon, cluster, definitions, multicluster, policy, work};
 use bellwether_schema::meta::Malformed;
 use bellwether_schema::{
     Change, CompiledSchema, Document, FieldPath, RuleLimits, definition, parse,
@@ -86,6 +86,7 @@ fn samples() -> Vec<Value> {
         include_str!("../testdata/samples/addon.yaml"),
         include_str!("../testdata/samples/cluster.yaml"),
         include_str!("../testdata/samples/multicluster.yaml"),
+        include_str!("../testdata/samples/policy.yaml"),
         include_str!("../testdata/samples/work.yaml"),
     ];
     let read = |text: &str| bellwether_json::yaml::from_yaml(text).expect("samples are YAML");
@@ -112,7 +113,12 @@ fn through_type(object: &Value) -> Result<Value, serde_json::Error> {
         "ManifestWork" => through::<work::ManifestWork>,
         "ManifestWorkReplicaSet" => through::<work::ManifestWorkReplicaSet>,
         "Placement" => through::<cluster::Placement>,
+        "PlacementBinding" => through::<policy::PlacementBinding>,
         "PlacementDecision" => through::<cluster::PlacementDecision>,
+        "PlacementRule" => through::<policy::PlacementRule>,
+        "Policy" => through::<policy::Policy>,
+        "PolicyAutomation" => through::<policy::PolicyAutomation>,
+        "PolicySet" => through::<policy::PolicySet>,
         "Work" => through::<multicluster::Work>,
         "WorkManifestConfig" => through::<multicluster::WorkManifestConfig>,
         other => panic!("no type for {other}"),

@@ -1,0 +1,39 @@
+//! Policies: what clusters have to be like, and how far that is enforced.
+
+mod dependency;
+pub mod names;
+mod placement_binding;
+mod placement_rule;
+mod policy_automation;
+mod policy_set;
+mod root_policy;
+mod root_policy_status;
+mod word;
+
+pub use dependency::PolicyDependency;
+pub use placement_binding::{
+    BindingOverrides, PlacementBinding, PlacementBindingStatus, PlacementSubject, PolicySubject,
+    SubFilter,
+};
+pub use placement_rule::{
+    PlacementRule, PlacementRuleDecision, PlacementRuleSpec, PlacementRuleStatus,
+};
+pub use policy_automation::{
+    AutomationDef, AutomationEvent, AutomationMode, PolicyAutomation, PolicyAutomationSpec,
+    PolicyAutomationStatus,
+};
+pub use policy_set::{
+    ExcludedClusters, PolicyExclusion, PolicySet, PolicySetPlacement, PolicySetSpec,
+    PolicySetStatus,
+};
+pub use root_policy::{HubTemplateOptions, Policy, PolicySpec, PolicyTemplate};
+pub use root_policy_status::{
+    ClusterCompliance, ComplianceHistory, ExcludedCluster, PolicyPlacement, PolicyStatus,
+    RemainingBinding, TemplateDetails, TemplateMeta,
+};
+pub use word::{ComplianceState, RemediationAction, RolloutStatus};
+
+/// The API group of these kinds.
+pub const GROUP: &str = "policy.open-cluster-management.io";
+/// The API group of PlacementRule, which came before Placement.
+pub const APPS_GROUP: &str = "apps.open-cluster-management.io";

@@ -1,0 +1,75 @@
+//! Every string with a meaning in this group: labels, annotations, finalizers, reasons.
+
+/// Keys of labels.
+pub mod label {
+    /// What the keys of the framework begin with: `copyPolicyMetadata: false` copies these alone.
+    pub const PREFIX: &str = "policy.open-cluster-management.io/";
+    /// On a replica: the cluster that it is for.
+    pub const CLUSTER_NAME: &str = "policy.open-cluster-management.io/cluster-name";
+    /// On a replica: the namespace of that cluster.
+    pub const CLUSTER_NAMESPACE: &str = "policy.open-cluster-management.io/cluster-namespace";
+    /// On a replica: namespace and name of its root policy, with a dot between them.
+    pub const ROOT_POLICY: &str = "policy.open-cluster-management.io/root-policy";
+    /// On the Secret with the key of a cluster: what backs it up.
+    pub const BACKUP: &str = "cluster.open-cluster-management.io/backup";
+}
+
+/// Keys of annotations.
+pub mod annotation {
+    /// On a replica: tells Argo CD that nobody has to have declared it.
+    pub const ARGO_COMPARE_OPTIONS: &str = "argocd.argoproj.io/compare-options";
+    /// The value of [`ARGO_COMPARE_OPTIONS`].
+    pub const IGNORE_EXTRANEOUS: &str = "IgnoreExtraneous";
+    /// On a root policy: a value that changes when replicas have to be made again. Never copied.
+    pub const TRIGGER_UPDATE: &str = "policy.open-cluster-management.io/trigger-update";
+    /// On a policy or a template: `true` leaves templates as they are.
+    pub const DISABLE_TEMPLATES: &str = "policy.open-cluster-management.io/disable-templates";
+    /// On an object definition of a replica: why its hub templates have no value.
+    pub const HUB_TEMPLATES_ERROR: &str = "policy.open-cluster-management.io/hub-templates-error";
+    /// On a replica and its templates: the initialisation vector of encrypted values, in base64.
+    pub const ENCRYPTION_IV: &str = "policy.open-cluster-management.io/encryption-iv";
+    /// On the Secret with the key of a cluster: when the key was made.
+    pub const LAST_ROTATED: &str = "policy.open-cluster-management.io/last-rotated";
+    /// On a replica in a progressive rollout: a hash of what the cluster gets. Another hash is another
+    /// version.
+    pub const ROLLOUT_HASH: &str = "policy.open-cluster-management.io/rollout-hash";
+}
+
+/// The Secret in the namespace of a cluster with the keys that hub templates encrypt with.
+pub mod encryption {
+    /// Name of the Secret.
+    pub const SECRET: &str = "policy-encryption-key";
+    /// The key.
+    pub const KEY: &str = "key";
+    /// The key before that.
+    pub const PREVIOUS_KEY: &str = "previousKey";
+    /// The value of [`super::label::BACKUP`].
+    pub const BACKUP: &str = "policy";
+}
+
+/// Reasons of events.
+pub mod reason {
+    /// A replica was made, changed or removed.
+    pub const POLICY_PROPAGATION: &str = "PolicyPropagation";
+    /// A rollout went on, stopped, or cannot be understood.
+    pub const POLICY_ROLLOUT: &str = "PolicyRollout";
+    /// A PolicySet names a policy that does not exist.
+    pub const POLICY_NOT_FOUND: &str = "PolicyNotFound";
+    /// The status of a PolicySet was written.
+    pub const POLICY_SET_STATUS_UPDATE: &str = "PolicySetStatusUpdate";
+}
+
+/// Who records the events of the hub.
+pub const PROPAGATOR: &str = "policy-propagator";
+/// Who records the events of policy sets.
+pub const POLICY_SET: &str = "policy-set";
+
+/// The name of the replica of a root policy.
+pub fn replica_name(namespace: &str, name: &str) -> String {
+    format!("{namespace}.{name}")
+}
+
+/// The namespace and name of the root policy of a replica of this name: it is cut at the first dot.
+pub fn root_of(replica: &str) -> Option<(&str, &str)> {
+    replica.split_once('.')
+}
