@@ -1,6 +1,6 @@
 //! What the about API of Kubernetes' multicluster group says of a cluster: `about.k8s.io`.
 //!
-//! The kind is not ours: whoever runs a cluster defines it there, and agents read it.
+//! The kind is not ours: anyone who runs a cluster defines it there, and agents read it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

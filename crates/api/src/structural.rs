@@ -111,12 +111,12 @@ pub(crate) fn filled_with(value: impl Into<Value>) -> impl Fn(&mut Schema) {
     }
 }
 
-/// A list whose items are told apart by a field.
+/// A list whose items are identified by a field.
 pub(crate) fn keyed_by(key: &'static str) -> impl Fn(&mut Schema) {
     move |schema| key_list(schema, &[key])
 }
 
-/// A list whose items are told apart by two fields.
+/// A list whose items are identified by two fields.
 pub(crate) fn keyed_by_both(first: &'static str, second: &'static str) -> impl Fn(&mut Schema) {
     move |schema| key_list(schema, &[first, second])
 }

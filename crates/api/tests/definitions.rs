@@ -192,7 +192,7 @@ fn definitions_are_named_after_what_they_define_and_sorted() {
     assert_eq!(keys, sorted);
 }
 
-/// `BELLWETHER_BLESS=1 cargo test -p bellwether-api` writes the files anew.
+/// `BELLWETHER_BLESS=1 cargo test -p bellwether-api` writes the files again.
 #[test]
 fn fields_are_those_of_the_inventory() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/fields");
@@ -296,7 +296,7 @@ fn add_unknown(value: &mut Value) {
 
 #[test]
 fn unknown_fields_survive_anywhere() {
-    // Whoever writes a decision writes it whole.
+    // Anyone who writes a decision writes it whole.
     let is_kept = |sample: &Value| sample["kind"] != "PlacementDecision";
     for mut sample in samples().into_iter().filter(is_kept) {
         add_unknown(&mut sample);

@@ -22,7 +22,7 @@ use crate::status::{ApiError, Cause, Subject};
 const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
 
 /// Namespaces that a cluster cannot do without.
-const LASTING_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
+const PROTECTED_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 /// Group and name of the resource: what the rules below are chosen by.
 fn resource(cx: &RequestContext) -> (&str, &str) {
@@ -105,7 +105,7 @@ pub(crate) fn on_update(
 /// Checks a deletion.
 pub(crate) fn on_delete(cx: &RequestContext, live: &Value) -> Result<(), ApiError> {
     let name = crate::metadata::text(live, "name");
-    if resource(cx) == ("", "namespaces") && LASTING_NAMESPACES.contains(&name) {
+    if resource(cx) == ("", "namespaces") && PROTECTED_NAMESPACES.contains(&name) {
         return Err(ApiError::forbidden(
             cx.resource.subject(),
             name,

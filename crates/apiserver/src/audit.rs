@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::access::Identity;
-use crate::authenticate::{Caller, Known};
+use crate::authenticate::{Authenticated, Caller};
 use crate::metadata;
 use crate::request::{ResourcePath, Verb};
 use crate::status::ApiError;
@@ -123,7 +123,7 @@ impl Record {
     }
 
     /// Who sent it.
-    pub(crate) fn set_user(&mut self, known: &Known) {
+    pub(crate) fn set_user(&mut self, known: &Authenticated) {
         let to_json = |identity: &Identity| identity.to_json();
         match &known.impersonator {
             Some(impersonator) => {

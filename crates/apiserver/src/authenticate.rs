@@ -24,14 +24,14 @@ pub struct Caller {
 
 /// Who a request is from.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
+pub(crate) struct Authenticated {
     /// Whose rights count.
     pub identity: Identity,
     /// Who acts as that, if it is somebody else.
     pub impersonator: Option<Identity>,
 }
 
-impl Known {
+impl Authenticated {
     /// Who really sent it.
     pub(crate) fn sender(&self) -> &Identity {
         self.impersonator.as_ref().unwrap_or(&self.identity)
@@ -43,7 +43,7 @@ pub(crate) fn authenticate(
     cluster: &Cluster,
     caller: &Caller,
     headers: &HeaderMap,
-) -> Result<Known, ApiError> {
+) -> Result<Authenticated, ApiError> {
     let identity = certified(cluster, caller);
     let identity = match (identity, bearer_token(headers)) {
         (Some(identity), _) => identity,
@@ -57,11 +57,11 @@ pub(crate) fn authenticate(
     };
     let impersonated = impersonate(cluster, &identity, headers)?;
     Ok(match impersonated {
-        Some(other) => Known {
+        Some(other) => Authenticated {
             identity: other,
             impersonator: Some(identity),
         },
-        None => Known {
+        None => Authenticated {
             identity,
             impersonator: None,
         },

@@ -24,7 +24,7 @@ pub struct Changes {
 /// Something to know about a cluster.
 #[derive(Debug)]
 pub enum Change {
-    /// Everything is told anew from here on: what was known before may be gone.
+    /// Everything is told again from here on: what was known before may be gone.
     Anew,
     /// Everything that there was has been told; what follows happens now.
     Complete,
@@ -91,7 +91,7 @@ impl Changes {
         self.next().now_or_never().flatten()
     }
 
-    /// Has everything told anew, as of now.
+    /// Has everything told again, as of now.
     pub fn begin_anew(&mut self) {
         self.survey.clear();
         self.watch = None;

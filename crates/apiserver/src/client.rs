@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bellwether_runtime::Reach;
+use bellwether_runtime::ClusterHandle;
 use http::{HeaderValue, Request, Response};
 
 use crate::access::Identity;
@@ -93,8 +93,8 @@ impl ClusterService {
     }
 
     /// The cluster for those who seldom need a client of it, on behalf of the same identity.
-    pub fn reach(self) -> Reach {
-        Reach::new(move || kube::Client::new(self.clone(), "default"))
+    pub fn reach(self) -> ClusterHandle {
+        ClusterHandle::new(move || kube::Client::new(self.clone(), "default"))
     }
 }
 

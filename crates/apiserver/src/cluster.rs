@@ -138,7 +138,7 @@ impl Cluster {
         self.event_time_to_live
     }
 
-    /// Reads the definitions anew. Called after each write of one, before it is answered, so that
+    /// Reads the definitions again. Called after each write of one, before it is answered, so that
     /// a client that has created a definition can use it at once.
     pub(crate) fn refresh_resources(&self) {
         // One after the other: what was read earlier must not replace what was read later.

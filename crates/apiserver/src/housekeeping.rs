@@ -33,29 +33,29 @@ pub(crate) use expiry::TIME_TO_LIVE;
 pub(crate) use garbage::{FOREGROUND, ORPHAN};
 pub(crate) use rewrite::rewrite;
 
-/// Keeps house in all clusters that it is told of, until nobody is left to tell it of more.
-pub(crate) async fn keep_house(mut arrivals: mpsc::UnboundedReceiver<Arc<Cluster>>) {
+/// Keeps janitor in all clusters that it is told of, until nobody is left to tell it of more.
+pub(crate) async fn run_housekeeping(mut arrivals: mpsc::UnboundedReceiver<Arc<Cluster>>) {
     let mut resting = FuturesUnordered::new();
     let mut working = JoinSet::new();
     loop {
-        // A house that is given back here has to be looked at.
-        let house = tokio::select! {
+        // A janitor that is given back here has to be looked at.
+        let janitor = tokio::select! {
             arrival = arrivals.recv() => match arrival {
-                Some(cluster) => House::survey(cluster),
+                Some(cluster) => ClusterJanitor::load(cluster),
                 None => return,
             },
-            Some(mut house) = resting.next() => {
-                let is_open = House::take_in(&mut house);
-                is_open.then_some(house)
+            Some(mut janitor) = resting.next() => {
+                let is_open = ClusterJanitor::drain(&mut janitor);
+                is_open.then_some(janitor)
             }
             Some(done) = working.join_next() => done.unwrap_or_else(|error| {
                 tracing::error!(%error, "housekeeping of a cluster has ended");
                 None
             }),
         };
-        match house {
-            Some(house) if house.is_idle() => resting.push(house.rest()),
-            Some(house) => drop(working.spawn(house.work())),
+        match janitor {
+            Some(janitor) if janitor.is_idle() => resting.push(janitor.wait()),
+            Some(janitor) => drop(working.spawn(janitor.work())),
             // The cluster is closed.
             None => {}
         }
@@ -63,10 +63,10 @@ pub(crate) async fn keep_house(mut arrivals: mpsc::UnboundedReceiver<Arc<Cluster
 }
 
 /// What is known of a cluster, and what is to be done there.
-struct House {
+struct ClusterJanitor {
     cluster: Arc<Cluster>,
     watch: Watch<StoredObject>,
-    /// What the watch told while the house was at rest; nothing if it has been woken by the time.
+    /// What the watch told while the janitor was at rest; nothing if it has been woken by the time.
     heard: Option<Heard>,
     garbage: garbage::Graph,
     expiry: expiry::Expiry,
@@ -82,14 +82,14 @@ struct House {
 /// An event of a watch, or its end.
 type Heard = Option<Result<Arc<Event<StoredObject>>, WatchError>>;
 
-impl House {
+impl ClusterJanitor {
     /// Takes in what is there and begins to watch from that moment; nothing if it is closed.
-    fn survey(cluster: Arc<Cluster>) -> Option<Box<Self>> {
+    fn load(cluster: Arc<Cluster>) -> Option<Box<Self>> {
         let keyspace = cluster.keyspace();
         let page = keyspace.range(Range::prefix("")).ok()?;
         let watch = keyspace.watch("", page.revision).ok()?;
         let event_time_to_live = cluster.event_time_to_live();
-        let mut house = Box::new(Self {
+        let mut janitor = Box::new(Self {
             cluster,
             watch,
             heard: None,
@@ -101,9 +101,9 @@ impl House {
             is_due: false,
         });
         for entry in &page.entries {
-            house.notice(&entry.key, None, Some(&entry.value));
+            janitor.observe(&entry.key, None, Some(&entry.value));
         }
-        Some(house)
+        Some(janitor)
     }
 
     /// Whether there is nothing to do at present.
@@ -112,7 +112,7 @@ impl House {
     }
 
     /// Waits until something happens, or has to.
-    async fn rest(mut self: Box<Self>) -> Box<Self> {
+    async fn wait(mut self: Box<Self>) -> Box<Self> {
         let now = self.cluster.clock().now();
         let expires = self.expiry.next(now);
         let wake = self.deadlines.next(now).into_iter().chain(expires).min();
@@ -124,19 +124,19 @@ impl House {
     }
 
     /// Takes in what happened at rest and since; false if the cluster is closed.
-    fn take_in(self: &mut Box<Self>) -> bool {
+    fn drain(self: &mut Box<Self>) -> bool {
         let mut heard = self.heard.take();
         self.is_due |= heard.is_none();
         loop {
             match heard {
-                Some(Some(Ok(event))) => self.notice_event(&event),
+                Some(Some(Ok(event))) => self.observe_event(&event),
                 Some(Some(Err(_))) => {
-                    // The watch fell behind: look at everything anew.
+                    // The watch fell behind: look at everything again.
                     tracing::debug!(cluster = self.cluster.name(), "housekeeping starts over");
-                    let Some(anew) = Self::survey(Arc::clone(&self.cluster)) else {
+                    let Some(fresh) = Self::load(Arc::clone(&self.cluster)) else {
                         return false;
                     };
-                    *self = anew;
+                    *self = fresh;
                 }
                 Some(None) => return false,
                 None => return true,
@@ -145,7 +145,7 @@ impl House {
         }
     }
 
-    /// Does what is to be done, also because of what happens meanwhile. Gives the house back unless
+    /// Does what is to be done, also because of what happens meanwhile. Gives the janitor back unless
     /// the cluster is closed.
     async fn work(mut self: Box<Self>) -> Option<Box<Self>> {
         while !self.is_idle() {
@@ -154,32 +154,32 @@ impl House {
             }
             self.look_at_all().await;
             self.heard = try_next(&mut self.watch).map(Some);
-            if self.heard.is_some() && !Self::take_in(&mut self) {
+            if self.heard.is_some() && !Self::drain(&mut self) {
                 return None;
             }
         }
         Some(self)
     }
 
-    fn notice_event(&mut self, event: &Event<StoredObject>) {
+    fn observe_event(&mut self, event: &Event<StoredObject>) {
         let now = (!event.is_delete()).then(|| event.value());
-        self.notice(&event.key, event.previous(), now);
+        self.observe(&event.key, event.previous(), now);
     }
 
-    fn notice(
+    fn observe(
         &mut self,
         key: &Arc<str>,
         before: Option<&Arc<StoredObject>>,
         now: Option<&Arc<StoredObject>>,
     ) {
-        self.garbage.notice(
+        self.garbage.observe(
             key,
             before.map(|object| &**object),
             now.map(|object| &**object),
             &mut self.todo,
         );
         self.expiry
-            .notice(key, now.is_some(), self.cluster.clock().now());
+            .observe(key, now.is_some(), self.cluster.clock().now());
         if let Some(object) = now
             && (object.is_deleting() || teardown::is_waiting(key, object))
         {
@@ -187,9 +187,9 @@ impl House {
         }
         self.todo
             .extend(quotas::concerned(&self.cluster, key, before, now));
-        self.notice_credentials(key, now);
+        self.observe_credentials(key, now);
         self.aggregation
-            .notice(key, now.map(|object| &**object), &mut self.todo);
+            .observe(key, now.map(|object| &**object), &mut self.todo);
         if now.is_none() {
             self.todo.extend(tokens::of_account(&self.cluster, key));
             // Whatever waits for the last of its contents may go on now.
@@ -205,7 +205,7 @@ impl House {
     }
 
     /// Secrets and certificate signing requests are looked at when they change, and in time.
-    fn notice_credentials(&mut self, key: &Arc<str>, now: Option<&Arc<StoredObject>>) {
+    fn observe_credentials(&mut self, key: &Arc<str>, now: Option<&Arc<StoredObject>>) {
         let deadline = if key.starts_with(signing::PREFIX) {
             if now.is_some() {
                 self.todo.insert(key.clone());
@@ -250,7 +250,7 @@ impl House {
     }
 }
 
-/// Waits; for ever if there is nothing to wait for.
+/// Waits; forever if there is nothing to wait for.
 async fn sleep(duration: Option<std::time::Duration>) {
     match duration {
         Some(duration) => tokio::time::sleep(duration).await,

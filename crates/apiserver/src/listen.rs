@@ -20,7 +20,7 @@ use crate::server::ApiServer;
 use crate::unstalled::Unstalled;
 
 /// Open requests get this long to end when the server stops.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
 /// How much of an answer is taken over for a connection before the client has taken any of it; the
 /// headers of a request may have as much.
@@ -39,7 +39,7 @@ pub async fn serve(
     tokio::pin!(stop);
     loop {
         let accepted = async {
-            // Without a free place, whoever knocks waits at the door.
+            // Without a free place, anyone who knocks waits at the door.
             let place = places.clone().acquire_owned().await;
             (place, listener.accept().await)
         };
@@ -57,19 +57,19 @@ pub async fn serve(
         };
         let (server, acceptor, watcher) = (server.clone(), acceptor.clone(), graceful.watcher());
         tokio::spawn(async move {
-            let visitor = Visitor {
+            let connection = Connection {
                 acceptor,
                 stream,
                 address: address.ip(),
             };
-            if let Err(error) = converse(server, visitor, watcher).await {
+            if let Err(error) = serve_connection(server, connection, watcher).await {
                 tracing::debug!(%error, "a connection ended");
             }
             drop(place);
         });
     }
     drop(listener);
-    if tokio::time::timeout(FAREWELL, graceful.shutdown())
+    if tokio::time::timeout(SHUTDOWN_GRACE, graceful.shutdown())
         .await
         .is_err()
     {
@@ -78,30 +78,30 @@ pub async fn serve(
 }
 
 /// Somebody who has connected.
-struct Visitor {
+struct Connection {
     acceptor: TlsAcceptor,
     stream: TcpStream,
     address: IpAddr,
 }
 
-/// Ends when nothing has been asked in time; goes on for ever once something has.
-async fn silence(something_asked: &AtomicBool, patience: Duration) {
+/// Ends when nothing has been asked in time; goes on forever once something has.
+async fn first_request_timeout(something_asked: &AtomicBool, patience: Duration) {
     tokio::time::sleep(patience).await;
     if something_asked.load(Ordering::Relaxed) {
         std::future::pending::<()>().await;
     }
 }
 
-async fn converse(
+async fn serve_connection(
     server: ApiServer,
-    visitor: Visitor,
+    connection: Connection,
     watcher: hyper_util::server::graceful::Watcher,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let Visitor {
+    let Connection {
         acceptor,
         stream,
         address,
-    } = visitor;
+    } = connection;
     let Limits {
         header_time: patience,
         idle_time,
@@ -158,6 +158,6 @@ async fn converse(
         .into_owned();
     tokio::select! {
         ended = watcher.watch(connection) => ended,
-        () = silence(&heard, patience) => Err("nothing was asked in time".into()),
+        () = first_request_timeout(&heard, patience) => Err("nothing was asked in time".into()),
     }
 }

@@ -17,7 +17,7 @@ use crate::access::{Issuers, TokenKey, issuing_cluster};
 use crate::answer::{Answer, Reply, Writer, failure};
 use crate::apart::{Apart, Effort, Interrupt};
 use crate::audit::{self, AuditLog, Record};
-use crate::authenticate::{Caller, Known, authenticate, bearer_token};
+use crate::authenticate::{Authenticated, Caller, authenticate, bearer_token};
 use crate::body::RequestBody;
 use crate::cluster::Cluster;
 use crate::coding::Coding;
@@ -57,7 +57,7 @@ struct Inner {
     clock: Clock,
     event_time_to_live: SignedDuration,
     metrics: Metrics,
-    /// Tells of clusters where house is to be kept.
+    /// Tells of clusters where janitor is to be kept.
     arrivals: mpsc::UnboundedSender<Arc<Cluster>>,
     /// Forgets old history; ends with the server.
     sweeper: tokio::task::JoinHandle<()>,
@@ -107,7 +107,7 @@ impl ApiServer {
             .or_else(|| TokenKey::generate().ok())
             .map(Arc::new);
         let (arrivals, arriving) = mpsc::unbounded_channel();
-        tokio::spawn(housekeeping::keep_house(arriving));
+        tokio::spawn(housekeeping::run_housekeeping(arriving));
         let apart = Apart::new();
         let in_flight = InFlight::new(options.limits, apart.places_per_user());
         options.metrics.register(|registry| {
@@ -271,7 +271,7 @@ impl ApiServer {
         let query = Query::parse(parts.uri.query())?;
         match Target::parse(path) {
             Target::Resource(target) => {
-                let asked = Asked {
+                let asked = ResourceRequest {
                     cluster,
                     known,
                     target,
@@ -283,7 +283,7 @@ impl ApiServer {
                 trace.verb = "path";
                 let verb = parts.method.as_str().to_ascii_lowercase();
                 authorize::path(&cluster, &known.identity, &verb, &path)?;
-                // Whoever looks after the server hears of it, whatever else goes on.
+                // Anyone who looks after the server hears of it, whatever else goes on.
                 let permit = if endpoint::is_health(&path) {
                     None
                 } else {
@@ -308,7 +308,7 @@ impl ApiServer {
 
     async fn answer_resource<B>(
         &self,
-        asked: Asked,
+        asked: ResourceRequest,
         parts: &Parts,
         body: B,
         trace: &mut Trace,
@@ -317,7 +317,7 @@ impl ApiServer {
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let Asked {
+        let ResourceRequest {
             cluster,
             known,
             target,
@@ -352,7 +352,7 @@ impl ApiServer {
         let hold = permit.account().hold(0);
         let body = RequestBody::read(&parts.headers, body, patience, hold).await?;
         let agent = text(parts, header::USER_AGENT).unwrap_or_default();
-        let context = |asked: Asked, effort: Effort| {
+        let context = |asked: ResourceRequest, effort: Effort| {
             let mut cx = asked.into_context(resource.clone(), verb, agent, &writer, effort);
             scope::narrow(&mut cx)?;
             Ok(cx)
@@ -370,10 +370,10 @@ impl ApiServer {
     /// Does what is asked: here if it takes little work, else apart.
     async fn work(
         &self,
-        asked: Asked,
+        asked: ResourceRequest,
         body: Arc<RequestBody>,
         permit: &Permit,
-        context: impl Fn(Asked, Effort) -> Result<RequestContext, ApiError>,
+        context: impl Fn(ResourceRequest, Effort) -> Result<RequestContext, ApiError>,
     ) -> Result<Reply, ApiError> {
         let light = Effort::light();
         let fits = light.admit(body.bytes.len()).is_ok();
@@ -434,14 +434,14 @@ impl ApiServer {
 
 /// A request for a resource, by somebody who is known.
 #[derive(Clone)]
-struct Asked {
+struct ResourceRequest {
     cluster: Arc<Cluster>,
-    known: Known,
+    known: Authenticated,
     target: ResourcePath,
     query: Query,
 }
 
-impl Asked {
+impl ResourceRequest {
     fn into_context(
         mut self,
         resource: Arc<Resource>,

@@ -106,9 +106,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_write_that_makes_no_progress_fails() {
-        const PATIENCE: Duration = Duration::from_millis(20);
+        const TIMEOUT: Duration = Duration::from_millis(20);
         let (mut client, server) = tokio::io::duplex(8);
-        let mut server = Unstalled::new(server, PATIENCE);
+        let mut server = Unstalled::new(server, TIMEOUT);
         // What is taken is no stall, however much there is.
         let (sent, _) = tokio::join!(server.write_all(&[7; 8]), client.read_u64());
         sent.unwrap();

@@ -138,7 +138,7 @@ async fn run(client: Client) {
     })
     .await;
 
-    // What somebody else changes is put right, because the controller watches what it owns.
+    // What somebody else changes is repaired, because the controller watches what it owns.
     let drift = json!({"data": {"text": "drifted"}});
     maps.patch("hello", &PatchParams::default(), &Patch::Merge(drift))
         .await

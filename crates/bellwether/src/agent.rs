@@ -228,10 +228,10 @@ impl AgentTerm {
         let cluster = self.arguments.cluster_name.as_str();
         let address =
             server_of(&kubeconfig, None).context("the bootstrap kubeconfig has no server")?;
-        let door = KubeconfigDoor::new(kubeconfig).await?;
+        let connector = KubeconfigDoor::new(kubeconfig).await?;
         let agent = Agent {
             cluster: cluster.to_owned(),
-            door: Arc::new(door.behind(guarded.fence.as_ref())),
+            connector: Arc::new(connector.behind(guarded.fence.as_ref())),
             member: guarded.member.clone().into(),
             clock: Clock::system(),
             labels: BTreeMap::new(),
@@ -357,7 +357,7 @@ fn duration(flag: &str, text: &str) -> anyhow::Result<SignedDuration> {
 }
 
 /// A client of the cluster that a kubeconfig names, and its address as it is written there: the
-/// records of works are told apart by it.
+/// records of works are identified by it.
 async fn connect(path: &Path, context: Option<&str>) -> anyhow::Result<(Client, String)> {
     let shown = path.display();
     let kubeconfig = read_kubeconfig(path).with_context(|| format!("cannot read {shown}"))?;

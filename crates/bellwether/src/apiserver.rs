@@ -12,7 +12,7 @@ use bellwether_apiserver::{
 };
 use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
 use bellwether_json::duration::GoDuration;
-use bellwether_runtime::{MetricsRegistry, Reach};
+use bellwether_runtime::{ClusterHandle, MetricsRegistry};
 use bellwether_simulator::Simulator;
 use bellwether_store::Store;
 use clap::Args;
@@ -196,7 +196,7 @@ impl Running {
     }
 
     /// The same for those who seldom need a client.
-    pub(crate) fn reach(&self, cluster: &str, user: &str) -> Reach {
+    pub(crate) fn reach(&self, cluster: &str, user: &str) -> ClusterHandle {
         let identity = Identity::administrator(user);
         self.server.service(cluster, identity).reach()
     }
@@ -228,7 +228,7 @@ impl Running {
         stopped
     }
 
-    /// Writes the kubeconfig anew from time to time, for ever.
+    /// Writes the kubeconfig again from time to time, forever.
     async fn renew_kubeconfig(&self) {
         loop {
             tokio::time::sleep(RENEWAL).await;

@@ -11,13 +11,13 @@ use bellwether_api::meta::is_true;
 use bellwether_apiserver::{ApiServer, BootstrapToken, Clock, HUB, Identity};
 use bellwether_controllers::Hub;
 use bellwether_controllers::registration::agent::{
-    self, Agent, ClaimOptions, Credentials, Door, DoorError, Roster,
+    self, Agent, ClaimOptions, ConnectError, Credentials, HubConnector, Roster,
 };
 use bellwether_controllers::registration::clusters::{self, force_removal};
 use bellwether_controllers::registry::{HUB as HUB_CONTROLLERS, HubOptions};
 use bellwether_controllers::work_agent::WorkAgents;
 use bellwether_json::time::format_time;
-use bellwether_runtime::{Ended, MetricsRegistry, ObjectKey, Reach, Tasks};
+use bellwether_runtime::{ClusterHandle, Ended, MetricsRegistry, ObjectKey, Tasks};
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -111,12 +111,12 @@ impl Members {
     pub(crate) async fn join(
         &self,
         name: &str,
-        member: Reach,
+        member: ClusterHandle,
         labels: BTreeMap<String, String>,
     ) -> anyhow::Result<bool> {
         let claims = bellwether_api::definition::<ClusterClaim>();
         self.server.ensure(name, claims).await?;
-        let door = EmbeddedDoor {
+        let connector = EmbeddedConnector {
             server: self.server.clone(),
             token: self.token.clone(),
             cluster: name.to_owned(),
@@ -126,7 +126,7 @@ impl Members {
         };
         let agent = Agent {
             cluster: name.to_owned(),
-            door: Arc::new(door),
+            connector: Arc::new(connector),
             member,
             clock: self.clock.clone(),
             labels,
@@ -219,7 +219,7 @@ fn is_available(cluster: &ManagedCluster) -> bool {
 
 /// The way to the hub in this process: no socket, but the same tokens, certificates and checks.
 #[derive(Debug)]
-struct EmbeddedDoor {
+struct EmbeddedConnector {
     server: ApiServer,
     token: BootstrapToken,
     cluster: String,
@@ -228,21 +228,21 @@ struct EmbeddedDoor {
     clock: Clock,
 }
 
-impl Door for EmbeddedDoor {
-    fn knock(&self) -> Result<Client, DoorError> {
+impl HubConnector for EmbeddedConnector {
+    fn bootstrap_client(&self) -> Result<Client, ConnectError> {
         Ok(self.server.client_with_token(HUB, &self.token.reveal()))
     }
 
-    fn enter(&self, credentials: &Credentials) -> Result<Reach, DoorError> {
+    fn connect(&self, credentials: &Credentials) -> Result<ClusterHandle, ConnectError> {
         let credentials = bellwether_apiserver::Credentials {
             certificate: credentials.certificate.clone(),
             key: credentials.key.clone(),
         };
         let service = self.server.service_with_certificate(HUB, &credentials);
-        let service = service.map_err(|error| DoorError(error.to_string()))?;
+        let service = service.map_err(|error| ConnectError(error.to_string()))?;
         let hub = service.reach();
         // One watch serves the works of all members, but each writes with its own rights.
-        self.works.speak_for(&self.cluster, hub.clone());
+        self.works.use_hub_client(&self.cluster, hub.clone());
         Ok(hub)
     }
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::cli::say;
 use crate::connect::ConnectArgs;
 use crate::print::{PrintArgs, line};
-use crate::scene::Known;
+use crate::scene::FleetSnapshot;
 
 /// How many names a line of waves shows.
 const MOST_NAMES: usize = 8;
@@ -72,7 +72,7 @@ pub(crate) async fn run(arguments: PlanArgs) -> anyhow::Result<()> {
     let assumptions = assumptions(&arguments)?;
     let manifests = bellwether_ctl::read_manifests(&arguments.filename, false, "plan")?;
     let mut objects: Vec<Value> = manifests.into_iter().map(|found| found.object).collect();
-    let mut known = Known::default();
+    let mut known = FleetSnapshot::default();
     let mut namespace = arguments
         .namespace
         .clone()
@@ -83,7 +83,7 @@ pub(crate) async fn run(arguments: PlanArgs) -> anyhow::Result<()> {
             .connect
             .open(arguments.namespace.as_deref())
             .await?;
-        known = Known::of_hub(&connection.client).await?;
+        known = FleetSnapshot::of_hub(&connection.client).await?;
         namespace.clone_from(&connection.namespace);
         hub = Some(connection.client);
     }
@@ -225,7 +225,7 @@ fn subjects(objects: &[Value], strategy: Option<&str>) -> anyhow::Result<Vec<Sub
 
 /// The clusters of a rollout in groups: as its placement would decide now, or has decided.
 async fn groups(
-    known: &Known,
+    known: &FleetSnapshot,
     objects: &[Value],
     subject: &Subject,
     hub: Option<&kube::Client>,

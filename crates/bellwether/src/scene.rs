@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 /// Objects by kind, as a server lists them.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct FleetSnapshot {
     pub(crate) clusters: Vec<Value>,
     sets: Vec<Value>,
     bindings: Vec<Value>,
@@ -24,7 +24,7 @@ pub(crate) struct Known {
     pub(crate) decisions: Vec<Value>,
 }
 
-impl Known {
+impl FleetSnapshot {
     /// Everything that a hub has.
     pub(crate) async fn of_hub(client: &Client) -> anyhow::Result<Self> {
         Ok(Self {

@@ -131,7 +131,7 @@ fn live(hub: &Path, member: &Path) {
     );
     let list = json(hub, "cluster list");
     assert_eq!(list["items"].as_array().unwrap().len(), 1, "{list}");
-    // A server that shows roles otherwise than they were written would have them written for ever.
+    // A server that shows roles otherwise than they were written would have them written forever.
     let events = json(hub, "get events -n default");
     let is_about_rights = |it: &Value| it["reason"] == "RightsRestored";
     let events = events["items"].as_array().unwrap();

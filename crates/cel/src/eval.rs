@@ -59,7 +59,7 @@ impl<'a, 'v> Evaluator<'a, 'v> {
         evaluator
     }
 
-    /// Evaluates a whole program. A result that could not be written out is refused, as whoever
+    /// Evaluates a whole program. A result that could not be written out is refused, as anyone who
     /// asked for it would try.
     pub(crate) fn run(&mut self, root: &'a Node) -> Outcome<'a> {
         let value = self.eval(root)?;

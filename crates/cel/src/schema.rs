@@ -35,7 +35,7 @@ pub enum DeclType {
     Int(Scalar),
     /// A boolean.
     Bool(Scalar),
-    /// `x-kubernetes-int-or-string`: either, told apart by looking.
+    /// `x-kubernetes-int-or-string`: either, identified by looking.
     IntOrString(StringDecl),
     /// Something the schema does not describe: it can be compared as part of the whole, but
     /// expressions cannot name it.

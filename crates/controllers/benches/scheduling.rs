@@ -58,7 +58,7 @@ async fn main() {
             "\none label change that two placements mind, until both decisions have been written:"
         );
         for (clusters, others) in [(1000, 0), (1000, 100), (1000, 1000), (10_000, 100)] {
-            for kept in [Kept::InMemory, Kept::OnDisk] {
+            for kept in [Cached::InMemory, Cached::OnDisk] {
                 one_change(kept, clusters, others).await;
             }
         }
@@ -67,7 +67,7 @@ async fn main() {
 
 /// Where a hub keeps its objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum Cached {
     OnDisk,
     InMemory,
 }
@@ -93,14 +93,14 @@ struct Seen {
 }
 
 impl Bench {
-    async fn start(kept: Kept) -> Self {
+    async fn start(kept: Cached) -> Self {
         let clock = Clock::system();
         let now = clock.clone();
         let directory = tempfile::tempdir().unwrap();
         let options = Options::new(Arc::new(move || now.now()));
         let store = match kept {
-            Kept::OnDisk => Store::open(directory.path(), options).unwrap(),
-            Kept::InMemory => Store::in_memory(options),
+            Cached::OnDisk => Store::open(directory.path(), options).unwrap(),
+            Cached::InMemory => Store::in_memory(options),
         };
         let server = ApiServer::new(store, clock.clone());
         server.add_cluster(HUB).await.unwrap();
@@ -362,7 +362,7 @@ fn memory() -> u64 {
 
 /// Placements are created and settle; then every tenth cluster of one environment moves to another.
 async fn load(clusters: usize, placements: usize) {
-    let bench = Bench::start(Kept::OnDisk).await;
+    let bench = Bench::start(Cached::OnDisk).await;
     bench.bind().await;
     bench.create_clusters(clusters).await;
     let _controllers = bench.controllers();
@@ -424,7 +424,7 @@ async fn load(clusters: usize, placements: usize) {
 }
 
 /// One cluster moves from one placement to another, while others ask for something else.
-async fn one_change(kept: Kept, clusters: usize, others: usize) {
+async fn one_change(kept: Cached, clusters: usize, others: usize) {
     let bench = Bench::start(kept).await;
     bench.bind().await;
     bench.create_clusters(clusters).await;

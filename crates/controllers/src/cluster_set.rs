@@ -34,7 +34,7 @@ enum Key {
     Namespaces(Arc<str>),
 }
 
-/// Keeps sets and bindings up to date, for ever.
+/// Keeps sets and bindings up to date, forever.
 pub async fn run(hub: Hub) {
     let queue = Queue::new(hub.clock.clone());
     let members: Arc<Mutex<Members>> = Arc::default();
@@ -338,7 +338,7 @@ fn written(cluster: &ManagedCluster) -> &[ClusterSetManagedNamespace] {
     status.map_or(&[], |status| status.managed_namespaces.as_slice())
 }
 
-/// How the members of a set are told that every hub has.
+/// How the members of a set are selected that every hub has.
 fn built_in(name: &str) -> Option<ManagedClusterSelector> {
     let (selector_type, label_selector) = match name {
         object::DEFAULT_CLUSTER_SET => (SelectorType::ExclusiveClusterSetLabel, None),

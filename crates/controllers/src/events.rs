@@ -29,7 +29,7 @@ const NAMESPACE_OF_CLUSTER_SCOPED: &str = "default";
 
 /// Whether something went as it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub(crate) enum EventType {
     /// It did.
     Normal,
     /// Somebody should have a look.
@@ -38,8 +38,8 @@ pub(crate) enum Tone {
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Happening {
-    pub(crate) tone: Tone,
+pub(crate) struct EventDraft {
+    pub(crate) tone: EventType,
     /// One word for it.
     pub(crate) reason: &'static str,
     /// A sentence about it.
@@ -62,7 +62,7 @@ type Topic = (String, &'static str);
 
 #[derive(Debug)]
 struct Gathered {
-    last: Happening,
+    last: EventDraft,
     since: Timestamp,
     count: i32,
 }
@@ -90,12 +90,12 @@ impl Recorder {
     }
 
     /// Tells that something happened to an object.
-    pub(crate) fn tell<K: Resource<DynamicType = ()>>(&self, object: &K, happening: Happening) {
+    pub(crate) fn tell<K: Resource<DynamicType = ()>>(&self, object: &K, happening: EventDraft) {
         self.tell_about(object.object_ref(&()), happening);
     }
 
     /// Tells that something happened to the object of a reference, whose namespace the event is in.
-    pub(crate) fn tell_about(&self, reference: ObjectReference, happening: Happening) {
+    pub(crate) fn tell_about(&self, reference: ObjectReference, happening: EventDraft) {
         let topic = (reference.uid.clone().unwrap_or_default(), happening.reason);
         {
             let mut gathered = self.gathered.lock();
@@ -104,7 +104,7 @@ impl Recorder {
                 known.count = known.count.saturating_add(1);
                 return;
             }
-            if happening.tone == Tone::Normal && !self.take_token() {
+            if happening.tone == EventType::Normal && !self.take_token() {
                 return;
             }
             let first = Gathered {
@@ -137,8 +137,8 @@ impl Recorder {
     fn event(&self, namespace: &str, about: &ObjectReference, gathered: &Gathered) -> Event {
         let name = about.name.as_deref().unwrap_or_default();
         let tone = match gathered.last.tone {
-            Tone::Normal => "Normal",
-            Tone::Warning => "Warning",
+            EventType::Normal => "Normal",
+            EventType::Warning => "Warning",
         };
         Event {
             metadata: ObjectMeta {

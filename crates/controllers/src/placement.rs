@@ -31,7 +31,7 @@ const LONGEST_REST: Duration = Duration::from_millis(50);
 /// How long the verdict stands that the expressions of a placement cost too much, unless it changes.
 const BUDGET_PAUSE: SignedDuration = SignedDuration::from_mins(1);
 
-/// Keeps the decisions of all placements true, for ever.
+/// Keeps the decisions of all placements true, forever.
 pub async fn run(hub: Hub) {
     let queue = Queue::new(hub.clock.clone());
     let fleet: Arc<RwLock<Fleet>> = Arc::default();

@@ -1,4 +1,4 @@
-//! Joining a fleet, being heard of, and leaving it.
+//! Joining a fleet, heartbeats, and leaving it.
 //!
 //! On the hub, [`clusters`] gives accepted clusters a namespace and rights in it, hears their
 //! heartbeats, and cleans up after them; [`requests`] approves certificates, for those to whom that

@@ -23,7 +23,7 @@ use kube::api::{DeleteParams, Patch};
 use parking_lot::Mutex;
 use serde_json::json;
 
-use crate::events::{Happening, Recorder, Tone};
+use crate::events::{EventDraft, EventType, Recorder};
 use crate::hub::{Hub, created_by, follow, written_by};
 use rest::{Rests, rest_after, rests_until};
 
@@ -35,7 +35,7 @@ const WRITES_AT_ONCE: usize = 32;
 /// Works by the label that names their replica set.
 type ByOwner = Arc<Mutex<BTreeMap<String, BTreeMap<ObjectKey, Arc<ManifestWork>>>>>;
 
-/// Keeps the works of all replica sets as they should be, for ever.
+/// Keeps the works of all replica sets as they should be, forever.
 pub async fn run(hub: Hub) {
     let queue = Queue::new(hub.clock.clone());
     let sets: Cache<ManifestWorkReplicaSet> = follow(&hub.client);
@@ -299,11 +299,11 @@ impl Controller {
         let known = self.standings.lock().insert(key.clone(), now);
         let before = known.unwrap_or_else(|| Standing::before(set, report));
         for transition in before.transitions(report) {
-            let happening = Happening {
+            let happening = EventDraft {
                 tone: if transition.is_warning {
-                    Tone::Warning
+                    EventType::Warning
                 } else {
-                    Tone::Normal
+                    EventType::Normal
                 },
                 reason: transition.reason,
                 message: transition.message,
@@ -376,8 +376,8 @@ impl Controller {
             other => other.to_string(),
         };
         let cluster = work.metadata.namespace.as_deref().unwrap_or_default();
-        let happening = Happening {
-            tone: Tone::Warning,
+        let happening = EventDraft {
+            tone: EventType::Warning,
             reason: event::WORK_REFUSED,
             message: format!("the work for {cluster} cannot be written: {why}"),
         };

@@ -21,23 +21,22 @@
 mod apply_one;
 mod arrivals;
 mod budget;
+mod cached_json;
 mod discovery;
 mod events;
 mod executor;
 mod hub;
-mod latest;
 mod member;
 mod metrics;
 mod objects;
-mod packed;
 mod pass;
 mod records;
 mod removal;
 mod report;
 mod rights;
-mod terse;
 mod turns;
 mod watches;
+mod write_through_cache;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -45,8 +44,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bellwether_runtime::{
-    Clock, Controller, ControllerMetrics, Next, Queue, Reach, Reconcile, ReconcileError, Retry,
-    label_of_code, retry_of_code,
+    Clock, ClusterHandle, Controller, ControllerMetrics, Next, Queue, Reconcile, ReconcileError,
+    Retry, label_of_code, retry_of_code,
 };
 use bellwether_work::{Programs, feedback, record};
 use jiff::{SignedDuration, Timestamp};
@@ -58,13 +57,13 @@ pub use objects::RequestError;
 
 use discovery::SharedKinds;
 use events::Events;
-use hub::{HubSide, Speakers};
+use hub::{HubClients, HubSide};
 use member::Member;
 use turns::Turns;
 
 /// In which interface a work is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Front {
+pub enum WorkApi {
     /// ManifestWork, with AppliedManifestWork as its record.
     ManifestWork,
     /// Work of the work API, with AppliedWork as its record.
@@ -77,7 +76,7 @@ pub struct WorkKey {
     /// The member.
     pub cluster: Arc<str>,
     /// The interface.
-    pub front: Front,
+    pub work_api: WorkApi,
     /// The name of the record on the member.
     pub record: Arc<str>,
 }
@@ -181,7 +180,7 @@ pub struct WorkAgents {
 }
 
 struct Shared {
-    speakers: Arc<Speakers>,
+    speakers: Arc<HubClients>,
     hub: HubSide,
     hub_hash: String,
     members: RwLock<HashMap<Arc<str>, Arc<Member>>>,
@@ -212,7 +211,7 @@ impl WorkAgents {
         let queue = Queue::new(clock.clone());
         let hub_hash = record::hub_hash(address);
         let metrics = Arc::clone(&options.metrics);
-        let speakers = Arc::new(Speakers::new(hub));
+        let speakers = Arc::new(HubClients::new(hub));
         let hub_side = HubSide::start(Arc::clone(&speakers), cluster, Arc::clone(&metrics)).await;
         let shared = Arc::new(Shared {
             events: Events::new(Arc::clone(&speakers), clock.clone()),
@@ -237,13 +236,13 @@ impl WorkAgents {
             async move {
                 late.await;
                 if let Some(shared) = weak.upgrade() {
-                    shared.look_for_records(Front::Work);
+                    shared.look_for_records(WorkApi::Work);
                 }
             }
         });
-        shared.hub.listen(move |cluster, front, work| {
+        shared.hub.listen(move |cluster, work_api, work| {
             if let Some(shared) = weak.upgrade() {
-                shared.concern(cluster, front, work);
+                shared.track(cluster, work_api, work);
             }
         });
         Self { shared }
@@ -251,12 +250,12 @@ impl WorkAgents {
 
     /// Has everything that is written to the hub for a member written by clients from there from now
     /// on: those that the member's certificate vouches for.
-    pub fn speak_for(&self, cluster: &str, hub: impl Into<Reach>) {
+    pub fn use_hub_client(&self, cluster: &str, hub: impl Into<ClusterHandle>) {
         self.shared.speakers.insert(cluster, hub.into());
     }
 
     /// Takes care of a member from now on. A member of that name is replaced.
-    pub fn add_member(&self, cluster: &str, member: impl Into<Reach>) {
+    pub fn add_member(&self, cluster: &str, member: impl Into<ClusterHandle>) {
         let shared = &self.shared;
         let name: Arc<str> = cluster.into();
         let member = Member::new(
@@ -270,14 +269,14 @@ impl WorkAgents {
             .members
             .write()
             .insert(Arc::clone(&name), Arc::new(member));
-        for (front, work) in shared.hub.works_of(cluster) {
-            shared.concern(cluster, front, &work);
+        for (work_api, work) in shared.hub.works_of(cluster) {
+            shared.track(cluster, work_api, &work);
         }
         // Records of works that went while nobody was there have to be found, too.
-        for front in [Front::ManifestWork, Front::Work] {
+        for work_api in [WorkApi::ManifestWork, WorkApi::Work] {
             shared.queue.add(WorkKey {
                 cluster: Arc::clone(&name),
-                front,
+                work_api,
                 record: "".into(),
             });
         }
@@ -291,7 +290,7 @@ impl WorkAgents {
         news.retain(|key, _| *key.cluster != *cluster);
     }
 
-    /// Does all there is to do, for ever.
+    /// Does all there is to do, forever.
     pub async fn run(self) {
         let (queue, workers) = (self.shared.queue.clone(), self.shared.options.workers);
         let metrics = &self.shared.options.controller_metrics;
@@ -324,25 +323,25 @@ impl fmt::Debug for WorkAgents {
 
 impl Shared {
     /// Has all records of an interface looked at.
-    fn look_for_records(&self, front: Front) {
+    fn look_for_records(&self, work_api: WorkApi) {
         for cluster in self.members.read().keys() {
             self.queue.add(WorkKey {
                 cluster: Arc::clone(cluster),
-                front,
+                work_api,
                 record: "".into(),
             });
         }
     }
 
     /// Has a work looked at, if it is of a member of ours.
-    fn concern(&self, cluster: &str, front: Front, work: &str) {
+    fn track(&self, cluster: &str, work_api: WorkApi, work: &str) {
         let members = self.members.read();
         let Some((cluster, _)) = members.get_key_value(cluster) else {
             return;
         };
         let key = WorkKey {
             cluster: Arc::clone(cluster),
-            front,
+            work_api,
             record: record::record_name(&self.hub_hash, work).into(),
         };
         let now = self.clock.now();
@@ -370,7 +369,7 @@ impl Reconcile for Worker {
             return Ok(None);
         };
         let _clients = (member.objects.hold(), self.0.speakers.hold(&key.cluster));
-        let result = pass::look(&self.0, &member, key).await;
+        let result = pass::reconcile_work(&self.0, &member, key).await;
         if result.is_ok() {
             self.0.news.lock().remove(key);
         }

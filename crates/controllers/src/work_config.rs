@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::hub::{Hub, follow, written_by};
 
-/// Keeps the status of all configurations true, for ever.
+/// Keeps the status of all configurations true, forever.
 pub async fn run(hub: Hub) {
     let configs: Cache<WorkManifestConfig> = follow(&hub.client);
     let all = configs.clone();

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use bellwether_api::work::ManifestWork;
-use bellwether_runtime::{Cache, Controller, Kept, Next, ObjectKey, Reconcile, Selection};
-use bellwether_work::lifecycle::{self, Afterlife};
+use bellwether_runtime::{Cache, CacheEntry, Controller, Next, ObjectKey, Reconcile, Selection};
+use bellwether_work::lifecycle::{self, AfterCompletion};
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Resource as _};
@@ -44,11 +44,13 @@ struct Expiry {
     removed_at: Option<Timestamp>,
 }
 
-impl Kept for Expiry {
+impl CacheEntry for Expiry {
     fn read(text: &str) -> Result<Self, serde_json::Error> {
         let work: ManifestWork = serde_json::from_str(text)?;
         let removed_at = match lifecycle::afterlife(&work) {
-            Afterlife::RemovedAt(time) if work.metadata.deletion_timestamp.is_none() => Some(time),
+            AfterCompletion::DeleteAt(time) if work.metadata.deletion_timestamp.is_none() => {
+                Some(time)
+            }
             _ => None,
         };
         Ok(Self {

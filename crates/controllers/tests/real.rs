@@ -17,7 +17,7 @@ use bellwether_apiserver::BootstrapToken;
 use bellwether_controllers::Hub;
 use bellwether_controllers::registration::agent::{self, Agent, ClaimOptions, KubeconfigDoor};
 use bellwether_controllers::{cluster_set, placement, registration};
-use bellwether_runtime::{Clock, Reach};
+use bellwether_runtime::{Clock, ClusterHandle};
 use bellwether_testkit::{Assets, RealCluster};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -32,7 +32,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-const PATIENCE: Duration = Duration::from_mins(2);
+const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 const AVAILABLE: &str = "ManagedClusterConditionAvailable";
 
 async fn create(client: &Client, object: Value) {
@@ -63,7 +63,7 @@ async fn define(client: &Client, definitions: Vec<Value>) {
                 .any(|it| it["type"] == "Established" && it["status"] == "True")
         };
         let served = await_condition(api.clone(), &name, is_served);
-        tokio::time::timeout(PATIENCE, served)
+        tokio::time::timeout(TEST_TIMEOUT, served)
             .await
             .unwrap()
             .unwrap();
@@ -86,7 +86,7 @@ async fn agent_of(hub: &RealCluster, member: &Client, name: &str, clock: &Clock)
     let kubeconfig: Kubeconfig = serde_json::from_value(kubeconfig).unwrap();
     Agent {
         cluster: name.to_owned(),
-        door: Arc::new(KubeconfigDoor::new(kubeconfig).await.unwrap()),
+        connector: Arc::new(KubeconfigDoor::new(kubeconfig).await.unwrap()),
         member: member.clone().into(),
         clock: clock.clone(),
         labels: BTreeMap::from([("region".to_owned(), name.to_owned())]),
@@ -100,7 +100,7 @@ async fn agent_of(hub: &RealCluster, member: &Client, name: &str, clock: &Clock)
 async fn join(
     administrator: &Client,
     agent: Agent,
-) -> (JoinHandle<()>, watch::Receiver<Option<Reach>>) {
+) -> (JoinHandle<()>, watch::Receiver<Option<ClusterHandle>>) {
     let name = agent.cluster.clone();
     let (sender, way) = watch::channel(None);
     let task = tokio::spawn(agent::run(agent, sender));
@@ -126,8 +126,8 @@ async fn until(
         })
     };
     let found = await_condition(clusters.clone(), name, is_right);
-    let Ok(found) = tokio::time::timeout(PATIENCE, found).await else {
-        panic!("in vain; at last: {:#?}", clusters.get_opt(name).await);
+    let Ok(found) = tokio::time::timeout(TEST_TIMEOUT, found).await else {
+        panic!("timed out; last state: {:#?}", clusters.get_opt(name).await);
     };
     found.unwrap().unwrap()
 }
@@ -215,7 +215,7 @@ async fn a_real_hub_misses_a_silent_member_and_renews_certificates_in_time() {
     let before = rotated.message.clone();
     way.mark_unchanged();
     forward.by(Duration::from_secs(2950 - 301));
-    let renewed = tokio::time::timeout(PATIENCE, way.changed()).await;
+    let renewed = tokio::time::timeout(TEST_TIMEOUT, way.changed()).await;
     renewed.expect("it is renewed").unwrap();
     let second = kept().await;
     assert_ne!(first["tls.crt"], second["tls.crt"]);
@@ -281,12 +281,14 @@ async fn members_of_a_real_hub_join_and_are_kept_apart() {
         status.is_some_and(|it| it.decisions.iter().any(|it| it.cluster_name == "c1"))
     };
     let chosen = await_condition(decisions, "p-decision-1", is_chosen);
-    tokio::time::timeout(PATIENCE, chosen)
+    tokio::time::timeout(TEST_TIMEOUT, chosen)
         .await
         .unwrap()
         .unwrap();
 
-    let client = |it: watch::Receiver<Option<Reach>>| it.borrow().as_ref().map(Reach::client);
+    let client = |it: watch::Receiver<Option<ClusterHandle>>| {
+        it.borrow().as_ref().map(ClusterHandle::client)
+    };
     let own = client(first).unwrap();
     let leases: Api<Lease> = Api::namespaced(own.clone(), "c1");
     assert!(leases.get("managed-cluster-lease").await.is_ok());
@@ -301,7 +303,7 @@ async fn members_of_a_real_hub_join_and_are_kept_apart() {
     let gone = await_condition(clusters.clone(), "c1", |it: Option<&ManagedCluster>| {
         it.is_none()
     });
-    tokio::time::timeout(PATIENCE, gone)
+    tokio::time::timeout(TEST_TIMEOUT, gone)
         .await
         .expect("it leaves")
         .unwrap();

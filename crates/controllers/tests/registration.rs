@@ -1,4 +1,4 @@
-//! Membership on an embedded hub: joining, being heard of, renewing, leaving; and that a member can
+//! Membership on an embedded hub: joining, heartbeats, renewing, leaving; and that a member can
 //! do nothing to another, tried with its real credentials.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]

@@ -121,7 +121,7 @@ fn refusal(code: u16, reason: &str) -> Response<Content> {
 }
 
 impl Faulty {
-    /// Changes an object a little, so that whoever saw it before saw an old one.
+    /// Changes an object a little, so that anyone who saw it before saw an old one.
     async fn touch(&mut self, path: &str) {
         let number = self.faults.dice.roll(1_000_000).to_string();
         let body = json!({"metadata": {"annotations": {"somebody-else": number}}});
@@ -266,7 +266,7 @@ async fn a_hub_that_is_away_changes_nothing_on_the_member() {
     };
     assert_eq!(value("a").await, Some(json!("1")));
     assert_eq!(value("b").await, Some(json!("1")));
-    // What somebody does on the member is put right all the same.
+    // What somebody does on the member is repaired all the same.
     fleet.delete(MEMBER, &config_map("a", "")).await;
     fleet.pass(1000).await;
     assert_eq!(value("a").await, Some(json!("1")));

@@ -25,7 +25,7 @@ use fleet::{Case, Fleet};
 use futures::FutureExt as _;
 
 /// How long a case may take on servers that have other things to do as well.
-const PATIENCE: Duration = Duration::from_mins(3);
+const TEST_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// The cases by the ideas that they are about.
 const CASES: [&[(&str, Case)]; 8] = [
@@ -59,7 +59,7 @@ async fn every_case_holds_on_real_servers() {
             let mut fleet = Fleet::on_real_servers(&pair).await;
             case(&mut fleet).await;
         };
-        let ended = AssertUnwindSafe(tokio::time::timeout(PATIENCE, run)).catch_unwind();
+        let ended = AssertUnwindSafe(tokio::time::timeout(TEST_TIMEOUT, run)).catch_unwind();
         let holds = matches!(ended.await, Ok(Ok(())));
         eprintln!("{name} ... {}", if holds { "ok" } else { "FAILED" });
         if !holds {

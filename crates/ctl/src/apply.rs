@@ -41,7 +41,7 @@ are the ways you can resolve this warning:
 See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts";
 
 /// How long a definition of this very apply is waited for until its kind is served.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RETRY_LIMIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// How to apply.
@@ -137,7 +137,7 @@ async fn discover_again(
             tokio::time::sleep(PAUSE).await;
         }
     };
-    match tokio::time::timeout(PATIENCE, wait).await {
+    match tokio::time::timeout(RETRY_LIMIT, wait).await {
         Ok(types) => types,
         Err(_) => Types::discover(&connection.client).await,
     }

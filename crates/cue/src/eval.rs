@@ -59,11 +59,11 @@ mod operator;
 mod order;
 mod predeclared;
 mod quick_path;
+mod rare_vec;
 mod refill;
 mod resolve;
 mod scalar;
 mod scalar_disjunction;
-mod seldom;
 mod settle;
 mod share;
 mod show;
@@ -86,7 +86,7 @@ use crate::value::{Opaque, Value};
 pub(crate) use self::error::{ErrId, Error};
 pub(crate) use self::node::{Base, CloseInfo, Conjunct, Node, NodeId, Source, Status};
 pub use self::syntax::SyntaxOptions;
-pub(crate) use self::validate::Rigour;
+pub(crate) use self::validate::Strictness;
 
 /// Bytes a node takes, with the environments, values and errors that come with it.
 const NODE_BYTES: usize = 2 * size_of::<Node>();
@@ -342,7 +342,7 @@ impl Evaluator {
     }
 
     /// Whether a field is closed at every level for where it stands. That is known before it is
-    /// started, because whoever refers to it closes what it takes from it.
+    /// started, because anyone who refers to it closes what it takes from it.
     fn is_closed_from_birth(&self, parent: NodeId, label: Label) -> bool {
         label.is_definition() || !parent.is_none() && self.node(parent).closed_recursive
     }

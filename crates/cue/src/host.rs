@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::compile::{Packages, compile};
 use crate::diagnostic::Diagnostic;
 pub use crate::eval::SyntaxOptions;
-use crate::eval::{Base, Evaluator, NodeId, Rigour};
+use crate::eval::{Base, Evaluator, NodeId, Strictness};
 pub use crate::eval::{Budget, Counters};
 pub use crate::ir::ArcKind;
 use crate::ir::{Meta, Program};
@@ -79,7 +79,7 @@ impl Template {
     }
 }
 
-/// Tells whether the time of an evaluation is up. The crate reads no clock; whoever has one hands it
+/// Tells whether the time of an evaluation is up. The crate reads no clock; anyone who has one hands it
 /// in, see [`Evaluation::until`].
 #[derive(Clone)]
 pub struct Deadline(Arc<dyn Fn() -> bool + Send + Sync>);
@@ -252,13 +252,13 @@ impl Evaluation {
     /// The problems at and below a value that no further data can resolve.
     pub fn validate(&mut self, value: Handle) -> Vec<Diagnostic> {
         let value = self.current(value);
-        self.evaluator.validate(value.0, Rigour::Plain)
+        self.evaluator.validate(value.0, Strictness::Plain)
     }
 
     /// All problems that keep the value from being exported.
     pub fn validate_concrete(&mut self, value: Handle) -> Vec<Diagnostic> {
         let value = self.current(value);
-        self.evaluator.validate(value.0, Rigour::Concrete)
+        self.evaluator.validate(value.0, Strictness::Concrete)
     }
 
     /// The finished value with defaults taken.

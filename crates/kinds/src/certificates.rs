@@ -86,7 +86,7 @@ fn prepare_part(part: &str, new: &mut Value, old: &Value, now: Timestamp) {
                 status.insert("conditions".to_owned(), conditions);
             }
         }
-        // Whoever issues certificates does not decide who gets one.
+        // Anyone who issues certificates does not decide who gets one.
         "status" => keep_decisions(new, old),
         _ => return,
     }

@@ -65,7 +65,7 @@ pub(crate) enum Presence {
     Object,
 }
 
-/// How items of a list are told apart in server-side apply.
+/// How items of a list are distinguished in server-side apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListFact {
     /// They are not: the list is one value.

@@ -231,7 +231,7 @@ pub struct Subresource {
     pub verbs: &'static [&'static str],
 }
 
-/// The status of an object, written by whoever fulfils the spec.
+/// The status of an object, written by anyone who fulfils the spec.
 pub(crate) const STATUS: Subresource = Subresource {
     name: "status",
     kind: None,

@@ -43,7 +43,7 @@ pub(crate) enum Shape {
     Map,
 }
 
-/// How the items of a list are told apart.
+/// How the items of a list are distinguished.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Items<'s> {
     /// They are not: the list is one value.
@@ -147,7 +147,7 @@ impl<'s> Type<'s> {
         }
     }
 
-    /// How list items are told apart.
+    /// How list items are distinguished.
     pub(crate) fn items(self) -> Items<'s> {
         let Self::Known { schema, .. } = self else {
             return Items::Atomic;

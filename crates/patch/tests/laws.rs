@@ -393,7 +393,7 @@ proptest! {
         let configuration = configuration(&spec);
         let applied = managed::apply(&live, &configuration, &write(&schema, "m1", NOW), true).unwrap().object;
         prop_assert!(contains(&applied["spec"], &spec), "{} lacks some of {spec}", applied["spec"]);
-        // Whoever wants another value of something that was set now has to force.
+        // Anyone who wants another value of something that was set now has to force.
         let Some(Value::String(title)) = spec.get("title") else { return Ok(()) };
         let other = json!({"title": format!("{title}!")});
         let refused = managed::apply(&applied, &self::configuration(&other), &write(&schema, "m9", NOW), false);

@@ -12,7 +12,7 @@
 //! - nothing new starts once more clusters failed than are tolerated,
 //! - mandatory groups finish before others start,
 //! - a soak is never cut short,
-//! - clusters that are done stay done, whoever joins or leaves,
+//! - clusters that are done stay done, anyone who joins or leaves,
 //! - a cluster that has started is part of every answer until it is done or timed out.
 //!
 //! The library of Open Cluster Management that these strategies come from breaks some of these

@@ -25,7 +25,7 @@ pub(crate) fn int32(varint: u64) -> i32 {
 }
 
 /// A floating point number. Whole numbers are written without a fraction or exponent as long as Go
-/// does so, and are then integers to whoever reads them.
+/// does so, and are then integers to anyone who reads them.
 pub(crate) fn double(bytes: [u8; 8]) -> Result<Value, Reason> {
     /// From here on, Go writes numbers with an exponent.
     const WITH_EXPONENT: f64 = 1e21;

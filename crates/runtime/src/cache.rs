@@ -11,9 +11,9 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use crate::feed::{News, Selection, follow};
+use crate::cluster_handle::ClusterHandle;
+use crate::feed::{FeedEvent, Selection, follow};
 use crate::key::ObjectKey;
-use crate::reach::Reach;
 use crate::supervise::spawn_vital;
 
 /// The objects of one kind as last seen. Cheap to clone; the watch ends with the last clone.
@@ -28,7 +28,7 @@ pub struct Cache<K> {
 }
 
 /// What a cache keeps of an object: all of it, or only what somebody asks for.
-pub trait Kept: Sized + Send + Sync + 'static {
+pub trait CacheEntry: Sized + Send + Sync + 'static {
     /// Reads the text of an object as the server sent it.
     fn read(text: &str) -> Result<Self, serde_json::Error>;
 
@@ -39,7 +39,7 @@ pub trait Kept: Sized + Send + Sync + 'static {
     fn is_same(&self, other: &Self) -> bool;
 }
 
-impl<K: Resource + DeserializeOwned + Send + Sync + 'static> Kept for K {
+impl<K: Resource + DeserializeOwned + Send + Sync + 'static> CacheEntry for K {
     fn read(text: &str) -> Result<Self, serde_json::Error> {
         let mut object: Self = serde_json::from_str(text)?;
         // They are larger than all else of most objects, and no controller asks for them.
@@ -146,11 +146,11 @@ where
     }
 }
 
-impl<K: Kept> Cache<K> {
+impl<K: CacheEntry> Cache<K> {
     /// The same for the objects at a path such as `/api/v1/nodes`, of which it keeps what the type
     /// asks for.
     pub fn follow(
-        cluster: impl Into<Reach>,
+        cluster: impl Into<ClusterHandle>,
         path: String,
         selection: Selection,
         on_change: impl Fn(Change<'_, K>) + Send + 'static,
@@ -306,27 +306,27 @@ struct Follower<K> {
     progress: Arc<Progress>,
 }
 
-impl<K: Kept> Follower<K> {
-    fn hear(&mut self, news: &News<'_>) {
+impl<K: CacheEntry> Follower<K> {
+    fn hear(&mut self, news: &FeedEvent<'_>) {
         match news {
-            News::Begin => self.listing.clear(),
-            News::Listed(text) => {
+            FeedEvent::ListStarted => self.listing.clear(),
+            FeedEvent::Listed(text) => {
                 if let Some(object) = read::<K>(text) {
                     self.listing.insert(object.key(), Arc::new(object));
                 }
             }
-            News::Complete(_) => self.replace_all(),
-            News::Put(text) => {
+            FeedEvent::ListDone(_) => self.replace_all(),
+            FeedEvent::Applied(text) => {
                 if let Some(object) = read::<K>(text) {
                     self.put(&object.key(), &Arc::new(object));
                 }
             }
-            News::Gone(text) => {
+            FeedEvent::Deleted(text) => {
                 if let Some(object) = read::<K>(text) {
                     self.remove(&object.key());
                 }
             }
-            News::Interrupted(_) => {
+            FeedEvent::Disconnected(_) => {
                 self.progress.set_interrupted(true);
                 self.progress.reach(ANSWERED);
             }
@@ -367,7 +367,7 @@ impl<K: Kept> Follower<K> {
 }
 
 /// The object that a text says. One that cannot be read is left out, and stops none of the others.
-fn read<K: Kept>(text: &str) -> Option<K> {
+fn read<K: CacheEntry>(text: &str) -> Option<K> {
     match K::read(text) {
         Ok(object) => Some(object),
         Err(error) => {

@@ -25,7 +25,7 @@ pub struct Clock {
 pub struct Forward(watch::Sender<SignedDuration>);
 
 impl Forward {
-    /// Sets the clock forward by so much; whoever waits for a time in between is woken.
+    /// Sets the clock forward by so much; anyone who waits for a time in between is woken.
     pub fn by(&self, span: Duration) {
         let span = SignedDuration::try_from(span).unwrap_or(SignedDuration::MAX);
         self.0

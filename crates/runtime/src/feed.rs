@@ -1,4 +1,4 @@
-//! Following the objects of a kind: a list, and a watch from there on, for ever.
+//! Following the objects of a kind: a list, and a watch from there on, forever.
 //!
 //! Objects pass as the text that the server sent, so that each listener reads as much of them as it
 //! needs. Between two events a feed holds no buffer: a process has thousands of them, and most are
@@ -15,12 +15,12 @@ use kube::core::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::reach::Reach;
+use crate::cluster_handle::ClusterHandle;
 
 /// How many objects a page of a list has.
 const PAGE: u32 = 500;
 /// How long a list, or the beginning of a watch, is waited for.
-const PATIENCE: Duration = Duration::from_mins(1);
+const LIST_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long to wait after a failure, at first and at most.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(30);
@@ -56,21 +56,21 @@ impl Selection {
     }
 }
 
-/// Something that a feed tells.
+/// An event of a feed.
 #[derive(Debug)]
-pub enum News<'a> {
+pub enum FeedEvent<'a> {
     /// A list begins. What is not in it when it is complete is gone.
-    Begin,
+    ListStarted,
     /// An object of the list.
     Listed(&'a str),
     /// The list is complete, as of that version.
-    Complete(&'a str),
+    ListDone(&'a str),
     /// An object is there, or has changed.
-    Put(&'a str),
+    Applied(&'a str),
     /// An object is gone; this is its last state.
-    Gone(&'a str),
+    Deleted(&'a str),
     /// The server cannot be followed at present. After a while a new list begins.
-    Interrupted(&'a FeedError),
+    Disconnected(&'a FeedError),
 }
 
 /// Why a feed is interrupted.
@@ -112,16 +112,16 @@ impl FeedError {
 /// Follows the objects at a path such as `/api/v1/configmaps`, and tells what there is to know. It
 /// never ends; what breaks is taken up again.
 pub async fn follow(
-    cluster: impl Into<Reach>,
+    cluster: impl Into<ClusterHandle>,
     path: &str,
     selection: &Selection,
-    tell: &mut (dyn FnMut(News<'_>) + Send),
+    on_event: &mut (dyn FnMut(FeedEvent<'_>) + Send),
 ) {
     let mut feed = Feed {
         cluster: cluster.into(),
         path,
         selection,
-        tell,
+        on_event,
         wait: FIRST_RETRY,
     };
     loop {
@@ -132,16 +132,16 @@ pub async fn follow(
             continue;
         }
         tracing::debug!(%error, path, "watch interrupted");
-        (feed.tell)(News::Interrupted(&error));
+        (feed.on_event)(FeedEvent::Disconnected(&error));
         feed.pause().await;
     }
 }
 
 struct Feed<'a> {
-    cluster: Reach,
+    cluster: ClusterHandle,
     path: &'a str,
     selection: &'a Selection,
-    tell: &'a mut (dyn FnMut(News<'_>) + Send),
+    on_event: &'a mut (dyn FnMut(FeedEvent<'_>) + Send),
     /// How long to wait after the next failure.
     wait: Duration,
 }
@@ -162,7 +162,7 @@ impl Feed<'_> {
 
     /// Tells all objects, and returns the version of the list.
     async fn list(&mut self) -> Result<String, FeedError> {
-        (self.tell)(News::Begin);
+        (self.on_event)(FeedEvent::ListStarted);
         let client = self.cluster.client();
         let mut params = ListParams {
             label_selector: self.selection.labels.clone(),
@@ -175,12 +175,12 @@ impl Feed<'_> {
             let text = within(client.request_text(request)).await?;
             let page: Page<'_> = serde_json::from_str(&text)?;
             for item in page.items.into_iter().flatten() {
-                (self.tell)(News::Listed(item.get()));
+                (self.on_event)(FeedEvent::Listed(item.get()));
             }
             let next = page.metadata.r#continue.filter(|next| !next.is_empty());
             let Some(next) = next else {
                 let version = page.metadata.resource_version.unwrap_or_default();
-                (self.tell)(News::Complete(&version));
+                (self.on_event)(FeedEvent::ListDone(&version));
                 return Ok(version);
             };
             params.continue_token = Some(next);
@@ -223,8 +223,8 @@ impl Feed<'_> {
         let head: Head<'_> = serde_json::from_str(object)?;
         (*head.metadata.resource_version).clone_into(version);
         match &*line.kind {
-            "ADDED" | "MODIFIED" => (self.tell)(News::Put(object)),
-            "DELETED" => (self.tell)(News::Gone(object)),
+            "ADDED" | "MODIFIED" => (self.on_event)(FeedEvent::Applied(object)),
+            "DELETED" => (self.on_event)(FeedEvent::Deleted(object)),
             // A bookmark only says how far the watch has come.
             _ => {}
         }
@@ -245,7 +245,7 @@ impl Feed<'_> {
 
 /// An answer, if it comes in time.
 async fn within<T>(answer: impl Future<Output = Result<T, kube::Error>>) -> Result<T, FeedError> {
-    match tokio::time::timeout(PATIENCE, answer).await {
+    match tokio::time::timeout(LIST_TIMEOUT, answer).await {
         Ok(answer) => Ok(answer?),
         Err(_) => Err(FeedError::Silence),
     }

@@ -10,11 +10,12 @@
 //! Programs of users run in [`compute`], beside the tasks of the runtime.
 //!
 //! A cluster is a [`kube::Client`], real or embedded; nothing here can tell which. A process that serves
-//! thousands of clusters has a [`Reach`] of each, which makes a client when one is needed.
+//! thousands of clusters has a [`ClusterHandle`] of each, which makes a client when one is needed.
 //! [`read_kubeconfig`] says where clusters are.
 
 mod cache;
 mod clock;
+mod cluster_handle;
 mod compute;
 mod controller;
 mod feed;
@@ -24,21 +25,20 @@ mod kubeconfig;
 mod lease;
 mod metrics;
 mod queue;
-mod reach;
 mod retry;
 mod supervise;
 
-pub use cache::{Cache, Change, Kept};
+pub use cache::{Cache, CacheEntry, Change};
 pub use clock::{Clock, Forward};
+pub use cluster_handle::{ClientLease, ClusterHandle};
 pub use compute::compute;
 pub use controller::{Controller, Next, Reconcile};
-pub use feed::{FeedError, News, Selection, follow};
+pub use feed::{FeedError, FeedEvent, Selection, follow};
 pub use fence::{Fence, Fenced};
 pub use key::ObjectKey;
 pub use kubeconfig::{KubeconfigError, parse_kubeconfig, read_kubeconfig};
 pub use lease::{Candidate, Leadership, LeaseError, LeaseOptions};
 pub use metrics::{ControllerMetrics, METRICS_CONTENT_TYPE, MetricsRegistry, SECONDS};
 pub use queue::Queue;
-pub use reach::{Hold, Reach};
 pub use retry::{ReconcileError, Retry, label_of_code, retry_of_code};
 pub use supervise::{Ended, Tasks, spawn_vital};

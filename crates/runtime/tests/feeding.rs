@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bellwether_apiserver::{ApiServer, HUB, Identity};
-use bellwether_runtime::{Clock, News, Selection, follow};
+use bellwether_runtime::{Clock, FeedEvent, Selection, follow};
 use bellwether_store::{Options, Store};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::PostParams;
@@ -76,18 +76,18 @@ impl Scene {
     }
 }
 
-fn words(news: &News<'_>) -> String {
+fn words(news: &FeedEvent<'_>) -> String {
     let name = |text: &str| {
         let object: Value = serde_json::from_str(text).unwrap();
         object["metadata"]["name"].as_str().unwrap().to_owned()
     };
     match news {
-        News::Begin => "begin".to_owned(),
-        News::Listed(text) => format!("listed {}", name(text)),
-        News::Complete(_) => "complete".to_owned(),
-        News::Put(text) => format!("put {}", name(text)),
-        News::Gone(text) => format!("gone {}", name(text)),
-        News::Interrupted(error) => format!("interrupted: {error}"),
+        FeedEvent::ListStarted => "begin".to_owned(),
+        FeedEvent::Listed(text) => format!("listed {}", name(text)),
+        FeedEvent::ListDone(_) => "complete".to_owned(),
+        FeedEvent::Applied(text) => format!("put {}", name(text)),
+        FeedEvent::Deleted(text) => format!("gone {}", name(text)),
+        FeedEvent::Disconnected(error) => format!("interrupted: {error}"),
     }
 }
 

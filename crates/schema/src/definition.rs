@@ -474,7 +474,7 @@ impl Walk {
         }
     }
 
-    /// Items that are told apart have to have what tells them apart.
+    /// Items that are distinguished have to have what tells them apart.
     fn list_items(&mut self, document: &Document, path: &FieldPath<'_>) {
         let Some(items) = document.item_schema() else {
             return;

@@ -204,7 +204,7 @@ impl Member {
         }
     }
 
-    /// Writes an event. News that cannot be told are no reason to stop.
+    /// Writes an event. FeedEvent that cannot be told are no reason to stop.
     pub(crate) async fn tell(&self, event: &Event) {
         let writing = self.recorder().lock().write(event, self.now());
         let Some(writing) = writing else {
@@ -225,7 +225,7 @@ impl Member {
             }
         };
         if let Err(error) = written {
-            // It may have expired; the next time it will be written anew.
+            // It may have expired; the next time it will be written again.
             self.recorder().lock().forget(event);
             tracing::debug!(cluster = self.name(), reason = event.reason, %error, "event not written");
         }

@@ -20,7 +20,7 @@ const RUN_FOR_DEFAULT: Duration = Duration::from_millis(300);
 pub(crate) struct Behaviour {
     /// How long after its start a container becomes ready.
     pub(crate) ready_after: Duration,
-    /// How long a container runs; for ever if not said.
+    /// How long a container runs; forever if not said.
     pub(crate) run_for: Option<Duration>,
     /// What goes wrong.
     pub(crate) failure: Option<Failure>,
@@ -60,7 +60,7 @@ impl Behaviour {
             None => None,
             Some(FAIL_IMAGE) => Some(Failure::Image),
             Some(FAIL_CRASH) => Some(Failure::Crash),
-            // What runs for ever has no end that could be a bad one.
+            // What runs forever has no end that could be a bad one.
             Some(FAIL_JOB) => (restart_policy != "Always").then_some(Failure::Job),
             Some(other) => {
                 behaviour.problems.push(format!(

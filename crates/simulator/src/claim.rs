@@ -207,7 +207,7 @@ fn bind(view: &View<'_>, volume: &PersistentVolume, plan: &mut Plan) {
             json!({
                 "metadata": {
                     "annotations": {BOUND_BY_CONTROLLER: "yes"},
-                    // Whoever else wants it finds out.
+                    // Anyone who else wants it finds out.
                     "resourceVersion": volume.metadata.resource_version,
                 },
                 "spec": {"claimRef": to_json(&reference(view.claim))},

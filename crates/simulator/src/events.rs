@@ -14,7 +14,7 @@ use crate::hash::fnv32;
 use crate::kind::Reference;
 use crate::plan::{Event, Severity, Source};
 
-/// How many events are remembered for counting. Beyond that a repeated one is told anew.
+/// How many events are remembered for counting. Beyond that a repeated one is told again.
 const REMEMBERED: usize = 4096;
 /// From so many different messages on, further ones share an event.
 const SIMILAR: usize = 10;

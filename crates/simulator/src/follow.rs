@@ -57,7 +57,7 @@ async fn next(member: Arc<Member>, mut changes: Changes) -> (Arc<Member>, Change
     (member, changes, change)
 }
 
-/// Takes in a change. A cluster at rest is woken by those that concern it, and then read anew.
+/// Takes in a change. A cluster at rest is woken by those that concern it, and then read again.
 fn take_in(member: &Member, changes: &mut Changes, change: Change) {
     if member.is_at_rest()
         && let Change::Put(subject, _) | Change::Gone(subject) = &change

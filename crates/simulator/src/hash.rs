@@ -1,4 +1,4 @@
-//! Hashes that are stable for ever: they end up in names.
+//! Hashes that are stable forever: they end up in names.
 
 /// FNV-1a of 32 bits, which Kubernetes uses for the hashes in its names.
 pub(crate) fn fnv32(bytes: impl IntoIterator<Item = u8>) -> u32 {

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::kind::{Kind, annotation, controller_of, key_of, label};
 use crate::select::{matches, selects};
-use crate::world::{Difference, Known, World};
+use crate::world::{Difference, LiveObject, World};
 
 /// An object of a cluster that has to be looked at.
 pub(crate) type Target = (Kind, ObjectKey);
@@ -21,7 +21,7 @@ pub(crate) fn concerned(world: &World, kind: Kind, difference: &Difference) -> B
     if difference.new.is_some() {
         targets.insert((kind, difference.key.clone()));
     }
-    for metadata in states.into_iter().flatten().map(Known::metadata) {
+    for metadata in states.into_iter().flatten().map(LiveObject::metadata) {
         targets.extend(owner(metadata));
         if controller_of(metadata).is_none() {
             targets.extend(adopters(world, kind, metadata));
@@ -163,8 +163,8 @@ fn of_pod(world: &World, difference: &Difference) -> Vec<Target> {
         .into_iter()
         .flatten()
         .filter_map(|known| match known {
-            Known::Pod(pod) => pod.spec.as_ref(),
-            Known::Other(_) => None,
+            LiveObject::Pod(pod) => pod.spec.as_ref(),
+            LiveObject::Other(_) => None,
         });
     let volumes = specs.flat_map(|spec| spec.volumes.iter().flatten());
     let claims = volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref());
@@ -248,7 +248,7 @@ fn autoscalers_of(world: &World, kind: Kind, key: &ObjectKey) -> Vec<Target> {
 }
 
 /// The annotations that steer the simulation.
-fn steering(known: Option<&Known>) -> Option<[Option<&str>; 5]> {
+fn steering(known: Option<&LiveObject>) -> Option<[Option<&str>; 5]> {
     let metadata = known?.metadata();
     Some(
         [

@@ -48,7 +48,7 @@ pub(crate) fn decide(view: &View<'_>) -> Plan {
         .is_some_and(|selector| !selector.is_empty());
     let external = spec.type_.as_deref() == Some("ExternalName");
     if !selects || external || is_deleting(&view.service.metadata) {
-        // Whoever selects nothing manages endpoints by hand.
+        // Anyone who selects nothing manages endpoints by hand.
         return plan;
     }
     let mut pods: Vec<&Pod> = view

@@ -37,7 +37,7 @@ pub(crate) struct Objects<K> {
 
 /// What an object is to those who knew the ones before.
 #[derive(Debug)]
-pub(crate) enum News<K> {
+pub(crate) enum FeedEvent<K> {
     /// It is known, or a later one is.
     Old,
     Created,
@@ -91,12 +91,12 @@ impl<K: Object> Objects<K> {
     }
 
     /// Takes in an object.
-    pub(crate) fn put(&mut self, revision: u64, object: K) -> News<K> {
+    pub(crate) fn put(&mut self, revision: u64, object: K) -> FeedEvent<K> {
         let key = key_of(&object);
         let known = self.by_key.get(&key).map_or(0, |(known, _)| *known);
         let removed = self.removed.get(&key).copied().unwrap_or_default();
         if revision <= known.max(removed) {
-            return News::Old;
+            return FeedEvent::Old;
         }
         let owner = owner_uid(&object);
         let old = self
@@ -107,7 +107,7 @@ impl<K: Object> Objects<K> {
             self.disown(owner_uid(old.as_ref()).as_str(), &key);
         }
         self.by_owner.entry(owner).or_default().insert(key);
-        old.map_or(News::Created, News::Changed)
+        old.map_or(FeedEvent::Created, FeedEvent::Changed)
     }
 
     /// Takes in that an object is gone since that revision.
@@ -275,19 +275,19 @@ pub(crate) struct World {
 #[derive(Debug)]
 pub(crate) struct Difference {
     pub(crate) key: ObjectKey,
-    pub(crate) old: Option<Known>,
-    pub(crate) new: Option<Known>,
+    pub(crate) old: Option<LiveObject>,
+    pub(crate) new: Option<LiveObject>,
 }
 
 /// An object of one of the kinds.
 #[derive(Debug, Clone)]
-pub(crate) enum Known {
+pub(crate) enum LiveObject {
     Pod(Arc<Pod>),
     /// Of any other kind only the metadata says whom a change concerns.
     Other(Arc<k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta>),
 }
 
-impl Known {
+impl LiveObject {
     pub(crate) fn metadata(&self) -> &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
         match self {
             Self::Pod(pod) => &pod.metadata,
@@ -298,15 +298,15 @@ impl Known {
 
 /// Objects that can say what they are.
 trait IntoKnown {
-    fn known(self: &Arc<Self>) -> Known;
+    fn known(self: &Arc<Self>) -> LiveObject;
 }
 
 impl<K: Object> IntoKnown for K {
-    fn known(self: &Arc<Self>) -> Known {
+    fn known(self: &Arc<Self>) -> LiveObject {
         let any: &dyn std::any::Any = self;
         match any.downcast_ref::<Arc<Pod>>() {
-            Some(pod) => Known::Pod(Arc::clone(pod)),
-            None => Known::Other(Arc::new(self.metadata().clone())),
+            Some(pod) => LiveObject::Pod(Arc::clone(pod)),
+            None => LiveObject::Other(Arc::new(self.metadata().clone())),
         }
     }
 }
@@ -407,7 +407,7 @@ impl World {
         }
     }
 
-    /// Forgets all objects, since they are about to be told anew.
+    /// Forgets all objects, since they are about to be told again.
     pub(crate) fn clear(&mut self) {
         *self = Self {
             moments: std::mem::take(&mut self.moments),
@@ -461,9 +461,9 @@ fn put<K: Object>(
     object.metadata_mut().managed_fields = None;
     let key = key_of(&object);
     let old = match objects.put(revision, object) {
-        News::Old => return Ok(None),
-        News::Created => None,
-        News::Changed(old) => Some(old),
+        FeedEvent::Old => return Ok(None),
+        FeedEvent::Created => None,
+        FeedEvent::Changed(old) => Some(old),
     };
     Ok(objects.get(&key).map(|new| Difference {
         old: old.map(|old| old.known()),
@@ -489,7 +489,7 @@ mod tests {
     fn old_news_change_nothing() {
         let mut pods = Objects::default();
         let key = ObjectKey::new("a", "p");
-        let is_news = |news: News<Pod>| !matches!(news, News::Old);
+        let is_news = |news: FeedEvent<Pod>| !matches!(news, FeedEvent::Old);
         assert!(is_news(pods.put(5, pod("p", "one"))));
         assert!(!is_news(pods.put(4, pod("p", "two"))));
         assert!(pods.remove(&key, 4).is_none());

@@ -9,7 +9,7 @@ use crate::value::{DecodeError, Entry, Revision};
 /// A write that did not happen.
 #[derive(thiserror::Error)]
 pub enum WriteError<V> {
-    /// The key is not in the state the writer expected; read it again and decide anew.
+    /// The key is not in the state the writer expected; read it again and decide again.
     #[error("the key is not in the expected state: it {}", describe(current.as_ref()))]
     Conflict {
         /// What is there instead.

@@ -53,14 +53,14 @@ pub struct Target<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Read the object first.
-    Look,
+    Read,
     /// Nothing: it is as it should be.
     Leave,
     /// Create it. If it exists after all, look, and decide again.
     Create(Value),
     /// Replace it; the object has the resourceVersion that it replaces.
     Replace(Value),
-    /// Delete the object of this UID, and create it anew: what differs cannot be changed.
+    /// Delete the object of this UID, and create it again: what differs cannot be changed.
     Recreate {
         /// The UID of the old one.
         uid: String,
@@ -111,13 +111,13 @@ pub fn plan(target: &Target<'_>, live: Live<'_>) -> Result<Step, ApplyError> {
     let kind = target.strategy.map(|strategy| &strategy.kind);
     match kind {
         None | Some(UpdateStrategyType::Update) => match live {
-            Live::Unknown if target.applied_before => Ok(Step::Look),
+            Live::Unknown if target.applied_before => Ok(Step::Read),
             Live::Unknown | Live::Absent => creation(target).map(Step::Create),
             Live::Present(live) => update::plan(target, live),
         },
         Some(UpdateStrategyType::CreateOnly) => {
             match live {
-                Live::Unknown if target.applied_before => Ok(Step::Look),
+                Live::Unknown if target.applied_before => Ok(Step::Read),
                 Live::Unknown | Live::Absent => creation(target).map(Step::Create),
                 Live::Present(live) => Ok(ownership::patch(live, target.owner, target.owned)
                     .map_or(Step::Leave, Step::Own)),
@@ -125,7 +125,7 @@ pub fn plan(target: &Target<'_>, live: Live<'_>) -> Result<Step, ApplyError> {
         }
         Some(UpdateStrategyType::ServerSideApply) => server_side::plan(target, live),
         Some(UpdateStrategyType::ReadOnly) => Ok(match live {
-            Live::Unknown => Step::Look,
+            Live::Unknown => Step::Read,
             Live::Absent | Live::Present(_) => Step::Leave,
         }),
         Some(UpdateStrategyType::Other(name)) => Err(ApplyError::UnknownStrategy(name.clone())),
@@ -138,7 +138,7 @@ pub fn remember(target: &Target<'_>, result: &Value) -> Baseline {
     Baseline::new(&target.manifest.object, &settings(target), result, manager)
 }
 
-/// Whether a write would put right what somebody else changed: this very manifest was written
+/// Whether a write would repaired what somebody else changed: this very manifest was written
 /// before.
 pub fn is_repair(target: &Target<'_>) -> bool {
     let known = target.baseline;

@@ -8,7 +8,7 @@ const MAX_MESSAGE: usize = 32_768;
 
 /// What a condition is to say.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Saying<'a> {
+pub(crate) struct ConditionUpdate<'a> {
     pub(crate) name: &'a str,
     pub(crate) status: &'a str,
     pub(crate) reason: &'a str,
@@ -33,22 +33,22 @@ impl Conditions {
     }
 
     /// Sets a condition. Its transition time moves only if its status does.
-    pub(crate) fn say(&mut self, saying: Saying<'_>) {
+    pub(crate) fn set(&mut self, update: ConditionUpdate<'_>) {
         let mut new = Condition {
-            type_: saying.name.to_owned(),
-            status: saying.status.to_owned(),
-            reason: saying.reason.to_owned(),
-            message: shortened(saying.message).to_owned(),
-            observed_generation: saying.generation,
+            type_: update.name.to_owned(),
+            status: update.status.to_owned(),
+            reason: update.reason.to_owned(),
+            message: shortened(update.message).to_owned(),
+            observed_generation: update.generation,
             last_transition_time: Time(self.now),
         };
         match self
             .list
             .iter_mut()
-            .find(|known| known.type_ == saying.name)
+            .find(|known| known.type_ == update.name)
         {
             Some(known) => {
-                if known.status == saying.status {
+                if known.status == update.status {
                     new.last_transition_time = known.last_transition_time.clone();
                 }
                 *known = new;

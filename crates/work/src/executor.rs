@@ -68,7 +68,7 @@ impl Account {
     }
 }
 
-/// Whether an object gives rights, so that whoever applies it must have them.
+/// Whether an object gives rights, so that anyone who applies it must have them.
 pub fn grants_rights(object: &ObjectId) -> bool {
     object.group == "rbac.authorization.k8s.io"
         && [

@@ -7,7 +7,7 @@
 //! | [`apply`] | what to write, given what is there |
 //! | [`ownership`], [`record`] | whom an object belongs to, and what becomes of it |
 //! | [`executor`] | what has to be asked before a write |
-//! | [`repairs`] | when an object is put right that somebody keeps changing |
+//! | [`repairs`] | when an object is repaired that somebody keeps changing |
 //! | [`rules`] | what is concluded from an object |
 //! | [`feedback`] | which values of it come back |
 //! | [`status`], [`work_api`] | what is said of a work, in the words of its interface |

@@ -17,43 +17,43 @@ pub fn is_true(conditions: &[Condition], name: &str) -> bool {
 
 /// What is to happen to a work that is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Afterlife {
-    /// It is not done.
-    Open,
-    /// It is done, and stays.
-    Stays,
-    /// It is done, and is removed at this time.
-    RemovedAt(Timestamp),
+pub enum AfterCompletion {
+    /// It is not complete.
+    NotComplete,
+    /// It is complete and stays.
+    Keep,
+    /// It is complete and is deleted at this time.
+    DeleteAt(Timestamp),
 }
 
 /// What is to happen to a work: nothing is applied any more once it is Complete, and a time to live
 /// removes it, unless a replica set wants it to be there.
-pub fn afterlife(work: &ManifestWork) -> Afterlife {
+pub fn afterlife(work: &ManifestWork) -> AfterCompletion {
     let conditions = work
         .status
         .as_ref()
         .map_or(&[][..], |status| &status.conditions);
     let Some(complete) = find(conditions, condition::COMPLETE).filter(|found| found.status == TRUE)
     else {
-        return Afterlife::Open;
+        return AfterCompletion::NotComplete;
     };
     let labels = work.metadata.labels.as_ref();
     let is_wanted = labels.is_some_and(|labels| labels.contains_key(label::REPLICA_SET));
     let option = work.spec.delete_option.as_ref();
     let Some(seconds) = option.and_then(|option| option.ttl_seconds_after_finished) else {
-        return Afterlife::Stays;
+        return AfterCompletion::Keep;
     };
     if is_wanted {
-        return Afterlife::Stays;
+        return AfterCompletion::Keep;
     }
     let since = complete.last_transition_time.0;
     // The time of a condition is rounded up. Nothing has to be waited for if there is no time to
     // live.
     if seconds <= 0 {
-        return Afterlife::RemovedAt(Timestamp::MIN);
+        return AfterCompletion::DeleteAt(Timestamp::MIN);
     }
     let end = since.checked_add(SignedDuration::from_secs(seconds));
-    Afterlife::RemovedAt(end.unwrap_or(Timestamp::MAX))
+    AfterCompletion::DeleteAt(end.unwrap_or(Timestamp::MAX))
 }
 
 /// Returns true if a work that is complete has been reconciled since its spec changed last.
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_work_goes_when_its_time_has_come() {
-        let check = |ttl: Value, complete: &str, labels: Value, expected: Afterlife| {
+        let check = |ttl: Value, complete: &str, labels: Value, expected: AfterCompletion| {
             let work: ManifestWork = serde_json::from_value(json!({
                 "metadata": {"name": "w", "labels": labels},
                 "spec": {"deleteOption": {"ttlSecondsAfterFinished": ttl}},
@@ -124,18 +124,18 @@ mod tests {
             .unwrap();
             assert_eq!(afterlife(&work), expected, "{ttl} {complete}");
         };
-        let at = |text: &str| Afterlife::RemovedAt(time(text));
+        let at = |text: &str| AfterCompletion::DeleteAt(time(text));
         check(json!(30), "True", json!({}), at("2026-01-01T00:00:30Z"));
-        let at_once = Afterlife::RemovedAt(Timestamp::MIN);
+        let at_once = AfterCompletion::DeleteAt(Timestamp::MIN);
         check(json!(0), "True", json!({}), at_once);
         check(json!(-5), "True", json!({}), at_once);
-        check(json!(null), "True", json!({}), Afterlife::Stays);
-        check(json!(30), "False", json!({}), Afterlife::Open);
+        check(json!(null), "True", json!({}), AfterCompletion::Keep);
+        check(json!(30), "False", json!({}), AfterCompletion::NotComplete);
         check(
             json!(30),
             "True",
             json!({(label::REPLICA_SET): "a.b"}),
-            Afterlife::Stays,
+            AfterCompletion::Keep,
         );
     }
 

@@ -59,7 +59,7 @@ const SERVER_METADATA: [&str; 7] = [
     "selfLink",
 ];
 
-/// A manifest that can be told apart from others.
+/// A manifest that can be distinguished from others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
     /// Its place in the work.

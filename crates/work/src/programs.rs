@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock, RwLock};
 
 use bellwether_cel::{Env, EnvBuilder, EvalError, Program, Type, Value};
 
-/// Expressions beyond this many are compiled anew: the cache is emptied.
+/// Expressions beyond this many are compiled again: the cache is emptied.
 const MAX_PROGRAMS: usize = 8192;
 
 /// What an expression is for, which decides what it may see.

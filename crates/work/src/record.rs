@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::manifest::ObjectId;
 
-/// The hash of a hub's address, by which the records of several hubs are told apart.
+/// The hash of a hub's address, by which the records of several hubs are distinguished.
 pub fn hub_hash(address: &str) -> String {
     let digest = Sha256::digest(address.as_bytes());
     digest.iter().fold(String::new(), |mut text, byte| {

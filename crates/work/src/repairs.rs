@@ -1,4 +1,4 @@
-//! How often an object is put right that somebody else keeps changing: at once at first, then less and
+//! How often an object is repaired that somebody else keeps changing: at once at first, then less and
 //! less often.
 
 use jiff::{SignedDuration, Timestamp};
@@ -19,7 +19,7 @@ pub struct Repairs {
 }
 
 impl Repairs {
-    /// When the object may be put right again; nothing if now.
+    /// When the object may be repaired again; nothing if now.
     pub fn next(&self, now: Timestamp) -> Option<Timestamp> {
         let last = self.last.filter(|_| !self.is_over(now))?;
         let next = last
@@ -37,7 +37,7 @@ impl Repairs {
         self.last = Some(now);
     }
 
-    /// Whether the object has been left alone for so long that it begins anew.
+    /// Whether the object has been left alone for so long that it starts over.
     fn is_over(&self, now: Timestamp) -> bool {
         let forgotten = SignedDuration::from_secs(2 * self.wait() + MEMORY);
         self.last

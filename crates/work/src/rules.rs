@@ -14,7 +14,7 @@ use bellwether_cel::{Budget, Vars};
 use serde_json::Value;
 
 use crate::admission::{NO_EXPRESSION, NO_EXPRESSIONS, check_conditions};
-use crate::conditions::Saying;
+use crate::conditions::ConditionUpdate;
 use crate::programs::Programs;
 pub use past::Past;
 
@@ -90,8 +90,8 @@ impl Conclusion {
         }
     }
 
-    pub(crate) fn saying(&self, generation: i64) -> Saying<'_> {
-        Saying {
+    pub(crate) fn update(&self, generation: i64) -> ConditionUpdate<'_> {
+        ConditionUpdate {
             name: &self.condition,
             status: self.status,
             reason: &self.reason,

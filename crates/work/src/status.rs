@@ -12,7 +12,7 @@ use bellwether_api::work::{
 };
 use jiff::Timestamp;
 
-use crate::conditions::{Conditions, Saying};
+use crate::conditions::{ConditionUpdate, Conditions};
 use crate::feedback::{Answers, Scalar};
 use crate::lifecycle::find;
 use crate::rules::Conclusion;
@@ -128,7 +128,7 @@ pub(crate) fn availability_words(
 
 /// The status of a work after its manifests were looked at.
 ///
-/// With `rollout`, Progressing and Degraded are said of the work whatever rules it has: whoever
+/// With `rollout`, Progressing and Degraded are said of the work whatever rules it has: anyone who
 /// rolls it out waits for them.
 pub fn assemble(
     previous: &ManifestWorkStatus,
@@ -146,8 +146,8 @@ pub fn assemble(
         .map(|report| manifest(find_known(known, &report.meta), generation, report, now))
         .collect();
     let mut conditions = Conditions::new(&previous.conditions, now);
-    for saying in of_work(&manifests) {
-        conditions.say(saying.with(generation));
+    for update in of_work(&manifests) {
+        conditions.set(update.with(generation));
     }
     let mut named = vec![
         condition::APPLIED.to_owned(),
@@ -157,9 +157,9 @@ pub fn assemble(
     if rollout {
         add_rollout_conditions(&manifests, &mut aggregated);
     }
-    for saying in aggregated {
-        conditions.say(saying.with(generation));
-        named.push(saying.name);
+    for update in aggregated {
+        conditions.set(update.with(generation));
+        named.push(update.name);
     }
     conditions.retain(|known| {
         named.contains(&known.type_) || !known.reason.starts_with(reason::CONDITION_RULE_PREFIX)
@@ -222,7 +222,7 @@ fn manifest(
             (FALSE, why, text)
         }
     };
-    conditions.say(Saying {
+    conditions.set(ConditionUpdate {
         name: condition::APPLIED,
         status,
         reason: why,
@@ -231,7 +231,7 @@ fn manifest(
     });
     if let Some(availability) = &report.available {
         let (status, why, text) = availability_words(availability);
-        conditions.say(Saying {
+        conditions.set(ConditionUpdate {
             name: condition::AVAILABLE,
             status,
             reason: why,
@@ -246,17 +246,17 @@ fn manifest(
                 || conclusions.iter().any(|new| new.condition == known.type_)
         });
         for conclusion in conclusions {
-            conditions.say(conclusion.saying(generation));
+            conditions.set(conclusion.update(generation));
         }
     }
     for conclusion in &report.unseen {
         if find(previous, &conclusion.condition).is_none() {
-            conditions.say(conclusion.saying(generation));
+            conditions.set(conclusion.update(generation));
         }
     }
     if report.is_remembered_complete {
         let complete = Conclusion::plain(condition::COMPLETE, true);
-        conditions.say(complete.saying(generation));
+        conditions.set(complete.update(generation));
     }
     ManifestCondition {
         resource_meta: report.meta.clone(),
@@ -272,7 +272,7 @@ fn feedback(
     feedback: &Feedback,
     conditions: &mut Conditions,
 ) -> Option<StatusFeedback> {
-    let mut synced = Saying {
+    let mut synced = ConditionUpdate {
         name: condition::STATUS_FEEDBACK_SYNCED,
         status: TRUE,
         reason: reason::NO_STATUS_FEEDBACK_SYNCED,
@@ -282,7 +282,7 @@ fn feedback(
     let answers = match feedback {
         Feedback::Unchanged => return known.and_then(|known| known.status_feedback.clone()),
         Feedback::Unwanted => {
-            conditions.say(synced);
+            conditions.set(synced);
             return None;
         }
         Feedback::Answers(answers) => answers,
@@ -296,7 +296,7 @@ fn feedback(
         synced.reason = reason::STATUS_FEEDBACK_SYNC_FAILED;
         synced.message = &text;
     }
-    conditions.say(synced);
+    conditions.set(synced);
     Some(StatusFeedback {
         values,
         ..StatusFeedback::default()
@@ -364,7 +364,7 @@ pub fn deleting(
 ) -> ManifestWorkStatus {
     let text = deleting_text(message::MANIFEST_WORK_DELETING, waiting);
     let mut conditions = Conditions::new(&previous.conditions, now);
-    conditions.say(Saying {
+    conditions.set(ConditionUpdate {
         name: condition::DELETING,
         status: TRUE,
         reason: reason::WORK_DELETING,

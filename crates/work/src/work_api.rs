@@ -15,7 +15,7 @@ use bellwether_api::work::{
 };
 use jiff::{SignedDuration, Timestamp};
 
-use crate::conditions::{Conditions, Saying};
+use crate::conditions::{ConditionUpdate, Conditions};
 use crate::feedback::{Answers, Scalar};
 use crate::status::{Feedback, Report, availability_words, failure_words, problem_text};
 
@@ -91,7 +91,7 @@ fn identifier_of(meta: &ManifestResourceMeta) -> WorkResourceIdentifier {
 /// When the values of an object were last looked at, and since when they are the same.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pace {
-    /// What the values were asked with; another question begins anew.
+    /// What the values were asked with; another question starts over.
     question: (Option<i64>, Option<String>),
     reported: Timestamp,
     changed: Timestamp,
@@ -179,13 +179,13 @@ impl Pace {
     }
 
     /// Whether there are values among these that were not there when others were told last. Those
-    /// are told at once: whoever asks for what a workload says when it is ready has waited for it.
+    /// are told at once: anyone who asks for what a workload says when it is ready has waited for it.
     pub fn is_outgrown_by(&self, answers: &Answers) -> bool {
         let told = |name: &String| self.answers.values.iter().any(|(known, _)| known == name);
         answers.values.iter().any(|(name, _)| !told(name))
     }
 
-    /// The object was written anew: how long its values have been the same is counted from now.
+    /// The object was written again: how long its values have been the same is counted from now.
     pub fn restart(&mut self, now: Timestamp) {
         self.changed = now;
     }
@@ -228,7 +228,7 @@ pub fn assemble(
         .collect();
     let is_applied = !reports.is_empty() && reports.iter().all(|report| report.applied.is_ok());
     let mut conditions = Conditions::new(&previous.conditions, now);
-    conditions.say(Saying {
+    conditions.set(ConditionUpdate {
         name: condition::APPLIED,
         status: if is_applied { TRUE } else { FALSE },
         reason: if is_applied {
@@ -257,8 +257,8 @@ fn manifest(
 ) -> ManifestCondition {
     let mut conditions = Conditions::new(known.map_or(&[], |known| &known.conditions), now);
     let failure = report.applied.as_ref().err().map(failure_words);
-    conditions.say(match &failure {
-        None => Saying {
+    conditions.set(match &failure {
+        None => ConditionUpdate {
             name: condition::APPLIED,
             status: TRUE,
             reason: reason::APPLIED_MANIFEST_COMPLETE,
@@ -266,7 +266,7 @@ fn manifest(
             // In this interface it is the generation of the object, not of the work.
             generation: report.object_generation,
         },
-        Some((why, text)) => Saying {
+        Some((why, text)) => ConditionUpdate {
             name: condition::APPLIED,
             status: FALSE,
             reason: why,
@@ -276,7 +276,7 @@ fn manifest(
     });
     if let Some(availability) = &report.available {
         let (status, why, text) = availability_words(availability);
-        conditions.say(Saying {
+        conditions.set(ConditionUpdate {
             name: condition::AVAILABLE,
             status,
             reason: why,
@@ -303,8 +303,8 @@ fn manifest(
 fn synced(answers: &Answers, conditions: &mut Conditions) -> StatusSyncResult {
     let values: Vec<SyncValue> = answers.values.iter().map(value).collect();
     let text = problem_text(answers);
-    let saying = if answers.problems.is_empty() {
-        Saying {
+    let update = if answers.problems.is_empty() {
+        ConditionUpdate {
             name: condition::STATUS_SYNCED,
             status: TRUE,
             reason: reason::STATUS_SYNCED,
@@ -312,7 +312,7 @@ fn synced(answers: &Answers, conditions: &mut Conditions) -> StatusSyncResult {
             generation: None,
         }
     } else {
-        Saying {
+        ConditionUpdate {
             name: condition::STATUS_SYNCED,
             status: FALSE,
             reason: reason::STATUS_SYNC_FAILED,
@@ -320,7 +320,7 @@ fn synced(answers: &Answers, conditions: &mut Conditions) -> StatusSyncResult {
             generation: None,
         }
     };
-    conditions.say(saying);
+    conditions.set(update);
     StatusSyncResult {
         values,
         ..StatusSyncResult::default()

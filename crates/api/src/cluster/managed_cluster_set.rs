@@ -53,7 +53,7 @@ kind! {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedClusterSetSpec {
-    /// How members are told.
+    /// How members are selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = filled_with(json!({"selectorType": "ExclusiveClusterSetLabel"})))]
     pub cluster_selector: Option<ManagedClusterSelector>,
@@ -67,7 +67,7 @@ pub struct ManagedClusterSetSpec {
     pub other: Unknown,
 }
 
-/// How the members of a set are told.
+/// How the members of a set are selected.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedClusterSelector {
@@ -89,7 +89,7 @@ pub struct ManagedClusterSelector {
 }
 
 open_enum! {
-    /// How the members of a set are told.
+    /// How the members of a set are selected.
     pub enum SelectorType {
         /// By the label that names the set.
         ExclusiveClusterSetLabel = "ExclusiveClusterSetLabel",

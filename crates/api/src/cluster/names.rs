@@ -32,7 +32,7 @@ pub mod annotation {
     /// On a Placement that is left alone while it is `true`.
     pub const SCHEDULING_DISABLED: &str =
         "cluster.open-cluster-management.io/experimental-scheduling-disable";
-    /// On a built-in ManagedClusterSet whose selector is not put right if it is `false`.
+    /// On a built-in ManagedClusterSet whose selector is not repaired if it is `false`.
     pub const AUTO_UPDATE: &str = "cluster.open-cluster-management.io/autoupdate";
     /// On the Secret of a bootstrap token: the set that a cluster begins in which joins with it.
     pub const TOKEN_CLUSTER_SET: &str = "cluster.bellwether.dev/token-cluster-set";
@@ -274,7 +274,7 @@ pub mod event {
     pub const AVAILABLE: &str = "Available";
     /// On a cluster: its API server does not answer.
     pub const UNAVAILABLE: &str = "Unavailable";
-    /// On a cluster: its agent is not heard of any more.
+    /// On a cluster: its agent is no longer renewing its lease.
     pub const AVAILABLE_UNKNOWN: &str = "AvailableUnknown";
     /// On a cluster: its clock is off.
     pub const CLOCK_OUT_OF_SYNC: &str = "ClockOutOfSync";

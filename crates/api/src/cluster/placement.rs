@@ -219,7 +219,7 @@ pub struct SpreadPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SpreadConstraint {
-    /// The label or claim by which clusters are told apart.
+    /// The label or claim by which clusters are distinguished.
     #[schemars(length(max = 316), regex(pattern = meta::QUALIFIED_NAME))]
     pub topology_key: String,
     /// Whether topologyKey is a Label or a Claim.
@@ -239,7 +239,7 @@ pub struct SpreadConstraint {
 }
 
 open_enum! {
-    /// By what clusters are told apart.
+    /// By what clusters are distinguished.
     pub enum TopologyKeyType {
         /// A label.
         Label = "Label",
@@ -277,7 +277,7 @@ pub struct Toleration {
     /// Effect of the taint; every effect if empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<TaintEffect>,
-    /// For how long the taint is tolerated, counted from when it was set; without it, for ever.
+    /// For how long the taint is tolerated, counted from when it was set; without it, forever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub toleration_seconds: Option<i64>,
     /// Fields that this version does not know.

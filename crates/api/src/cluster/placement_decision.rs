@@ -36,7 +36,7 @@ kind! {
     status: PlacementDecisionStatus;
 }
 
-/// The clusters of a decision. Whoever writes it writes it whole, so that fields which this version
+/// The clusters of a decision. Anyone who writes it writes it whole, so that fields which this version
 /// does not know need not be kept; a fleet has many of these, and they are read often.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlacementDecisionStatus {

@@ -164,7 +164,7 @@ pub mod event {
     pub const DELETED: &str = "Deleted";
     /// On a work: what it applied does not go.
     pub const DELETION_WAITING: &str = "DeletionWaiting";
-    /// On a work: what others changed was put right.
+    /// On a work: what others changed was repaired.
     pub const DRIFT_REPAIRED: &str = "DriftRepaired";
     /// On a replica set: clusters start with its present template.
     pub const ROLLOUT_STARTED: &str = "ClustersStarted";

@@ -60,7 +60,7 @@ pub(crate) fn authenticate_token(
 }
 
 /// Signatures that were good. Checking one costs some hundred microseconds, and clients send the
-/// same token with every request; what the token says is checked anew each time.
+/// same token with every request; what the token says is checked again each time.
 #[derive(Default)]
 pub(crate) struct Verified {
     /// By the hash of the token: the token itself is not kept.
@@ -74,7 +74,7 @@ impl std::fmt::Debug for Verified {
 }
 
 impl Verified {
-    /// More than a fleet has controllers; beyond that it is begun anew.
+    /// More than a fleet has controllers; beyond that it is started over.
     const LIMIT: usize = 4_096;
 
     /// What a token says, if `key` signed it.

@@ -69,7 +69,7 @@ impl BootstrapToken {
         &self.id
     }
 
-    /// The whole token, to be handed to whoever will use it.
+    /// The whole token, to be handed to anyone who will use it.
     pub fn reveal(&self) -> String {
         format!("{}.{}", self.id, self.secret)
     }

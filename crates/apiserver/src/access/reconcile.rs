@@ -1,5 +1,5 @@
 //! Default roles that are there already get what has become part of them since, as Kubernetes does
-//! at each start. Whoever does not want that sets their annotation `autoupdate` to `false`.
+//! at each start. Anyone who does not want that sets their annotation `autoupdate` to `false`.
 
 use serde_json::{Value, json};
 

@@ -171,7 +171,7 @@ impl TokenKey {
     }
 }
 
-/// Whether a token looks like one of ours, whoever signed it.
+/// Whether a token looks like one of ours, anyone who signed it.
 pub(crate) fn looks_signed(token: &str) -> bool {
     token.split('.').count() == 3
 }

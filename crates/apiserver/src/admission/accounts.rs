@@ -10,7 +10,7 @@ use crate::metadata;
 use crate::status::ApiError;
 
 /// How long a pod waits for the default account of a namespace that has just been created.
-const PATIENCE: Duration = Duration::from_secs(1);
+const ACCOUNT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Makes a pod run as its account, with the account's token. Clusters without a controller that
 /// creates default accounts leave pods as they are.
@@ -53,5 +53,8 @@ async fn find(cx: &RequestContext, name: &str) -> Option<Value> {
         }
         None
     };
-    tokio::time::timeout(PATIENCE, arrival).await.ok().flatten()
+    tokio::time::timeout(ACCOUNT_TIMEOUT, arrival)
+        .await
+        .ok()
+        .flatten()
 }

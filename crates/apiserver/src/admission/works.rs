@@ -21,7 +21,7 @@ pub(super) fn check(
     live: Option<&Value>,
 ) -> Result<(), ApiError> {
     let plural = &*cx.resource.plural;
-    // Whoever lets go of an object that is being deleted is not asked what was in it.
+    // Anyone who lets go of an object that is being deleted is not asked what was in it.
     if object["metadata"]["deletionTimestamp"].is_string() {
         return Ok(());
     }

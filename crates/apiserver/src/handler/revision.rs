@@ -8,7 +8,7 @@ use crate::cluster::Cluster;
 use crate::status::ApiError;
 
 /// How long a read waits for a revision from the future, as kube-apiserver's cache does.
-const PATIENCE: Duration = Duration::from_secs(3);
+const REVISION_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Waits until the cluster has reached `revision`, or says that it is too large.
 pub(crate) async fn wait_for(cluster: &Cluster, revision: Revision) -> Result<(), ApiError> {
@@ -17,7 +17,7 @@ pub(crate) async fn wait_for(cluster: &Cluster, revision: Revision) -> Result<()
     if revision <= current {
         return Ok(());
     }
-    let deadline = tokio::time::sleep(PATIENCE);
+    let deadline = tokio::time::sleep(REVISION_TIMEOUT);
     tokio::pin!(deadline);
     let mut watch = keyspace
         .watch("", current)

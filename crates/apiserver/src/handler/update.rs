@@ -78,7 +78,7 @@ pub(crate) struct Proposal {
     pub(crate) ownership: Ownership,
 }
 
-/// Changes the object in the path. `propose` is asked anew after each lost race.
+/// Changes the object in the path. `propose` is asked again after each lost race.
 pub(crate) async fn change(
     cx: &RequestContext,
     part: Part,
@@ -108,7 +108,7 @@ pub(crate) async fn change(
         if options.dry_run {
             return Ok(Written::DryRun(object));
         }
-        // After a lost race, whoever named a revision hears that it is stale; others just go on.
+        // After a lost race, anyone who named a revision hears that it is stale; others just go on.
         let written = write(cx, &entry, object).await;
         if let Ok(Some(written)) = written {
             return Ok(written);

@@ -23,7 +23,7 @@ pub(super) struct Aggregation {
 
 impl Aggregation {
     /// Takes in a change and adds to `todo` what it concerns.
-    pub(super) fn notice(
+    pub(super) fn observe(
         &mut self,
         key: &Arc<str>,
         now: Option<&StoredObject>,
@@ -50,7 +50,7 @@ pub(super) fn concerns(key: &str) -> bool {
     key.starts_with(PREFIX)
 }
 
-/// Puts a role together anew, if it is one of those and something has changed.
+/// Puts a role together again, if it is one of those and something has changed.
 pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
     let Some(entry) = cluster
         .keyspace()

@@ -35,7 +35,7 @@ impl Expiry {
         }
     }
 
-    pub(super) fn notice(&mut self, key: &Arc<str>, exists: bool, now: Timestamp) {
+    pub(super) fn observe(&mut self, key: &Arc<str>, exists: bool, now: Timestamp) {
         if !key.starts_with(PREFIX) {
             return;
         }
@@ -95,9 +95,9 @@ mod tests {
         let key: Arc<str> = "core/events/default/e".into();
         let start = Timestamp::UNIX_EPOCH;
         let minutes = |n: i64| start.saturating_add(SignedDuration::from_mins(n)).unwrap();
-        expiry.notice(&key, true, start);
-        expiry.notice(&"core/pods/default/p".into(), true, start);
-        expiry.notice(&key, true, minutes(30));
+        expiry.observe(&key, true, start);
+        expiry.observe(&"core/pods/default/p".into(), true, start);
+        expiry.observe(&key, true, minutes(30));
         assert_eq!(expiry.next(start), Some(Duration::from_hours(1)));
         assert!(expiry.due(minutes(60)).is_empty());
         assert_eq!(expiry.due(minutes(90)), [key]);

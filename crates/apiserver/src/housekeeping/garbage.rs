@@ -28,7 +28,7 @@ pub(super) struct Graph {
 
 impl Graph {
     /// Takes in a change and adds to `todo` what it concerns.
-    pub(super) fn notice(
+    pub(super) fn observe(
         &mut self,
         key: &Arc<str>,
         before: Option<&StoredObject>,
@@ -83,7 +83,7 @@ impl Graph {
 
 /// How an owner stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum OwnerState {
     /// It is there and stays.
     Solid,
     /// It is gone, or somebody else bears its name.
@@ -145,20 +145,20 @@ async fn follow_owners(
     todo: &mut BTreeSet<Arc<str>>,
 ) -> Result<(), ApiError> {
     let (namespace, _) = resource.split_key(key);
-    let standings: Vec<(&Owner, Standing)> = object
+    let standings: Vec<(&Owner, OwnerState)> = object
         .owners()
         .iter()
         .map(|owner| (owner, standing(cluster, owner, namespace)))
         .collect();
-    let any = |wanted: Standing| standings.iter().any(|(_, standing)| *standing == wanted);
-    if any(Standing::Unknown) {
+    let any = |wanted: OwnerState| standings.iter().any(|(_, standing)| *standing == wanted);
+    if any(OwnerState::Unknown) {
         return Ok(());
     }
     let cx = RequestContext::internal(cluster, resource, key, CONTROLLER);
-    if any(Standing::Solid) {
+    if any(OwnerState::Solid) {
         let gone: Vec<&str> = standings
             .iter()
-            .filter(|(_, standing)| *standing != Standing::Solid)
+            .filter(|(_, standing)| *standing != OwnerState::Solid)
             .map(|(owner, _)| &*owner.uid)
             .collect();
         return if gone.is_empty() {
@@ -168,7 +168,7 @@ async fn follow_owners(
         };
     }
     let has_dependents = !graph.of(object.uid()).is_empty();
-    let propagation = if any(Standing::Waiting) && has_dependents {
+    let propagation = if any(OwnerState::Waiting) && has_dependents {
         Some(Propagation::Foreground)
     } else {
         None
@@ -181,7 +181,7 @@ async fn follow_owners(
     delete_object(&cx, &options).await?;
     // An owner that waits may go on.
     todo.extend(standings.iter().filter_map(|(owner, standing)| {
-        let waits = *standing == Standing::Waiting;
+        let waits = *standing == OwnerState::Waiting;
         waits
             .then(|| owner_key(cluster, owner, namespace))
             .flatten()
@@ -212,21 +212,21 @@ fn owner_key(cluster: &Cluster, owner: &Owner, namespace: Option<&str>) -> Optio
     Some(resource.key(namespace, &owner.name).into())
 }
 
-fn standing(cluster: &Cluster, owner: &Owner, namespace: Option<&str>) -> Standing {
+fn standing(cluster: &Cluster, owner: &Owner, namespace: Option<&str>) -> OwnerState {
     let Some(key) = owner_key(cluster, owner, namespace) else {
-        return Standing::Unknown;
+        return OwnerState::Unknown;
     };
     match cluster.keyspace().get(&key) {
         Some(entry) if entry.value.uid() == &*owner.uid => {
             let waiting = entry.value.is_deleting()
                 && metadata::finalizers(&entry.value.to_untyped_value()).contains(&FOREGROUND);
             if waiting {
-                Standing::Waiting
+                OwnerState::Waiting
             } else {
-                Standing::Solid
+                OwnerState::Solid
             }
         }
-        _ => Standing::Absent,
+        _ => OwnerState::Absent,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::params::WriteOptions;
 use crate::resource::Part;
 use crate::status::ApiError;
 
-/// Changes the object of the context, whoever else writes to it. `edit` is called again after a
+/// Changes the object of the context, anyone who else writes to it. `edit` is called again after a
 /// lost race.
 pub(crate) async fn rewrite(
     cx: &RequestContext,

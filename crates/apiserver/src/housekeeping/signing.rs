@@ -128,7 +128,7 @@ async fn sign(cx: &RequestContext, request: &Value) -> Result<(), ApiError> {
                 .map_err(|error| ApiError::internal(error.to_string()))?;
             let certificate = BASE64.encode(certificate);
             rewrite(cx, |live| {
-                // Decided anew, because the request may have been denied or replaced meanwhile.
+                // Decided again, because the request may have been denied or replaced meanwhile.
                 if live["spec"] == request["spec"] && matches!(decide(live), Step::Sign(..)) {
                     live["status"]["certificate"] = certificate.as_str().into();
                 }

@@ -391,7 +391,7 @@ async fn evictions_reach_no_further_than_their_right_and_their_budget() {
             .code,
         403
     );
-    // The budget is the controller's: whoever evicts does not write it.
+    // The budget is the controller's: anyone who evicts does not write it.
     let free = json!({"status": {"disruptionsAllowed": 9}});
     let item = format!("{budgets}/b/status");
     let forged = server.certify("bob", &[], HUB);

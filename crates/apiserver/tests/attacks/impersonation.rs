@@ -97,7 +97,7 @@ async fn nobody_without_credentials_acts_as_anybody() {
 #[tokio::test]
 async fn a_name_that_cannot_be_read_is_not_passed_over() {
     let server = TestServer::start().await;
-    // Whoever acts for others must never act as themselves by mistake.
+    // Anyone who acts for others must never act as themselves by mistake.
     let admin = server.admin(HUB).with("impersonate-user", "jürgen");
     assert_eq!(whoami(&server, &admin).await["username"], "jürgen");
     let path = "/api/v1/secrets";

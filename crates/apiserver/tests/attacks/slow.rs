@@ -1,4 +1,4 @@
-//! Clients that come and say nothing, and clients that stay for ever.
+//! Clients that come and say nothing, and clients that stay forever.
 
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_mins(10);
+const BENCH_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Changes of all works.
 const WORKS: &str =
@@ -161,7 +161,7 @@ impl Progress {
                 self.changed.notified().await;
             }
         };
-        tokio::time::timeout(PATIENCE, wait).await.unwrap();
+        tokio::time::timeout(BENCH_TIMEOUT, wait).await.unwrap();
     }
 }
 

@@ -104,7 +104,7 @@ async fn accept(client: &Client, name: &str, requesters: &[String]) -> anyhow::R
         users.insert(wanted.user);
         approved.push(request);
     }
-    // An agent that starts anew asks anew; two agents for one name are another matter.
+    // An agent that starts over asks again; two agents for one name are another matter.
     let senders: BTreeSet<_> = approved.iter().map(|it| it.spec.username.clone()).collect();
     anyhow::ensure!(
         senders.len() <= 1,

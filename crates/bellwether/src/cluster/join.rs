@@ -15,7 +15,7 @@ use bellwether_api::multicluster::AppliedWork;
 use bellwether_api::work::AppliedManifestWork;
 use bellwether_apiserver::Clock;
 use bellwether_controllers::registration::agent::{
-    Agent, ClaimOptions, Door as _, KubeconfigDoor, join, keep_bootstrap,
+    Agent, ClaimOptions, HubConnector as _, KubeconfigDoor, join, keep_bootstrap,
 };
 use bellwether_json::yaml::to_yaml;
 use bellwether_runtime::read_kubeconfig;
@@ -85,14 +85,14 @@ pub(crate) async fn run(arguments: JoinArgs) -> anyhow::Result<()> {
     let text = to_yaml(&kubeconfig);
     let kubeconfig: Kubeconfig =
         serde_json::from_value(kubeconfig).context("the hub's kubeconfig cannot be understood")?;
-    let door = KubeconfigDoor::new(kubeconfig).await?;
+    let connector = KubeconfigDoor::new(kubeconfig).await?;
     let file = arguments.kubeconfig.clone().map(PathBuf::into_os_string);
     let file = file.or_else(|| arguments.own_kubeconfig.clone());
     let connect = ConnectArgs::new(file, arguments.context.clone());
     let address = connect.config().await?.cluster_url.to_string();
     anyhow::ensure!(
         arguments.context.is_some()
-            || address.trim_end_matches('/') != door.address().trim_end_matches('/'),
+            || address.trim_end_matches('/') != connector.address().trim_end_matches('/'),
         "{} leads to the hub itself, {address}: name the kubeconfig of the member; to make the hub a member of its own, say which context is meant with --context",
         arguments
             .kubeconfig
@@ -114,7 +114,7 @@ pub(crate) async fn run(arguments: JoinArgs) -> anyhow::Result<()> {
     let name = arguments.cluster_name.clone();
     let agent = Agent {
         cluster: name.clone(),
-        door: Arc::new(door),
+        connector: Arc::new(connector),
         member: member.into(),
         clock: Clock::system(),
         labels,

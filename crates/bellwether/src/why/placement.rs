@@ -10,7 +10,7 @@ use kube::Api;
 use serde_json::{Value, json};
 
 use crate::print::{PrintArgs, line};
-use crate::scene::Known;
+use crate::scene::FleetSnapshot;
 
 /// Prints what a placement makes of a cluster, or of all.
 pub(super) async fn explain(
@@ -50,7 +50,7 @@ fn is_chosen(verdict: &Verdict) -> bool {
 
 /// Everything that a placement's decision depends on.
 pub(super) struct Question {
-    known: Known,
+    known: FleetSnapshot,
     scene: Scene,
 }
 
@@ -63,7 +63,7 @@ impl Question {
             .get(name)
             .await
             .with_context(|| format!("cannot read the placement {namespace}/{name}"))?;
-        let known = Known::of_hub(&connection.client).await?;
+        let known = FleetSnapshot::of_hub(&connection.client).await?;
         let scene = known.scene(&serde_json::to_value(&placement)?, Clock::system().now());
         Ok(Self { known, scene })
     }

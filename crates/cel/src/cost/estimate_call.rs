@@ -229,7 +229,7 @@ impl Estimator<'_> {
         Some((work.scaled(factor).plus(base), Some(work)))
     }
 
-    /// Functions of the Kubernetes libraries, and those whose cost Kubernetes defines anew.
+    /// Functions of the Kubernetes libraries, and those whose cost Kubernetes defines again.
     fn kubernetes_cost(&mut self, invocation: &Invocation<'_>) -> Option<Estimate> {
         if is_unit_cost(invocation.function) && invocation.function != operator::NOT_STRICTLY_FALSE
         {

@@ -110,7 +110,7 @@ fn rate_limit(placement: &Placement) -> Duration {
             'h' => 3600,
             _ => return None,
         };
-        // A year is as good as for ever, and far from the end of the calendar.
+        // A year is as good as forever, and far from the end of the calendar.
         Some(Duration::from_secs(
             number.saturating_mul(seconds).min(31_536_000),
         ))

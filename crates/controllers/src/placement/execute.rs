@@ -14,7 +14,7 @@ use super::decide::Plan;
 use super::fleet::{Fleet, Written};
 use crate::hub::{created_by, written_by};
 
-/// Why a plan could not be carried out. What was written stands; the rest is decided anew.
+/// Why a plan could not be carried out. What was written stands; the rest is decided again.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     /// A decision could not be written.

@@ -36,7 +36,7 @@ pub(super) struct Fleet {
     /// The names of bindings by namespace.
     bindings: HashMap<Arc<str>, BTreeSet<String>>,
     scores: ScoreBoard,
-    placements: BTreeMap<ObjectKey, Known>,
+    placements: BTreeMap<ObjectKey, IndexedPlacement>,
     /// Who asks for a label, and who has it.
     index: Index,
     /// What is written, by placement and name.
@@ -49,7 +49,7 @@ pub(super) struct Fleet {
 
 /// A placement.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct IndexedPlacement {
     /// As it was last read or written.
     pub(super) object: Arc<Placement>,
     /// What it asks for.
@@ -123,7 +123,7 @@ impl Fleet {
     }
 
     /// A placement, if there is one to decide about.
-    pub(super) fn known(&self, key: &ObjectKey) -> Option<&Known> {
+    pub(super) fn known(&self, key: &ObjectKey) -> Option<&IndexedPlacement> {
         self.placements.get(key)
     }
 
@@ -221,7 +221,7 @@ impl Fleet {
         }
     }
 
-    /// Counts the members of sets anew when a cluster has changed, and returns the placements that
+    /// Counts the members of sets again when a cluster has changed, and returns the placements that
     /// may choose from a set which has its first member by that, or has lost its last.
     fn count(&mut self, old: Option<&Cluster>, new: Option<&Cluster>) -> BTreeSet<ObjectKey> {
         let mut turned = Vec::new();
@@ -333,7 +333,7 @@ impl Fleet {
         if !self.is_complete {
             return Vec::new();
         }
-        // As if the cluster had come: whoever may not choose it does not mind its scores.
+        // As if the cluster had come: anyone who may not choose it does not mind its scores.
         let concerned = self.placements.iter().filter(|(key, known)| {
             known.rules.uses_scores(name) && self.is_concerned(key, None, cluster)
         });
@@ -366,7 +366,7 @@ impl Fleet {
             }
             known.rules = Rules::from_json(&to_json(&**object));
         } else {
-            let known = Known {
+            let known = IndexedPlacement {
                 object: Arc::clone(object),
                 rules: Rules::from_json(&to_json(&**object)),
                 anchors: None,
@@ -391,7 +391,7 @@ impl Fleet {
         let known = known.and_then(|objects| objects.get(&*change.key.name));
         let is_news = match (known, change.new) {
             (Some(known), Some(_)) => !is_old(seen, &known.resource_version),
-            // The last state of what is gone; what is known may be there anew.
+            // The last state of what is gone; what is known may be there again.
             (Some(known), None) => Some(&known.uid) == object.metadata.uid.as_ref(),
             (None, new) => new.is_some(),
         };

@@ -6,7 +6,7 @@ use bellwether_api::meta::{TRUE, condition as find};
 use bellwether_placement::schedule::{Decision, Write};
 
 use super::decide::Plan;
-use crate::events::{Happening, Tone};
+use crate::events::{EventDraft, EventType};
 
 /// How many objects a sentence names.
 const MOST_NAMES: usize = 3;
@@ -17,7 +17,7 @@ const MORE_SCORES: &str = "......";
 const MOST_SCORES: usize = LONGEST_SCORES / 4;
 
 /// What carrying out a plan was.
-pub(super) fn of(plan: &Plan) -> Vec<Happening> {
+pub(super) fn of(plan: &Plan) -> Vec<EventDraft> {
     let metadata = &plan.placement.metadata;
     let placement = metadata.name.as_deref().unwrap_or_default();
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
@@ -35,7 +35,7 @@ pub(super) fn of(plan: &Plan) -> Vec<Happening> {
         .copied()
         .filter(|it| deleted.contains(it))
         .collect();
-    let mut happenings: Vec<Happening> = [
+    let mut happenings: Vec<EventDraft> = [
         (event::DECISION_CREATE, "created with", created),
         (event::DECISION_UPDATE, "updated with", updated),
         (event::DECISION_DELETE, "deleted with", deleted),
@@ -44,8 +44,8 @@ pub(super) fn of(plan: &Plan) -> Vec<Happening> {
     .filter_map(|(reason, what, mut names)| {
         names.retain(|name| !passing.contains(name));
         let subject = subject(&names)?;
-        Some(Happening {
-            tone: Tone::Normal,
+        Some(EventDraft {
+            tone: EventType::Normal,
             reason,
             message: format!("{subject} {what} placement {placement} in namespace {namespace}"),
         })
@@ -75,7 +75,7 @@ fn subject(names: &[&str]) -> Option<String> {
 }
 
 /// The scores that clusters were chosen by, sorted by name.
-fn scores(scores: &[Decision]) -> Option<Happening> {
+fn scores(scores: &[Decision]) -> Option<EventDraft> {
     let mut sorted: Vec<&Decision> = scores.iter().collect();
     if sorted.len() > MOST_SCORES {
         sorted.select_nth_unstable_by(MOST_SCORES, |one, other| one.cluster.cmp(&other.cluster));
@@ -91,23 +91,23 @@ fn scores(scores: &[Decision]) -> Option<Happening> {
         }
         message.push_str(&pair);
     }
-    (!message.is_empty()).then_some(Happening {
-        tone: Tone::Normal,
+    (!message.is_empty()).then_some(EventDraft {
+        tone: EventType::Normal,
         reason: event::SCORE_UPDATE,
         message,
     })
 }
 
 /// That a placement has just become one that cannot be understood, or for another reason.
-fn misconfigured(plan: &Plan) -> Option<Happening> {
+fn misconfigured(plan: &Plan) -> Option<EventDraft> {
     let message = |status: &PlacementStatus| {
         let said = find(&status.conditions, condition::PLACEMENT_MISCONFIGURED)?;
         (said.status == TRUE).then(|| said.message.clone())
     };
     let now = plan.status.as_ref().and_then(message)?;
     let before = plan.placement.status.as_ref().and_then(message);
-    (before.as_ref() != Some(&now)).then_some(Happening {
-        tone: Tone::Warning,
+    (before.as_ref() != Some(&now)).then_some(EventDraft {
+        tone: EventType::Warning,
         reason: event::MISCONFIGURED,
         message: now,
     })

@@ -2,11 +2,11 @@
 //! alive, and reports what it is.
 //!
 //! Entry point: [`run`]. The private key never leaves the member; it is kept there in a Secret
-//! with the certificate ([`keyring`]). How the hub is reached is the [`Door`]'s business.
+//! with the certificate ([`keyring`]). How the hub is reached is the [`HubConnector`]'s business.
 
 mod bootstrap;
 mod certificate;
-mod door;
+mod connector;
 mod heartbeat;
 mod keyring;
 mod namespaces;
@@ -24,7 +24,7 @@ use bellwether_api::cluster::{
     ClientConfig, ManagedCluster, ManagedClusterSpec, Taint, TaintEffect,
 };
 use bellwether_api::meta::ObjectMeta;
-use bellwether_runtime::{Clock, Reach};
+use bellwether_runtime::{Clock, ClusterHandle};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{
@@ -41,9 +41,9 @@ use crate::hub::created_by;
 pub use bootstrap::{keep_bootstrap, kept_bootstrap, replaced_bootstrap};
 pub use certificate::certificate_expiry;
 use certificate::{Certificate, KeyRequest};
-pub use door::{Door, DoorError, KubeconfigDoor};
+pub use connector::{ConnectError, HubConnector, KubeconfigDoor};
 pub use keyring::Credentials;
-use keyring::{Kept, Keyring, Pending};
+use keyring::{Keyring, Pending, StoredKeys};
 pub use report::ClaimOptions;
 pub use roster::Roster;
 
@@ -68,9 +68,9 @@ pub struct Agent {
     /// The name of its cluster on the hub.
     pub cluster: String,
     /// How it reaches the hub.
-    pub door: Arc<dyn Door>,
+    pub connector: Arc<dyn HubConnector>,
     /// Its own cluster.
-    pub member: Reach,
+    pub member: ClusterHandle,
     /// The time.
     pub clock: Clock,
     /// Labels that the cluster begins with on the hub.
@@ -88,12 +88,12 @@ impl std::fmt::Debug for Agent {
         formatter
             .debug_struct("Agent")
             .field("cluster", &self.cluster)
-            .field("door", &self.door)
+            .field("connector", &self.connector)
             .finish_non_exhaustive()
     }
 }
 
-/// Why an agent has to begin anew.
+/// Why an agent has to start over.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// A server refused something, or did not answer.
@@ -111,10 +111,10 @@ pub enum AgentError {
     Token,
     /// The hub cannot be reached that way.
     #[error(transparent)]
-    Door(#[from] DoorError),
+    HubConnector(#[from] ConnectError),
     /// What is kept on the member cannot be used with this hub.
     #[error("the credentials that are kept cannot be used: {0}")]
-    Credentials(DoorError),
+    Credentials(ConnectError),
     /// Something is wrong with a certificate or a request for one.
     #[error("{0}")]
     Certificate(String),
@@ -183,7 +183,7 @@ fn in_words(problem: &kube::Error) -> String {
 /// a new certificate: after joining, and after each renewal.
 ///
 /// In the end nothing is left on the member of what it joined with: it does not ask again by itself.
-pub async fn run(agent: Agent, hub: watch::Sender<Option<Reach>>) {
+pub async fn run(agent: Agent, hub: watch::Sender<Option<ClusterHandle>>) {
     let mut wait = FIRST_RETRY;
     let mut reported = String::new();
     loop {
@@ -198,7 +198,7 @@ pub async fn run(agent: Agent, hub: watch::Sender<Option<Reach>>) {
         if matches!(error, AgentError::Detached) {
             hub.send_replace(None);
             tracing::info!(cluster = agent.cluster, "the hub has let the cluster go");
-            agent.door.on_detached().await;
+            agent.connector.on_detached().await;
             if let Err(error) = keyring(&agent).forget_hub().await {
                 tracing::warn!(cluster = agent.cluster, %error, "credentials cannot be removed");
             }
@@ -246,7 +246,7 @@ fn keyring(agent: &Agent) -> Keyring<'_> {
     Keyring {
         member: &agent.member,
         cluster: &agent.cluster,
-        kubeconfig: agent.door.kubeconfig(),
+        kubeconfig: agent.connector.kubeconfig(),
     }
 }
 
@@ -254,19 +254,19 @@ fn keyring(agent: &Agent) -> Keyring<'_> {
 ///
 /// What takes a moment and much room is in boxes, here and in [`report`]: a process may have thousands
 /// of agents, which wait nearly all the time.
-async fn live(agent: &Agent, hub: &watch::Sender<Option<Reach>>) -> Result<(), AgentError> {
+async fn live(agent: &Agent, hub: &watch::Sender<Option<ClusterHandle>>) -> Result<(), AgentError> {
     let (certificate, way) = Box::pin(enter(agent)).await?;
     hub.send_replace(Some(way.clone()));
-    let tenure = Tenure::new(certificate);
+    let session = CertificateSession::new(certificate);
     let renewed = tokio::select! {
-        ended = report::report(agent, &way, &tenure) => return ended,
-        renewed = renew_in_time(agent, &way, &tenure) => renewed,
+        ended = report::report(agent, &way, &session) => return ended,
+        renewed = renew_in_time(agent, &way, &session) => renewed,
     };
     Box::pin(keyring(agent).store(&renewed)).await
 }
 
 /// The time with one certificate.
-struct Tenure {
+struct CertificateSession {
     certificate: Certificate,
     /// Why the next one was not to be had, when it was last asked for.
     failure: Mutex<Option<String>>,
@@ -274,7 +274,7 @@ struct Tenure {
     changed: Arc<Notify>,
 }
 
-impl Tenure {
+impl CertificateSession {
     fn new(certificate: Certificate) -> Self {
         Self {
             certificate,
@@ -286,17 +286,21 @@ impl Tenure {
 
 /// Has the certificate renewed when it is time. What fails is told to the hub, as long as the present
 /// certificate is good for that, and tried again.
-async fn renew_in_time(agent: &Agent, way: &Reach, tenure: &Tenure) -> Credentials {
-    let mut at = tenure.certificate.renew_at(jitter(&agent.cluster));
+async fn renew_in_time(
+    agent: &Agent,
+    way: &ClusterHandle,
+    session: &CertificateSession,
+) -> Credentials {
+    let mut at = session.certificate.renew_at(jitter(&agent.cluster));
     let mut wait = FIRST_RENEWAL_RETRY;
     loop {
         agent.clock.until(at).await;
-        match Box::pin(renew(agent, &way.client(), &tenure.certificate)).await {
+        match Box::pin(renew(agent, &way.client(), &session.certificate)).await {
             Ok(renewed) => return renewed,
             Err(error) => {
                 tracing::warn!(cluster = agent.cluster, %error, "the certificate is not renewed yet");
-                *tenure.failure.lock() = Some(error.to_string());
-                tenure.changed.notify_one();
+                *session.failure.lock() = Some(error.to_string());
+                session.changed.notify_one();
             }
         }
         let now = agent.clock.now();
@@ -306,11 +310,11 @@ async fn renew_in_time(agent: &Agent, way: &Reach, tenure: &Tenure) -> Credentia
 }
 
 /// The way to the hub, with the credentials that are kept or new ones.
-async fn enter(agent: &Agent) -> Result<(Certificate, Reach), AgentError> {
+async fn enter(agent: &Agent) -> Result<(Certificate, ClusterHandle), AgentError> {
     let _client = agent.member.hold();
     let credentials = credentials(agent).await?;
     let certificate = Certificate::read(&credentials.certificate)?;
-    let hub = agent.door.enter(&credentials);
+    let hub = agent.connector.connect(&credentials);
     Ok((certificate, hub.map_err(AgentError::Credentials)?))
 }
 
@@ -318,9 +322,9 @@ async fn enter(agent: &Agent) -> Result<(Certificate, Reach), AgentError> {
 async fn credentials(agent: &Agent) -> Result<Credentials, AgentError> {
     let keyring = keyring(agent);
     let expired = match keyring.load(agent.clock.now()).await? {
-        Kept::Good(credentials) => return Ok(credentials),
-        Kept::Expired(at) => Some(at),
-        Kept::Nothing => None,
+        StoredKeys::Good(credentials) => return Ok(credentials),
+        StoredKeys::Expired(at) => Some(at),
+        StoredKeys::Nothing => None,
     };
     if let Some(at) = expired {
         tracing::warn!(
@@ -344,7 +348,7 @@ async fn credentials(agent: &Agent) -> Result<Credentials, AgentError> {
 
 /// Asks the hub to be let in, and waits for the answer.
 async fn ask_to_join(agent: &Agent) -> Result<Credentials, AgentError> {
-    let client = agent.door.knock()?;
+    let client = agent.connector.bootstrap_client()?;
     let is_known = create_cluster(agent, &client).await?;
     let asked = Box::pin(ask_for_certificate(agent, &client));
     if is_known {

@@ -27,9 +27,9 @@ use super::guard::{self, Touched};
 pub use super::heartbeats::LossThreshold;
 use super::leases::Leases;
 pub use super::leases::Metrics;
-use super::rights::{self, Standing};
+use super::rights::{self, ClusterAccess};
 use super::{loss, news};
-use crate::events::{Happening, Recorder, Tone};
+use crate::events::{EventDraft, EventType, Recorder};
 use crate::hub::{Hub, created_by, written_by};
 use crate::objects::{delete_if_present, ensure};
 
@@ -142,7 +142,7 @@ impl Membership {
         self.granted.lock().retain(|(known, _)| known != name);
     }
 
-    /// Somebody touched rights: they are looked at, and put right if they are not.
+    /// Somebody touched rights: they are looked at, and repaired if they are not.
     fn look_again(&self, touched: &Touched, queue: &Queue<Arc<str>>) {
         let mut granted = self.granted.lock();
         let is_meant = |name: &Arc<str>| match touched {
@@ -234,13 +234,13 @@ impl Membership {
         &self,
         name: &Arc<str>,
         cluster: &ManagedCluster,
-        standing: Standing,
+        standing: ClusterAccess,
     ) -> Result<(), kube::Error> {
-        let entry = (name.clone(), standing == Standing::Accepted);
+        let entry = (name.clone(), standing == ClusterAccess::Accepted);
         if self.granted.lock().contains(&entry) {
             return Ok(());
         }
-        if standing == Standing::Accepted {
+        if standing == ClusterAccess::Accepted {
             ensure(&self.hub.client, &rights::namespace(name)).await?;
         }
         let was_touched = self.touched.lock().remove(name);
@@ -252,8 +252,8 @@ impl Membership {
         granted.insert(entry);
         drop(granted);
         if is_restored {
-            let happening = Happening {
-                tone: Tone::Warning,
+            let happening = EventDraft {
+                tone: EventType::Warning,
                 reason: event::RIGHTS_RESTORED,
                 message: format!(
                     "Somebody changed the rights of the cluster {name}; they are back"
@@ -266,7 +266,7 @@ impl Membership {
 
     /// Takes away the bindings in the namespace.
     async fn revoke(&self, name: &str) -> Result<(), kube::Error> {
-        let rights = rights::of_cluster(name, Standing::Accepted);
+        let rights = rights::of_cluster(name, ClusterAccess::Accepted);
         let bindings = rights.iter().filter(|it| it["kind"] == "RoleBinding");
         try_join_all(bindings.map(|it| delete_if_present(&self.hub.client, it))).await?;
         Ok(())
@@ -278,7 +278,7 @@ impl Membership {
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
             "metadata": {"name": object::LEASE, "namespace": &**name},
         });
-        let rights = rights::of_cluster(name, Standing::Accepted);
+        let rights = rights::of_cluster(name, ClusterAccess::Accepted);
         let all = rights.iter().chain([&lease]);
         try_join_all(all.map(|it| delete_if_present(&self.hub.client, it))).await?;
         self.remove_requests(name).await?;
@@ -286,8 +286,8 @@ impl Membership {
         Ok(())
     }
 
-    /// Removes what the cluster joined with: whoever has its token or waits for an answer to its
-    /// request does not get in any more, and another of that name begins anew.
+    /// Removes what the cluster joined with: anyone who has its token or waits for an answer to its
+    /// request does not get in any more, and another of that name starts over.
     async fn remove_requests(&self, name: &str) -> Result<(), kube::Error> {
         let own = ListParams::default().labels(&format!("{}={name}", label::CLUSTER_NAME));
         let requests: Api<CertificateSigningRequest> = Api::all(self.hub.client.clone());

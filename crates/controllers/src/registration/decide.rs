@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::heartbeats::{Contact, DEFAULT_LEASE, MISSED_RENEWALS};
-use super::rights::Standing;
+use super::rights::ClusterAccess;
 
 /// How long to wait at most for the removal of what a cluster runs before looking again.
 const CLEANUP_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
@@ -71,7 +71,7 @@ pub(super) enum Action {
     /// Delete that of what it runs whose turn it is.
     CleanUp,
     /// Give rights, and the namespace if it is missing.
-    Grant(Standing),
+    Grant(ClusterAccess),
     /// Take away the bindings in the namespace.
     Revoke,
     /// Create the lease.
@@ -142,7 +142,7 @@ pub(super) fn decide(observed: &Observed<'_>) -> Plan {
     let mut conditions = conditions(cluster).to_vec();
     let before = conditions.clone();
     if cluster.spec.hub_accepts_client {
-        plan.actions.push(Action::Grant(Standing::Accepted));
+        plan.actions.push(Action::Grant(ClusterAccess::Accepted));
         let accepted = [
             reason::HUB_CLUSTER_ADMIN_ACCEPTED,
             "Accepted by hub cluster admin",
@@ -178,7 +178,7 @@ fn deny(observed: &Observed<'_>, plan: &mut Plan, conditions: &mut Vec<Condition
             .map_or(observed.now, |it| it.last_transition_time.0);
         plan.wake_at = look_again(denied, observed.now);
     } else {
-        plan.actions = vec![Action::Grant(Standing::Denied), Action::Revoke];
+        plan.actions = vec![Action::Grant(ClusterAccess::Denied), Action::Revoke];
     }
     let denied = [
         reason::HUB_CLUSTER_ADMIN_DENIED,
@@ -377,7 +377,7 @@ pub(super) fn failed(
             say(&mut conditions, condition::DELETING, FALSE, words, now);
         }
         // One that has its rights keeps them, and is not told otherwise for a moment's trouble.
-        Action::Grant(Standing::Accepted) if !is_true(&before, condition::HUB_ACCEPTED) => {
+        Action::Grant(ClusterAccess::Accepted) if !is_true(&before, condition::HUB_ACCEPTED) => {
             let words = [reason::ERROR, error];
             say(&mut conditions, condition::HUB_ACCEPTED, FALSE, words, now);
         }

@@ -1,4 +1,4 @@
-//! Notices when somebody touches the rights of clusters, so that they can be put right.
+//! Notices when somebody touches the rights of clusters, so that they can be repaired.
 //!
 //! Nothing is kept in memory: what is watched is only that something changed, not what it was.
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bellwether_api::cluster::names::label::CLUSTER_NAME;
 use bellwether_api::cluster::names::registration as names;
 use bellwether_api::meta::ObjectMeta;
-use bellwether_runtime::{News, Selection, follow};
+use bellwether_runtime::{FeedEvent, Selection, follow};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding};
 use kube::{Client, Resource};
 use serde::Deserialize;
@@ -23,7 +23,7 @@ pub(super) enum Touched {
     Anybody,
 }
 
-/// Tells whose rights somebody may have touched, for ever.
+/// Tells whose rights somebody may have touched, forever.
 pub(super) async fn watch(client: &Client, tell: impl Fn(Touched) + Sync) {
     let (all, labelled) = (Selection::default(), Selection::labels(CLUSTER_NAME));
     futures::join!(
@@ -45,17 +45,17 @@ async fn guard<K: Resource<DynamicType = ()>>(
         &K::url_path(&(), None),
         selection,
         &mut |news| match news {
-            News::Put(text) | News::Gone(text) => {
+            FeedEvent::Applied(text) | FeedEvent::Deleted(text) => {
                 if let Some(touched) = concerned(text) {
                     tell(touched);
                 }
             }
-            News::Complete(_) => {
+            FeedEvent::ListDone(_) => {
                 if !std::mem::take(&mut is_first) {
                     tell(Touched::Anybody);
                 }
             }
-            News::Begin | News::Listed(_) | News::Interrupted(_) => {}
+            FeedEvent::ListStarted | FeedEvent::Listed(_) | FeedEvent::Disconnected(_) => {}
         },
     )
     .await;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use bellwether_runtime::{Kept, ObjectKey};
+use bellwether_runtime::{CacheEntry, ObjectKey};
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
@@ -13,7 +13,7 @@ use super::request::is_pending;
 
 /// When a cluster was heard of last.
 #[derive(Debug)]
-pub(super) struct Beat {
+pub(super) struct Heartbeat {
     state: State,
     /// When it renewed its lease.
     pub(super) renewed: Option<Timestamp>,
@@ -65,7 +65,7 @@ fn duration(seconds: i32) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-impl Kept for Beat {
+impl CacheEntry for Heartbeat {
     fn read(text: &str) -> Result<Self, serde_json::Error> {
         let Lease { metadata, spec } = serde_json::from_str(text)?;
         Ok(Self {
@@ -84,7 +84,7 @@ impl Kept for Beat {
     }
 }
 
-impl Kept for Request {
+impl CacheEntry for Request {
     fn read(text: &str) -> Result<Self, serde_json::Error> {
         let request: Box<CertificateSigningRequest> = serde_json::from_str(text)?;
         let metadata = &request.metadata;
@@ -123,13 +123,13 @@ mod tests {
             "spec": {"holderIdentity": "c1", "renewTime": "2026-01-01T00:00:00.000001Z",
                 "leaseDurationSeconds": 10},
         });
-        let beat = Beat::read(&lease.to_string()).unwrap();
+        let beat = Heartbeat::read(&lease.to_string()).unwrap();
         assert_eq!(beat.key(), ObjectKey::new("c1", "managed-cluster-lease"));
         let renewed = "2026-01-01T00:00:00.000001Z".parse().unwrap();
         assert_eq!(beat.renewed, Some(renewed));
         assert_eq!(beat.duration, Some(Duration::from_secs(10)));
         lease["spec"] = json!({"leaseDurationSeconds": -1});
-        let bare = Beat::read(&lease.to_string()).unwrap();
+        let bare = Heartbeat::read(&lease.to_string()).unwrap();
         assert_eq!(bare.duration, None);
         assert!(bare.renewed.is_none() && bare.is_same(&beat));
     }

@@ -9,7 +9,7 @@ use bellwether_api::cluster::names::condition::{AVAILABLE, CLOCK_SYNCED};
 use bellwether_api::cluster::names::object;
 use bellwether_api::meta::is_true;
 use bellwether_runtime::{
-    Cache, Change, Clock, Kept as _, MetricsRegistry, ObjectKey, Queue, Selection,
+    Cache, CacheEntry as _, Change, Clock, MetricsRegistry, ObjectKey, Queue, Selection,
 };
 use jiff::SignedDuration;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -23,7 +23,7 @@ use tokio::sync::{Notify, watch};
 
 use super::decide;
 use super::heartbeats::{Contact, Heartbeats, Loss, LossThreshold};
-use super::kept::Beat;
+use super::kept::Heartbeat;
 use crate::hub::Hub;
 
 /// Whether clusters renew their leases.
@@ -85,7 +85,7 @@ impl Metrics {
 /// The leases of all members.
 pub(super) struct Leases {
     client: Client,
-    cache: Cache<Beat>,
+    cache: Cache<Heartbeat>,
     shared: Arc<Shared>,
 }
 
@@ -127,7 +127,7 @@ impl Leases {
             &hub.client,
             Lease::url_path(&(), None),
             Selection::fields(&fields),
-            move |change: Change<'_, Beat>| {
+            move |change: Change<'_, Heartbeat>| {
                 if !told.see_lease(&change, &clusters) {
                     queue.add(change.key.namespace.clone());
                 }
@@ -170,7 +170,7 @@ impl Leases {
             Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
             Err(error) => return Err(error),
         };
-        let beat = Beat::read(&text).map_err(kube::Error::SerdeError)?;
+        let beat = Heartbeat::read(&text).map_err(kube::Error::SerdeError)?;
         let known = self.cache.get(&key(cluster));
         if known.is_none_or(|known| known.renewed != beat.renewed) {
             self.shared.change(|heartbeats, now| {
@@ -264,7 +264,7 @@ impl Shared {
     }
 
     /// Takes a change of a lease in. True if nothing follows from it for its cluster.
-    fn see_lease(&self, change: &Change<'_, Beat>, clusters: &Cache<ManagedCluster>) -> bool {
+    fn see_lease(&self, change: &Change<'_, Heartbeat>, clusters: &Cache<ManagedCluster>) -> bool {
         let cluster = &change.key.namespace;
         let Some(new) = change.new else {
             return false;

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::heartbeats::Loss;
 use super::leases::Leases;
-use crate::events::{Happening, Recorder, Tone};
+use crate::events::{EventDraft, EventType, Recorder};
 use crate::hub::{Hub, written_by};
 
 /// How often the condition is written at most: in a large fleet many members vanish one after the other.
@@ -82,10 +82,10 @@ async fn write(
     }
     if loss.is_some() != was_lost {
         let (tone, reason) = match loss {
-            Some(_) => (Tone::Warning, event::HEARTBEAT_LOSS),
-            None => (Tone::Normal, event::HEARTBEATS_BACK),
+            Some(_) => (EventType::Warning, event::HEARTBEAT_LOSS),
+            None => (EventType::Normal, event::HEARTBEATS_BACK),
         };
-        let happening = Happening {
+        let happening = EventDraft {
             tone,
             reason,
             message,

@@ -4,7 +4,7 @@ use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::{condition, event, reason};
 use bellwether_api::meta::{Condition, FALSE, TRUE, UNKNOWN, condition as find};
 
-use crate::events::{Happening, Recorder, Tone};
+use crate::events::{EventDraft, EventType, Recorder};
 use crate::hub::Hub;
 
 /// Tells of every change of a cluster that a person would want to know of.
@@ -20,7 +20,7 @@ pub(super) fn tell(hub: &Hub, events: Recorder) {
 }
 
 /// What happened between two states of a cluster.
-fn between(old: &ManagedCluster, new: &ManagedCluster) -> Vec<Happening> {
+fn between(old: &ManagedCluster, new: &ManagedCluster) -> Vec<EventDraft> {
     let name = new.metadata.name.as_deref().unwrap_or_default();
     let mut happenings = Vec::new();
     let conditions = [
@@ -44,8 +44,8 @@ fn between(old: &ManagedCluster, new: &ManagedCluster) -> Vec<Happening> {
     }
     let is_leaving = |cluster: &ManagedCluster| cluster.metadata.deletion_timestamp.is_some();
     if is_leaving(new) && !is_leaving(old) {
-        happenings.push(Happening {
-            tone: Tone::Normal,
+        happenings.push(EventDraft {
+            tone: EventType::Normal,
             reason: event::DETACHING,
             message: format!("The cluster {name} leaves: what it runs is removed first"),
         });
@@ -57,15 +57,15 @@ fn said<'a>(cluster: &'a ManagedCluster, kind: &str) -> Option<&'a Condition> {
     find(&cluster.status.as_ref()?.conditions, kind)
 }
 
-fn words(name: &str, kind: &str, is_first: bool, now: &Condition) -> Option<Happening> {
+fn words(name: &str, kind: &str, is_first: bool, now: &Condition) -> Option<EventDraft> {
     let (tone, what, message) = match (kind, now.status.as_str()) {
         (condition::HUB_ACCEPTED, TRUE) => (
-            Tone::Normal,
+            EventType::Normal,
             event::ACCEPTED,
             format!("The cluster {name} is accepted, and has its rights"),
         ),
         (condition::HUB_ACCEPTED, FALSE) if now.reason == reason::ERROR => (
-            Tone::Warning,
+            EventType::Warning,
             event::ACCEPT_FAILED,
             format!(
                 "The cluster {name} cannot be given its rights: {}",
@@ -73,45 +73,47 @@ fn words(name: &str, kind: &str, is_first: bool, now: &Condition) -> Option<Happ
             ),
         ),
         (condition::HUB_ACCEPTED, FALSE) => (
-            Tone::Warning,
+            EventType::Warning,
             event::DENIED,
             format!("The cluster {name} is denied: {}", now.message),
         ),
         (condition::JOINED, TRUE) => {
             let message = format!("The agent of the cluster {name} has joined");
-            (Tone::Normal, event::JOINED, message)
+            (EventType::Normal, event::JOINED, message)
         }
         (condition::AVAILABLE, TRUE) => {
             let again = if is_first { "" } else { " again" };
             let message = format!("The cluster {name} is available{again}");
-            (Tone::Normal, event::AVAILABLE, message)
+            (EventType::Normal, event::AVAILABLE, message)
         }
         (condition::AVAILABLE, FALSE) => (
-            Tone::Warning,
+            EventType::Warning,
             event::UNAVAILABLE,
             format!("The cluster {name} is not available: {}", now.message),
         ),
         (condition::AVAILABLE, UNKNOWN) => (
-            Tone::Warning,
+            EventType::Warning,
             event::AVAILABLE_UNKNOWN,
             format!("The cluster {name} is unreachable: {}", now.message),
         ),
-        (condition::CLOCK_SYNCED, FALSE) => {
-            (Tone::Warning, event::CLOCK_OUT_OF_SYNC, now.message.clone())
-        }
+        (condition::CLOCK_SYNCED, FALSE) => (
+            EventType::Warning,
+            event::CLOCK_OUT_OF_SYNC,
+            now.message.clone(),
+        ),
         (condition::CERTIFICATE_ROTATED, TRUE) if !is_first => (
-            Tone::Normal,
+            EventType::Normal,
             event::CERTIFICATE_ROTATED,
             now.message.clone(),
         ),
         (condition::CERTIFICATE_ROTATED, FALSE) => (
-            Tone::Warning,
+            EventType::Warning,
             event::CERTIFICATE_ROTATION_FAILED,
             now.message.clone(),
         ),
         _ => return None,
     };
-    Some(Happening {
+    Some(EventDraft {
         tone,
         reason: what,
         message,

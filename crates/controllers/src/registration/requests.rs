@@ -34,7 +34,7 @@ const TOKEN: &str = "The bootstrap token was made for this cluster.";
 const FIRST_LOOK: jiff::SignedDuration = jiff::SignedDuration::from_secs(1);
 const LAST_LOOK: jiff::SignedDuration = jiff::SignedDuration::from_mins(1);
 
-/// Decides about certificate requests of agents, for ever. `promised` are users whose clusters are
+/// Decides about certificate requests of agents, forever. `promised` are users whose clusters are
 /// let in without a person.
 pub async fn run(hub: Hub, promised: BTreeSet<String>) {
     let queue = Queue::new(hub.clock.clone());
@@ -107,7 +107,7 @@ impl Reconcile for Approver {
         }
         approve(&self.client, request, reason, now).await?;
         if let Some(token) = token {
-            // It has served; whoever finds it later gets nothing by it. The agent still waits for
+            // It has served; anyone who finds it later gets nothing by it. The agent still waits for
             // its certificate under the token's name, so that it expires soon instead of now.
             self.expire(&token).await?;
         }

@@ -17,7 +17,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// How much of its rights a cluster has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ClusterAccess {
     /// It is accepted.
     Accepted,
     /// It was accepted once. It may still see that it is not, and remove what it runs.
@@ -116,7 +116,7 @@ pub fn namespace(cluster: &str) -> Value {
 }
 
 /// What a cluster has of its own beside its namespace.
-pub fn of_cluster(cluster: &str, standing: Standing) -> Vec<Value> {
+pub fn of_cluster(cluster: &str, standing: ClusterAccess) -> Vec<Value> {
     let own = cluster_role(cluster);
     let mut rights = vec![
         role(&own, &rules(cluster, standing), Some(cluster)),
@@ -126,16 +126,16 @@ pub fn of_cluster(cluster: &str, standing: Standing) -> Vec<Value> {
         (registration_binding(cluster), names::REGISTRATION_ROLE),
         (work_binding(cluster), names::WORK_ROLE),
     ];
-    if standing == Standing::Accepted {
+    if standing == ClusterAccess::Accepted {
         let bind = |(name, role): &(String, &str)| binding(cluster, Some(cluster), name, role);
         rights.extend(bindings.iter().map(bind));
     }
     rights
 }
 
-fn rules(cluster: &str, standing: Standing) -> Value {
+fn rules(cluster: &str, standing: ClusterAccess) -> Value {
     let clusters = ManagedCluster::NAMES.plural;
-    if standing == Standing::Denied {
+    if standing == ClusterAccess::Denied {
         return json!([{
             "apiGroups": [GROUP], "resources": [clusters], "resourceNames": [cluster],
             "verbs": ["get", "list", "watch"],

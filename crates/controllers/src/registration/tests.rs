@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::decide::{Action, Observed, Plan, Remains, Turn, acceptance, decide, failed};
 use super::heartbeats::Contact;
 use super::request::{AgentRequest, read};
-use super::rights::Standing;
+use super::rights::ClusterAccess;
 
 fn now() -> Timestamp {
     "2026-01-01T00:10:00Z".parse().unwrap()
@@ -70,7 +70,7 @@ fn settled() -> Value {
 #[test]
 fn what_is_as_it_should_be_is_left_alone() {
     let plan = plan(&cluster(settled()), true, HEARD);
-    assert_eq!(plan.actions, [Action::Grant(Standing::Accepted)]);
+    assert_eq!(plan.actions, [Action::Grant(ClusterAccess::Accepted)]);
     assert_eq!((plan.conditions, plan.patch), (None, None));
     assert_eq!(plan.wake_at, None);
 }
@@ -255,7 +255,7 @@ fn what_cannot_be_done_is_told() {
         assert_eq!(told, expected, "{action:?}");
         assert!(conditions.is_none_or(|it| it.last().unwrap().message == "no room"));
     };
-    let grant = Action::Grant(Standing::Accepted);
+    let grant = Action::Grant(ClusterAccess::Accepted);
     let error = Some(["HubAcceptedManagedCluster", "False", "Error"]);
     check(json!({"metadata": {}}), grant, error);
     check(settled(), grant, None);

@@ -21,10 +21,10 @@ use super::Shared;
 use super::budget::Verdict;
 use super::member::{Member, Memory};
 use super::objects::{Deleted, RequestError};
-use super::watches::Known;
+use super::watches::LiveState;
 use permission::{ask, may_apply};
 
-/// How often a decision is taken anew because the object changed meanwhile.
+/// How often a decision is taken again because the object changed meanwhile.
 const ATTEMPTS: usize = 6;
 /// How often to look for a kind whose definition was just created, and for how long.
 const DEFINITION_WAIT: SignedDuration = SignedDuration::from_millis(50);
@@ -33,7 +33,7 @@ const DEFINITION_TIMEOUT: SignedDuration = SignedDuration::from_secs(5);
 const CONFLICT_WAIT: i64 = 300;
 
 /// A manifest of a work on its way to the cluster.
-pub(super) struct Job<'a> {
+pub(super) struct ApplyRequest<'a> {
     pub(super) manifest: &'a Manifest,
     pub(super) resource: &'a Arc<ResourceType>,
     pub(super) id: &'a ObjectId,
@@ -52,7 +52,7 @@ pub(super) struct Job<'a> {
 /// What became of a manifest.
 pub(super) struct Outcome {
     pub(super) applied: Result<(), Failure>,
-    pub(super) live: Known,
+    pub(super) live: LiveState,
     /// When to look again, if at a certain time.
     pub(super) again: Option<Timestamp>,
     /// Whether to try again after a while that grows.
@@ -60,7 +60,7 @@ pub(super) struct Outcome {
     /// What was done to it.
     pub(super) effect: Effect,
     /// Whether the object took the place of one that was removed for it.
-    pub(super) anew: bool,
+    pub(super) recreated: bool,
     /// What keeps it from being applied, if that is known.
     pub(super) obstacle: Option<Obstacle>,
 }
@@ -83,24 +83,24 @@ pub(super) enum Effect {
     Left,
     /// It was written.
     Wrote,
-    /// It was written, which put right what somebody else did.
+    /// It was written, which repaired what somebody else did.
     Repaired,
 }
 
 impl Outcome {
-    fn fine(live: Known) -> Self {
+    fn fine(live: LiveState) -> Self {
         Self {
             applied: Ok(()),
             live,
             again: None,
             retry: false,
             effect: Effect::Left,
-            anew: false,
+            recreated: false,
             obstacle: None,
         }
     }
 
-    pub(super) fn failed(failure: Failure, live: Known) -> Self {
+    pub(super) fn failed(failure: Failure, live: LiveState) -> Self {
         Self {
             applied: Err(failure),
             retry: true,
@@ -113,53 +113,53 @@ impl Outcome {
 pub(super) async fn apply(
     shared: &Shared,
     member: &Member,
-    job: &Job<'_>,
+    request: &ApplyRequest<'_>,
     memory: &mut Memory,
 ) -> Outcome {
-    let mut known = member.watches.known(job.id);
-    let asked = match may_apply(shared, member, job, memory, &known).await {
+    let mut known = member.watches.known(request.id);
+    let asked = match may_apply(shared, member, request, memory, &known).await {
         Ok(asked) => asked,
         Err(outcome) => return outcome,
     };
     // What may be done is looked at before it is written, even where a write would need no look.
-    let mut looks = match &known {
-        Known::Unknown => is_completable(job),
-        Known::Absent => false,
+    let mut must_read = match &known {
+        LiveState::Unknown => is_completable(request),
+        LiveState::Absent => false,
         // A kind is watched in one version, in whose form another cannot be compared.
-        Known::Present(object) => object["apiVersion"] != job.manifest.object["apiVersion"],
+        LiveState::Present(object) => object["apiVersion"] != request.manifest.object["apiVersion"],
     };
     for _ in 0..ATTEMPTS {
-        if looks {
-            known = match read(member, job).await {
+        if must_read {
+            known = match read(member, request).await {
                 Ok(known) => known,
                 Err(error) => {
-                    return Outcome::failed(Failure::Apply(error.to_string()), Known::Unknown);
+                    return Outcome::failed(Failure::Apply(error.to_string()), LiveState::Unknown);
                 }
             };
         }
-        looks = true;
-        if let Known::Present(object) = &known {
+        must_read = true;
+        if let LiveState::Present(object) = &known {
             let leaving = object["metadata"]["deletionTimestamp"].is_string();
             // An object that is done is never written again, nor one that is about to go.
-            if leaving || is_done(shared, job, object).await {
+            if leaving || is_done(shared, request, object).await {
                 return Outcome::fine(known);
             }
         }
         let live = match &known {
-            Known::Unknown => Live::Unknown,
-            Known::Absent => Live::Absent,
-            Known::Present(object) => Live::Present(object),
+            LiveState::Unknown => Live::Unknown,
+            LiveState::Absent => Live::Absent,
+            LiveState::Present(object) => Live::Present(object),
         };
-        let is_repair = apply::is_repair(&job.target(memory));
-        if let Some((failure, until)) = job.exhausted(memory, shared.clock.now()) {
+        let is_repair = apply::is_repair(&request.target(memory));
+        if let Some((failure, until)) = request.exhausted(memory, shared.clock.now()) {
             return Outcome {
                 retry: false,
                 again: Some(until),
-                ..Outcome::failed(failure, seen(member, job, &known).await)
+                ..Outcome::failed(failure, seen(member, request, &known).await)
             };
         }
-        let target = job.target(memory);
-        let plan = if apply::has_programs(job.options.strategy) {
+        let target = request.target(memory);
+        let plan = if apply::has_programs(request.options.strategy) {
             compute(|| apply::plan(&target, live)).await
         } else {
             apply::plan(&target, live)
@@ -167,16 +167,17 @@ pub(super) async fn apply(
         match plan {
             Err(error) => {
                 let is_over_budget = error.is_over_budget();
-                let outcome = refused(error, seen(member, job, &known).await);
+                let outcome = refused(error, seen(member, request, &known).await);
                 if let (true, Err(failure)) = (is_over_budget, &outcome.applied) {
-                    let verdict = Verdict::new(failure.clone(), job.generation, shared.clock.now());
+                    let verdict =
+                        Verdict::new(failure.clone(), request.generation, shared.clock.now());
                     memory.exhausted.get_or_insert_default().fields = Some(verdict);
                 }
                 return outcome;
             }
-            Ok(Step::Look) => {}
+            Ok(Step::Read) => {}
             Ok(Step::Leave) => {
-                if let Known::Present(object) = &known {
+                if let LiveState::Present(object) = &known {
                     memory.baseline = Some(apply::remember(&target, object));
                 }
                 return Outcome::fine(known);
@@ -188,7 +189,7 @@ pub(super) async fn apply(
                     asked,
                     known: &known,
                 };
-                if let Some(outcome) = attempt.carry_out(shared, member, job, memory).await {
+                if let Some(outcome) = attempt.carry_out(shared, member, request, memory).await {
                     return outcome;
                 }
             }
@@ -205,7 +206,7 @@ struct Attempt<'a> {
     is_repair: bool,
     /// Whether the executor was asked in this very look.
     asked: bool,
-    known: &'a Known,
+    known: &'a LiveState,
 }
 
 impl Attempt<'_> {
@@ -214,7 +215,7 @@ impl Attempt<'_> {
         self,
         shared: &Shared,
         member: &Member,
-        job: &Job<'_>,
+        request: &ApplyRequest<'_>,
         memory: &mut Memory,
     ) -> Option<Outcome> {
         let (is_repair, known) = (self.is_repair, self.known);
@@ -226,17 +227,17 @@ impl Attempt<'_> {
             });
         }
         if !self.asked
-            && let Err(outcome) = ask(shared, member, job, memory, known).await
+            && let Err(outcome) = ask(shared, member, request, memory, known).await
         {
             return Some(outcome);
         }
-        let anew = matches!(self.step, Step::Recreate { .. });
-        match write(member, job, self.step).await {
+        let recreated = matches!(self.step, Step::Recreate { .. });
+        match write(member, request, self.step).await {
             Ok(object) => {
                 let object = Arc::new(object);
                 memory.awaited_since = None;
-                member.watches.note(job.id, &object);
-                memory.baseline = Some(apply::remember(&job.target(memory), &object));
+                member.watches.note(request.id, &object);
+                memory.baseline = Some(apply::remember(&request.target(memory), &object));
                 count(shared, memory, is_repair, now);
                 Some(Outcome {
                     effect: if is_repair {
@@ -244,15 +245,15 @@ impl Attempt<'_> {
                     } else {
                         Effect::Wrote
                     },
-                    anew,
-                    ..Outcome::fine(Known::Present(object))
+                    recreated,
+                    ..Outcome::fine(LiveState::Present(object))
                 })
             }
-            Err(Written::LookAgain) => None,
+            Err(Written::ReadAgain) => None,
             Err(Written::Failed(error)) => {
                 shared.metrics.failures.inc();
-                let mut outcome = unwritten(&error, seen(member, job, known).await, now);
-                if let Some(time) = settling(job, &error, memory, now) {
+                let mut outcome = unwritten(&error, seen(member, request, known).await, now);
+                if let Some(time) = settling(request, &error, memory, now) {
                     outcome.obstacle = Some(Obstacle::Unserved(time));
                 }
                 Some(outcome)
@@ -264,12 +265,12 @@ impl Attempt<'_> {
 /// When to look again for a kind that the cluster does not serve yet: its definition is in the same
 /// work and was just created. After a while that is a failure as any other.
 fn settling(
-    job: &Job<'_>,
+    request: &ApplyRequest<'_>,
     error: &RequestError,
     memory: &mut Memory,
     now: Timestamp,
 ) -> Option<Timestamp> {
-    if !job.is_defined_here || !error.is_not_found() || error.is_namespace_missing() {
+    if !request.is_defined_here || !error.is_not_found() || error.is_namespace_missing() {
         return None;
     }
     let since = *memory.awaited_since.get_or_insert(now);
@@ -277,7 +278,7 @@ fn settling(
     now.checked_add(DEFINITION_WAIT).ok().filter(|_| is_early)
 }
 
-impl<'a> Job<'a> {
+impl<'a> ApplyRequest<'a> {
     /// Why fields to be ignored cannot be found out, if that took too much lately.
     fn exhausted(&self, memory: &Memory, now: Timestamp) -> Option<(Failure, Timestamp)> {
         let verdict = memory.exhausted.as_ref()?.fields.as_ref()?;
@@ -300,9 +301,9 @@ impl<'a> Job<'a> {
 }
 
 /// Whether rules say that an object which would be updated is done.
-async fn is_done(shared: &Shared, job: &Job<'_>, object: &Value) -> bool {
-    let rules = &job.options.rules;
-    if !apply::is_updating(job.options.strategy) || rules.is_empty() {
+async fn is_done(shared: &Shared, request: &ApplyRequest<'_>, object: &Value) -> bool {
+    let rules = &request.options.rules;
+    if !apply::is_updating(request.options.strategy) || rules.is_empty() {
         return false;
     }
     let judge = || rules::is_complete(rules, object, &shared.programs);
@@ -314,14 +315,14 @@ async fn is_done(shared: &Shared, job: &Job<'_>, object: &Value) -> bool {
 }
 
 /// Whether the server would apply an object that rules may find to be done.
-fn is_completable(job: &Job<'_>) -> bool {
-    let strategy = job.options.strategy.map(|strategy| &strategy.kind);
-    let mut rules = job.options.rules.iter();
+fn is_completable(request: &ApplyRequest<'_>) -> bool {
+    let strategy = request.options.strategy.map(|strategy| &strategy.kind);
+    let mut rules = request.options.rules.iter();
     strategy == Some(&UpdateStrategyType::ServerSideApply)
         && rules.any(|rule| rules::condition_of(rule) == condition::COMPLETE)
 }
 
-fn refused(error: ApplyError, known: Known) -> Outcome {
+fn refused(error: ApplyError, known: LiveState) -> Outcome {
     let failure = match error {
         ApplyError::Ignore(error) => Failure::IgnoreFields(error.to_string()),
         other => Failure::Apply(other.to_string()),
@@ -333,7 +334,7 @@ fn refused(error: ApplyError, known: Known) -> Outcome {
 }
 
 /// A conflict over fields is for people to resolve; anything else may pass.
-fn unwritten(error: &RequestError, known: Known, now: Timestamp) -> Outcome {
+fn unwritten(error: &RequestError, known: LiveState, now: Timestamp) -> Outcome {
     let is_conflict = error.is_conflict();
     let again = now
         .checked_add(SignedDuration::from_secs(CONFLICT_WAIT))
@@ -358,39 +359,40 @@ fn count(shared: &Shared, memory: &mut Memory, is_repair: bool, now: Timestamp) 
 }
 
 /// What is known of an object that could not be written; if nothing is, it is read.
-async fn seen(member: &Member, job: &Job<'_>, known: &Known) -> Known {
+async fn seen(member: &Member, request: &ApplyRequest<'_>, known: &LiveState) -> LiveState {
     match known {
-        Known::Unknown => read(member, job).await.unwrap_or(Known::Unknown),
+        LiveState::Unknown => read(member, request).await.unwrap_or(LiveState::Unknown),
         known => known.clone(),
     }
 }
 
-async fn read(member: &Member, job: &Job<'_>) -> Result<Known, RequestError> {
-    let found = member.objects.get(job.resource, job.id).await?;
+async fn read(member: &Member, request: &ApplyRequest<'_>) -> Result<LiveState, RequestError> {
+    let found = member.objects.get(request.resource, request.id).await?;
     Ok(match found {
         Some(object) => {
             let object = Arc::new(object);
-            member.watches.note(job.id, &object);
-            Known::Present(object)
+            member.watches.note(request.id, &object);
+            LiveState::Present(object)
         }
-        None => Known::Absent,
+        None => LiveState::Absent,
     })
 }
 
 /// Why a write gave no object.
 enum Written {
     /// The object is not what it was taken for.
-    LookAgain,
+    ReadAgain,
     Failed(RequestError),
 }
 
-async fn write(member: &Member, job: &Job<'_>, step: Step) -> Result<Value, Written> {
+async fn write(member: &Member, request: &ApplyRequest<'_>, step: Step) -> Result<Value, Written> {
     let objects = &member.objects;
     let answer = match step {
-        Step::Look | Step::Leave => return Err(Written::LookAgain),
-        Step::Create(object) => create(member, job, &object).await,
-        Step::Replace(object) => match objects.replace(job.resource, job.id, &object).await {
-            Err(error) if is_immutable_secret(job, &error) => {
+        Step::Read | Step::Leave => return Err(Written::ReadAgain),
+        Step::Create(object) => create(member, request, &object).await,
+        Step::Replace(object) => match objects.replace(request.resource, request.id, &object).await
+        {
+            Err(error) if is_immutable_secret(request, &error) => {
                 let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
                 let mut new = object.clone();
                 if let Some(metadata) = new["metadata"].as_object_mut() {
@@ -403,19 +405,25 @@ async fn write(member: &Member, job: &Job<'_>, step: Step) -> Result<Value, Writ
                         metadata.remove(field);
                     }
                 }
-                recreate(member, job, uid, &new).await
+                recreate(member, request, uid, &new).await
             }
             other => other,
         },
-        Step::Recreate { uid, object } => recreate(member, job, &uid, &object).await,
-        Step::Own(patch) => objects.merge(job.resource, job.id, &patch).await,
+        Step::Recreate { uid, object } => recreate(member, request, &uid, &object).await,
+        Step::Own(patch) => objects.merge(request.resource, request.id, &patch).await,
         Step::Apply {
             configuration,
             manager,
             mut force,
         } => {
             let applied = loop {
-                let answer = objects.apply(job.resource, job.id, &configuration, &manager, force);
+                let answer = objects.apply(
+                    request.resource,
+                    request.id,
+                    &configuration,
+                    &manager,
+                    force,
+                );
                 match answer.await {
                     // What we wrote before the strategy was this one is ours to apply.
                     Err(error) if !force && error.is_conflict_with_only(&manager) => force = true,
@@ -423,8 +431,8 @@ async fn write(member: &Member, job: &Job<'_>, step: Step) -> Result<Value, Writ
                 }
             };
             match applied {
-                Ok(object) => match ownership::patch(&object, job.owner, job.owned) {
-                    Some(patch) => objects.merge(job.resource, job.id, &patch).await,
+                Ok(object) => match ownership::patch(&object, request.owner, request.owned) {
+                    Some(patch) => objects.merge(request.resource, request.id, &patch).await,
                     None => Ok(object),
                 },
                 // A conflict over fields is no reason to look again.
@@ -434,32 +442,42 @@ async fn write(member: &Member, job: &Job<'_>, step: Step) -> Result<Value, Writ
     };
     answer.map_err(|error| {
         if error.is_conflict() || error.is_already_there() {
-            Written::LookAgain
+            Written::ReadAgain
         } else {
             Written::Failed(error)
         }
     })
 }
 
-async fn create(member: &Member, job: &Job<'_>, object: &Value) -> Result<Value, RequestError> {
+async fn create(
+    member: &Member,
+    request: &ApplyRequest<'_>,
+    object: &Value,
+) -> Result<Value, RequestError> {
     let objects = &member.objects;
-    let namespace = &job.id.namespace;
-    objects.create(job.resource, namespace, object).await
+    let namespace = &request.id.namespace;
+    objects.create(request.resource, namespace, object).await
 }
 
 async fn recreate(
     member: &Member,
-    job: &Job<'_>,
+    request: &ApplyRequest<'_>,
     uid: &str,
     object: &Value,
 ) -> Result<Value, RequestError> {
-    match member.objects.delete(job.resource, job.id, uid).await? {
-        Deleted::Gone => create(member, job, object).await,
-        // When it is gone, its watch tells, and it is created anew.
+    match member
+        .objects
+        .delete(request.resource, request.id, uid)
+        .await?
+    {
+        Deleted::Gone => create(member, request, object).await,
+        // When it is gone, its watch tells, and it is created again.
         Deleted::Waits(object) => Ok(object),
     }
 }
 
-fn is_immutable_secret(job: &Job<'_>, error: &RequestError) -> bool {
-    job.manifest.kind == "Secret" && error.is_invalid() && error.to_string().contains("immutable")
+fn is_immutable_secret(request: &ApplyRequest<'_>, error: &RequestError) -> bool {
+    request.manifest.kind == "Secret"
+        && error.is_invalid()
+        && error.to_string().contains("immutable")
 }

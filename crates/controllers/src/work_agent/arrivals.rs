@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use bellwether_runtime::{News, Queue, Reach, Selection, follow};
+use bellwether_runtime::{ClusterHandle, FeedEvent, Queue, Selection, follow};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::task::AbortHandle;
@@ -65,9 +65,9 @@ pub(super) struct Feed(AbortHandle);
 impl Feed {
     /// Follows the objects at a path.
     pub(super) fn start(
-        cluster: &Reach,
+        cluster: &ClusterHandle,
         path: &'static str,
-        mut on_news: impl FnMut(&News<'_>) + Send + 'static,
+        mut on_news: impl FnMut(&FeedEvent<'_>) + Send + 'static,
     ) -> Self {
         let cluster = cluster.clone();
         let task = tokio::spawn(async move {
@@ -86,7 +86,7 @@ impl Drop for Feed {
 
 /// The dependencies of all works of one member.
 pub(super) struct Arrivals {
-    cluster: Reach,
+    cluster: ClusterHandle,
     queue: Queue<WorkKey>,
     discovery: Arc<Discovery>,
     works: Arc<Mutex<BTreeMap<WorkKey, Dependencies>>>,
@@ -100,7 +100,11 @@ struct Feeds {
 }
 
 impl Arrivals {
-    pub(super) fn new(cluster: Reach, queue: Queue<WorkKey>, discovery: Arc<Discovery>) -> Self {
+    pub(super) fn new(
+        cluster: ClusterHandle,
+        queue: Queue<WorkKey>,
+        discovery: Arc<Discovery>,
+    ) -> Self {
         Self {
             cluster,
             queue,
@@ -146,7 +150,9 @@ impl Arrivals {
         let (works, queue) = (Arc::clone(&self.works), self.queue.clone());
         Feed::start(&self.cluster, NAMESPACES, move |news| {
             // What was there when the watch began is found by the first attempts again.
-            let News::Put(text) = news else { return };
+            let FeedEvent::Applied(text) = news else {
+                return;
+            };
             let Ok(namespace) = serde_json::from_str::<Value>(text) else {
                 return;
             };
@@ -231,18 +237,18 @@ struct SeenDefinitions {
 
 impl SeenDefinitions {
     /// Takes in what the watch reports, and returns the definitions that changed.
-    fn take(&mut self, news: &News<'_>) -> Vec<Definition> {
+    fn take(&mut self, news: &FeedEvent<'_>) -> Vec<Definition> {
         match news {
-            News::Begin => self.listing = Some(HashMap::new()),
-            News::Listed(text) => {
+            FeedEvent::ListStarted => self.listing = Some(HashMap::new()),
+            FeedEvent::Listed(text) => {
                 if let (Some(listing), Some((name, definition))) =
                     (&mut self.listing, Definition::read(text))
                 {
                     listing.insert(name, definition);
                 }
             }
-            News::Complete(_) => return self.take_list(),
-            News::Put(text) => {
+            FeedEvent::ListDone(_) => return self.take_list(),
+            FeedEvent::Applied(text) => {
                 if let Some((name, definition)) = Definition::read(text) {
                     let before = self.known.insert(name, definition.clone());
                     return Vec::from_iter(
@@ -250,11 +256,11 @@ impl SeenDefinitions {
                     );
                 }
             }
-            News::Gone(text) => {
+            FeedEvent::Deleted(text) => {
                 let gone = Definition::read(text).and_then(|(name, _)| self.known.remove(&name));
                 return Vec::from_iter(gone);
             }
-            News::Interrupted(_) => {}
+            FeedEvent::Disconnected(_) => {}
         }
         Vec::new()
     }
@@ -293,7 +299,7 @@ mod tests {
     #[test]
     fn definitions_that_come_change_or_go_are_told_once() {
         let mut seen = SeenDefinitions::default();
-        let mut take = |news: News<'_>| {
+        let mut take = |news: FeedEvent<'_>| {
             let changed = seen.take(&news).into_iter();
             let mut kinds: Vec<String> = changed.map(|it| it.kind).collect();
             kinds.sort();
@@ -305,17 +311,17 @@ mod tests {
             definition("New", false),
             definition("New", true),
         );
-        take(News::Begin);
-        take(News::Listed(&old));
-        assert_eq!(take(News::Complete("1")), none, "it was there before");
-        assert_eq!(take(News::Put(&raw)), ["New"]);
-        assert_eq!(take(News::Put(&raw)), none);
-        assert_eq!(take(News::Put(&served)), ["New"]);
-        assert_eq!(take(News::Gone(&served)), ["New"]);
+        take(FeedEvent::ListStarted);
+        take(FeedEvent::Listed(&old));
+        assert_eq!(take(FeedEvent::ListDone("1")), none, "it was there before");
+        assert_eq!(take(FeedEvent::Applied(&raw)), ["New"]);
+        assert_eq!(take(FeedEvent::Applied(&raw)), none);
+        assert_eq!(take(FeedEvent::Applied(&served)), ["New"]);
+        assert_eq!(take(FeedEvent::Deleted(&served)), ["New"]);
         // The second list shows what happened since the first.
-        take(News::Begin);
-        take(News::Listed(&served));
-        assert_eq!(take(News::Complete("9")), ["New", "Old"]);
+        take(FeedEvent::ListStarted);
+        take(FeedEvent::Listed(&served));
+        assert_eq!(take(FeedEvent::ListDone("9")), ["New", "Old"]);
     }
 
     #[test]

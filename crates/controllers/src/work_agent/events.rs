@@ -11,8 +11,8 @@ use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 use parking_lot::Mutex;
 
-use super::Front;
-use super::hub::{HubWork, Speakers};
+use super::WorkApi;
+use super::hub::{HubClients, HubWork};
 
 /// How many events may be written at once; after that, one a second. Events are for people: a
 /// thousand works that are applied at once do not need a thousand of them.
@@ -20,14 +20,14 @@ const BURST: f64 = 20.0;
 
 /// Writes events to the hub.
 pub(super) struct Events {
-    speakers: Arc<Speakers>,
+    speakers: Arc<HubClients>,
     clock: Clock,
     /// How many may be written, and when this was counted; for each cluster.
     tokens: Mutex<BTreeMap<String, (f64, Timestamp)>>,
 }
 
 impl Events {
-    pub(super) fn new(speakers: Arc<Speakers>, clock: Clock) -> Self {
+    pub(super) fn new(speakers: Arc<HubClients>, clock: Clock) -> Self {
         Self {
             speakers,
             clock,
@@ -77,9 +77,9 @@ impl Events {
     fn event(&self, work: &HubWork, kind: &str, reason: &str, message: &str) -> Event {
         let now = Time(self.clock.now());
         let metadata = work.metadata();
-        let (api_version, object_kind) = match work.front() {
-            Front::ManifestWork => ("work.open-cluster-management.io/v1", "ManifestWork"),
-            Front::Work => ("multicluster.x-k8s.io/v1alpha1", "Work"),
+        let (api_version, object_kind) = match work.work_api() {
+            WorkApi::ManifestWork => ("work.open-cluster-management.io/v1", "ManifestWork"),
+            WorkApi::Work => ("multicluster.x-k8s.io/v1alpha1", "Work"),
         };
         Event {
             metadata: ObjectMeta {

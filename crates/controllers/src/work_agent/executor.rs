@@ -45,7 +45,7 @@ pub(super) async fn check(
     if !grants_rights(id) {
         return Ok(());
     }
-    // Whoever gives rights must have them: the server knows, and is asked to pretend.
+    // Anyone who gives rights must have them: the server knows, and is asked to pretend.
     match objects
         .try_create_as(&account.user(), resource, &id.namespace, object)
         .await

@@ -10,18 +10,18 @@ use bellwether_api::meta::ObjectMeta;
 use bellwether_api::multicluster::{self, Work, WorkManifestConfig, WorkStatus};
 use bellwether_api::work::names::FIELD_MANAGER;
 use bellwether_api::work::{ManifestWork, ManifestWorkStatus};
-use bellwether_runtime::{Cache, Hold, ObjectKey, Reach, Selection};
+use bellwether_runtime::{Cache, ClientLease, ClusterHandle, ObjectKey, Selection};
 use bellwether_work::work_api;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Client, Resource};
 use parking_lot::RwLock;
 use serde_json::{Value, json};
 
-use super::Front;
-use super::latest::Latest;
+use super::WorkApi;
+use super::cached_json::Object;
 use super::metrics::Metrics;
 use super::objects::{Objects, RequestError, within};
-use super::packed::Object;
+use super::write_through_cache::WriteThroughCache;
 
 /// How long to wait before an absent hub is asked again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -32,15 +32,15 @@ pub(super) struct HubWork {
     /// The work as the engine sees it.
     pub(super) work: Arc<ManifestWork>,
     /// The work of the work API that it was made of.
-    pub(super) small: Option<Arc<Work>>,
+    pub(super) as_work: Option<Arc<Work>>,
 }
 
 impl HubWork {
-    pub(super) fn front(&self) -> Front {
-        if self.small.is_some() {
-            Front::Work
+    pub(super) fn work_api(&self) -> WorkApi {
+        if self.as_work.is_some() {
+            WorkApi::Work
         } else {
-            Front::ManifestWork
+            WorkApi::ManifestWork
         }
     }
 
@@ -66,9 +66,9 @@ impl HubWork {
 
     /// The finalizer that keeps the work until what it applied is gone.
     pub(super) fn finalizer(&self) -> &'static str {
-        match self.front() {
-            Front::ManifestWork => bellwether_api::work::names::finalizer::MANIFEST_WORK,
-            Front::Work => multicluster::names::finalizer::WORK,
+        match self.work_api() {
+            WorkApi::ManifestWork => bellwether_api::work::names::finalizer::MANIFEST_WORK,
+            WorkApi::Work => multicluster::names::finalizer::WORK,
         }
     }
 
@@ -85,12 +85,12 @@ impl HubWork {
 
 /// Who writes to a hub: each member with its own certificate, as far as that is known here, so that
 /// the rights of members hold even where many of them share one watch.
-pub(super) struct Speakers {
+pub(super) struct HubClients {
     shared: Client,
-    own: RwLock<HashMap<Box<str>, Reach>>,
+    own: RwLock<HashMap<Box<str>, ClusterHandle>>,
 }
 
-impl Speakers {
+impl HubClients {
     pub(super) fn new(shared: Client) -> Self {
         Self {
             shared,
@@ -99,7 +99,7 @@ impl Speakers {
     }
 
     /// From now on a member speaks for itself.
-    pub(super) fn insert(&self, cluster: &str, hub: Reach) {
+    pub(super) fn insert(&self, cluster: &str, hub: ClusterHandle) {
         self.own.write().insert(cluster.into(), hub);
     }
 
@@ -112,26 +112,26 @@ impl Speakers {
     pub(super) fn of(&self, cluster: &str) -> Client {
         let own = self.own.read();
         own.get(cluster)
-            .map_or_else(|| self.shared.clone(), Reach::client)
+            .map_or_else(|| self.shared.clone(), ClusterHandle::client)
     }
 
     /// Keeps the client of a member at hand for several requests.
-    pub(super) fn hold(&self, cluster: &str) -> Option<Hold> {
-        self.own.read().get(cluster).map(Reach::hold)
+    pub(super) fn hold(&self, cluster: &str) -> Option<ClientLease> {
+        self.own.read().get(cluster).map(ClusterHandle::hold)
     }
 }
 
 /// What an agent sees of a hub.
 pub(super) struct HubSide {
-    speakers: Arc<Speakers>,
+    speakers: Arc<HubClients>,
     metrics: Arc<Metrics>,
-    works: Latest<ManifestWork>,
-    small: Option<Small>,
+    works: WriteThroughCache<ManifestWork>,
+    as_work: Option<WorkApiCaches>,
 }
 
 /// The interface of the work API, on hubs that have it.
-struct Small {
-    works: Latest<Work>,
+struct WorkApiCaches {
+    works: WriteThroughCache<Work>,
     configs: Cache<WorkManifestConfig>,
 }
 
@@ -144,13 +144,13 @@ pub(super) enum Status {
 impl HubSide {
     /// Begins to watch, and waits until everything is known.
     pub(super) async fn start(
-        speakers: Arc<Speakers>,
+        speakers: Arc<HubClients>,
         cluster: Option<&str>,
         metrics: Arc<Metrics>,
     ) -> Self {
         let client = speakers.shared.clone();
-        let works: Latest<ManifestWork> = watch(&client, cluster);
-        let small = has_small(&client).await.then(|| Small {
+        let works: WriteThroughCache<ManifestWork> = watch(&client, cluster);
+        let as_work = serves_work_api(&client).await.then(|| WorkApiCaches {
             works: watch(&client, cluster),
             configs: Cache::start(Api::all(client.clone()), Selection::default(), |_| {}),
         });
@@ -159,15 +159,15 @@ impl HubSide {
             warn_of_refusal::<ManifestWork>(&client, cluster).await;
             works.ready().await;
         }
-        if let Some(small) = &small {
-            small.works.answered().await;
-            small.configs.answered().await;
+        if let Some(as_work) = &as_work {
+            as_work.works.answered().await;
+            as_work.configs.answered().await;
             // An agent with the rights that Open Cluster Management gives does without this
             // interface.
-            if !small.works.is_ready() {
+            if !as_work.works.is_ready() {
                 warn_of_refusal::<Work>(&client, cluster).await;
             }
-            if !small.configs.is_ready() {
+            if !as_work.configs.is_ready() {
                 warn_of_refusal::<WorkManifestConfig>(&client, None).await;
             }
         }
@@ -175,22 +175,22 @@ impl HubSide {
             speakers,
             metrics,
             works,
-            small,
+            as_work,
         }
     }
 
     /// Whether all works of an interface are known. Of a work that is not known then, nobody can say
     /// that it is gone.
-    pub(super) fn is_known(&self, front: Front) -> bool {
-        match (front, &self.small) {
-            (Front::Work, Some(small)) => small.works.is_ready(),
+    pub(super) fn is_known(&self, work_api: WorkApi) -> bool {
+        match (work_api, &self.as_work) {
+            (WorkApi::Work, Some(as_work)) => as_work.works.is_ready(),
             _ => true,
         }
     }
 
     /// Waits until the works of all interfaces are known.
     pub(super) fn when_all_known(&self) -> impl Future<Output = ()> + use<> {
-        let works = self.small.as_ref().map(|small| small.works.clone());
+        let works = self.as_work.as_ref().map(|as_work| as_work.works.clone());
         async move {
             if let Some(works) = works {
                 works.ready().await;
@@ -201,52 +201,54 @@ impl HubSide {
     /// Has the works told that somebody else changed: cluster, interface and name.
     pub(super) fn listen(
         &self,
-        on_news: impl Fn(&str, Front, &str) + Clone + Send + Sync + 'static,
+        on_news: impl Fn(&str, WorkApi, &str) + Clone + Send + Sync + 'static,
     ) {
         let tell = on_news.clone();
         self.works.listen(move |work| {
-            tell(&work.namespace, Front::ManifestWork, &work.name);
+            tell(&work.namespace, WorkApi::ManifestWork, &work.name);
         });
-        let Some(small) = &self.small else {
+        let Some(as_work) = &self.as_work else {
             return;
         };
         let tell = on_news.clone();
-        small.works.listen(move |work| {
-            tell(&work.namespace, Front::Work, &work.name);
+        as_work.works.listen(move |work| {
+            tell(&work.namespace, WorkApi::Work, &work.name);
         });
-        let works = small.works.clone();
-        small.configs.subscribe(move |_| {
+        let works = as_work.works.clone();
+        as_work.configs.subscribe(move |_| {
             for work in works.keys() {
-                on_news(&work.namespace, Front::Work, &work.name);
+                on_news(&work.namespace, WorkApi::Work, &work.name);
             }
         });
     }
 
     /// The works of a cluster.
-    pub(super) fn works_of(&self, cluster: &str) -> Vec<(Front, Arc<str>)> {
+    pub(super) fn works_of(&self, cluster: &str) -> Vec<(WorkApi, Arc<str>)> {
         let works = self.works.keys_in(cluster).into_iter();
-        let mut found: Vec<_> = works.map(|work| (Front::ManifestWork, work.name)).collect();
-        if let Some(small) = &self.small {
-            let works = small.works.keys_in(cluster).into_iter();
-            found.extend(works.map(|work| (Front::Work, work.name)));
+        let mut found: Vec<_> = works
+            .map(|work| (WorkApi::ManifestWork, work.name))
+            .collect();
+        if let Some(as_work) = &self.as_work {
+            let works = as_work.works.keys_in(cluster).into_iter();
+            found.extend(works.map(|work| (WorkApi::Work, work.name)));
         }
         found
     }
 
     /// The work of that name.
-    pub(super) fn get(&self, front: Front, cluster: &str, name: &str) -> Option<HubWork> {
+    pub(super) fn get(&self, work_api: WorkApi, cluster: &str, name: &str) -> Option<HubWork> {
         let key = ObjectKey::new(cluster, name);
-        match front {
-            Front::ManifestWork => self.works.get(&key).map(large),
-            Front::Work => self.small.as_ref()?.works.get(&key).map(small),
+        match work_api {
+            WorkApi::ManifestWork => self.works.get(&key).map(from_manifest_work),
+            WorkApi::Work => self.as_work.as_ref()?.works.get(&key).map(from_work),
         }
     }
 
     /// The configurations of status to be synced.
     pub(super) fn configs(&self) -> Vec<Arc<WorkManifestConfig>> {
-        self.small
+        self.as_work
             .as_ref()
-            .map(|small| small.configs.list())
+            .map(|as_work| as_work.configs.list())
             .unwrap_or_default()
     }
 
@@ -284,13 +286,15 @@ impl HubSide {
     ) -> Result<HubWork, RequestError> {
         self.metrics.hub_requests.inc();
         let client = self.speakers.of(work.namespace());
-        match (work.front(), &self.small) {
-            (Front::Work, Some(small)) => write(&client, &small.works, work, patch, of_status)
-                .await
-                .map(self::small),
+        match (work.work_api(), &self.as_work) {
+            (WorkApi::Work, Some(as_work)) => {
+                write(&client, &as_work.works, work, patch, of_status)
+                    .await
+                    .map(from_work)
+            }
             _ => write(&client, &self.works, work, patch, of_status)
                 .await
-                .map(large),
+                .map(from_manifest_work),
         }
     }
 
@@ -306,12 +310,12 @@ impl HubSide {
         let (name, namespace) = (work.name(), work.namespace());
         self.metrics.hub_requests.inc();
         let client = self.speakers.of(namespace);
-        let answer = match work.front() {
-            Front::ManifestWork => {
+        let answer = match work.work_api() {
+            WorkApi::ManifestWork => {
                 let api: Api<ManifestWork> = Api::namespaced(client, namespace);
                 within(api.delete(name, &params)).await.map(drop)
             }
-            Front::Work => {
+            WorkApi::Work => {
                 let api: Api<Work> = Api::namespaced(client, namespace);
                 within(api.delete(name, &params)).await.map(drop)
             }
@@ -323,17 +327,17 @@ impl HubSide {
     }
 }
 
-fn large(work: ManifestWork) -> HubWork {
+fn from_manifest_work(work: ManifestWork) -> HubWork {
     HubWork {
         work: Arc::new(work),
-        small: None,
+        as_work: None,
     }
 }
 
-fn small(work: Work) -> HubWork {
+fn from_work(work: Work) -> HubWork {
     HubWork {
         work: Arc::new(work_api::as_manifest_work(&work)),
-        small: Some(Arc::new(work)),
+        as_work: Some(Arc::new(work)),
     }
 }
 
@@ -345,7 +349,7 @@ fn locked(work: &HubWork) -> Value {
 
 async fn write<K>(
     client: &Client,
-    works: &Latest<K>,
+    works: &WriteThroughCache<K>,
     work: &HubWork,
     patch: &Value,
     of_status: bool,
@@ -366,19 +370,19 @@ where
     };
     match answer {
         Ok(object) => {
-            works.wrote(&object);
+            works.record_write(&object);
             Ok(object)
         }
         Err(error) => {
-            works.doubt(&ObjectKey::new(work.namespace(), work.name()));
+            works.invalidate(&ObjectKey::new(work.namespace(), work.name()));
             Err(error)
         }
     }
 }
 
-fn watch<K: Object>(client: &Client, cluster: Option<&str>) -> Latest<K> {
+fn watch<K: Object>(client: &Client, cluster: Option<&str>) -> WriteThroughCache<K> {
     let path = K::url_path(&(), cluster);
-    Latest::new(Cache::follow(client, path, Selection::default(), |_| {}))
+    WriteThroughCache::new(Cache::follow(client, path, Selection::default(), |_| {}))
 }
 
 /// Logs why a kind cannot be listed, if the hub refuses it. The agent goes on as soon as it may.
@@ -392,7 +396,7 @@ async fn warn_of_refusal<K: Resource<DynamicType = ()>>(client: &Client, cluster
 }
 
 /// Whether a hub has the interface of the work API, asked until it answers.
-async fn has_small(client: &Client) -> bool {
+async fn serves_work_api(client: &Client) -> bool {
     let path = format!("/apis/{}/{}", multicluster::GROUP, Work::NAMES.version);
     let objects = Objects::new(client.into(), Arc::default());
     loop {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bellwether_api::multicluster::AppliedWork;
 use bellwether_api::work::AppliedManifestWork;
 use bellwether_api::{Kind as _, KindNames};
-use bellwether_runtime::{Queue, Reach};
+use bellwether_runtime::{ClusterHandle, Queue};
 use bellwether_work::apply::Baseline;
 use bellwether_work::manifest::{ObjectId, ResourceType};
 use bellwether_work::record;
@@ -25,14 +25,14 @@ use super::objects::{Objects, RequestError};
 use super::records::Records;
 use super::rights::Rights;
 use super::watches::Watches;
-use super::{AgentError, Front, WorkKey};
+use super::{AgentError, WorkApi, WorkKey};
 
 /// What is remembered of one object of one work.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     /// What was written last.
     pub(super) baseline: Option<Baseline>,
-    /// How often it was put right lately.
+    /// How often it was repaired lately.
     pub(super) repairs: Repairs,
     /// When its values were looked at.
     pub(super) pace: Option<Box<Pace>>,
@@ -69,7 +69,7 @@ pub(super) struct Member {
 impl Member {
     pub(super) fn new(
         cluster: Arc<str>,
-        reach: Reach,
+        reach: ClusterHandle,
         queue: Queue<WorkKey>,
         metrics: Arc<Metrics>,
         kinds: Arc<SharedKinds>,
@@ -92,20 +92,20 @@ impl Member {
     }
 
     /// The records of an interface, if anybody has had a need for them.
-    pub(super) fn known_records(&self, front: Front) -> Option<&Records> {
-        self.begun(front).get().map(|()| &self.records)
+    pub(super) fn known_records(&self, work_api: WorkApi) -> Option<&Records> {
+        self.begun(work_api).get().map(|()| &self.records)
     }
 
-    fn begun(&self, front: Front) -> &OnceCell<()> {
-        match front {
-            Front::ManifestWork => &self.begun[0],
-            Front::Work => &self.begun[1],
+    fn begun(&self, work_api: WorkApi) -> &OnceCell<()> {
+        match work_api {
+            WorkApi::ManifestWork => &self.begun[0],
+            WorkApi::Work => &self.begun[1],
         }
     }
 
     /// Whether there are records of an interface, asked without watching them.
-    pub(super) async fn has_records(&self, front: Front) -> Result<bool, AgentError> {
-        let names = names_of(front);
+    pub(super) async fn has_records(&self, work_api: WorkApi) -> Result<bool, AgentError> {
+        let names = names_of(work_api);
         let path = format!(
             "/apis/{}/{}/{}?limit=1",
             names.group, names.version, names.plural
@@ -122,41 +122,41 @@ impl Member {
 
     /// The records of an interface, which are watched from the first time on that somebody needs
     /// them.
-    pub(super) async fn records(&self, front: Front) -> Result<&Records, AgentError> {
-        let begun = self.begun(front);
-        begun.get_or_try_init(|| self.begin(front)).await?;
+    pub(super) async fn records(&self, work_api: WorkApi) -> Result<&Records, AgentError> {
+        let begun = self.begun(work_api);
+        begun.get_or_try_init(|| self.begin(work_api)).await?;
         Ok(&self.records)
     }
 
-    async fn begin(&self, front: Front) -> Result<(), AgentError> {
-        let definition = match front {
-            Front::ManifestWork => bellwether_api::definition::<AppliedManifestWork>,
-            Front::Work => bellwether_api::definition::<AppliedWork>,
+    async fn begin(&self, work_api: WorkApi) -> Result<(), AgentError> {
+        let definition = match work_api {
+            WorkApi::ManifestWork => bellwether_api::definition::<AppliedManifestWork>,
+            WorkApi::Work => bellwether_api::definition::<AppliedWork>,
         };
-        self.define(names_of(front), definition).await?;
+        self.define(names_of(work_api), definition).await?;
         let (cluster, queue) = (Arc::clone(&self.cluster), self.queue.clone());
         let tell = move |name: &str| {
             queue.add(WorkKey {
                 cluster: Arc::clone(&cluster),
-                front,
+                work_api,
                 record: name.into(),
             });
         };
-        if !self.records.watch(front, tell).await {
+        if !self.records.watch(work_api, tell).await {
             // The list was interrupted: the reason is whatever a request for it is answered.
-            self.has_records(front).await?;
-            self.records.ready(front).await;
+            self.has_records(work_api).await?;
+            self.records.ready(work_api).await;
         }
         // What was applied before is of interest before the first watch begins: it is then read with
         // one list a kind, not with one request an object.
-        for record in self.records.list(front) {
+        for record in self.records.list(work_api) {
             let key = WorkKey {
                 cluster: Arc::clone(&self.cluster),
-                front,
+                work_api,
                 record: record.name().into(),
             };
             for entry in record.everything() {
-                self.watches.concern(&record::id_of(&entry), &key);
+                self.watches.track(&record::id_of(&entry), &key);
             }
             self.queue.add(key);
         }
@@ -195,14 +195,14 @@ impl Member {
     }
 
     /// Has all records of an interface looked at, if they are known.
-    pub(super) fn requeue(&self, front: Front) {
-        if self.known_records(front).is_none() {
+    pub(super) fn requeue(&self, work_api: WorkApi) {
+        if self.known_records(work_api).is_none() {
             return;
         }
-        for record in self.records.list(front) {
+        for record in self.records.list(work_api) {
             self.queue.add(WorkKey {
                 cluster: Arc::clone(&self.cluster),
-                front,
+                work_api,
                 record: record.name().into(),
             });
         }
@@ -239,9 +239,9 @@ impl Member {
 }
 
 /// The kind of records of an interface.
-fn names_of(front: Front) -> KindNames {
-    match front {
-        Front::ManifestWork => AppliedManifestWork::NAMES,
-        Front::Work => AppliedWork::NAMES,
+fn names_of(work_api: WorkApi) -> KindNames {
+    match work_api {
+        WorkApi::ManifestWork => AppliedManifestWork::NAMES,
+        WorkApi::Work => AppliedWork::NAMES,
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bellwether_api::work::names::FIELD_MANAGER;
 use bellwether_patch::managed::is_conflict_only_with;
-use bellwether_runtime::{Hold, Reach};
+use bellwether_runtime::{ClientLease, ClusterHandle};
 use bellwether_work::manifest::{ObjectId, ResourceType};
 use kube::api::{
     DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::metrics::Metrics;
 
 /// How long an answer may take before a request counts as failed.
-const PATIENCE: Duration = Duration::from_mins(1);
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Why a request gave nothing.
 #[derive(Debug, thiserror::Error)]
@@ -107,22 +107,22 @@ pub(super) enum Deleted {
 /// Objects of a cluster.
 #[derive(Clone)]
 pub(super) struct Objects {
-    cluster: Reach,
+    cluster: ClusterHandle,
     metrics: Arc<Metrics>,
 }
 
 impl Objects {
-    pub(super) fn new(cluster: Reach, metrics: Arc<Metrics>) -> Self {
+    pub(super) fn new(cluster: ClusterHandle, metrics: Arc<Metrics>) -> Self {
         Self { cluster, metrics }
     }
 
     /// The cluster that they are of.
-    pub(super) fn cluster(&self) -> &Reach {
+    pub(super) fn cluster(&self) -> &ClusterHandle {
         &self.cluster
     }
 
     /// Keeps a client at hand for several requests.
-    pub(super) fn hold(&self) -> Hold {
+    pub(super) fn hold(&self) -> ClientLease {
         self.cluster.hold()
     }
 
@@ -270,7 +270,7 @@ impl Objects {
 pub(super) async fn within<T>(
     answer: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, RequestError> {
-    match tokio::time::timeout(PATIENCE, answer).await {
+    match tokio::time::timeout(REQUEST_TIMEOUT, answer).await {
         Ok(answer) => Ok(answer?),
         Err(_) => Err(RequestError::Unreached(
             "no answer within a minute".to_owned(),

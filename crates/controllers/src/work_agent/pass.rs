@@ -14,43 +14,43 @@ use bellwether_runtime::Next;
 use bellwether_work::admission;
 use bellwether_work::executor::Account;
 use bellwether_work::feedback::Allowance;
-use bellwether_work::lifecycle::{self, Afterlife, find, is_true};
+use bellwether_work::lifecycle::{self, AfterCompletion, find, is_true};
 use bellwether_work::manifest::{Manifest, ObjectId, defined_kinds};
 use bellwether_work::options::{self, Configs, Options};
 use bellwether_work::record;
 use bellwether_work::status::{Failure, Report};
 use jiff::{SignedDuration, Timestamp};
 
-use super::apply_one::{self, Effect, Job, Obstacle, Outcome};
+use super::apply_one::{self, ApplyRequest, Effect, Obstacle, Outcome};
 use super::arrivals::Dependencies;
 use super::hub::HubWork;
 use super::member::{Member, Memories, Memory};
 use super::records::{Record, Records};
 use super::removal::{self, Pending};
 use super::report::Findings;
-use super::watches::Known;
-use super::{AgentError, Front, Shared, WorkKey, report};
+use super::watches::LiveState;
+use super::{AgentError, Shared, WorkApi, WorkKey, report};
 use reporting::Reported;
 pub(super) use slots::Slot;
 use slots::{Mapped, entry_of, is_unmapped};
 
 /// Looks at one work, or at what is left of one.
-pub(super) async fn look(
+pub(super) async fn reconcile_work(
     shared: &Shared,
     member: &Arc<Member>,
     key: &WorkKey,
 ) -> Result<Next, AgentError> {
     if key.record.is_empty() {
-        if member.known_records(key.front).is_some() {
-            member.requeue(key.front);
-        } else if member.has_records(key.front).await? {
-            member.records(key.front).await?;
+        if member.known_records(key.work_api).is_some() {
+            member.requeue(key.work_api);
+        } else if member.has_records(key.work_api).await? {
+            member.records(key.work_api).await?;
         }
         return Ok(None);
     }
     let name = record::work_name(&shared.hub_hash, &key.record);
-    let work = name.and_then(|name| shared.hub.get(key.front, &key.cluster, name));
-    if work.is_none() && !shared.hub.is_known(key.front) {
+    let work = name.and_then(|name| shared.hub.get(key.work_api, &key.cluster, name));
+    if work.is_none() && !shared.hub.is_known(key.work_api) {
         // Nobody can tell whether there is such a work: nothing is removed because of that.
         return Ok(None);
     }
@@ -60,10 +60,10 @@ pub(super) async fn look(
     {
         return Ok(next);
     }
-    if work.is_none() && member.known_records(key.front).is_none() {
+    if work.is_none() && member.known_records(key.work_api).is_none() {
         return Ok(None);
     }
-    let records = match member.records(key.front).await {
+    let records = match member.records(key.work_api).await {
         Ok(records) => records,
         Err(error) => {
             if let Some(work) = work.filter(|work| error.is_forbidden() && !work.is_deleting()) {
@@ -74,7 +74,7 @@ pub(super) async fn look(
             return Err(error);
         }
     };
-    let record = records.get(key.front, &key.record);
+    let record = records.get(key.work_api, &key.record);
     match (work, record) {
         (None, None) => {
             member.forget(key);
@@ -104,9 +104,9 @@ pub(super) async fn look(
 
 /// Whether a record is this agent's to look after.
 fn is_ours(shared: &Shared, record: &Record) -> bool {
-    match record.front {
-        Front::ManifestWork => record.agent_id == shared.agent_id(),
-        Front::Work => record::work_name(&shared.hub_hash, record.name()).is_some(),
+    match record.work_api {
+        WorkApi::ManifestWork => record.agent_id == shared.agent_id(),
+        WorkApi::Work => record::work_name(&shared.hub_hash, record.name()).is_some(),
     }
 }
 
@@ -119,26 +119,26 @@ async fn rest(
     work: &HubWork,
 ) -> Result<Option<Next>, AgentError> {
     let afterlife = lifecycle::afterlife(&work.work);
-    if afterlife == Afterlife::Open {
+    if afterlife == AfterCompletion::NotComplete {
         return Ok(None);
     }
-    if let Some(records) = member.known_records(key.front)
-        && let Some(record) = records.get(key.front, &key.record)
+    if let Some(records) = member.known_records(key.work_api)
+        && let Some(record) = records.get(key.work_api, &key.record)
         && !is_ours(shared, &record)
     {
         let taken = records.take_over(&record, shared.agent_id()).await;
         taken.map_err(AgentError::at("taking over the record"))?;
     }
     if !lifecycle::is_settled(&work.work) {
-        let records = member.records(key.front).await?;
-        let record = records.get(key.front, &key.record);
+        let records = member.records(key.work_api).await?;
+        let record = records.get(key.work_api, &key.record);
         let pass = Pass::new(shared, member, records, key);
         pass.settle(work, record.as_ref()).await?;
     }
     match afterlife {
-        Afterlife::Open | Afterlife::Stays => Ok(Some(None)),
-        Afterlife::RemovedAt(time) if time > shared.clock.now() => Ok(Some(Some(time))),
-        Afterlife::RemovedAt(_) => {
+        AfterCompletion::NotComplete | AfterCompletion::Keep => Ok(Some(None)),
+        AfterCompletion::DeleteAt(time) if time > shared.clock.now() => Ok(Some(Some(time))),
+        AfterCompletion::DeleteAt(_) => {
             remove_expired(shared, member, key, work).await?;
             Ok(Some(None))
         }
@@ -285,7 +285,7 @@ impl Pass<'_> {
     /// Says which objects concern the work. What was applied before is read with one list a kind.
     async fn await_watches(&self, slots: &[Slot], was_recorded: bool) {
         for mapped in slots.iter().filter_map(|slot| slot.mapped.as_ref().ok()) {
-            self.member.watches.concern(&mapped.id, self.key);
+            self.member.watches.track(&mapped.id, self.key);
         }
         if !was_recorded {
             return;
@@ -348,7 +348,7 @@ impl Pass<'_> {
                 }
             };
             let known = slot.known.as_ref();
-            let job = Job {
+            let request = ApplyRequest {
                 manifest: &mapped.manifest,
                 resource: &mapped.resource,
                 id: &mapped.id,
@@ -362,13 +362,13 @@ impl Pass<'_> {
                 generation: work.generation(),
             };
             let memory = memories.entry(mapped.id.clone()).or_default();
-            let outcome = self.apply_one(work, mapped, &job, memory).await;
+            let outcome = self.apply_one(work, mapped, &request, memory).await;
             let findings = Findings {
                 shared: self.shared,
                 member: self.member,
                 work,
                 slot,
-                options: &job.options,
+                options: &request.options,
                 outcome: &outcome,
                 id: &mapped.id,
             };
@@ -390,19 +390,19 @@ impl Pass<'_> {
         &self,
         work: &HubWork,
         mapped: &Mapped,
-        job: &Job<'_>,
+        request: &ApplyRequest<'_>,
         memory: &mut Memory,
     ) -> Outcome {
-        let outcome = apply_one::apply(self.shared, self.member, job, memory).await;
+        let outcome = apply_one::apply(self.shared, self.member, request, memory).await;
         self.member.watches.ensure(&mapped.resource);
         if outcome.effect != Effect::Left && mapped.manifest.kind == "CustomResourceDefinition" {
             self.forget_kinds(&mapped.manifest);
         }
-        if outcome.anew {
-            self.member.watches.tell_others(&mapped.id, self.key);
+        if outcome.recreated {
+            self.member.watches.notify_other_works(&mapped.id, self.key);
         }
         if outcome.effect == Effect::Repaired {
-            let text = format!("{} was changed by others and has been put right", mapped.id);
+            let text = format!("{} was changed by others and has been repaired", mapped.id);
             self.shared
                 .events
                 .normal(work, event::DRIFT_REPAIRED, &text);
@@ -456,7 +456,7 @@ impl Pass<'_> {
         for entry in &gone {
             let id = record::id_of(entry);
             if !pending.iter().any(|it| record::id_of(&it.entry) == id) {
-                self.member.watches.unconcern(&id, self.key);
+                self.member.watches.untrack(&id, self.key);
             }
         }
         Ok(Some(pending))
@@ -505,11 +505,11 @@ impl Applied {
 
     /// Takes in what became of a manifest.
     fn take(&mut self, index: usize, mapped: &Mapped, outcome: &Outcome, report: Report) {
-        if let Known::Present(object) = &outcome.live {
+        if let LiveState::Present(object) = &outcome.live {
             let uid = object["metadata"]["uid"].as_str();
             self.entries.push(entry_of(mapped, uid));
         }
-        self.unclear[index] = matches!(outcome.live, Known::Unknown);
+        self.unclear[index] = matches!(outcome.live, LiveState::Unknown);
         match outcome.obstacle {
             Some(Obstacle::NoNamespace) => self.dependencies.add_namespace(&mapped.id.namespace),
             Some(Obstacle::Unserved(time)) => {

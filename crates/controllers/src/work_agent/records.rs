@@ -8,22 +8,22 @@ use bellwether_api::meta::{ObjectMeta, Time};
 use bellwether_api::multicluster::{self, AppliedResourceMeta, AppliedWork};
 use bellwether_api::work::names::{annotation, finalizer};
 use bellwether_api::work::{AppliedManifestWork, AppliedResource};
-use bellwether_runtime::{Cache, ObjectKey, Reach, Selection};
+use bellwether_runtime::{Cache, ClusterHandle, ObjectKey, Selection};
 use bellwether_work::manifest::{ObjectId, ResourceType};
 use bellwether_work::ownership::Owner;
 use bellwether_work::record;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::Front;
-use super::latest::Latest;
+use super::WorkApi;
+use super::cached_json::Object;
 use super::objects::{Deleted, Objects, RequestError};
-use super::packed::Object;
+use super::write_through_cache::WriteThroughCache;
 
 /// A record in either interface.
 #[derive(Debug, Clone)]
 pub(super) struct Record {
-    pub(super) front: Front,
+    pub(super) work_api: WorkApi,
     pub(super) metadata: ObjectMeta,
     /// The agent that keeps it; empty where the interface does not say.
     pub(super) agent_id: String,
@@ -50,7 +50,7 @@ impl Record {
 
     /// The record as the owner of what it names.
     pub(super) fn owner(&self) -> Owner {
-        let kind = kind_of(self.front);
+        let kind = kind_of(self.work_api);
         Owner {
             api_version: format!("{}/{}", kind.group, kind.version),
             kind: kind.kind,
@@ -79,13 +79,13 @@ impl Record {
     }
 
     fn id(&self) -> ObjectId {
-        record_id(self.front, self.name())
+        record_id(self.work_api, self.name())
     }
 
     fn of_manifest_work(object: &AppliedManifestWork) -> Self {
         let status = object.status.clone().unwrap_or_default();
         Self {
-            front: Front::ManifestWork,
+            work_api: WorkApi::ManifestWork,
             agent_id: object.spec.agent_id.clone(),
             intent: intent_of(&object.metadata),
             metadata: object.metadata.clone(),
@@ -99,7 +99,7 @@ impl Record {
         let annotations = object.metadata.annotations.as_ref();
         let started = annotations.and_then(|map| map.get(annotation::EVICTION_START));
         Self {
-            front: Front::Work,
+            work_api: WorkApi::Work,
             agent_id: String::new(),
             intent: intent_of(&object.metadata),
             metadata: object.metadata.clone(),
@@ -131,10 +131,10 @@ fn small_entry(entry: AppliedResourceMeta) -> AppliedResource {
     }
 }
 
-fn kind_of(front: Front) -> ResourceType {
-    let names = match front {
-        Front::ManifestWork => AppliedManifestWork::NAMES,
-        Front::Work => AppliedWork::NAMES,
+fn kind_of(work_api: WorkApi) -> ResourceType {
+    let names = match work_api {
+        WorkApi::ManifestWork => AppliedManifestWork::NAMES,
+        WorkApi::Work => AppliedWork::NAMES,
     };
     ResourceType {
         group: names.group.to_owned(),
@@ -145,8 +145,8 @@ fn kind_of(front: Front) -> ResourceType {
     }
 }
 
-fn record_id(front: Front, name: &str) -> ObjectId {
-    let kind = kind_of(front);
+fn record_id(work_api: WorkApi, name: &str) -> ObjectId {
+    let kind = kind_of(work_api);
     ObjectId {
         group: kind.group,
         resource: kind.plural,
@@ -155,16 +155,16 @@ fn record_id(front: Front, name: &str) -> ObjectId {
     }
 }
 
-fn finalizer_of(front: Front) -> &'static str {
-    match front {
-        Front::ManifestWork => finalizer::APPLIED_MANIFEST_WORK,
-        Front::Work => multicluster::names::finalizer::APPLIED_WORK,
+fn finalizer_of(work_api: WorkApi) -> &'static str {
+    match work_api {
+        WorkApi::ManifestWork => finalizer::APPLIED_MANIFEST_WORK,
+        WorkApi::Work => multicluster::names::finalizer::APPLIED_WORK,
     }
 }
 
 /// A record to be made.
 pub(super) struct NewRecord<'a> {
-    pub(super) front: Front,
+    pub(super) work_api: WorkApi,
     pub(super) name: &'a str,
     pub(super) work: &'a str,
     pub(super) namespace: &'a str,
@@ -177,16 +177,16 @@ pub(super) struct NewRecord<'a> {
 /// The records of a member, in those interfaces that somebody had a need for.
 pub(super) struct Records {
     objects: Objects,
-    large: OnceLock<Latest<AppliedManifestWork>>,
-    small: OnceLock<Latest<AppliedWork>>,
+    manifest_works: OnceLock<WriteThroughCache<AppliedManifestWork>>,
+    works: OnceLock<WriteThroughCache<AppliedWork>>,
 }
 
 impl Records {
     pub(super) fn new(objects: Objects) -> Self {
         Self {
             objects,
-            large: OnceLock::new(),
-            small: OnceLock::new(),
+            manifest_works: OnceLock::new(),
+            works: OnceLock::new(),
         }
     }
 
@@ -194,33 +194,33 @@ impl Records {
     /// listed; true if they are known. What others change is told by name.
     pub(super) async fn watch(
         &self,
-        front: Front,
+        work_api: WorkApi,
         on_news: impl Fn(&str) + Send + 'static,
     ) -> bool {
         let cluster = self.objects.cluster();
-        match front {
-            Front::ManifestWork => follow(&self.large, cluster, on_news).await,
-            Front::Work => follow(&self.small, cluster, on_news).await,
+        match work_api {
+            WorkApi::ManifestWork => follow(&self.manifest_works, cluster, on_news).await,
+            WorkApi::Work => follow(&self.works, cluster, on_news).await,
         }
     }
 
     /// Waits until the records of an interface are known that is being watched.
-    pub(super) async fn ready(&self, front: Front) {
-        match front {
-            Front::ManifestWork => ready(&self.large).await,
-            Front::Work => ready(&self.small).await,
+    pub(super) async fn ready(&self, work_api: WorkApi) {
+        match work_api {
+            WorkApi::ManifestWork => ready(&self.manifest_works).await,
+            WorkApi::Work => ready(&self.works).await,
         }
     }
 
-    pub(super) fn get(&self, front: Front, name: &str) -> Option<Record> {
+    pub(super) fn get(&self, work_api: WorkApi, name: &str) -> Option<Record> {
         let key = ObjectKey::cluster_scoped(name);
-        match front {
-            Front::ManifestWork => {
-                let found = self.large.get()?.get(&key);
+        match work_api {
+            WorkApi::ManifestWork => {
+                let found = self.manifest_works.get()?.get(&key);
                 found.map(|it| Record::of_manifest_work(&it))
             }
-            Front::Work => {
-                let found = self.small.get()?.get(&key);
+            WorkApi::Work => {
+                let found = self.works.get()?.get(&key);
                 found.map(|it| Record::of_work(&it))
             }
         }
@@ -229,25 +229,33 @@ impl Records {
     /// Reads a record from the cluster, whatever is known of it.
     pub(super) async fn read(
         &self,
-        front: Front,
+        work_api: WorkApi,
         name: &str,
     ) -> Result<Option<Record>, RequestError> {
-        let id = record_id(front, name);
-        match self.objects.get(&kind_of(front), &id).await? {
-            Some(object) => self.wrote(front, object).map(Some),
+        let id = record_id(work_api, name);
+        match self.objects.get(&kind_of(work_api), &id).await? {
+            Some(object) => self.record_write(work_api, object).map(Some),
             None => Ok(None),
         }
     }
 
     /// All records of an interface.
-    pub(super) fn list(&self, front: Front) -> Vec<Record> {
-        match front {
-            Front::ManifestWork => {
-                let all = self.large.get().map(Latest::list).unwrap_or_default();
+    pub(super) fn list(&self, work_api: WorkApi) -> Vec<Record> {
+        match work_api {
+            WorkApi::ManifestWork => {
+                let all = self
+                    .manifest_works
+                    .get()
+                    .map(WriteThroughCache::list)
+                    .unwrap_or_default();
                 all.iter().map(Record::of_manifest_work).collect()
             }
-            Front::Work => {
-                let all = self.small.get().map(Latest::list).unwrap_or_default();
+            WorkApi::Work => {
+                let all = self
+                    .works
+                    .get()
+                    .map(WriteThroughCache::list)
+                    .unwrap_or_default();
                 all.iter().map(Record::of_work).collect()
             }
         }
@@ -255,18 +263,18 @@ impl Records {
 
     /// Makes a record, or takes the one that is there.
     pub(super) async fn create(&self, new: &NewRecord<'_>) -> Result<Record, RequestError> {
-        let kind = kind_of(new.front);
-        let spec = match new.front {
-            Front::ManifestWork => json!({
+        let kind = kind_of(new.work_api);
+        let spec = match new.work_api {
+            WorkApi::ManifestWork => json!({
                 "hubHash": new.hub_hash,
                 "agentID": new.agent_id,
                 "manifestWorkName": new.work,
             }),
-            Front::Work => json!({"workName": new.work, "workNamespace": new.namespace}),
+            WorkApi::Work => json!({"workName": new.work, "workNamespace": new.namespace}),
         };
         let mut metadata = json!({
             "name": new.name,
-            "finalizers": [finalizer_of(new.front)],
+            "finalizers": [finalizer_of(new.work_api)],
             "annotations": {(annotation::INTENT): record::write_intent(new.intent)},
         });
         if let Some(labels) = new.labels {
@@ -280,11 +288,11 @@ impl Records {
         });
         let answer = match self.objects.create(&kind, "", &object).await {
             Err(error) if error.is_already_there() => {
-                return self.read(new.front, new.name).await?.ok_or(error);
+                return self.read(new.work_api, new.name).await?.ok_or(error);
             }
             other => other?,
         };
-        self.wrote(new.front, answer)
+        self.record_write(new.work_api, answer)
     }
 
     /// Changes the metadata of a record that is still as it was seen.
@@ -298,7 +306,7 @@ impl Records {
         let patch = json!({ "metadata": metadata });
         let answer = self
             .objects
-            .merge(&kind_of(record.front), &record.id(), &patch)
+            .merge(&kind_of(record.work_api), &record.id(), &patch)
             .await;
         self.settle(record, answer)
     }
@@ -318,7 +326,7 @@ impl Records {
         });
         let answer = self
             .objects
-            .merge(&kind_of(record.front), &record.id(), &patch)
+            .merge(&kind_of(record.work_api), &record.id(), &patch)
             .await;
         self.settle(record, answer)
     }
@@ -330,12 +338,12 @@ impl Records {
         applied: &[AppliedResource],
         eviction_start: Option<Timestamp>,
     ) -> Result<Record, RequestError> {
-        let status = match record.front {
-            Front::ManifestWork => json!({
+        let status = match record.work_api {
+            WorkApi::ManifestWork => json!({
                 "appliedResources": applied,
                 "evictionStartTime": eviction_start.map(Time),
             }),
-            Front::Work => json!({"appliedResources": applied}),
+            WorkApi::Work => json!({"appliedResources": applied}),
         };
         let patch = json!({
             "metadata": {
@@ -351,7 +359,7 @@ impl Records {
         };
         let answer = self
             .objects
-            .merge(&kind_of(record.front), &id, &patch)
+            .merge(&kind_of(record.work_api), &id, &patch)
             .await;
         self.settle(record, answer)
     }
@@ -362,9 +370,9 @@ impl Records {
         record: &Record,
         start: Option<Timestamp>,
     ) -> Result<Record, RequestError> {
-        match record.front {
-            Front::ManifestWork => self.set_status(record, &record.applied, start).await,
-            Front::Work => {
+        match record.work_api {
+            WorkApi::ManifestWork => self.set_status(record, &record.applied, start).await,
+            WorkApi::Work => {
                 let text = start.map(|time| time.to_string());
                 let annotations = json!({(annotation::EVICTION_START): text});
                 self.patch_metadata(record, json!({ "annotations": annotations }))
@@ -377,17 +385,17 @@ impl Records {
     pub(super) async fn delete(&self, record: &Record) -> Result<Option<Record>, RequestError> {
         let answer = self
             .objects
-            .delete(&kind_of(record.front), &record.id(), record.uid())
+            .delete(&kind_of(record.work_api), &record.id(), record.uid())
             .await;
         match answer? {
             Deleted::Gone => Ok(None),
-            Deleted::Waits(object) => self.wrote(record.front, object).map(Some),
+            Deleted::Waits(object) => self.record_write(record.work_api, object).map(Some),
         }
     }
 
     /// Lets a record go whose objects are gone.
     pub(super) async fn release(&self, record: &Record) -> Result<(), RequestError> {
-        let ours = finalizer_of(record.front);
+        let ours = finalizer_of(record.work_api);
         let mut left = record.metadata.finalizers.clone().unwrap_or_default();
         left.retain(|name| name != ours);
         let patch = json!({"metadata": {
@@ -396,10 +404,10 @@ impl Records {
             "finalizers": left,
         }});
         let key = ObjectKey::cluster_scoped(record.name());
-        self.doubt(record.front, &key);
+        self.invalidate(record.work_api, &key);
         match self
             .objects
-            .merge(&kind_of(record.front), &record.id(), &patch)
+            .merge(&kind_of(record.work_api), &record.id(), &patch)
             .await
         {
             Err(error) if !error.is_not_found() => Err(error),
@@ -413,32 +421,32 @@ impl Records {
         answer: Result<Value, RequestError>,
     ) -> Result<Record, RequestError> {
         match answer {
-            Ok(object) => self.wrote(record.front, object),
+            Ok(object) => self.record_write(record.work_api, object),
             Err(error) => {
-                self.doubt(record.front, &ObjectKey::cluster_scoped(record.name()));
+                self.invalidate(record.work_api, &ObjectKey::cluster_scoped(record.name()));
                 Err(error)
             }
         }
     }
 
-    fn doubt(&self, front: Front, key: &ObjectKey) {
-        match front {
-            Front::ManifestWork => self.large.get().map(|all| all.doubt(key)),
-            Front::Work => self.small.get().map(|all| all.doubt(key)),
+    fn invalidate(&self, work_api: WorkApi, key: &ObjectKey) {
+        match work_api {
+            WorkApi::ManifestWork => self.manifest_works.get().map(|all| all.invalidate(key)),
+            WorkApi::Work => self.works.get().map(|all| all.invalidate(key)),
         };
     }
 
-    fn wrote(&self, front: Front, object: Value) -> Result<Record, RequestError> {
+    fn record_write(&self, work_api: WorkApi, object: Value) -> Result<Record, RequestError> {
         let unreadable = |error: serde_json::Error| RequestError::Unreached(error.to_string());
-        Ok(match front {
-            Front::ManifestWork => {
+        Ok(match work_api {
+            WorkApi::ManifestWork => {
                 let object = serde_json::from_value(object).map_err(unreadable)?;
-                note(&self.large, &object);
+                note(&self.manifest_works, &object);
                 Record::of_manifest_work(&object)
             }
-            Front::Work => {
+            WorkApi::Work => {
                 let object = serde_json::from_value(object).map_err(unreadable)?;
-                note(&self.small, &object);
+                note(&self.works, &object);
                 Record::of_work(&object)
             }
         })
@@ -447,14 +455,14 @@ impl Records {
 
 /// Follows the records of one kind, told by name.
 async fn follow<K: Object>(
-    records: &OnceLock<Latest<K>>,
-    cluster: &Reach,
+    records: &OnceLock<WriteThroughCache<K>>,
+    cluster: &ClusterHandle,
     on_news: impl Fn(&str) + Send + 'static,
 ) -> bool {
     let records = records.get_or_init(|| {
         let path = K::url_path(&(), None);
         let cache = Cache::follow(cluster.clone(), path, Selection::default(), |_| {});
-        let latest = Latest::new(cache);
+        let latest = WriteThroughCache::new(cache);
         latest.listen(move |record| on_news(&record.name));
         latest
     });
@@ -462,16 +470,16 @@ async fn follow<K: Object>(
     records.is_ready()
 }
 
-async fn ready<K: Object>(records: &OnceLock<Latest<K>>) {
+async fn ready<K: Object>(records: &OnceLock<WriteThroughCache<K>>) {
     if let Some(records) = records.get() {
         records.ready().await;
     }
 }
 
 /// Notes the answer to a write, if anybody follows.
-fn note<K: Object>(records: &OnceLock<Latest<K>>, object: &K) {
+fn note<K: Object>(records: &OnceLock<WriteThroughCache<K>>, object: &K) {
     if let Some(records) = records.get() {
-        records.wrote(object);
+        records.record_write(object);
     }
 }
 
@@ -480,7 +488,7 @@ pub(super) fn missing_metadata(
     record: &Record,
     labels: Option<&BTreeMap<String, String>>,
 ) -> Option<Value> {
-    let ours = finalizer_of(record.front);
+    let ours = finalizer_of(record.work_api);
     let finalizers = record.metadata.finalizers.clone().unwrap_or_default();
     let has_finalizer = finalizers.iter().any(|name| name == ours);
     let known = record.metadata.labels.clone().unwrap_or_default();

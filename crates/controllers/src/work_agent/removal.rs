@@ -13,8 +13,8 @@ use super::hub::{HubWork, Status};
 use super::member::Member;
 use super::objects::{Deleted, RequestError};
 use super::records::{Record, Records};
-use super::watches::Known;
-use super::{AgentError, Front, Shared, WorkKey};
+use super::watches::LiveState;
+use super::{AgentError, Shared, WorkApi, WorkKey};
 
 /// When to look again at what is waited for, besides being told, in seconds.
 const SAFETY_NET: i64 = 60;
@@ -40,13 +40,13 @@ pub(super) async fn remove_work(
         }
         return Ok(None);
     }
-    let records = member.records(key.front).await?;
+    let records = member.records(key.work_api).await?;
     // One that was made just now may not have been heard of yet, and nobody would look for it again
     // once the work is gone.
     let record = match record {
         Some(record) => Some(record),
         None => records
-            .read(key.front, &key.record)
+            .read(key.work_api, &key.record)
             .await
             .map_err(AgentError::at("looking for the record"))?,
     };
@@ -80,7 +80,7 @@ async fn wait(shared: &Shared, work: HubWork, pending: &[Pending]) -> Result<Nex
     let waiting: Vec<String> = pending.iter().map(|it| it.waits_for.clone()).collect();
     let previous = work.work.status.clone().unwrap_or_default();
     let new = status::deleting(&previous, work.generation(), &waiting, now);
-    if new != previous && work.front() == Front::ManifestWork {
+    if new != previous && work.work_api() == WorkApi::ManifestWork {
         let text = new
             .conditions
             .last()
@@ -103,7 +103,7 @@ pub(super) async fn remove_record(
     key: &WorkKey,
     record: Record,
 ) -> Result<Next, AgentError> {
-    let records = member.records(key.front).await?;
+    let records = member.records(key.work_api).await?;
     let pending = empty(member, records, key, record, None).await?;
     let again = shared
         .clock
@@ -149,7 +149,7 @@ async fn empty(
             .await
             .map_err(AgentError::at("letting the record go"))?;
         for entry in &everything {
-            member.watches.unconcern(&record::id_of(entry), key);
+            member.watches.untrack(&record::id_of(entry), key);
         }
         member.forget(key);
         return Ok(pending);
@@ -202,9 +202,9 @@ async fn release(
         return Ok(());
     };
     let live = match member.watches.known(&id) {
-        Known::Present(object) => Some(object),
-        Known::Absent => None,
-        Known::Unknown => objects.get(&resource, &id).await?.map(Into::into),
+        LiveState::Present(object) => Some(object),
+        LiveState::Absent => None,
+        LiveState::Unknown => objects.get(&resource, &id).await?.map(Into::into),
     };
     let live = live.filter(|live| owner.owns(live));
     let Some(patch) = live.and_then(|live| ownership::patch(&live, owner, false)) else {
@@ -242,9 +242,9 @@ async fn remove(
         return Ok(None);
     };
     let live = match member.watches.known(&id) {
-        Known::Present(object) => Some(object),
-        Known::Absent => None,
-        Known::Unknown => member.objects.get(&resource, &id).await?.map(Into::into),
+        LiveState::Present(object) => Some(object),
+        LiveState::Absent => None,
+        LiveState::Unknown => member.objects.get(&resource, &id).await?.map(Into::into),
     };
     match ownership::removal(entry.uid.as_deref(), live.as_deref(), owner) {
         Removal::Forget => Ok(None),
@@ -257,18 +257,18 @@ async fn remove(
             Err(error) => Err(error),
         },
         Removal::Wait(finalizers) => {
-            member.watches.concern(&id, key);
+            member.watches.track(&id, key);
             member.watches.ensure(&resource);
             Ok(Some(waiting_text(&id, &finalizers)))
         }
         Removal::Delete { uid } => match member.objects.delete(&resource, &id, &uid).await? {
             Deleted::Gone => {
                 member.watches.note_gone(&id);
-                member.watches.tell_others(&id, key);
+                member.watches.notify_other_works(&id, key);
                 Ok(None)
             }
             Deleted::Waits(object) => {
-                member.watches.concern(&id, key);
+                member.watches.track(&id, key);
                 member.watches.ensure(&resource);
                 let finalizers = object["metadata"]["finalizers"].as_array();
                 let names: Vec<String> = finalizers
@@ -300,7 +300,7 @@ pub(super) async fn evict(
     has_work: bool,
 ) -> Result<Next, AgentError> {
     let now = shared.clock.now();
-    let records = member.records(key.front).await?;
+    let records = member.records(key.work_api).await?;
     let failed = || AgentError::at("marking a record");
     let grace = shared.options.eviction_grace;
     match lifecycle::eviction(has_work, record.eviction_start, grace, now) {

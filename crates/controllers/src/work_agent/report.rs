@@ -21,8 +21,8 @@ use super::budget::Verdict;
 use super::hub::HubWork;
 use super::member::{Member, Memory};
 use super::pass::Slot;
-use super::watches::Known;
-use super::{Front, Shared};
+use super::watches::LiveState;
+use super::{Shared, WorkApi};
 
 /// Whether a replica set made a work, and waits for its rollout.
 pub(super) fn is_rolled_out(work: &ManifestWork) -> bool {
@@ -118,15 +118,15 @@ pub(super) async fn of_outcome(
         ..unchanged(slot.meta.clone(), &options.rules)
     };
     let is_denied = outcome.obstacle == Some(Obstacle::Denied);
-    if is_denied || !matches!(outcome.live, Known::Present(_)) {
+    if is_denied || !matches!(outcome.live, LiveState::Present(_)) {
         report.unseen = unseen(&slot.meta, &options.rules);
     }
     let object = match &outcome.live {
         // Who may not apply an object learns nothing of it, not even whether it is there.
         _ if is_denied => return (report, None),
-        Known::Present(object) => object,
-        Known::Absent => return (report, None),
-        Known::Unknown => {
+        LiveState::Present(object) => object,
+        LiveState::Absent => return (report, None),
+        LiveState::Unknown => {
             let why = match &outcome.applied {
                 Err(_) => "it has not been read since it could not be applied",
                 Ok(()) => "it has not been read",
@@ -142,9 +142,9 @@ pub(super) async fn of_outcome(
     let past = Past::of(known, work.generation());
     let (found, stands_until) = conclusions(findings, object, past, memory).await;
     report.conclusions = Some(found);
-    let (feedback, again) = match work.front() {
-        Front::ManifestWork => (of_rules(findings, object, allowance), None),
-        Front::Work => of_config(findings, object, allowance, memory).await,
+    let (feedback, again) = match work.work_api() {
+        WorkApi::ManifestWork => (of_rules(findings, object, allowance), None),
+        WorkApi::Work => of_config(findings, object, allowance, memory).await,
     };
     report.feedback = feedback;
     (report, [again, stands_until].into_iter().flatten().min())
@@ -228,7 +228,7 @@ pub(super) fn period(
     work: &HubWork,
     manifest: &Manifest,
 ) -> Option<SignedDuration> {
-    work.small.as_ref()?;
+    work.as_work.as_ref()?;
     let configs = shared.hub.configs();
     let configs = configs.iter().map(AsRef::as_ref);
     let (group, version) = (&manifest.group, &manifest.version);
@@ -250,7 +250,7 @@ async fn of_config(
     let kind = object["kind"].as_str().unwrap_or_default();
     let configs = shared.hub.configs();
     let config = work_api::config_for(configs.iter().map(AsRef::as_ref), group, version, kind);
-    let (Some(config), Some(small)) = (config, &work.small) else {
+    let (Some(config), Some(as_work)) = (config, &work.as_work) else {
         memory.pace = None;
         return (Feedback::Unwanted, None);
     };
@@ -266,7 +266,7 @@ async fn of_config(
         Some(pace) => Feedback::Answers(pace.answers().clone()),
         None => Feedback::Answers(Answers::default()),
     };
-    let turn = Pace::turn(memory.pace.as_deref(), small, config, now);
+    let turn = Pace::turn(memory.pace.as_deref(), as_work, config, now);
     if turn == Turn::Stopped {
         return (told(memory.pace.as_deref()), None);
     }
@@ -279,7 +279,7 @@ async fn of_config(
         let is_news = known.is_some_and(|pace| *pace.answers() != answers);
         return (told(known), is_news.then_some(time));
     }
-    let pace = Pace::after(known, small, config, &answers, now);
+    let pace = Pace::after(known, as_work, config, &answers, now);
     memory.pace = Some(Box::new(pace));
     (Feedback::Answers(answers), None)
 }

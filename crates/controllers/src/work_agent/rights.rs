@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bellwether_runtime::{News, Queue, Reach};
+use bellwether_runtime::{ClusterHandle, FeedEvent, Queue};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -28,7 +28,7 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The works of one member that have an executor.
 pub(super) struct Rights {
-    cluster: Reach,
+    cluster: ClusterHandle,
     queue: Queue<WorkKey>,
     works: Arc<Mutex<BTreeSet<WorkKey>>>,
     /// Counts the changes.
@@ -44,7 +44,7 @@ struct Feeds {
 }
 
 impl Rights {
-    pub(super) fn new(cluster: Reach, queue: Queue<WorkKey>) -> Self {
+    pub(super) fn new(cluster: ClusterHandle, queue: Queue<WorkKey>) -> Self {
         Self {
             cluster,
             queue,
@@ -89,14 +89,14 @@ impl Rights {
             let mut is_first = true;
             Feed::start(&self.cluster, path, move |news| {
                 let settles = match news {
-                    News::Complete(_) => true,
-                    News::Interrupted(error) => error.is_refusal(),
+                    FeedEvent::ListDone(_) => true,
+                    FeedEvent::Disconnected(error) => error.is_refusal(),
                     _ => false,
                 };
                 let is_change = match news {
-                    News::Put(_) | News::Gone(_) => true,
+                    FeedEvent::Applied(_) | FeedEvent::Deleted(_) => true,
                     // Between two lists anything may have happened.
-                    News::Complete(_) => !is_first,
+                    FeedEvent::ListDone(_) => !is_first,
                     _ => false,
                 };
                 if is_change {

@@ -44,14 +44,14 @@ impl Turns {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Front;
+    use super::super::WorkApi;
     use super::*;
 
     #[test]
     fn ten_writes_a_second_are_enough() {
         let work = |name: &str| WorkKey {
             cluster: "c".into(),
-            front: Front::ManifestWork,
+            work_api: WorkApi::ManifestWork,
             record: name.into(),
         };
         let mut turns = Turns::default();

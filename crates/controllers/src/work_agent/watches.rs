@@ -1,12 +1,11 @@
 //! What is known of applied objects: one watch a kind, however many objects and works there are.
 //!
-//! A watch begins when the first object of its kind is of interest. Of all that it sees it keeps
-//! only what is of interest, and tells the works that an object concerns when it changes. What the
-//! agent writes itself is noted at once, so that the echo of a write is no news.
+//! A watch begins when the first object of its kind is tracked. It keeps tracked objects only, and
+//! enqueues the works that track an object when the object changes. What the agent writes itself is
+//! recorded at once, so that the watch event of an own write enqueues nothing.
 //!
-//! Objects are kept as the text that the server sent, or rather as what tells it from others of the
-//! kind, a small part of what they take when they are parsed; a look at a work parses those that it
-//! needs.
+//! Objects are kept as the text that the server sent, which takes a fraction of the memory of parsed
+//! ones. Reconciling a work parses the objects that it needs.
 
 mod follow;
 mod others;
@@ -24,15 +23,14 @@ use tokio::task::AbortHandle;
 use super::WorkKey;
 use super::metrics::Metrics;
 use super::objects::{Objects, version_of};
-use super::terse::{Likeness, Terse};
 use follow::{Follower, Listing};
 
 /// How long the first list of a kind is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WATCH_START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What is known of an object.
 #[derive(Debug, Clone, Default)]
-pub(super) enum Known {
+pub(super) enum LiveState {
     /// Nothing.
     #[default]
     Unknown,
@@ -60,7 +58,6 @@ pub(super) struct Watches {
 #[derive(Default)]
 struct KindState {
     objects: HashMap<Name, Entry>,
-    likeness: Likeness,
     watch: Option<Watch>,
 }
 
@@ -86,16 +83,16 @@ impl Drop for Watch {
 
 /// What is kept of an object.
 #[derive(Default)]
-enum Kept {
+enum Snapshot {
     #[default]
     Unknown,
     Absent,
-    Present(Terse),
+    Present(Box<str>),
 }
 
 #[derive(Default)]
 struct Entry {
-    kept: Kept,
+    kept: Snapshot,
     /// The version after which it was seen to be absent, or which was written.
     version: u64,
     /// Works that it concerns; one, nearly always.
@@ -113,7 +110,7 @@ impl Watches {
     }
 
     /// Says that an object concerns a work.
-    pub(super) fn concern(&self, id: &ObjectId, work: &WorkKey) {
+    pub(super) fn track(&self, id: &ObjectId, work: &WorkKey) {
         let mut kinds = self.kinds.lock();
         let entry = kinds
             .entry(kind_of(id))
@@ -128,7 +125,7 @@ impl Watches {
     }
 
     /// Says that an object no longer concerns a work. The last one ends the watch of the kind.
-    pub(super) fn unconcern(&self, id: &ObjectId, work: &WorkKey) {
+    pub(super) fn untrack(&self, id: &ObjectId, work: &WorkKey) {
         let mut kinds = self.kinds.lock();
         let Some(state) = kinds.get_mut(&kind_of(id)) else {
             return;
@@ -145,21 +142,21 @@ impl Watches {
     }
 
     /// What is known of an object. Without a watch that is current, nothing is.
-    pub(super) fn known(&self, id: &ObjectId) -> Known {
+    pub(super) fn known(&self, id: &ObjectId) -> LiveState {
         let kinds = self.kinds.lock();
         let Some(state) = kinds.get(&kind_of(id)) else {
-            return Known::Unknown;
+            return LiveState::Unknown;
         };
         let Some(watch) = state.watch.as_ref().filter(|watch| watch.is_current) else {
-            return Known::Unknown;
+            return LiveState::Unknown;
         };
         let kept = state.objects.get(&name_of(id)).map(|entry| &entry.kept);
         match kept {
-            None | Some(Kept::Unknown) => Known::Unknown,
-            Some(Kept::Absent) => Known::Absent,
-            Some(Kept::Present(text)) => match parse(text, &watch.resource) {
-                Some(object) => Known::Present(Arc::new(object)),
-                None => Known::Unknown,
+            None | Some(Snapshot::Unknown) => LiveState::Unknown,
+            Some(Snapshot::Absent) => LiveState::Absent,
+            Some(Snapshot::Present(text)) => match parse(text, &watch.resource) {
+                Some(object) => LiveState::Present(Arc::new(object)),
+                None => LiveState::Unknown,
             },
         }
     }
@@ -190,7 +187,7 @@ impl Watches {
             .get_mut(&kind_of(id))
             .and_then(|state| state.objects.get_mut(&name_of(id)));
         if let Some(entry) = entry {
-            entry.kept = Kept::Absent;
+            entry.kept = Snapshot::Absent;
         }
     }
 
@@ -221,7 +218,7 @@ impl Watches {
         });
     }
 
-    /// Waits until a watch has seen everything that there was when it began, but not for ever.
+    /// Waits until a watch has seen everything that there was when it began, but not forever.
     pub(super) async fn settled(&self, id: &ObjectId) {
         let settled = {
             let kinds = self.kinds.lock();
@@ -232,7 +229,8 @@ impl Watches {
         };
         if let Some(mut settled) = settled {
             // In vain means that objects are read one by one.
-            let _ = tokio::time::timeout(PATIENCE, settled.wait_for(|settled| *settled)).await;
+            let _ = tokio::time::timeout(WATCH_START_TIMEOUT, settled.wait_for(|settled| *settled))
+                .await;
         }
     }
 }
@@ -246,8 +244,8 @@ fn name_of(id: &ObjectId) -> Name {
 }
 
 /// The object of a text; items of lists may leave out what all of them are.
-fn parse(text: &Terse, resource: &ResourceType) -> Option<Value> {
-    let mut object: Value = serde_json::from_str(&text.text()?).ok()?;
+fn parse(text: &str, resource: &ResourceType) -> Option<Value> {
+    let mut object: Value = serde_json::from_str(text).ok()?;
     if object.get("apiVersion").is_none() && object.is_object() {
         let group = &resource.group;
         let slash = if group.is_empty() { "" } else { "/" };
@@ -266,7 +264,7 @@ impl KindState {
             return None;
         }
         entry.version = version;
-        entry.kept = Kept::Present(Terse::new(text, &self.likeness));
+        entry.kept = Snapshot::Present(text.into());
         Some(entry)
     }
 
@@ -277,7 +275,7 @@ impl KindState {
             return None;
         }
         entry.version = entry.version.max(version);
-        let before = std::mem::replace(&mut entry.kept, Kept::Absent);
-        (!matches!(before, Kept::Absent)).then_some(entry)
+        let before = std::mem::replace(&mut entry.kept, Snapshot::Absent);
+        (!matches!(before, Snapshot::Absent)).then_some(entry)
     }
 }

@@ -16,9 +16,9 @@ use bellwether_apiserver::{ApiServer, Authority, BootstrapToken, HUB, Identity, 
 use bellwether_controllers::Hub;
 use bellwether_controllers::registration;
 use bellwether_controllers::registration::agent::{
-    self, Agent, ClaimOptions, Credentials, Door, DoorError, Roster,
+    self, Agent, ClaimOptions, ConnectError, Credentials, HubConnector, Roster,
 };
-use bellwether_runtime::{Clock, Reach};
+use bellwether_runtime::{Clock, ClusterHandle};
 use bellwether_store::{Options, Store};
 use bellwether_testkit::Writes;
 use jiff::Timestamp;
@@ -111,7 +111,7 @@ impl World {
         ]
     }
 
-    /// A bootstrap token; for one cluster, or for whoever shows it.
+    /// A bootstrap token; for one cluster, or for anyone who shows it.
     pub async fn token(&self, cluster: Option<&str>) -> BootstrapToken {
         let token = BootstrapToken::generate().unwrap();
         let groups = ["system:bootstrappers:managedcluster"];
@@ -133,7 +133,7 @@ impl World {
             .server
             .service(cluster, Identity::administrator("agent"));
         let client = Client::new(self.writes.of_controllers(cluster, service), "default");
-        let door = EmbeddedDoor {
+        let connector = EmbeddedConnector {
             server: self.server.clone(),
             token: token.reveal(),
             roster: None,
@@ -142,7 +142,7 @@ impl World {
         Member {
             agent: Agent {
                 cluster: cluster.to_owned(),
-                door: Arc::new(door),
+                connector: Arc::new(connector),
                 member: client.into(),
                 clock: self.clock.clone(),
                 labels: std::collections::BTreeMap::new(),
@@ -161,7 +161,7 @@ impl World {
         roster: &Roster,
     ) -> Member {
         let mut member = self.member(cluster, token).await;
-        member.agent.door = Arc::new(EmbeddedDoor {
+        member.agent.connector = Arc::new(EmbeddedConnector {
             server: self.server.clone(),
             token: token.reveal(),
             roster: Some(roster.clone()),
@@ -321,7 +321,7 @@ impl World {
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        panic!("in vain until {what}; at last: {last}");
+        panic!("timed out waiting until {what}; last state: {last}");
     }
 
     /// Lets time pass.
@@ -343,7 +343,7 @@ pub struct Member {
 pub struct Running {
     pub task: JoinHandle<()>,
     /// Its client of the hub.
-    pub hub: watch::Receiver<Option<Reach>>,
+    pub hub: watch::Receiver<Option<ClusterHandle>>,
 }
 
 impl Running {
@@ -370,25 +370,25 @@ impl Member {
 
 /// The hub of this process.
 #[derive(Debug)]
-pub struct EmbeddedDoor {
+pub struct EmbeddedConnector {
     server: ApiServer,
     token: String,
     roster: Option<Roster>,
     writes: Writes,
 }
 
-impl Door for EmbeddedDoor {
-    fn knock(&self) -> Result<Client, DoorError> {
+impl HubConnector for EmbeddedConnector {
+    fn bootstrap_client(&self) -> Result<Client, ConnectError> {
         Ok(self.server.client_with_token(HUB, &self.token))
     }
 
-    fn enter(&self, credentials: &Credentials) -> Result<Reach, DoorError> {
+    fn connect(&self, credentials: &Credentials) -> Result<ClusterHandle, ConnectError> {
         let credentials = bellwether_apiserver::Credentials {
             certificate: credentials.certificate.clone(),
             key: credentials.key.clone(),
         };
         let service = self.server.service_with_certificate(HUB, &credentials);
-        let service = service.map_err(|error| DoorError(error.to_string()))?;
+        let service = service.map_err(|error| ConnectError(error.to_string()))?;
         let service = self.writes.of_controllers(HUB, service);
         Ok(Client::new(service, "default").into())
     }

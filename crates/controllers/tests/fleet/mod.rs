@@ -421,7 +421,7 @@ impl Fleet {
             tokio::time::sleep(Duration::from_millis(pause)).await;
         }
         panic!(
-            "in vain until {what}; at last: {}",
+            "timed out waiting until {what}; last state: {}",
             last.map_or_else(String::new, |it| format!("{it:#}"))
         );
     }

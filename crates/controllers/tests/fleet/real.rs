@@ -111,7 +111,7 @@ impl RealPair {
         Ok(())
     }
 
-    /// Removes what a case has left, whoever holds it.
+    /// Removes what a case has left, anyone who holds it.
     pub async fn clean(&self) {
         for (is_on_hub, path) in LEFTOVERS {
             let client = if is_on_hub { &self.hub } else { &self.member };

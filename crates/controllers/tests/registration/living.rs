@@ -1,4 +1,4 @@
-//! Being heard of: heartbeats, certificates, and what a member tells about itself.
+//! Heartbeats: heartbeats, certificates, and what a member tells about itself.
 
 use crate::common::World;
 use crate::{AVAILABLE, joined, reasons, taints};

@@ -307,7 +307,7 @@ async fn rights_that_somebody_takes_away_come_back_while_the_hub_runs() {
         world.pass(5).await;
         assert!(own.get("managed-cluster-lease").await.is_ok(), "{right}");
     }
-    // What is changed is put right as well.
+    // What is changed is repaired as well.
     let role = json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": {"name": name}});
     world.merge(&role, json!({"rules": []})).await;
     world.pass(5).await;
@@ -342,7 +342,7 @@ async fn a_cluster_that_is_denied_may_only_see_that_it_is() {
     assert!(own.get("c1").await.is_ok());
     let leases: Api<Lease> = Api::namespaced(client, "c1");
     assert!(leases.get("managed-cluster-lease").await.is_err());
-    // It is not accepted again behind the back of whoever denied it.
+    // It is not accepted again behind the back of anyone who denied it.
     world.pass(3600).await;
     assert!(!clusters.get("c1").await.unwrap().spec.hub_accepts_client);
 }

@@ -117,7 +117,7 @@ async fn two_versions_of_a_kind_are_no_changes_of_others(fleet: &mut Fleet) {
     let change = json!({"spec": {"maxReplicas": 9}});
     fleet.merge(MEMBER, &scaler("v2", "b"), change).await;
     fleet
-        .until(MEMBER, &scaler("v1", "b"), "it is put right", |it| {
+        .until(MEMBER, &scaler("v1", "b"), "it is repaired", |it| {
             it.is_some_and(|it| it["spec"]["maxReplicas"] == 3)
         })
         .await;

@@ -153,7 +153,7 @@ async fn numbers_tell_what_was_done(fleet: &mut Fleet) {
     fleet.merge(MEMBER, &config_map("a", ""), drift).await;
     let is_right = |it: Option<&serde_json::Value>| it.is_some_and(|it| it["data"]["key"] == "1");
     fleet
-        .until(MEMBER, &config_map("a", ""), "it is put right", is_right)
+        .until(MEMBER, &config_map("a", ""), "it is repaired", is_right)
         .await;
     fleet.pass(1000).await;
     let registry = MetricsRegistry::default();

@@ -23,7 +23,7 @@ use mutate::{Mutator, seeds};
 
 /// An input that takes longer counts as a hang. The budgets of an exercise, six evaluations, end well
 /// before, also where other programs want the machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const INPUT_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1).peekable();
@@ -99,7 +99,7 @@ fn run(length: Duration, seed: u64, sources: Vec<String>) -> ExitCode {
         if inputs.send(input.clone()).is_err() {
             return ExitCode::FAILURE;
         }
-        let outcome = match done.recv_timeout(PATIENCE) {
+        let outcome = match done.recv_timeout(INPUT_TIMEOUT) {
             Ok(outcome) => outcome,
             Err(RecvTimeoutError::Timeout) => Err("hang".to_owned()),
             Err(RecvTimeoutError::Disconnected) => Err("the worker is gone".to_owned()),

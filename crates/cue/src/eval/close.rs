@@ -14,7 +14,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use self::requirement::Requirement;
-use super::seldom::Seldom;
+use super::rare_vec::RareVec;
 use super::{CloseInfo, Evaluator, NodeId};
 use crate::diagnostic::Code;
 use crate::ir::{ArcKind, Expr, ExprId};
@@ -72,7 +72,7 @@ pub(crate) enum Mark {
 
 /// The requirements of a node, once they are known.
 #[derive(Debug, Default)]
-enum Known {
+enum Closedness {
     #[default]
     Nothing,
     /// That there are none.
@@ -83,11 +83,11 @@ enum Known {
 /// The closedness part of a node.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    groups: Seldom<Group>,
+    groups: RareVec<Group>,
     evidence: SmallVec<[Evidence; 2]>,
     /// Pairs (from, to): evidence for `to` also counts for `from`.
-    replacements: Seldom<(u32, u32)>,
-    requirements: Known,
+    replacements: RareVec<(u32, u32)>,
+    requirements: Closedness,
     /// Whether one of the groups restricts fields, as only those of definitions and of `close()` do.
     restricts: bool,
 }
@@ -150,7 +150,7 @@ impl Evaluator {
             return;
         }
         let close = &mut self.node_mut(node).close;
-        close.requirements = Known::Nothing;
+        close.requirements = Closedness::Nothing;
         if !close.replacements.contains(&(from, to)) {
             close.replacements.push((from, to));
         }
@@ -166,7 +166,7 @@ impl Evaluator {
             Mark::Struct => HAS_STRUCT,
             Mark::OpenValidator => HAS_OPEN_VALIDATOR | HAS_TOP,
         };
-        self.toil(self.node(node).close.evidence.len());
+        self.charge_small(self.node(node).close.evidence.len());
         let evidence = &mut self.node_mut(node).close.evidence;
         // Conjuncts that belong together come one after the other.
         let mut latest_first = evidence.iter_mut().rev();
@@ -427,7 +427,7 @@ impl Evaluator {
             cursor = self.containments[cursor as usize];
             hops += 1;
         }
-        self.toil(hops);
+        self.charge_small(hops);
         if cursor != 0 {
             return true;
         }
@@ -443,14 +443,14 @@ impl Evaluator {
             cursor = slot.parent;
             levels += 1;
         }
-        self.toil(levels);
+        self.charge_small(levels);
         // Groups reachable from the child through its parents and the replacements.
         let mut reached: SmallVec<[u32; 16]> = SmallVec::new();
         reached.push(child);
         let mut next = 0;
         while let Some(cursor) = reached.get(next).copied() {
             next += 1;
-            self.toil(1 + redirects.len() + reached.len());
+            self.charge_small(1 + redirects.len() + reached.len());
             if cursor == group {
                 return true;
             }
@@ -486,5 +486,5 @@ impl Evaluator {
     }
 }
 
-/// Kept beside the marks it belongs to: the kinds for which a validator may open a struct.
+/// Previous beside the marks it belongs to: the kinds for which a validator may open a struct.
 pub(crate) const OPENING_KINDS: Kind = Kind(Kind::LIST.0 | Kind::STRUCT.0);

@@ -209,7 +209,7 @@ impl Evaluator {
         if !self.step() {
             return Err(self.exhaust("steps"));
         }
-        match self.deeper(|this| this.resolve(source, env))?? {
+        match self.nested(|this| this.resolve(source, env))?? {
             Val::Node(node) => {
                 self.note(node, Need::Members);
                 self.value_of(node, source)

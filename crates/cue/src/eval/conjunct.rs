@@ -85,7 +85,7 @@ impl Evaluator {
             self.node_mut(node).closed_recursive = true;
         }
         self.mark_non_cyclic(node, conjunct.info);
-        if let Err(error) = self.deeper(|this| this.schedule_source(node, conjunct)) {
+        if let Err(error) = self.nested(|this| this.schedule_source(node, conjunct)) {
             self.add_error(node, error);
         }
     }
@@ -145,7 +145,7 @@ impl Evaluator {
             }
             expr => {
                 self.unshare(node);
-                // A call could go on for ever on what a cycle brings, unless something else is there;
+                // A call could go on forever on what a cycle brings, unless something else is there;
                 // an operator wants operands that are known, and ends.
                 let slot = self.node(node);
                 let may_recur = !matches!(expr, Expr::Binary { .. });

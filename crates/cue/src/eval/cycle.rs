@@ -86,7 +86,7 @@ impl Evaluator {
         }
         let mut cursor = info.refs;
         while cursor != 0 {
-            self.toil(4);
+            self.charge_small(4);
             let reference = self.refs[cursor as usize];
             let same_target = self.same(reference.target, target);
             let same_node = self.same(reference.node, here);
@@ -199,7 +199,7 @@ impl Evaluator {
             return true;
         }
         let target = self.deref(target);
-        self.toil(self.node(node).depth as usize);
+        self.charge_small(self.node(node).depth as usize);
         let mut cursor = node;
         // What is outside the tree has no ancestors in it.
         while !self.node(cursor).anonymous {

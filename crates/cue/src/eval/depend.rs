@@ -2,7 +2,7 @@
 //!
 //! A reader is a node whose task or validator is running, or a comprehension whose clauses are. Each
 //! read is linked to the node that was read, with what the reader [`Need`]s of it. Values outside the
-//! tree, those of expressions and of alternatives tried, are read by whoever made them. What is
+//! tree, those of expressions and of alternatives tried, are read by anyone who made them. What is
 //! recorded may be more than the truth, and is never less.
 
 use super::{EnvId, Evaluator, NodeId};
@@ -80,7 +80,7 @@ impl Reads {
 }
 
 impl Evaluator {
-    /// Records that whoever reads at the moment relies on a node.
+    /// Records that anyone who reads at the moment relies on a node.
     pub(crate) fn note(&mut self, target: NodeId, need: Need) {
         self.note_for(self.reads.reader, target, need);
     }

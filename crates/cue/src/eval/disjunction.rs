@@ -188,7 +188,7 @@ impl Evaluator {
                 mode,
                 level: next.level(key),
             });
-            let outcome = self.deeper(|this| this.try_alternative(owner, next, leaves, errors));
+            let outcome = self.nested(|this| this.try_alternative(owner, next, leaves, errors));
             if let Err(error) = outcome {
                 errors.push(error);
                 return;

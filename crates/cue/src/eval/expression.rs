@@ -20,7 +20,7 @@ impl Evaluator {
         if !self.step() {
             return Err(self.exhaust("steps"));
         }
-        self.deeper(|this| this.eval_inner(expr, env))?
+        self.nested(|this| this.eval_inner(expr, env))?
     }
 
     fn eval_inner(&mut self, expr: ExprId, env: EnvId) -> Result<Val, ErrId> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::call::contains_opaque;
-use super::{Base, CloseInfo, Conjunct, ErrId, Evaluator, NodeId, Rigour, Source, Val};
+use super::{Base, CloseInfo, Conjunct, ErrId, Evaluator, NodeId, Source, Strictness, Val};
 use crate::diagnostic::Code;
 use crate::ir::{ArcKind, Callee, Predeclared};
 use crate::label::Label;
@@ -43,7 +43,7 @@ impl Evaluator {
         };
         let (mut matched, mut undecided) = (0_i64, false);
         for item in &items {
-            match self.mismatch(&handle, item, Rigour::Final) {
+            match self.mismatch(&handle, item, Strictness::Final) {
                 None => matched += 1,
                 Some((_, passing)) => undecided |= passing,
             }
@@ -74,9 +74,11 @@ impl Evaluator {
         pos: Pos,
     ) -> Result<(), ErrId> {
         let condition = self.schema(arguments, 0);
-        let holds = self.mismatch(handle, &condition, Rigour::Final).is_none();
+        let holds = self
+            .mismatch(handle, &condition, Strictness::Final)
+            .is_none();
         let chosen = self.schema(arguments, if holds { 1 } else { 2 });
-        match self.mismatch(handle, &chosen, Rigour::Final) {
+        match self.mismatch(handle, &chosen, Strictness::Final) {
             None => Ok(()),
             Some((detail, _)) => {
                 let message = format!("invalid value {text} (does not satisfy matchIf): {detail}");
@@ -166,35 +168,40 @@ impl Evaluator {
     }
 
     /// Why data does not match a schema, and whether more data could change that.
-    fn mismatch(&mut self, data: &Value, schema: &Value, rigour: Rigour) -> Option<(String, bool)> {
+    fn mismatch(
+        &mut self,
+        data: &Value,
+        schema: &Value,
+        strictness: Strictness,
+    ) -> Option<(String, bool)> {
         let (data, schema) = (self.node_for(data), self.node_for(schema));
         let unified = self.unified(&[data, schema]);
         let value = self.deref(unified);
         let slot = self.node(value);
         if let Some(error) = slot.error.or(slot.child_error)
-            && (rigour > Rigour::Plain || !self.error(error).code.is_temporary())
+            && (strictness > Strictness::Plain || !self.error(error).code.is_temporary())
         {
             let passing = self.error(error).code.is_temporary();
             return Some((self.message(error), passing));
         }
-        if rigour == Rigour::Plain {
+        if strictness == Strictness::Plain {
             return None;
         }
-        let first = self.validate(unified, rigour).into_iter().next()?;
+        let first = self.validate(unified, strictness).into_iter().next()?;
         Some((first.message, first.code.is_temporary()))
     }
 }
 
 impl Host for Evaluator {
     fn matches(&mut self, data: &Value, schema: &Value) -> Result<(), String> {
-        match self.mismatch(data, schema, Rigour::Concrete) {
+        match self.mismatch(data, schema, Strictness::Concrete) {
             Some((message, _)) => Err(message),
             None => Ok(()),
         }
     }
 
     fn matches_partially(&mut self, data: &Value, schema: &Value) -> Result<(), String> {
-        match self.mismatch(data, schema, Rigour::Plain) {
+        match self.mismatch(data, schema, Strictness::Plain) {
             Some((message, _)) => Err(message),
             None => Ok(()),
         }

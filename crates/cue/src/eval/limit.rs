@@ -1,7 +1,7 @@
 //! The limits of an evaluation: what counts against them, and what happens when one is exceeded.
 //!
-//! Whatever takes time calls [`step`](Evaluator::step) or [`toil`](Evaluator::toil), whatever recurses goes
-//! through [`deeper`](Evaluator::deeper). The first limit exceeded ends the evaluation.
+//! Whatever takes time calls [`step`](Evaluator::step) or [`charge_small`](Evaluator::charge_small), whatever recurses goes
+//! through [`nested`](Evaluator::nested). The first limit exceeded ends the evaluation.
 
 use super::{ErrId, Evaluator, NodeId};
 use crate::diagnostic::Code;
@@ -45,7 +45,7 @@ impl Evaluator {
     }
 
     /// Counts small operations of which many make a step.
-    pub(crate) fn toil(&self, operations: usize) {
+    pub(crate) fn charge_small(&self, operations: usize) {
         self.effort.set(self.effort.get() + operations as u64);
     }
 
@@ -96,7 +96,7 @@ impl Evaluator {
     }
 
     /// Runs `body` one native level deeper, or fails when the limit is reached.
-    pub(crate) fn deeper<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> Result<T, ErrId> {
+    pub(crate) fn nested<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> Result<T, ErrId> {
         if let Some(error) = self.exhausted {
             return Err(error);
         }

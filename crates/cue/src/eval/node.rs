@@ -5,8 +5,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::error::ErrId;
+use super::rare_vec::RareVec;
 use super::scalar::Scalar;
-use super::seldom::Seldom;
 use super::task::Task;
 use super::{EnvId, close};
 use crate::ir::{ArcKind, Callee, ExprId, MetaId, StructId};
@@ -235,12 +235,12 @@ pub(crate) struct Node {
     pub(crate) base: Base,
     pub(crate) scalar: Scalar,
     pub(crate) list: Option<ListShape>,
-    pub(crate) patterns: Seldom<Pattern>,
+    pub(crate) patterns: RareVec<Pattern>,
     pub(crate) tasks: Vec<Task>,
-    pub(crate) disjunctions: Seldom<Pending>,
+    pub(crate) disjunctions: RareVec<Pending>,
     /// The alternative taken for disjunctions met while evaluating an alternative.
-    pub(crate) choices: Seldom<(u64, u32)>,
-    pub(crate) notify: Seldom<Receiver>,
+    pub(crate) choices: RareVec<(u64, u32)>,
+    pub(crate) notify: RareVec<Receiver>,
     pub(crate) error: Option<ErrId>,
     pub(crate) child_error: Option<ErrId>,
     /// The function this node is, when it is used as a value.
@@ -255,9 +255,9 @@ pub(crate) struct Node {
     /// References already followed, so that each is added once.
     pub(crate) followed: SmallVec<[NodeId; 2]>,
     /// Conjuncts postponed because they are cyclic so far.
-    pub(crate) postponed: Seldom<(Conjunct, NodeId)>,
+    pub(crate) postponed: RareVec<(Conjunct, NodeId)>,
     /// Guards answered by assuming a field absent: expression, environment, answer.
-    pub(crate) assumptions: Seldom<(ExprId, EnvId, bool)>,
+    pub(crate) assumptions: RareVec<(ExprId, EnvId, bool)>,
     /// The last of those who read it, see [`depend`](super::depend).
     pub(crate) readers: u32,
     /// How often it was started again.
@@ -311,11 +311,11 @@ impl Node {
             base: Base::Unset,
             scalar: Scalar::default(),
             list: None,
-            patterns: Seldom::default(),
+            patterns: RareVec::default(),
             tasks: Vec::new(),
-            disjunctions: Seldom::default(),
-            choices: Seldom::default(),
-            notify: Seldom::default(),
+            disjunctions: RareVec::default(),
+            choices: RareVec::default(),
+            notify: RareVec::default(),
             error: None,
             child_error: None,
             function: None,
@@ -324,8 +324,8 @@ impl Node {
             disjunct: NodeId::NONE,
             close: close::State::default(),
             followed: SmallVec::new(),
-            postponed: Seldom::default(),
-            assumptions: Seldom::default(),
+            postponed: RareVec::default(),
+            assumptions: RareVec::default(),
             readers: 0,
             epoch: 0,
             eval_depth: 0,

@@ -32,7 +32,7 @@ const MAX_ROUNDS: usize = 8;
 pub(crate) struct Refill {
     pub(super) identities: Identities,
     /// Nodes started again, until they are complete.
-    kept: QuickMap<NodeId, Kept>,
+    kept: QuickMap<NodeId, Previous>,
     /// Members taken over whose constraints are being given again: which came so far.
     unconfirmed: QuickMap<NodeId, Vec<bool>>,
     /// Bodies of comprehensions whose yield no longer counts, by the node they added to.
@@ -47,7 +47,7 @@ pub(crate) struct Refill {
 
 /// What a node had before it started again.
 #[derive(Debug)]
-struct Kept {
+struct Previous {
     members: QuickMap<Label, NodeId>,
     groups: Vec<Group>,
     nature: Nature,
@@ -248,7 +248,7 @@ impl Evaluator {
     fn start_again(&mut self, node: NodeId, conjuncts: bool, changes: &mut Vec<Change>) {
         let slot = self.node(node);
         if slot.is_disjunct || slot.eager || slot.rootless && !self.is_bound(node) {
-            // Whoever made it makes another one.
+            // Anyone who made it makes another one.
             changes.push(Change::Below(self.made_by_itself(node)));
             return;
         }
@@ -304,7 +304,7 @@ impl Evaluator {
         let Some(refill) = &mut self.refill else {
             return;
         };
-        let kept = refill.kept.entry(node).or_insert_with(|| Kept {
+        let kept = refill.kept.entry(node).or_insert_with(|| Previous {
             members: QuickMap::default(),
             groups: Vec::new(),
             nature,
@@ -375,7 +375,7 @@ impl Evaluator {
         }
     }
 
-    fn kept(&self, node: NodeId) -> Option<&Kept> {
+    fn kept(&self, node: NodeId) -> Option<&Previous> {
         self.refill.as_ref()?.kept.get(&node)
     }
 
@@ -485,7 +485,7 @@ impl Evaluator {
         }
     }
 
-    /// Lets go of a node and all below it: whoever read anything of it starts again.
+    /// Lets go of a node and all below it: anyone who read anything of it starts again.
     fn discard(&mut self, node: NodeId) {
         let mut gone = vec![node];
         let mut changes = Vec::new();

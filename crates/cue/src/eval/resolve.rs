@@ -115,7 +115,7 @@ impl Evaluator {
             return Ok(node);
         }
         let kind = slot.scalar.kind;
-        // Whoever finds it wanting has to know when it becomes something else.
+        // Anyone who finds it wanting has to know when it becomes something else.
         self.note(node, Need::Members);
         let slot = self.node(node);
         let pending = slot.status < Status::Settled || self.may_learn(node);
@@ -140,7 +140,7 @@ impl Evaluator {
         if !expr.is_reference() {
             return self.eval(base, env);
         }
-        let node = match self.deeper(|this| this.resolve(base, env))?? {
+        let node = match self.nested(|this| this.resolve(base, env))?? {
             Val::Node(node) => node,
             value => return Ok(value),
         };
@@ -161,7 +161,7 @@ impl Evaluator {
             .is_none_or(|arc| self.node(arc).arc != ArcKind::Member)
             || self.node(node).status < Status::Settled
         {
-            match self.deeper(|this| this.attempt(node)) {
+            match self.nested(|this| this.attempt(node)) {
                 Ok(()) => node = self.deref(node),
                 Err(error) => return Err(error),
             }
@@ -208,7 +208,7 @@ impl Evaluator {
         if self.node(parent).status >= Status::Settled {
             return;
         }
-        let _ = self.deeper(|this| {
+        let _ = self.nested(|this| {
             this.attempt_ancestors(parent);
             this.start(parent);
             if this.node(parent).running == 0 {
@@ -412,7 +412,7 @@ impl Evaluator {
         if self.node(quick).status >= Status::Settled {
             return self.settled_value(quick);
         }
-        let () = self.deeper(|this| this.attempt(node))?;
+        let () = self.nested(|this| this.attempt(node))?;
         let node = self.deref(node);
         if self.node(node).status >= Status::Settled {
             return self.settled_value(node);

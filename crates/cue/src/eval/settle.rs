@@ -15,7 +15,7 @@ impl Evaluator {
         if self.node(node).status >= Status::Settled {
             return;
         }
-        let outcome = self.deeper(|this| this.settle_inner(node, force));
+        let outcome = self.nested(|this| this.settle_inner(node, force));
         if let Err(error) = outcome {
             self.add_error(node, error);
             let slot = self.node_mut(node);
@@ -255,7 +255,7 @@ impl Evaluator {
         if self.node(node).status == Status::Final || self.node(node).finalizing {
             return;
         }
-        if let Err(error) = self.deeper(|this| this.finalize_inner(node)) {
+        if let Err(error) = self.nested(|this| this.finalize_inner(node)) {
             self.add_error(node, error);
             let slot = self.node_mut(node);
             slot.finalizing = false;

@@ -93,7 +93,7 @@ impl Evaluator {
         let current = std::mem::replace(&mut self.current, node);
         let cycle = std::mem::replace(&mut self.cycle, task.info);
         let reader = std::mem::replace(&mut self.reads.reader, Reader::Node(node));
-        let outcome = match self.deeper(|this| this.run_task(node, task)) {
+        let outcome = match self.nested(|this| this.run_task(node, task)) {
             Ok(outcome) => outcome,
             Err(error) => Err(error),
         };

@@ -7,7 +7,7 @@ use crate::token::Pos;
 
 /// What counts as a problem, from the mildest on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Rigour {
+pub(crate) enum Strictness {
     /// What no further data can resolve.
     Plain,
     /// What keeps a value from being what it is meant to be: required fields that are absent,
@@ -25,10 +25,10 @@ const MAX_PROBLEMS: usize = 100;
 
 impl Evaluator {
     /// The problems of a node and everything below it.
-    pub(crate) fn validate(&mut self, node: NodeId, rigour: Rigour) -> Vec<Diagnostic> {
+    pub(crate) fn validate(&mut self, node: NodeId, strictness: Strictness) -> Vec<Diagnostic> {
         self.finalize(node);
         let mut found: Vec<ErrId> = Vec::new();
-        self.collect(node, rigour, 0, &mut found);
+        self.collect(node, strictness, 0, &mut found);
         // What was not evaluated has no problems of its own.
         found.extend(self.exhausted);
         let mut diagnostics: Vec<Diagnostic> = Vec::new();
@@ -48,7 +48,13 @@ impl Evaluator {
         diagnostics
     }
 
-    fn collect(&mut self, node: NodeId, rigour: Rigour, depth: u32, found: &mut Vec<ErrId>) {
+    fn collect(
+        &mut self,
+        node: NodeId,
+        strictness: Strictness,
+        depth: u32,
+        found: &mut Vec<ErrId>,
+    ) {
         if found.len() > MAX_PROBLEMS {
             return;
         }
@@ -58,20 +64,26 @@ impl Evaluator {
             return;
         }
         self.with_stack(super::limit::STACK_FOR_READING, |this| {
-            this.collect_inner(node, rigour, depth, found);
+            this.collect_inner(node, strictness, depth, found);
         });
     }
 
-    fn collect_inner(&mut self, node: NodeId, rigour: Rigour, depth: u32, found: &mut Vec<ErrId>) {
+    fn collect_inner(
+        &mut self,
+        node: NodeId,
+        strictness: Strictness,
+        depth: u32,
+        found: &mut Vec<ErrId>,
+    ) {
         let original = node;
         let mut node = self.deref(node);
         let slot = self.node(node);
         let is_sound = slot.error.is_none() && slot.child_error.is_none();
-        if is_sound && rigour == Rigour::Plain && slot.status == Status::Final {
+        if is_sound && strictness == Strictness::Plain && slot.status == Status::Final {
             return;
         }
         if matches!(self.node(node).base, Base::Disjunction(_)) && self.node(node).error.is_none() {
-            if rigour < Rigour::Concrete {
+            if strictness < Strictness::Concrete {
                 return;
             }
             if let Ok(default) = self.default_node(node, Pos::NONE) {
@@ -84,13 +96,13 @@ impl Evaluator {
         }
         if let Some(error) = self.node(node).error {
             let temporary = self.error(error).code.is_temporary();
-            if !temporary || rigour > Rigour::Plain {
+            if !temporary || strictness > Strictness::Plain {
                 found.extend(self.leaves(error));
             }
             if !temporary {
                 return;
             }
-        } else if rigour == Rigour::Concrete
+        } else if strictness == Strictness::Concrete
             && matches!(self.node(node).base, Base::Scalar | Base::Unset)
             && self.node(node).scalar.atom.is_none()
         {
@@ -103,14 +115,14 @@ impl Evaluator {
         for index in 0..self.node(node).arcs.len() {
             let (label, arc) = self.node(node).arcs[index];
             let below = if label.is_regular() || label.is_index() {
-                rigour
+                strictness
             } else {
-                Rigour::Plain
+                Strictness::Plain
             };
             match self.node(arc).arc {
                 ArcKind::Optional => continue,
                 ArcKind::Required => {
-                    if below > Rigour::Plain {
+                    if below > Strictness::Plain {
                         let error = self.required(arc);
                         found.push(error);
                     }

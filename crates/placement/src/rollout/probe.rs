@@ -149,7 +149,7 @@ impl Answer {
     }
 }
 
-/// Whole seconds, rounded up so that whoever comes back then is not too early.
+/// Whole seconds, rounded up so that anyone who comes back then is not too early.
 fn seconds(duration: SignedDuration) -> i64 {
     duration.as_secs() + i64::from(duration.subsec_nanos() > 0)
 }

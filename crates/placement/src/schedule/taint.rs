@@ -75,7 +75,7 @@ impl Toleration {
     }
 }
 
-/// Until when all taints of a cluster are tolerated, none for ever; or the first that is not.
+/// Until when all taints of a cluster are tolerated, none forever; or the first that is not.
 pub(super) fn tolerated<'a>(
     tolerations: &[Toleration],
     cluster: &'a Cluster,

@@ -1,7 +1,7 @@
 //! Writing decisions so that no reader ever misses a cluster, or finds it in a wrong group.
 //!
 //! Decisions of one placement are spread over several objects, which are written one by one. If a
-//! cluster moved from one to another by removal first, whoever reads in between would take it
+//! cluster moved from one to another by removal first, anyone who reads in between would take it
 //! for given up and delete its workload. So the object that a cluster moves to is written before
 //! the one that it leaves. Where that goes round in a circle, and where an object goes over to
 //! another group, clusters are put into an object that is there for the transition alone.
@@ -129,7 +129,7 @@ impl<'a> Moves<'a> {
         let mut waiting: BTreeSet<&str> = self.writes.keys().copied().collect();
         let mut steps = Vec::new();
         while !waiting.is_empty() {
-            // Whoever leaves an object has to have arrived, or to be parked.
+            // Anyone who leaves an object has to have arrived, or to be parked.
             let stuck = |name: &&str| {
                 let leaving = self.leaving.get(name).into_iter().flatten();
                 let not_arrived = leaving.filter(|(home, _)| waiting.contains(*home));

@@ -61,7 +61,7 @@ pub fn why(view: &View<'_>, name: &str) -> Verdict {
     if cluster.is_deleting {
         return Verdict::Deleting;
     }
-    // Whoever is out of the question is asked about too.
+    // Anyone who is out of the question is asked about too.
     let view = &View {
         candidates: None,
         ..*view

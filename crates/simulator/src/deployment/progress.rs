@@ -166,7 +166,7 @@ pub(super) fn measure(
         let message = format!("{who} has successfully progressed.");
         set_condition(status, PROGRESSING, TRUE, NEW_SET_AVAILABLE, message, now);
     } else if has_progressed(old, status) {
-        // Every bit of progress counts from anew, so this is written even if the words are the same.
+        // Every bit of progress counts from again, so this is written even if the words are the same.
         let message = format!("{who} is progressing.");
         replace_condition(status, PROGRESSING, TRUE, SET_UPDATED, message, now);
     } else if has_timed_out(status, deadline, now) {

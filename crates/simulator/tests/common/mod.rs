@@ -25,7 +25,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 /// How long a test waits for something, on the clock of the test.
-const PATIENCE: Duration = Duration::from_mins(15);
+const TEST_TIMEOUT: Duration = Duration::from_mins(15);
 
 /// A cluster whose workloads are simulated.
 pub struct TestCluster {
@@ -194,7 +194,7 @@ impl TestCluster {
                     return object;
                 }
                 assert!(
-                    self.clock.now() < start + PATIENCE,
+                    self.clock.now() < start + TEST_TIMEOUT,
                     "{place}: {kind} {name} did not get there: {object:#}"
                 );
                 self.pass(step).await;

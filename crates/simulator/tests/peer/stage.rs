@@ -15,7 +15,7 @@ use crate::kubelet;
 use crate::picture::{Picture, differences};
 
 /// How long the two may take to look the same.
-const PATIENCE: Duration = Duration::from_secs(75);
+const TEST_TIMEOUT: Duration = Duration::from_secs(75);
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// The two clusters, and a namespace in each.
@@ -155,7 +155,7 @@ impl Stage {
                 return;
             }
             assert!(
-                start.elapsed() < PATIENCE,
+                start.elapsed() < TEST_TIMEOUT,
                 "{title}: {}\n{}",
                 if found.is_empty() {
                     format!("not there yet: {real:#?}")

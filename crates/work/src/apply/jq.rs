@@ -2,7 +2,7 @@
 //! `.a[]`, `.a[]?`, `..`, `first(…)`, `getpath(…)`, `select(…)` with comparisons and questions, pipes,
 //! commas and alternatives.
 //!
-//! Everything else of jq, such as arithmetic, variables and definitions, is refused with a word.
+//! Everything else of jq, such as arithmetic, variables and definitions, is refused with an error message.
 
 mod ask;
 mod parse;

@@ -33,14 +33,14 @@ pub(super) fn plan(target: &Target<'_>, live: Live<'_>) -> Result<Step, ApplyErr
             Live::Present(live) if is_as_applied(target, live, &whole, manager) => {
                 ownership::patch(live, target.owner, target.owned).map_or(Step::Leave, Step::Own)
             }
-            Live::Unknown if target.applied_before => Step::Look,
+            Live::Unknown if target.applied_before => Step::Read,
             _ => apply(whole),
         });
     }
     let reduced = without(&whole, &settings.ignore_fields)?;
     let hash = hash_of(&reduced.0);
     match live {
-        Live::Unknown => Ok(Step::Look),
+        Live::Unknown => Ok(Step::Read),
         Live::Absent => Ok(apply(with_hash(whole, &hash))),
         Live::Present(live) => {
             let known = live["metadata"]["annotations"][annotation::CONFIG_SPEC_HASH].as_str();
@@ -125,7 +125,7 @@ fn is_as_applied(target: &Target<'_>, live: &Value, configuration: &Value, manag
         .and_then(|strategy| strategy.server_side_apply.as_ref());
     if let Some(baseline) = target.baseline {
         let (manifest, settings) = (&target.manifest.object, settings_text(settings));
-        // What others do to fields of their own is not ours to put right.
+        // What others do to fields of their own is not ours to repair.
         return baseline.holds(manifest, &settings, live)
             || baseline.owns_the_same(manifest, &settings, live, manager)
                 && has_all(configuration, live, 0);

@@ -74,7 +74,7 @@ fn what_is_missing_is_created_with_its_owner_and_without_marks() {
         object["metadata"]["ownerReferences"],
         json!([owner().reference()])
     );
-    assert_eq!(step(&config_map(), None, Live::Unknown, true), Step::Look);
+    assert_eq!(step(&config_map(), None, Live::Unknown, true), Step::Read);
 }
 
 #[test]

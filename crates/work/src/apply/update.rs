@@ -85,7 +85,7 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_object().is_some_and(Map::is_empty)
 }
 
-/// A secret whose type differs has to be made anew; of a token only the given keys are set.
+/// A secret whose type differs has to be created again; of a token only the given keys are set.
 fn secret(target: &Target<'_>, live: &Value) -> Result<Result<Value, Step>, ApplyError> {
     let mut manifest = target.manifest.object.clone();
     fold_string_data(&mut manifest)?;

@@ -45,7 +45,7 @@ pub(super) fn adopt(wanted: &Wanted<'_>, there: &[&Arc<ManifestWork>], plan: &mu
 
 /// How a part of what a cluster should have stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum HandoverState {
     /// It is written, and the agent has seen it.
     Settled,
     /// It is written.
@@ -63,22 +63,23 @@ pub(super) fn write(parts: &[ManifestWork], there: &[&Arc<ManifestWork>], plan: 
         let is_other = |work: &&Arc<ManifestWork>| work.metadata.labels != part.metadata.labels;
         there.iter().filter(same).copied().min_by_key(is_other)
     };
-    let standings: Vec<Standing> = parts
+    let standings: Vec<HandoverState> = parts
         .iter()
         .map(|part| match known(part) {
-            Some(work) if is_same(part, work) && is_seen(work) => Standing::Settled,
-            Some(work) if is_same(part, work) => Standing::Unseen,
-            _ => Standing::Different,
+            Some(work) if is_same(part, work) && is_seen(work) => HandoverState::Settled,
+            Some(work) if is_same(part, work) => HandoverState::Unseen,
+            _ => HandoverState::Different,
         })
         .collect();
-    let different = || (0..parts.len()).filter(|index| standings[*index] == Standing::Different);
+    let different =
+        || (0..parts.len()).filter(|index| standings[*index] == HandoverState::Different);
     let waits = |index: usize| {
         let work = known(&parts[index]).filter(|work| parts.len() > 1 && is_applied(work));
         work.is_some_and(|work| loses(work, index, parts, &standings))
     };
     let mut ready: Vec<usize> = different().filter(|index| !waits(*index)).collect();
-    if ready.is_empty() && !standings.contains(&Standing::Unseen) {
-        // Parts that wait for each other would do so for ever.
+    if ready.is_empty() && !standings.contains(&HandoverState::Unseen) {
+        // Parts that wait for each other would do so forever.
         ready = different().collect();
     }
     for index in ready {
@@ -89,7 +90,7 @@ pub(super) fn write(parts: &[ManifestWork], there: &[&Arc<ManifestWork>], plan: 
             None => plan.write.push(part.clone()),
         }
     }
-    let is_settled = standings.iter().all(|it| *it == Standing::Settled);
+    let is_settled = standings.iter().all(|it| *it == HandoverState::Settled);
     for work in there {
         let is_known = |part: &ManifestWork| known(part).is_some_and(|it| Arc::ptr_eq(it, work));
         let is_surplus = !parts.iter().any(is_known);
@@ -101,7 +102,7 @@ pub(super) fn write(parts: &[ManifestWork], there: &[&Arc<ManifestWork>], plan: 
 }
 
 /// Whether a work would lose objects to parts that do not have them yet.
-fn loses(work: &ManifestWork, index: usize, parts: &[ManifestWork], all: &[Standing]) -> bool {
+fn loses(work: &ManifestWork, index: usize, parts: &[ManifestWork], all: &[HandoverState]) -> bool {
     let (before, after) = (objects(&work.spec), objects(&parts[index].spec));
     let mut lost = before.difference(&after).peekable();
     if lost.peek().is_none() {
@@ -113,7 +114,9 @@ fn loses(work: &ManifestWork, index: usize, parts: &[ManifestWork], all: &[Stand
         .zip(all)
         .enumerate()
         .any(|(other, (part, it))| {
-            other != index && *it != Standing::Settled && !objects(&part.spec).is_disjoint(&lost)
+            other != index
+                && *it != HandoverState::Settled
+                && !objects(&part.spec).is_disjoint(&lost)
         })
 }
 

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use super::report::{Report, Stage};
 use super::{Outlook, Placed};
-use crate::conditions::{Conditions, Saying};
+use crate::conditions::{ConditionUpdate, Conditions};
 use crate::lifecycle::is_true;
 use crate::status::rollout_view;
 
@@ -32,7 +32,7 @@ fn with<'a>(
 ) -> Vec<Condition> {
     let mut conditions = Conditions::new(previous, now);
     for it in said {
-        conditions.say(Saying {
+        conditions.set(ConditionUpdate {
             name: it.name,
             status: if it.holds { TRUE } else { FALSE },
             reason: it.reason,

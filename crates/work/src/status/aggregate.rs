@@ -8,7 +8,7 @@ use bellwether_api::work::names::{condition, message, reason};
 
 use super::{BUILT_IN, Report};
 use crate::admission::NO_MANIFESTS;
-use crate::conditions::Saying;
+use crate::conditions::ConditionUpdate;
 use crate::lifecycle::{find, is_true};
 use crate::rules::well_known::OF_ROLLOUTS;
 
@@ -24,8 +24,8 @@ pub(super) struct OfWork {
 }
 
 impl OfWork {
-    pub(super) fn with(&self, generation: i64) -> Saying<'_> {
-        Saying {
+    pub(super) fn with(&self, generation: i64) -> ConditionUpdate<'_> {
+        ConditionUpdate {
             name: &self.name,
             status: self.status,
             reason: &self.reason,

@@ -5,7 +5,7 @@ use bellwether_api::multicluster::names::{condition, reason};
 use bellwether_api::multicluster::{ManifestGvk, WorkManifestConfig};
 use jiff::Timestamp;
 
-use crate::conditions::{Conditions, Saying};
+use crate::conditions::{ConditionUpdate, Conditions};
 
 /// The configuration for a kind: the one that is named after it, or else the oldest.
 pub fn config_for<'a>(
@@ -48,7 +48,7 @@ pub fn standing<'a>(
     let previous = config.status.as_ref();
     let mut conditions = Conditions::new(previous.map_or(&[], |status| &status.conditions), now);
     let text = other.map(|name| format!("{name} is used for objects of kind {}", gvk.kind));
-    conditions.say(Saying {
+    conditions.set(ConditionUpdate {
         name: condition::IN_USE,
         status: if other.is_none() { TRUE } else { FALSE },
         reason: if other.is_none() {

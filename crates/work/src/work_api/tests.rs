@@ -58,7 +58,7 @@ fn values_that_rest_are_no_longer_looked_at_but_mistakes_are() {
     assert_eq!(next(sync.clone(), &value, 10), Turn::Stopped);
     let wrong = told(&[("a", 1)], &["b is wrong"]);
     assert_eq!(next(sync.clone(), &wrong, 10), Turn::Now);
-    // Another generation of the work, another configuration, another write begin anew.
+    // Another generation of the work, another configuration, another write start over.
     let config = config(sync);
     let mut known = Pace::after(None, &work(1), &config, &value, at(0));
     let turn = |known: &Pace, work: &Work, config: &WorkManifestConfig| {

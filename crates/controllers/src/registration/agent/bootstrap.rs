@@ -1,7 +1,7 @@
 //! The kubeconfig with which an agent asks to join: a Secret of its own cluster.
 
 use bellwether_api::cluster::names::registration::{AGENT_NAMESPACE, BOOTSTRAP_SECRET};
-use bellwether_runtime::{News, Selection, follow, parse_kubeconfig};
+use bellwether_runtime::{FeedEvent, Selection, follow, parse_kubeconfig};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, Resource as _};
@@ -41,8 +41,8 @@ pub async fn replaced_bootstrap(member: &Client, known: &str) {
     let path = Secret::url_path(&(), Some(AGENT_NAMESPACE));
     let selection = Selection::fields(&format!("metadata.name={BOOTSTRAP_SECRET}"));
     let replaced = Notify::new();
-    let mut hear = |news: News<'_>| {
-        if let News::Listed(text) | News::Put(text) = news
+    let mut hear = |news: FeedEvent<'_>| {
+        if let FeedEvent::Listed(text) | FeedEvent::Applied(text) = news
             && is_other(text, known)
         {
             replaced.notify_one();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::{condition, object, reason};
 use bellwether_api::meta::{UNKNOWN, condition as find};
-use bellwether_runtime::{Clock, Reach};
+use bellwether_runtime::{Clock, ClusterHandle};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Api;
@@ -46,7 +46,7 @@ impl Heartbeat {
     /// Renews the lease, and says in it how often that happens. True if there is one.
     pub(super) async fn renew(
         &mut self,
-        hub: &Reach,
+        hub: &ClusterHandle,
         clock: &Clock,
         name: &str,
         duration: Duration,
@@ -60,7 +60,7 @@ impl Heartbeat {
     /// Agents may update leases, but not patch them.
     async fn beat(
         &mut self,
-        hub: &Reach,
+        hub: &ClusterHandle,
         clock: &Clock,
         cluster: &str,
         duration: Duration,
@@ -89,7 +89,7 @@ impl Heartbeat {
                 self.last = serde_json::to_string(&renewed).ok().map(Into::into);
                 Ok(true)
             }
-            // Somebody else wrote or removed it: it is read anew.
+            // Somebody else wrote or removed it: it is read again.
             Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => Ok(false),
             Err(error) => Err(AgentError::kube("renew the lease")(error)),
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_api::cluster::names::registration::{
     AGENT_NAMESPACE, BOOTSTRAP_SECRET, HUB_KUBECONFIG_SECRET, JOIN_REQUEST_SECRET,
 };
-use bellwether_runtime::Reach;
+use bellwether_runtime::ClusterHandle;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -42,7 +42,7 @@ pub(super) struct Pending {
 }
 
 /// What an agent has kept of its credentials.
-pub(super) enum Kept {
+pub(super) enum StoredKeys {
     /// None, or none for this cluster and this hub.
     Nothing,
     /// A certificate that was good until then.
@@ -53,7 +53,7 @@ pub(super) enum Kept {
 
 /// The Secret with the credentials of an agent.
 pub(super) struct Keyring<'a> {
-    pub(super) member: &'a Reach,
+    pub(super) member: &'a ClusterHandle,
     pub(super) cluster: &'a str,
     /// How the hub is reached, beside the certificate; credentials for another hub are no good.
     pub(super) kubeconfig: Option<String>,
@@ -61,19 +61,19 @@ pub(super) struct Keyring<'a> {
 
 impl Keyring<'_> {
     /// The credentials that are kept for this cluster and this hub.
-    pub(super) async fn load(&self, now: Timestamp) -> Result<Kept, AgentError> {
+    pub(super) async fn load(&self, now: Timestamp) -> Result<StoredKeys, AgentError> {
         let data = self.data(HUB_KUBECONFIG_SECRET).await?;
         let text = |key: &str| text_of(&data, key);
         let (Some(certificate), Some(key)) = (text("tls.crt"), text("tls.key")) else {
-            return Ok(Kept::Nothing);
+            return Ok(StoredKeys::Nothing);
         };
         let is_for_this_hub = self.kubeconfig.is_none() || text("kubeconfig") == self.kubeconfig;
         let read = Certificate::read(&certificate).ok();
         let read = read.filter(|it| is_for_this_hub && it.is_of(self.cluster));
         Ok(match read {
-            None => Kept::Nothing,
-            Some(read) if now >= read.not_after => Kept::Expired(read.not_after),
-            Some(_) => Kept::Good(Credentials { certificate, key }),
+            None => StoredKeys::Nothing,
+            Some(read) if now >= read.not_after => StoredKeys::Expired(read.not_after),
+            Some(_) => StoredKeys::Good(Credentials { certificate, key }),
         })
     }
 

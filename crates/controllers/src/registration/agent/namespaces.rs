@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bellwether_api::cluster::names::{condition, label, reason};
 use bellwether_api::cluster::{ClusterSetManagedNamespace, ManagedClusterStatus};
 use bellwether_api::meta::{Condition, FALSE, TRUE, Time, set_condition};
-use bellwether_runtime::Reach;
+use bellwether_runtime::ClusterHandle;
 use bellwether_work::record;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Namespace;
@@ -27,7 +27,7 @@ const LONGEST_NAME: usize = 63;
 
 /// The namespaces of a cluster, as far as this agent has seen to them.
 pub(super) struct Namespaces {
-    member: Reach,
+    member: ClusterHandle,
     /// The label that says that this hub manages a namespace.
     mark: String,
     /// How it went with those that were wanted last.
@@ -37,7 +37,7 @@ pub(super) struct Namespaces {
 
 impl Namespaces {
     /// For the hub at an address.
-    pub(super) fn new(member: Reach, address: &str) -> Self {
+    pub(super) fn new(member: ClusterHandle, address: &str) -> Self {
         let mut hash = record::hub_hash(address);
         hash.truncate(LONGEST_NAME);
         Self {

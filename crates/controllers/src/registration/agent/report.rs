@@ -12,7 +12,7 @@ use bellwether_api::cluster::{
 use bellwether_api::meta::{
     Condition, FALSE, TRUE, Time, condition as find, is_true, set_condition,
 };
-use bellwether_runtime::{Cache, Kept, Reach, Selection};
+use bellwether_runtime::{Cache, CacheEntry, ClusterHandle, Selection};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::Patch;
@@ -24,8 +24,8 @@ use super::certificate::Certificate;
 use super::heartbeat::Heartbeat;
 use super::namespaces::Namespaces;
 use super::roster::{Entry, Roster};
-use super::{Agent, AgentError, Tenure};
-use crate::events::{Happening, Recorder, Tone};
+use super::{Agent, AgentError, CertificateSession};
+use crate::events::{EventDraft, EventType, Recorder};
 use crate::hub::written_by;
 use crate::registration::decide::lease_duration;
 use capacity::{NodeResources, Resources};
@@ -40,7 +40,7 @@ const CHECK_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 /// How often one that does not.
 const RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 /// For how long it may not before that is news.
-const PATIENCE: SignedDuration = SignedDuration::from_secs(20);
+const REPORT_TIMEOUT: SignedDuration = SignedDuration::from_secs(20);
 /// How soon to look again for rights that are not there yet; doubled with each look.
 const FIRST_LOOK: SignedDuration = SignedDuration::from_millis(20);
 /// However often they are not.
@@ -55,9 +55,13 @@ const FIRST_FACTS: Duration = Duration::from_secs(5);
 const FIRST_ECHO: SignedDuration = SignedDuration::from_millis(500);
 
 /// Reports until something goes wrong.
-pub(super) async fn report(agent: &Agent, hub: &Reach, tenure: &Tenure) -> Result<(), AgentError> {
+pub(super) async fn report(
+    agent: &Agent,
+    hub: &ClusterHandle,
+    session: &CertificateSession,
+) -> Result<(), AgentError> {
     Box::pin(await_rights(agent, hub)).await?;
-    let mut reporter = Reporter::start(agent, hub, tenure);
+    let mut reporter = Reporter::start(agent, hub, session);
     loop {
         // In a box, what takes a moment and much room; and clients are there for that moment.
         let look = async {
@@ -67,7 +71,7 @@ pub(super) async fn report(agent: &Agent, hub: &Reach, tenure: &Tenure) -> Resul
         let wake = Box::pin(look).await?;
         let (report_at, renew_at) = (wake.report_at, wake.renew_at);
         tokio::select! {
-            () = tenure.changed.notified() => {}
+            () = session.changed.notified() => {}
             () = agent.clock.until(report_at), if report_at < Timestamp::MAX => {}
             () = agent.clock.until_monotonic(renew_at), if renew_at < Duration::MAX => {}
         }
@@ -76,9 +80,9 @@ pub(super) async fn report(agent: &Agent, hub: &Reach, tenure: &Tenure) -> Resul
 
 /// Waits until the hub has given the agent its rights, which takes a moment, or a person who accepts
 /// the cluster. A cluster that the hub let go while its agent was away gets none.
-async fn await_rights(agent: &Agent, hub: &Reach) -> Result<(), AgentError> {
+async fn await_rights(agent: &Agent, hub: &ClusterHandle) -> Result<(), AgentError> {
     let clusters: Api<ManagedCluster> = Api::all(hub.client());
-    let roster = agent.door.roster();
+    let roster = agent.connector.roster();
     let began = agent.clock.now();
     let mut wait = FIRST_LOOK;
     let mut is_warned = false;
@@ -149,7 +153,7 @@ impl Default for Health {
 
 impl Health {
     /// Asks, if it is time.
-    async fn check(&mut self, member: &Reach, now: Timestamp) {
+    async fn check(&mut self, member: &ClusterHandle, now: Timestamp) {
         self.now = now;
         if now < self.check_at {
             return;
@@ -180,7 +184,7 @@ impl Health {
                 reason::MANAGED_CLUSTER_AVAILABLE,
                 "Managed cluster is available".to_owned(),
             ),
-            Some((since, _)) if self.now.duration_since(*since) < PATIENCE => return None,
+            Some((since, _)) if self.now.duration_since(*since) < REPORT_TIMEOUT => return None,
             Some((_, answer)) => (
                 FALSE,
                 reason::KUBE_API_SERVER_UNAVAILABLE,
@@ -227,8 +231,8 @@ fn said(kind: &str, status: &str, reason: &str, message: &str, now: Timestamp) -
 
 struct Reporter<'a> {
     agent: &'a Agent,
-    hub: &'a Reach,
-    tenure: &'a Tenure,
+    hub: &'a ClusterHandle,
+    session: &'a CertificateSession,
     cluster: Entry,
     nodes: Cache<NodeResources>,
     claims: Cache<ClusterClaim>,
@@ -246,10 +250,10 @@ struct Reporter<'a> {
 }
 
 impl<'a> Reporter<'a> {
-    /// Begins to watch what is reported about; whoever waits for `tenure` is told of every change.
-    fn start(agent: &'a Agent, hub: &'a Reach, tenure: &'a Tenure) -> Self {
-        let changed = &tenure.changed;
-        let roster = agent.door.roster().unwrap_or_else(|| {
+    /// Begins to watch what is reported about; anyone who waits for `session` is told of every change.
+    fn start(agent: &'a Agent, hub: &'a ClusterHandle, session: &'a CertificateSession) -> Self {
+        let changed = &session.changed;
+        let roster = agent.connector.roster().unwrap_or_else(|| {
             let path = ManagedCluster::url_path(&(), None);
             let own = Selection::fields(&format!("metadata.name={}", agent.cluster));
             Roster::new(Cache::follow(hub.clone(), path, own, |_| {}))
@@ -257,7 +261,7 @@ impl<'a> Reporter<'a> {
         Self {
             agent,
             hub,
-            tenure,
+            session,
             cluster: roster.entry(&agent.cluster, changed),
             nodes: follow(agent, Node::url_path(&(), None), changed),
             claims: follow(agent, ClusterClaim::url_path(&(), None), changed),
@@ -268,7 +272,7 @@ impl<'a> Reporter<'a> {
             warned: None,
             heartbeat: Heartbeat::default(),
             health: Health::default(),
-            namespaces: Namespaces::new(agent.member.clone(), &agent.door.address()),
+            namespaces: Namespaces::new(agent.member.clone(), &agent.connector.address()),
             heard_at: None,
             is_known: false,
         }
@@ -389,8 +393,8 @@ impl<'a> Reporter<'a> {
             not_before,
             not_after,
             ..
-        } = &self.tenure.certificate;
-        let (holds, reason, message) = match &*self.tenure.failure.lock() {
+        } = &self.session.certificate;
+        let (holds, reason, message) = match &*self.session.failure.lock() {
             None => (
                 TRUE,
                 reason::CLIENT_CERTIFICATE_UPDATED,
@@ -424,8 +428,8 @@ impl<'a> Reporter<'a> {
             let mut about = cluster.object_ref(&());
             // An agent may write events only beside its own leases and works.
             about.namespace = Some(self.agent.cluster.clone());
-            let happening = Happening {
-                tone: Tone::Warning,
+            let happening = EventDraft {
+                tone: EventType::Warning,
                 reason: event::CUSTOM_CLAIMS_TRUNCATED,
                 message: message.clone(),
             };
@@ -452,7 +456,7 @@ impl<'a> Reporter<'a> {
 }
 
 /// Follows a kind of the member; `changed` is told of every change.
-fn follow<K: Kept>(agent: &Agent, path: String, changed: &Arc<Notify>) -> Cache<K> {
+fn follow<K: CacheEntry>(agent: &Agent, path: String, changed: &Arc<Notify>) -> Cache<K> {
     let changed = Arc::clone(changed);
     Cache::follow(
         agent.member.clone(),

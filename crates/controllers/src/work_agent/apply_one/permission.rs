@@ -5,38 +5,40 @@ use bellwether_work::executor::RETRY_SECONDS;
 use bellwether_work::status::Failure;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Job, Obstacle, Outcome, seen};
+use super::{ApplyRequest, Obstacle, Outcome, seen};
 use crate::work_agent::Shared;
 use crate::work_agent::executor::{self, Permission, Refusal};
 use crate::work_agent::member::{Member, Memory};
-use crate::work_agent::watches::Known;
+use crate::work_agent::watches::LiveState;
 
 /// Whether the executor may apply the manifest as it is in this generation of the work, whatever
 /// its strategy writes; says whether that was asked just now.
 pub(super) async fn may_apply(
     shared: &Shared,
     member: &Member,
-    job: &Job<'_>,
+    request: &ApplyRequest<'_>,
     memory: &mut Memory,
-    known: &Known,
+    known: &LiveState,
 ) -> Result<bool, Outcome> {
     let known_answer = memory.permission.as_deref();
     let answer = known_answer.filter(|known| {
-        known.generation == job.generation && known.rights == member.rights.version()
+        known.generation == request.generation && known.rights == member.rights.version()
     });
     match answer.map(|answer| &answer.denied) {
         Some(None) => Ok(false),
         Some(Some((until, message))) if *until > shared.clock.now() => {
             let (until, message) = (*until, message.clone());
-            Err(denied(until, message, seen(member, job, known).await))
+            Err(denied(until, message, seen(member, request, known).await))
         }
-        _ => ask(shared, member, job, memory, known).await.map(|()| true),
+        _ => ask(shared, member, request, memory, known)
+            .await
+            .map(|()| true),
     }
 }
 
 /// A manifest that must not be applied, with what is known of the object: it may have to be removed
 /// later, but is not reported.
-fn denied(until: Timestamp, message: String, live: Known) -> Outcome {
+fn denied(until: Timestamp, message: String, live: LiveState) -> Outcome {
     Outcome {
         again: Some(until),
         retry: false,
@@ -49,26 +51,26 @@ fn denied(until: Timestamp, message: String, live: Known) -> Outcome {
 pub(super) async fn ask(
     shared: &Shared,
     member: &Member,
-    job: &Job<'_>,
+    request: &ApplyRequest<'_>,
     memory: &mut Memory,
-    known: &Known,
+    known: &LiveState,
 ) -> Result<(), Outcome> {
     memory.permission = None;
     let rights = member.rights.version();
-    let Some(account) = job.executor else {
+    let Some(account) = request.executor else {
         return Ok(());
     };
     let answer = executor::check(
         &member.objects,
         account,
-        job.resource,
-        job.id,
-        &job.manifest.object,
-        job.owned,
+        request.resource,
+        request.id,
+        &request.manifest.object,
+        request.owned,
     )
     .await;
     let mut permission = Permission {
-        generation: job.generation,
+        generation: request.generation,
         rights,
         denied: None,
     };
@@ -84,7 +86,7 @@ pub(super) async fn ask(
                 .checked_add(SignedDuration::from_secs(RETRY_SECONDS))
                 .unwrap_or(Timestamp::MAX);
             permission.denied = Some((until, message.clone()));
-            Err(denied(until, message, seen(member, job, known).await))
+            Err(denied(until, message, seen(member, request, known).await))
         }
     };
     memory.permission = Some(Box::new(permission));

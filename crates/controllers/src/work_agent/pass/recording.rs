@@ -34,7 +34,7 @@ impl Pass<'_> {
         let labels = work.metadata().labels.as_ref();
         let failed = || AgentError::at("recording what is about to be applied");
         let new = NewRecord {
-            front: work.front(),
+            work_api: work.work_api(),
             name: &self.key.record,
             work: work.name(),
             namespace: work.namespace(),

@@ -3,7 +3,7 @@
 use bellwether_api::meta::Condition;
 use bellwether_api::work::names::{condition, event};
 use bellwether_runtime::Next;
-use bellwether_work::lifecycle::{self, Afterlife, find, is_true};
+use bellwether_work::lifecycle::{self, AfterCompletion, find, is_true};
 use bellwether_work::status::{self, Failure, Report};
 use bellwether_work::work_api;
 use jiff::Timestamp;
@@ -70,10 +70,10 @@ impl Pass<'_> {
         next: Next,
     ) -> Result<Reported, AgentError> {
         let failed = || AgentError::at("reporting");
-        if let Some(small) = &work.small {
-            let previous = small.status.clone().unwrap_or_default();
+        if let Some(as_work) = &work.as_work {
+            let previous = as_work.status.clone().unwrap_or_default();
             let new = work_api::assemble(&previous, work.generation(), &applied.reports, self.now);
-            if small.status.as_ref() != Some(&new) {
+            if as_work.status.as_ref() != Some(&new) {
                 if let Err(time) = self.take_turn() {
                     return Ok(Reported::Later(Some(time)));
                 }
@@ -112,10 +112,10 @@ impl Pass<'_> {
         self.tell(work, &previous.conditions, &conditions, &applied.reports);
         // A work that has just been done may have to go, at once or later.
         Ok(Reported::Said(match lifecycle::afterlife(&written.work) {
-            Afterlife::Open => next,
-            Afterlife::Stays => None,
+            AfterCompletion::NotComplete => next,
+            AfterCompletion::Keep => None,
             // One that is to go at once has no time of its own.
-            Afterlife::RemovedAt(time) => Some(time.max(self.now)),
+            AfterCompletion::DeleteAt(time) => Some(time.max(self.now)),
         }))
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bellwether_runtime::{FeedError, News, Queue, Selection, follow};
+use bellwether_runtime::{FeedError, FeedEvent, Queue, Selection, follow};
 use bellwether_work::manifest::ResourceType;
 use serde::Deserialize;
 
@@ -69,7 +69,7 @@ fn identify(text: &str) -> Option<(Name, u64)> {
 }
 
 impl Follower {
-    /// Follows for ever.
+    /// Follows forever.
     pub(super) async fn run(mut self) {
         let cluster = self.objects.cluster().clone();
         let path = collection(&self.resource, "").url_path;
@@ -79,15 +79,15 @@ impl Follower {
         .await;
     }
 
-    fn hear(&mut self, news: &News<'_>) {
+    fn hear(&mut self, news: &FeedEvent<'_>) {
         match news {
-            News::Begin => {
+            FeedEvent::ListStarted => {
                 self.listing = Listing {
                     wanted: self.of_interest(),
                     seen: HashMap::new(),
                 };
             }
-            News::Listed(text) => {
+            FeedEvent::Listed(text) => {
                 if let Some((key, version)) = identify(text)
                     && self.listing.wanted.contains(&key)
                 {
@@ -95,18 +95,18 @@ impl Follower {
                     seen.insert(key, (version, (*text).into()));
                 }
             }
-            News::Complete(version) => self.take_list(version.parse().unwrap_or_default()),
-            News::Put(text) => {
+            FeedEvent::ListDone(version) => self.take_list(version.parse().unwrap_or_default()),
+            FeedEvent::Applied(text) => {
                 if let Some((key, version)) = identify(text) {
                     self.with_state(|state| state.see(&key, version, text));
                 }
             }
-            News::Gone(text) => {
+            FeedEvent::Deleted(text) => {
                 if let Some((key, version)) = identify(text) {
                     self.with_state(|state| state.miss(&key, version));
                 }
             }
-            News::Interrupted(error) => self.interrupted(error),
+            FeedEvent::Disconnected(error) => self.interrupted(error),
         }
     }
 

@@ -6,9 +6,9 @@ use super::{Watches, kind_of, name_of};
 use crate::work_agent::WorkKey;
 
 impl Watches {
-    /// Tells all works that an object concerns, but the one that removed it or made it anew: to that
+    /// Tells all works that an object concerns, but the one that removed it or created it again: to that
     /// one alone the echo of what it did is no news.
-    pub(in crate::work_agent) fn tell_others(&self, id: &ObjectId, work: &WorkKey) {
+    pub(in crate::work_agent) fn notify_other_works(&self, id: &ObjectId, work: &WorkKey) {
         let kinds = self.kinds.lock();
         let entry = kinds
             .get(&kind_of(id))

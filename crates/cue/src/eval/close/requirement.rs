@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Evidence, GroupKind, HAS_OPEN_VALIDATOR, HAS_STRUCT, HAS_TOP, Known};
+use super::{Closedness, Evidence, GroupKind, HAS_OPEN_VALIDATOR, HAS_STRUCT, HAS_TOP};
 use crate::eval::{Evaluator, NodeId};
 
 /// A group that the fields of a node need evidence for.
@@ -25,9 +25,9 @@ impl Evaluator {
     /// The closed groups that apply to the fields of a node.
     pub(super) fn requirements(&mut self, node: NodeId) -> Option<Arc<[Requirement]>> {
         match &self.node(node).close.requirements {
-            Known::Nothing => {}
-            Known::None => return None,
-            Known::Some(known) => return Some(known.clone()),
+            Closedness::Nothing => {}
+            Closedness::None => return None,
+            Closedness::Some(known) => return Some(known.clone()),
         }
         let parent = self.node(node).parent;
         let mut sets = Requirements::new();
@@ -41,7 +41,7 @@ impl Evaluator {
         }
         self.add_own_groups(node, &mut sets);
         if sets.is_empty() {
-            self.node_mut(node).close.requirements = Known::None;
+            self.node_mut(node).close.requirements = Closedness::None;
             return None;
         }
         if !self.node(node).label.is_regular() && !self.node(node).label.is_index() {
@@ -55,8 +55,8 @@ impl Evaluator {
         self.filter_top(node, &mut sets);
         let known = (!sets.is_empty()).then(|| Arc::from(sets));
         self.node_mut(node).close.requirements = match &known {
-            Some(sets) => Known::Some(Arc::clone(sets)),
-            None => Known::None,
+            Some(sets) => Closedness::Some(Arc::clone(sets)),
+            None => Closedness::None,
         };
         known
     }
@@ -69,7 +69,7 @@ impl Evaluator {
                 continue;
             }
             // The groups of one node are different ones.
-            self.toil(inherited);
+            self.charge_small(inherited);
             if sets[..inherited].iter().any(|set| set.id == group.id) {
                 continue;
             }

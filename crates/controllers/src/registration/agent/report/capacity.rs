@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bellwether_api::meta::Quantity;
 use bellwether_json::quantity::Quantity as Amount;
-use bellwether_runtime::{Kept, ObjectKey};
+use bellwether_runtime::{CacheEntry, ObjectKey};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -60,7 +60,7 @@ struct Status<'a> {
     allocatable: Option<&'a RawValue>,
 }
 
-impl Kept for NodeResources {
+impl CacheEntry for NodeResources {
     fn read(text: &str) -> Result<Self, serde_json::Error> {
         let node: Node<'_> = serde_json::from_str(text)?;
         let text = |raw: Option<&RawValue>| raw.map_or("", RawValue::get).into();

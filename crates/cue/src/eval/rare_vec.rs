@@ -10,9 +10,9 @@ use std::ops::Deref;
     clippy::box_collection,
     reason = "a box is a third of the size of a vector"
 )]
-pub(crate) struct Seldom<T>(Option<Box<Vec<T>>>);
+pub(crate) struct RareVec<T>(Option<Box<Vec<T>>>);
 
-impl<T> Seldom<T> {
+impl<T> RareVec<T> {
     pub(crate) fn push(&mut self, item: T) {
         self.0.get_or_insert_default().push(item);
     }
@@ -22,13 +22,13 @@ impl<T> Seldom<T> {
     }
 }
 
-impl<T> Default for Seldom<T> {
+impl<T> Default for RareVec<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<T> Deref for Seldom<T> {
+impl<T> Deref for RareVec<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -36,19 +36,19 @@ impl<T> Deref for Seldom<T> {
     }
 }
 
-impl<T> std::ops::DerefMut for Seldom<T> {
+impl<T> std::ops::DerefMut for RareVec<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         self.0.as_deref_mut().map_or(&mut [], Vec::as_mut_slice)
     }
 }
 
-impl<T> From<Vec<T>> for Seldom<T> {
+impl<T> From<Vec<T>> for RareVec<T> {
     fn from(items: Vec<T>) -> Self {
         Self((!items.is_empty()).then(|| Box::new(items)))
     }
 }
 
-impl<T> IntoIterator for Seldom<T> {
+impl<T> IntoIterator for RareVec<T> {
     type Item = T;
     type IntoIter = std::vec::IntoIter<T>;
 
@@ -57,7 +57,7 @@ impl<T> IntoIterator for Seldom<T> {
     }
 }
 
-impl<'a, T> IntoIterator for &'a Seldom<T> {
+impl<'a, T> IntoIterator for &'a RareVec<T> {
     type Item = &'a T;
     type IntoIter = std::slice::Iter<'a, T>;
 
@@ -68,18 +68,18 @@ impl<'a, T> IntoIterator for &'a Seldom<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::Seldom;
+    use super::RareVec;
 
     #[test]
     fn an_empty_list_is_as_small_as_a_pointer_and_reads_as_empty() {
-        let list: Seldom<[u64; 8]> = Seldom::default();
+        let list: RareVec<[u64; 8]> = RareVec::default();
         assert!(list.is_empty());
         assert_eq!(size_of_val(&list), size_of::<usize>());
     }
 
     #[test]
     fn items_come_back_in_the_order_they_were_pushed() {
-        let mut list = Seldom::from(vec![1]);
+        let mut list = RareVec::from(vec![1]);
         list.push(2);
         assert_eq!(list[..], [1, 2]);
         assert_eq!(list.clone().into_iter().collect::<Vec<_>>(), [1, 2]);

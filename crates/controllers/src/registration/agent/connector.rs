@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bellwether_runtime::{Fence, Reach};
+use bellwether_runtime::{ClusterHandle, Fence};
 use futures::future::BoxFuture;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -16,15 +16,15 @@ use super::roster::Roster;
 /// Why a hub cannot be reached.
 #[derive(Debug, thiserror::Error)]
 #[error("the hub cannot be reached: {0}")]
-pub struct DoorError(pub String);
+pub struct ConnectError(pub String);
 
 /// How an agent reaches its hub.
-pub trait Door: Debug + Send + Sync + 'static {
+pub trait HubConnector: Debug + Send + Sync + 'static {
     /// A client that may ask to join.
-    fn knock(&self) -> Result<Client, DoorError>;
+    fn bootstrap_client(&self) -> Result<Client, ConnectError>;
 
     /// The hub for somebody whom a certificate vouches for.
-    fn enter(&self, credentials: &Credentials) -> Result<Reach, DoorError>;
+    fn connect(&self, credentials: &Credentials) -> Result<ClusterHandle, ConnectError>;
 
     /// A watch of the hub's clusters that there is already in this process; without one, an agent
     /// watches its own cluster.
@@ -55,10 +55,10 @@ pub struct KubeconfigDoor {
 
 impl KubeconfigDoor {
     /// Reads a kubeconfig, with a token or whatever else lets a stranger in.
-    pub async fn new(kubeconfig: Kubeconfig) -> Result<Self, DoorError> {
+    pub async fn new(kubeconfig: Kubeconfig) -> Result<Self, ConnectError> {
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
             .await
-            .map_err(|error| DoorError(error.to_string()))?;
+            .map_err(|error| ConnectError(error.to_string()))?;
         let server = config.cluster_url.to_string();
         let authority = config.root_cert.as_ref().map(|certificates| {
             certificates
@@ -83,8 +83,8 @@ impl KubeconfigDoor {
         self
     }
 
-    fn connect(&self, config: Config) -> Result<Client, DoorError> {
-        let client = Client::try_from(config).map_err(|error| DoorError(error.to_string()))?;
+    fn connect(&self, config: Config) -> Result<Client, ConnectError> {
+        let client = Client::try_from(config).map_err(|error| ConnectError(error.to_string()))?;
         Ok(match &self.fence {
             Some(fence) => fence.guard(client),
             None => client,
@@ -92,20 +92,20 @@ impl KubeconfigDoor {
     }
 }
 
-impl Door for KubeconfigDoor {
-    fn knock(&self) -> Result<Client, DoorError> {
+impl HubConnector for KubeconfigDoor {
+    fn bootstrap_client(&self) -> Result<Client, ConnectError> {
         self.connect(self.config.clone())
     }
 
-    fn enter(&self, credentials: &Credentials) -> Result<Reach, DoorError> {
+    fn connect(&self, credentials: &Credentials) -> Result<ClusterHandle, ConnectError> {
         let mut config = self.config.clone();
         let user = json!({
             "client-certificate-data": STANDARD.encode(&credentials.certificate),
             "client-key-data": STANDARD.encode(&credentials.key),
         });
         config.auth_info =
-            serde_json::from_value(user).map_err(|error| DoorError(error.to_string()))?;
-        self.connect(config).map(Reach::from)
+            serde_json::from_value(user).map_err(|error| ConnectError(error.to_string()))?;
+        self.connect(config).map(ClusterHandle::from)
     }
 
     fn address(&self) -> String {

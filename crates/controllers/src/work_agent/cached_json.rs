@@ -1,47 +1,34 @@
-//! Objects as text: works and records are many, and looked at rarely. Parsed, they take several
-//! times as much.
+//! Objects cached as JSON text: there are many works and records, and they are rarely read. Parsed, they
+//! take several times the memory.
 
 use std::marker::PhantomData;
 
-use bellwether_api::multicluster::{AppliedWork, Work};
-use bellwether_api::work::{AppliedManifestWork, ManifestWork};
-use bellwether_runtime::{Kept, ObjectKey};
+use bellwether_runtime::{CacheEntry, ObjectKey};
 use kube::Resource;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::terse::{Likeness, Terse};
-
-/// What can be packed.
+/// What can be cached.
 pub(super) trait Object:
     Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static
 {
-    /// Where the texts of its objects meet.
-    fn likeness() -> &'static Likeness;
 }
 
-macro_rules! objects {
-    ($($kind:ty),*) => {
-        $(impl Object for $kind {
-            fn likeness() -> &'static Likeness {
-                static LIKENESS: Likeness = Likeness::new();
-                &LIKENESS
-            }
-        })*
-    };
+impl<K> Object for K where
+    K: Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static
+{
 }
-objects!(ManifestWork, AppliedManifestWork, Work, AppliedWork);
 
 /// An object without its `managedFields`, as text.
-pub(super) struct Packed<K> {
+pub(super) struct CachedJson<K> {
     key: ObjectKey,
     uid: Box<str>,
     version: u64,
-    text: Terse,
+    text: Box<str>,
     kind: PhantomData<fn() -> K>,
 }
 
-impl<K> Packed<K> {
+impl<K> CachedJson<K> {
     /// Which write of the cluster it is the state after; 0 if nothing is said.
     pub(super) fn version(&self) -> u64 {
         self.version
@@ -53,18 +40,18 @@ impl<K> Packed<K> {
     }
 }
 
-impl<K: Object> Packed<K> {
-    /// Packs an object. There is none that cannot be written as text.
-    pub(super) fn of(object: &K) -> Option<Self> {
-        Self::pack(object.clone()).ok()
+impl<K: Object> CachedJson<K> {
+    /// The text of an object; `None` if it cannot be serialized, which no kind of ours does.
+    pub(super) fn encode(object: &K) -> Option<Self> {
+        Self::new(object.clone()).ok()
     }
 
-    /// The object, parsed. What was packed can be parsed.
-    pub(super) fn open(&self) -> Option<K> {
-        serde_json::from_str(&self.text.text()?).ok()
+    /// The object, parsed. What was cached_json can be parsed.
+    pub(super) fn decode(&self) -> Option<K> {
+        serde_json::from_str(&self.text).ok()
     }
 
-    fn pack(mut object: K) -> Result<Self, serde_json::Error> {
+    fn new(mut object: K) -> Result<Self, serde_json::Error> {
         // Nobody asks, and they are larger than all else.
         object.meta_mut().managed_fields = None;
         let metadata = object.meta();
@@ -75,15 +62,15 @@ impl<K: Object> Packed<K> {
             version: version
                 .and_then(|text| text.parse().ok())
                 .unwrap_or_default(),
-            text: Terse::new(&serde_json::to_string(&object)?, K::likeness()),
+            text: serde_json::to_string(&object)?.into(),
             kind: PhantomData,
         })
     }
 }
 
-impl<K: Object> Kept for Packed<K> {
+impl<K: Object> CacheEntry for CachedJson<K> {
     fn read(text: &str) -> Result<Self, serde_json::Error> {
-        Self::pack(serde_json::from_str(text)?)
+        Self::new(serde_json::from_str(text)?)
     }
 
     fn key(&self) -> ObjectKey {

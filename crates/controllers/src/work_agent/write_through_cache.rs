@@ -7,18 +7,18 @@ use bellwether_runtime::{Cache, Change, ObjectKey};
 use kube::Resource;
 use parking_lot::Mutex;
 
-use super::packed::{Object, Packed};
+use super::cached_json::{CachedJson, Object};
 
 /// Objects of one kind as last seen or written. Cheap to clone.
-pub(super) struct Latest<K> {
-    cache: Cache<Packed<K>>,
+pub(super) struct WriteThroughCache<K> {
+    cache: Cache<CachedJson<K>>,
     written: Written<K>,
 }
 
 /// What was written and not seen since.
-type Written<K> = Arc<Mutex<HashMap<ObjectKey, Packed<K>>>>;
+type Written<K> = Arc<Mutex<HashMap<ObjectKey, CachedJson<K>>>>;
 
-impl<K> Clone for Latest<K> {
+impl<K> Clone for WriteThroughCache<K> {
     fn clone(&self) -> Self {
         Self {
             cache: self.cache.clone(),
@@ -27,8 +27,8 @@ impl<K> Clone for Latest<K> {
     }
 }
 
-impl<K: Object> Latest<K> {
-    pub(super) fn new(cache: Cache<Packed<K>>) -> Self {
+impl<K: Object> WriteThroughCache<K> {
+    pub(super) fn new(cache: Cache<CachedJson<K>>) -> Self {
         Self {
             cache,
             written: Arc::default(),
@@ -64,18 +64,20 @@ impl<K: Object> Latest<K> {
         let seen = self.cache.get(key);
         let written = self.written.lock();
         match (seen, written.get(key)) {
-            (Some(seen), Some(written)) if seen.version() < written.version() => written.open(),
+            (Some(seen), Some(written)) if seen.version() < written.version() => written.decode(),
             (Some(seen), _) => {
                 drop(written);
-                seen.open()
+                seen.decode()
             }
-            (None, written) => written?.open(),
+            (None, written) => written?.decode(),
         }
     }
 
     pub(super) fn list(&self) -> Vec<K> {
         let all = self.cache.list();
-        all.iter().filter_map(|packed| packed.open()).collect()
+        all.iter()
+            .filter_map(|cached_json| cached_json.decode())
+            .collect()
     }
 
     /// What they are called.
@@ -89,33 +91,33 @@ impl<K: Object> Latest<K> {
     }
 
     /// Notes the answer to a write.
-    pub(super) fn wrote(&self, object: &K) {
-        let Some(packed) = Packed::of(object) else {
+    pub(super) fn record_write(&self, object: &K) {
+        let Some(cached_json) = CachedJson::encode(object) else {
             return;
         };
         let key = ObjectKey::of(object);
         // Held until it is put in, lest an end that is heard of meanwhile be taken for an old one.
         let mut written = self.written.lock();
         let is_known = match self.cache.get(&key) {
-            Some(seen) => seen.version() >= packed.version(),
+            Some(seen) => seen.version() >= cached_json.version(),
             // The end of an object may be heard of before the answer to the write that let it go.
             None => is_over(object),
         };
         if !is_known {
-            written.insert(key, packed);
+            written.insert(key, cached_json);
         }
     }
 
     /// Forgets what was written: the server contradicts it.
-    pub(super) fn doubt(&self, key: &ObjectKey) {
+    pub(super) fn invalidate(&self, key: &ObjectKey) {
         self.written.lock().remove(key);
     }
 }
 
 /// Whether a change is not the echo of a write; what was written is forgotten once it is seen.
 fn is_news<K>(
-    written: &Mutex<HashMap<ObjectKey, Packed<K>>>,
-    change: &Change<'_, Packed<K>>,
+    written: &Mutex<HashMap<ObjectKey, CachedJson<K>>>,
+    change: &Change<'_, CachedJson<K>>,
 ) -> bool {
     let mut written = written.lock();
     let Some(own) = written.get(change.key) else {

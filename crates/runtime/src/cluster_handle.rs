@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 /// How a cluster is reached. Cheap to clone; all clones share one client while somebody holds it.
 #[derive(Clone)]
-pub struct Reach {
+pub struct ClusterHandle {
     inner: Arc<Inner<dyn Fn() -> Client + Send + Sync>>,
 }
 
@@ -30,9 +30,9 @@ struct Held {
 /// several requests.
 #[must_use = "the client is let go with it"]
 #[derive(Debug)]
-pub struct Hold(Reach);
+pub struct ClientLease(ClusterHandle);
 
-impl Reach {
+impl ClusterHandle {
     /// A cluster whose clients are made by the function, within a tokio runtime.
     pub fn new(make: impl Fn() -> Client + Send + Sync + 'static) -> Self {
         Self {
@@ -55,13 +55,13 @@ impl Reach {
     }
 
     /// Holds the client that the next request needs.
-    pub fn hold(&self) -> Hold {
+    pub fn hold(&self) -> ClientLease {
         self.inner.held.lock().holders += 1;
-        Hold(self.clone())
+        ClientLease(self.clone())
     }
 }
 
-impl Drop for Hold {
+impl Drop for ClientLease {
     fn drop(&mut self) {
         let mut held = self.0.inner.held.lock();
         held.holders -= 1;
@@ -71,24 +71,24 @@ impl Drop for Hold {
     }
 }
 
-impl From<Client> for Reach {
+impl From<Client> for ClusterHandle {
     /// A cluster whose client is there all the time, as one over a network should be.
     fn from(client: Client) -> Self {
         Self::new(move || client.clone())
     }
 }
 
-impl From<&Client> for Reach {
+impl From<&Client> for ClusterHandle {
     fn from(client: &Client) -> Self {
         client.clone().into()
     }
 }
 
-impl fmt::Debug for Reach {
+impl fmt::Debug for ClusterHandle {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let holders = self.inner.held.lock().holders;
         formatter
-            .debug_struct("Reach")
+            .debug_struct("ClusterHandle")
             .field("holders", &holders)
             .finish_non_exhaustive()
     }
@@ -108,7 +108,7 @@ mod tests {
     async fn a_client_is_shared_while_somebody_holds_it() {
         let made = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&made);
-        let reach = Reach::new(move || {
+        let reach = ClusterHandle::new(move || {
             counted.fetch_add(1, Ordering::SeqCst);
             let answer =
                 |_: Request<Body>| async { Ok::<_, Infallible>(Response::new(Body::empty())) };
