@@ -7,6 +7,7 @@
 //! | [`addon`] | add-ons of clusters, as data for agents of Open Cluster Management |
 //! | [`policy`] | what clusters have to be like, and how far that is enforced |
 //! | [`work`] | what a cluster shall run |
+//! | [`workflow`] | steps that are carried out in order, where they stand, and what happened |
 //! | [`multicluster`] | the same in the smaller interface of the work API, with status to be synced |
 //!
 //! What is not ours is here too, if our controllers speak of it: [`about`] has a kind by which clusters
@@ -40,6 +41,7 @@ pub mod multicluster;
 pub mod policy;
 pub mod simulator;
 pub mod work;
+pub mod workflow;
 pub mod workload;
 
 pub use kind::{Column, Kind, KindNames, Scope, TypeTag, definition};
@@ -61,6 +63,8 @@ pub fn definitions() -> Vec<Value> {
         definition::<cluster::ManagedClusterSetBinding>(),
         definition::<cluster::Placement>(),
         definition::<cluster::PlacementDecision>(),
+        definition::<workflow::Workflow>(),
+        definition::<workflow::WorkflowRun>(),
         definition::<multicluster::AppliedWork>(),
         definition::<multicluster::Work>(),
         definition::<multicluster::WorkManifestConfig>(),
@@ -71,5 +75,6 @@ pub fn definitions() -> Vec<Value> {
         definition::<work::AppliedManifestWork>(),
         definition::<work::ManifestWork>(),
         definition::<work::ManifestWorkReplicaSet>(),
+        definition::<workflow::WorkflowHistory>(),
     ]
 }

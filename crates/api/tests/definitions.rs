@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use bellwether_api::{Kind, addon, cluster, definitions, multicluster, policy, work};
+use bellwether_api::{Kind, addon, cluster, definitions, multicluster, policy, work, workflow};
 use bellwether_schema::meta::Malformed;
 use bellwether_schema::{
     Change, CompiledSchema, Document, FieldPath, RuleLimits, definition, parse,
@@ -88,6 +88,7 @@ fn samples() -> Vec<Value> {
         include_str!("../testdata/samples/multicluster.yaml"),
         include_str!("../testdata/samples/policy.yaml"),
         include_str!("../testdata/samples/work.yaml"),
+        include_str!("../testdata/samples/workflow.yaml"),
     ];
     let read = |text: &str| bellwether_json::yaml::from_yaml(text).expect("samples are YAML");
     files.into_iter().flat_map(read).collect()
@@ -121,6 +122,9 @@ fn through_type(object: &Value) -> Result<Value, serde_json::Error> {
         "PolicySet" => through::<policy::PolicySet>,
         "Work" => through::<multicluster::Work>,
         "WorkManifestConfig" => through::<multicluster::WorkManifestConfig>,
+        "Workflow" => through::<workflow::Workflow>,
+        "WorkflowHistory" => through::<workflow::WorkflowHistory>,
+        "WorkflowRun" => through::<workflow::WorkflowRun>,
         other => panic!("no type for {other}"),
     };
     through(object)

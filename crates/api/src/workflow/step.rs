@@ -1,0 +1,153 @@
+//! A step of a workflow as its author writes it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::phase::WorkflowMode;
+use crate::meta::{Unknown, any_object};
+use crate::open_enum::open_enum;
+
+/// How steps, and steps within groups, are ordered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkflowExecuteMode {
+    /// How the steps are ordered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<WorkflowMode>,
+    /// How the steps of a group are ordered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sub_steps: Option<WorkflowMode>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// A step, or a group of steps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkflowStep {
+    /// What it has in common with the steps of a group.
+    #[serde(flatten)]
+    pub base: WorkflowStepBase,
+    /// How the steps of this group are ordered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<WorkflowMode>,
+    /// The steps of this group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sub_steps: Vec<WorkflowStepBase>,
+}
+
+open_enum! {
+    /// When a step of an Application is carried out.
+    pub enum StepStage {
+        /// After components were rendered.
+        PostRender = "post-render",
+        /// Before components are rendered.
+        PreRender = "pre-render",
+    }
+}
+
+/// What every step has, within a group or not.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkflowStepBase {
+    /// Name of the step, unique among steps and steps of groups. Without one it is called step-0,
+    /// step-1 and so on, within a group step-0-0, step-0-1 and so on.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Name of the WorkflowStepDefinition, or one of the built-in types.
+    #[serde(rename = "type")]
+    pub step_type: String,
+    /// What people are shown of the step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<StepMeta>,
+    /// When the step is carried out: always, or an expression in CUE. Without it, if no step before it
+    /// failed.
+    #[serde(default, rename = "if", skip_serializing_if = "String::is_empty")]
+    pub condition: String,
+    /// How long the step may take, such as 30s, 5m, 1h or 1d.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub timeout: String,
+    /// Names of the steps that have to be finished first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<String>,
+    /// Values that come from other steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<StepInput>,
+    /// Values that other steps can use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<StepOutput>,
+    /// Parameters of the definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "any_object")]
+    pub properties: Option<Map<String, Value>>,
+    /// How often, and how soon, the step is tried again when it fails; the settings of the hub if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<StepRetry>,
+    /// When a step of an Application is carried out; post-render if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<StepStage>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// What people are shown of a step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepMeta {
+    /// The name that is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// A value that a step gets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepInput {
+    /// Name of an output, with a path into it, or a path of the step's own context.
+    pub from: String,
+    /// Which parameter gets the value, such as image or ports[0].port. Without it the value is there
+    /// for the condition only.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub parameter_key: String,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// A value that a step gives.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepOutput {
+    /// Name by which other steps use it.
+    pub name: String,
+    /// A path or expression in CUE over the evaluated template of the step.
+    pub value_from: String,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// How a step is tried again when it fails.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepRetry {
+    /// How often it is tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<u32>,
+    /// How long to wait in between, such as 10s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<String>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
