@@ -6,6 +6,7 @@ mod managed_cluster;
 mod managed_cluster_set;
 mod managed_cluster_set_binding;
 pub mod names;
+pub mod party;
 mod placement;
 mod placement_decision;
 mod rollout_strategy;

@@ -14,6 +14,8 @@
 //! say what they are, [`workload`] the strings of Kubernetes' workloads, [`simulator`] the annotations
 //! that steer simulated ones.
 //!
+//! [`admission`] is the interface of rules that writes to these kinds have to pass.
+//!
 //! [`definitions`] has all of them as CustomResourceDefinitions. A type is a [`Kind`], and a
 //! `kube_core::Resource`, so that any client can be typed with it.
 //!
@@ -27,7 +29,7 @@
 //! * What a server fills in is said by the schema, never by what Rust takes for an
 //!   absent field.
 //!
-//! Nothing here decides, reads or writes anything.
+//! Nothing here reads or writes anything.
 
 mod kind;
 pub mod meta;
@@ -36,6 +38,7 @@ mod structural;
 
 pub mod about;
 pub mod addon;
+pub mod admission;
 pub mod cluster;
 pub mod multicluster;
 pub mod policy;

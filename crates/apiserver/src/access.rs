@@ -19,6 +19,7 @@ mod token;
 
 pub(crate) use authorizer::Authorizer;
 pub(crate) use bearer::{api_audiences, authenticate_token};
+pub(crate) use bellwether_api::admission::Attributes;
 pub(crate) use bootstrap::bootstrap_objects;
 pub use bootstrap_token::BootstrapToken;
 pub(crate) use bootstrap_token::{Contents as BootstrapSecret, PREFIX as BOOTSTRAP_PREFIX};
@@ -26,7 +27,7 @@ pub(crate) use escalation::{is_all_powerful, refusal};
 pub use identity::Identity;
 pub(crate) use identity::{AUTHENTICATED, CREDENTIAL_ID, MASTERS};
 pub(crate) use issuers::Issuers;
-pub(crate) use rbac::{Attributes, RoleRef, is_master};
+pub(crate) use rbac::{RoleRef, is_master};
 pub(crate) use reconcile::complete;
 pub(crate) use review::review;
 pub(crate) use rule::PolicyRule;

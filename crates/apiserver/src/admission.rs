@@ -2,13 +2,13 @@
 
 mod accounts;
 mod certificates;
-mod fleet;
 mod limits;
 pub(crate) mod quotas;
+mod registered;
 mod roles;
 mod security;
-mod works;
 
+pub(crate) use registered::stored;
 use serde_json::Value;
 
 use crate::context::RequestContext;
@@ -45,6 +45,7 @@ pub(crate) fn check(
     object: &Value,
     live: Option<&Value>,
 ) -> Result<(), ApiError> {
+    registered::validate(cx, part, object, live)?;
     let is_limited = match (resource(cx), part) {
         (("", "namespaces"), Part::Main) => {
             return security::check_namespace(cx, object, live);
@@ -66,6 +67,7 @@ pub(crate) fn check(
 
 /// Checks and completes an object that is about to be created.
 pub(crate) fn on_create(cx: &RequestContext, object: &mut Value) -> Result<(), ApiError> {
+    registered::mutate(cx, Part::Main, object, None)?;
     match resource(cx) {
         ("", "pods") => priority::assign(cx, object),
         ("", "services") => services::allocate(cx, object, None),
@@ -73,8 +75,6 @@ pub(crate) fn on_create(cx: &RequestContext, object: &mut Value) -> Result<(), A
             certificates::on_create(cx, object)
         }
         (roles::GROUP, _) => roles::check(cx, object, None),
-        (fleet::KINDS, _) => fleet::check(cx, object, None),
-        (works::KINDS, _) => works::check(cx, object, None),
         _ => Ok(()),
     }
 }
@@ -86,14 +86,13 @@ pub(crate) fn on_update(
     object: &mut Value,
     live: &Value,
 ) -> Result<(), ApiError> {
+    registered::mutate(cx, part, object, Some(live))?;
     match (resource(cx), part) {
         (("", "services"), Part::Main) => services::allocate(cx, object, Some(live)),
         (("certificates.k8s.io", "certificatesigningrequests"), part) => {
             certificates::on_update(cx, part, object, live)
         }
         ((roles::GROUP, _), Part::Main) => roles::check(cx, object, Some(live)),
-        ((fleet::KINDS, _), Part::Main) => fleet::check(cx, object, Some(live)),
-        ((works::KINDS, _), Part::Main) => works::check(cx, object, Some(live)),
         (DEFINITIONS, Part::Main) => {
             custom::accept(cx, object);
             Ok(())
@@ -112,7 +111,7 @@ pub(crate) fn on_delete(cx: &RequestContext, live: &Value) -> Result<(), ApiErro
             "this namespace may not be deleted",
         ));
     }
-    Ok(())
+    registered::validate_deletion(cx, live)
 }
 
 /// Shows in the object itself that it is being deleted; called when it is deleted for the first time.

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use bellwether_api::admission::Admission;
 use bellwether_store::Keyspace;
 use jiff::SignedDuration;
 use parking_lot::{Mutex, RwLock};
@@ -22,6 +23,8 @@ pub struct Cluster {
     /// Held while `resources` are rebuilt.
     refreshing: Mutex<()>,
     authorizer: Authorizer,
+    /// Rules that the program brings along, shared with the other clusters.
+    admissions: Arc<[Arc<dyn Admission>]>,
     /// Who signs certificates and tokens, shared with the other clusters.
     issuers: Arc<Issuers>,
     /// Compiled definitions, shared with the other clusters.
@@ -36,6 +39,21 @@ pub struct Cluster {
     kubelet: OnceLock<Arc<dyn Kubelet>>,
 }
 
+/// What all clusters of a server have in common.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    /// Rules that the program brings along.
+    pub(crate) admissions: Arc<[Arc<dyn Admission>]>,
+    /// Compiled definitions.
+    pub(crate) definitions: Arc<DefinitionCache>,
+    /// Who signs certificates and tokens.
+    pub(crate) issuers: Arc<Issuers>,
+    /// The time.
+    pub(crate) clock: Clock,
+    /// How long events are kept.
+    pub(crate) event_time_to_live: SignedDuration,
+}
+
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Cluster")
@@ -46,24 +64,18 @@ impl std::fmt::Debug for Cluster {
 
 impl Cluster {
     /// A cluster over its part of the store, with the resources that its definitions give it.
-    pub(crate) fn new(
-        name: &str,
-        keyspace: Keyspace<StoredObject>,
-        definitions: Arc<DefinitionCache>,
-        issuers: Arc<Issuers>,
-        clock: Clock,
-        event_time_to_live: SignedDuration,
-    ) -> Arc<Self> {
+    pub(crate) fn new(name: &str, keyspace: Keyspace<StoredObject>, shared: Shared) -> Arc<Self> {
         let cluster = Self {
             name: name.to_owned(),
             authorizer: Authorizer::new(keyspace.clone()),
             resources: RwLock::new(Resources::with_custom(Vec::new())),
             refreshing: Mutex::default(),
             keyspace,
-            definitions,
-            issuers,
-            clock,
-            event_time_to_live,
+            admissions: shared.admissions,
+            definitions: shared.definitions,
+            issuers: shared.issuers,
+            clock: shared.clock,
+            event_time_to_live: shared.event_time_to_live,
             quotas: tokio::sync::Mutex::default(),
             keeps_accounts: AtomicBool::new(false),
             kubelet: OnceLock::new(),
@@ -89,6 +101,11 @@ impl Cluster {
 
     pub(crate) fn authorizer(&self) -> &Authorizer {
         &self.authorizer
+    }
+
+    /// Rules that the program brings along.
+    pub(crate) fn admissions(&self) -> &Arc<[Arc<dyn Admission>]> {
+        &self.admissions
     }
 
     pub(crate) fn issuers(&self) -> &Issuers {

@@ -5,99 +5,14 @@
 //! sees the requests that it made, and a bootstrap token for one cluster sees that cluster. A request
 //! that somebody else makes in a member's name neither shows up nor counts.
 
-use std::collections::BTreeMap;
-
 use bellwether_api::Kind as _;
-use bellwether_api::cluster::names::{annotation, label, registration};
+use bellwether_api::cluster::party::Party;
 use bellwether_api::cluster::{GROUP, ManagedCluster};
 
-use crate::access::{BOOTSTRAP_PREFIX, Identity};
-use crate::cluster::Cluster;
+use crate::admission;
 use crate::context::RequestContext;
 use crate::request::Verb;
 use crate::status::ApiError;
-
-/// Somebody who acts for one cluster of a fleet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Party {
-    /// The agent of a member.
-    Agent {
-        /// The member.
-        cluster: String,
-    },
-    /// The holder of a bootstrap token.
-    Joiner(Terms),
-}
-
-/// What a bootstrap token may be used for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Terms {
-    /// The only cluster that it is for; any if none.
-    pub(crate) cluster: Option<String>,
-    /// The set that the cluster begins in; any if none.
-    pub(crate) set: Option<String>,
-    /// The labels that the cluster begins with; any if none.
-    pub(crate) labels: Option<BTreeMap<String, String>>,
-}
-
-impl Party {
-    /// The party that an identity is, if it is one.
-    pub(crate) fn of(cluster: &Cluster, identity: &Identity) -> Option<Self> {
-        if let Some(member) = agent_of(&identity.user) {
-            return Some(Self::Agent {
-                cluster: member.to_owned(),
-            });
-        }
-        let id = identity
-            .user
-            .strip_prefix(registration::TOKEN_USER_PREFIX)?;
-        let is_joiner = |group: &String| group == registration::BOOTSTRAP_GROUP;
-        if !identity.groups.iter().any(is_joiner) {
-            return None;
-        }
-        let secret = cluster.keyspace().get(&format!("{BOOTSTRAP_PREFIX}{id}"));
-        let terms = secret.map(|entry| Terms::read(&entry.value.to_untyped_value()));
-        Some(Self::Joiner(terms.unwrap_or_default()))
-    }
-
-    /// The only cluster that the party may speak of, if there is one.
-    pub(crate) fn cluster(&self) -> Option<&str> {
-        match self {
-            Self::Agent { cluster } => Some(cluster),
-            Self::Joiner(terms) => terms.cluster.as_deref(),
-        }
-    }
-}
-
-impl Terms {
-    /// Reads the Secret of a token.
-    fn read(secret: &serde_json::Value) -> Self {
-        let metadata = &secret["metadata"];
-        let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
-        let labels = metadata["annotations"][annotation::TOKEN_LABELS].as_str();
-        Self {
-            cluster: text(&metadata["labels"][label::CLUSTER_NAME]),
-            set: text(&metadata["annotations"][annotation::TOKEN_CLUSTER_SET]),
-            // Labels that cannot be read allow none.
-            labels: labels.map(|labels| serde_json::from_str(labels).unwrap_or_default()),
-        }
-    }
-}
-
-/// The member whose agent a user is.
-fn agent_of(user: &str) -> Option<&str> {
-    let mut parts = user.strip_prefix(registration::USER_PREFIX)?.split(':');
-    let (cluster, agent) = (parts.next()?, parts.next()?);
-    let is_agent = parts.next().is_none() && !cluster.is_empty() && !agent.is_empty();
-    is_agent.then_some(cluster)
-}
-
-/// The cluster whose agents alone may use a name for a certificate request.
-pub(crate) fn reserved_for(name: &str) -> Option<&str> {
-    let (cluster, number) = name.rsplit_once(registration::RENEWAL_INFIX)?;
-    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    (is_number && !cluster.is_empty()).then_some(cluster)
-}
 
 /// Leaves out of an answer what the sender is not to see.
 pub(crate) fn narrow(cx: &mut RequestContext) -> Result<(), ApiError> {
@@ -131,11 +46,11 @@ const REQUESTER: &str = "spec.username";
 fn visible(cx: &RequestContext) -> Option<(&'static str, String)> {
     match (&*cx.resource.group, &*cx.resource.plural) {
         ("certificates.k8s.io", "certificatesigningrequests") => {
-            Party::of(&cx.cluster, &cx.identity)?;
+            party(cx)?;
             Some((REQUESTER, cx.identity.user.clone()))
         }
         (GROUP, plural) if plural == ManagedCluster::NAMES.plural => {
-            match Party::of(&cx.cluster, &cx.identity)? {
+            match party(cx)? {
                 Party::Joiner(terms) => terms.cluster.map(|cluster| (NAME, cluster)),
                 // Roles name the one cluster of an agent.
                 Party::Agent { .. } => None,
@@ -153,64 +68,10 @@ fn requester(cx: &RequestContext) -> Result<Option<String>, ApiError> {
     Ok(user)
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn an_agent_is_known_by_its_user() {
-        for (user, expected) in [
-            ("system:open-cluster-management:c1:a", Some("c1")),
-            ("system:open-cluster-management:c1:", None),
-            ("system:open-cluster-management::a", None),
-            ("system:open-cluster-management:c1", None),
-            ("system:open-cluster-management:addon:x:c1:a", None),
-            ("c1:a", None),
-        ] {
-            assert_eq!(agent_of(user), expected, "{user}");
-        }
-    }
-
-    #[test]
-    fn names_for_renewals_belong_to_one_cluster() {
-        for (name, expected) in [
-            ("c1-renewal-0", Some("c1")),
-            ("c1-renewal-x-renewal-12", Some("c1-renewal-x")),
-            ("c1-renewal-", None),
-            ("c1-renewal-x", None),
-            ("-renewal-1", None),
-            ("c1-k5x2p", None),
-        ] {
-            assert_eq!(reserved_for(name), expected, "{name}");
-        }
-    }
-
-    #[test]
-    fn a_token_says_what_it_is_for() {
-        let secret = json!({"metadata": {
-            "labels": {"open-cluster-management.io/cluster-name": "c1"},
-            "annotations": {
-                "cluster.bellwether.dev/token-cluster-set": "prod",
-                "cluster.bellwether.dev/token-labels": "{\"region\":\"emea\"}",
-            },
-        }});
-        let labels = [("region".to_owned(), "emea".to_owned())];
-        let expected = Terms {
-            cluster: Some("c1".into()),
-            set: Some("prod".into()),
-            labels: Some(labels.into()),
-        };
-        assert_eq!(Terms::read(&secret), expected);
-        assert_eq!(Terms::read(&json!({})), Terms::default());
-        let broken = json!({"metadata": {"annotations": {
-            "cluster.bellwether.dev/token-labels": "region=emea",
-        }}});
-        let none = Terms {
-            labels: Some(BTreeMap::new()),
-            ..Terms::default()
-        };
-        assert_eq!(Terms::read(&broken), none);
-    }
+/// Who acts for one cluster of the fleet, if the sender does.
+fn party(cx: &RequestContext) -> Option<Party> {
+    let identity = &cx.identity;
+    Party::of(&identity.user, &identity.groups, |id| {
+        admission::stored(&cx.cluster, id)
+    })
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_api::admission::Admission;
 use bellwether_store::Store;
 use bytes::Bytes;
 use http::request::Parts;
@@ -19,10 +20,9 @@ use crate::apart::{Apart, Effort, Interrupt};
 use crate::audit::{self, AuditLog, Record};
 use crate::authenticate::{Authenticated, Caller, authenticate, bearer_token};
 use crate::body::RequestBody;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Shared};
 use crate::coding::Coding;
 use crate::context::{RequestContext, Warnings};
-use crate::custom::DefinitionCache;
 use crate::limits::{InFlight, Limits, Load, Permit};
 use crate::metrics::Metrics;
 use crate::negotiate::{Representation, negotiate};
@@ -49,13 +49,10 @@ pub struct ApiServer {
 struct Inner {
     store: Store<StoredObject>,
     clusters: RwLock<BTreeMap<String, Arc<Cluster>>>,
-    definitions: Arc<DefinitionCache>,
-    issuers: Arc<Issuers>,
+    shared: Shared,
     in_flight: InFlight,
     apart: Apart,
     audit: Option<AuditLog>,
-    clock: Clock,
-    event_time_to_live: SignedDuration,
     metrics: Metrics,
     /// Tells of clusters where janitor is to be kept.
     arrivals: mpsc::UnboundedSender<Arc<Cluster>>,
@@ -92,6 +89,8 @@ pub struct ServerOptions {
     pub event_time_to_live: Option<SignedDuration>,
     /// Where the metrics of all components of the process are; `/metrics` shows them.
     pub metrics: MetricsRegistry,
+    /// Rules that writes have to pass besides those of Kubernetes.
+    pub admission: Vec<Arc<dyn Admission>>,
 }
 
 impl ApiServer {
@@ -122,15 +121,18 @@ impl ApiServer {
             sweeper: tokio::spawn(forget_history(store.clone())),
             store,
             clusters: RwLock::default(),
-            definitions: Arc::default(),
-            issuers: Arc::new(Issuers::new(options.authority, token_key)),
+            shared: Shared {
+                admissions: options.admission.into(),
+                definitions: Arc::default(),
+                issuers: Arc::new(Issuers::new(options.authority, token_key)),
+                clock,
+                event_time_to_live: options
+                    .event_time_to_live
+                    .unwrap_or(housekeeping::TIME_TO_LIVE),
+            },
             in_flight,
             apart,
             audit: options.audit,
-            clock,
-            event_time_to_live: options
-                .event_time_to_live
-                .unwrap_or(housekeeping::TIME_TO_LIVE),
             metrics: Metrics::new(options.metrics),
         };
         Self {
@@ -144,14 +146,7 @@ impl ApiServer {
             return Ok(cluster);
         }
         let keyspace = self.inner.store.keyspace(name);
-        let cluster = Cluster::new(
-            name,
-            keyspace,
-            self.inner.definitions.clone(),
-            self.inner.issuers.clone(),
-            self.inner.clock.clone(),
-            self.inner.event_time_to_live,
-        );
+        let cluster = Cluster::new(name, keyspace, self.inner.shared.clone());
         let is_new = cluster.keyspace().is_empty();
         bootstrap::prepare(&cluster).await?;
         if is_new {
@@ -175,7 +170,7 @@ impl ApiServer {
 
     /// Whom a certificate names, if this server's authority has signed it and the key is its own.
     pub(crate) fn identify(&self, credentials: &Credentials) -> Result<Certified, PkiError> {
-        match &self.inner.issuers.authority {
+        match &self.inner.shared.issuers.authority {
             Some(authority) => authority.verify(credentials),
             None => Err(PkiError::new(
                 "check a certificate",
@@ -186,7 +181,7 @@ impl ApiServer {
 
     /// The certificate of the authority that signs for all clusters, in PEM; nothing if there is none.
     pub fn certificate(&self) -> Option<&str> {
-        let authority = self.inner.issuers.authority.as_ref()?;
+        let authority = self.inner.shared.issuers.authority.as_ref()?;
         Some(&authority.credentials().certificate)
     }
 
@@ -213,7 +208,7 @@ impl ApiServer {
     {
         let head = request.method() == http::Method::HEAD;
         let coding = Coding::of(&request);
-        let started = self.inner.clock.now();
+        let started = self.inner.shared.clock.now();
         let mut trace = Trace::default();
         let mut response = match self.answer(request, &mut trace).await {
             Ok(response) => response,
@@ -228,7 +223,7 @@ impl ApiServer {
         if trace.verb != Verb::Watch.as_str() {
             response = coding.apply(response).await;
         }
-        let now = self.inner.clock.now();
+        let now = self.inner.shared.clock.now();
         let status = response.status();
         self.inner
             .metrics
@@ -261,7 +256,7 @@ impl ApiServer {
         let (cluster, path) = self.route(&caller, &parts.headers, whole_path)?;
         let base = &whole_path[..whole_path.len() - path.len()];
         if self.inner.audit.is_some() && audit::is_mutating(&parts.method) {
-            let now = self.inner.clock.now();
+            let now = self.inner.shared.clock.now();
             trace.record = Some(Record::new(&parts, &caller, cluster.name(), now));
         }
         let known = authenticate(&cluster, &caller, &parts.headers)?;
@@ -346,7 +341,7 @@ impl ApiServer {
         let writer = Writer {
             representation,
             include_object: IncludeObject::parse(query.get("includeObject")),
-            now: self.inner.clock.now(),
+            now: self.inner.shared.clock.now(),
         };
         let patience = in_flight.limits().body_time;
         let hold = permit.account().hold(0);
@@ -419,7 +414,7 @@ impl ApiServer {
     /// `kubectl get --raw` drops the path of the server; the hub for everybody else.
     fn home(&self, caller: &Caller, headers: &HeaderMap) -> Result<Arc<Cluster>, ApiError> {
         let of_token = || {
-            let claims = self.inner.issuers.verified(bearer_token(headers)?)?;
+            let claims = self.inner.shared.issuers.verified(bearer_token(headers)?)?;
             issuing_cluster(&claims).map(str::to_owned)
         };
         let name = match &caller.only_cluster {

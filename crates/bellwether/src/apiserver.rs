@@ -141,6 +141,7 @@ impl Running {
             audit: audit.clone(),
             event_time_to_live: Some(arguments.event_ttl),
             metrics: metrics.clone(),
+            admission: bellwether_controllers::registry::admission(),
             ..ServerOptions::default()
         };
         let server = ApiServer::with_options(store.clone(), clock.clone(), options);

@@ -1,7 +1,12 @@
-//! The controllers of a hub, one line each: what `--controllers`, help and readiness are made from.
+//! The controllers of a hub and its admission, one line each: what `--controllers`, help and readiness
+//! are made from, and what an embedded API server and the webhook server call.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use bellwether_api::admission::Admission;
+use bellwether_placement::admission::FleetAdmission;
+use bellwether_work::admission::WorkAdmission;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
@@ -66,3 +71,9 @@ pub const HUB: &[Entry] = &[
         run: |hub, _| work_ttl::run(hub).boxed(),
     },
 ];
+
+/// All rules that writes to a hub have to pass. The embedded API server calls them itself; for a real
+/// one the webhook server does.
+pub fn admission() -> Vec<Arc<dyn Admission>> {
+    vec![Arc::new(FleetAdmission), Arc::new(WorkAdmission)]
+}

@@ -1,13 +1,107 @@
-//! Which works are refused, with what words: on an embedded hub when they are written, anywhere
-//! else when an agent reads them.
+//! Which works are refused, with what words: by the hub when they are written, and by agents where a
+//! hub has no admission.
 
 use std::collections::BTreeSet;
 
+use bellwether_api::Kind as _;
+use bellwether_api::admission::{Admission, Attributes, Denial, Operation, Review, Rule};
 use bellwether_api::work::names::condition;
-use bellwether_api::work::{CelExpression, ConditionRuleType, ManifestWorkSpec};
+use bellwether_api::work::{
+    CelExpression, ConditionRuleType, GROUP, ManifestWork, ManifestWorkReplicaSet, ManifestWorkSpec,
+};
 use serde_json::Value;
 
 use crate::rules::well_known;
+
+const WORKS: &str = ManifestWork::NAMES.plural;
+const REPLICA_SETS: &str = ManifestWorkReplicaSet::NAMES.plural;
+
+/// The rules of works: which manifests are refused, and in whose name they may be applied.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkAdmission;
+
+impl Admission for WorkAdmission {
+    fn name(&self) -> &'static str {
+        "work"
+    }
+
+    fn rules(&self) -> &'static [Rule] {
+        const RULES: &[Rule] = &[Rule {
+            group: GROUP,
+            resources: &[WORKS, REPLICA_SETS],
+            operations: &[Operation::Create, Operation::Update],
+        }];
+        RULES
+    }
+
+    fn validate(&self, review: &Review<'_>, object: &Value) -> Result<(), Denial> {
+        // Anyone who lets go of an object that is being deleted is not asked what was in it.
+        if object["metadata"]["deletionTimestamp"].is_string() {
+            return Ok(());
+        }
+        match review.resource {
+            WORKS => check_work(review, object),
+            REPLICA_SETS => check_template(review, object),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_work(review: &Review<'_>, object: &Value) -> Result<(), Denial> {
+    if is_new(review, object) {
+        check_manifest_work(object).map_err(Denial::BadRequest)?;
+        warn(review, &object["spec"]);
+    }
+    check_executor(review, object)
+}
+
+/// A template has whole manifests; how large they are together does not matter, since works are
+/// split.
+fn check_template(review: &Review<'_>, object: &Value) -> Result<(), Denial> {
+    let template = &object["spec"]["manifestWorkTemplate"];
+    check_rules(template).map_err(Denial::BadRequest)?;
+    if is_new(review, object) {
+        warn(review, template);
+    }
+    let Some(manifests) = template.pointer("/workload/manifests") else {
+        return Ok(());
+    };
+    let manifests = manifests.as_array().map_or(&[][..], Vec::as_slice);
+    check_manifests(manifests, usize::MAX).map_err(Denial::BadRequest)
+}
+
+fn is_new(review: &Review<'_>, object: &Value) -> bool {
+    review.old.is_none_or(|old| old["spec"] != object["spec"])
+}
+
+/// Warns of rules that can never hold.
+fn warn(review: &Review<'_>, spec: &Value) {
+    for warning in warnings(spec) {
+        review.warn(warning);
+    }
+}
+
+/// To have a work applied in somebody's name takes a right of its own.
+fn check_executor(review: &Review<'_>, object: &Value) -> Result<(), Denial> {
+    let changed = changed_executor(object, review.old).map_err(Denial::BadRequest)?;
+    let Some(account) = changed else {
+        return Ok(());
+    };
+    let name = format!("system:serviceaccount:{}:{}", account.0, account.1);
+    let wanted = Attributes {
+        verb: "execute-as",
+        group: GROUP,
+        resource: WORKS,
+        name: &name,
+        namespace: review.namespace,
+        ..Attributes::default()
+    };
+    if review.facts.allows(&wanted) {
+        return Ok(());
+    }
+    let denial = executor_denial(review.user, &account, review.namespace);
+    Err(Denial::BadRequest(denial))
+}
 
 /// The largest size of all manifests of a work together, in bytes.
 pub const MANIFEST_LIMIT: usize = 512_000;

@@ -1,10 +1,11 @@
 //! Keeps the compiled role bindings of a cluster in step with its stored ones.
 
+use bellwether_api::admission::Attributes;
 use bellwether_store::{Keyspace, Range, Watch};
 use parking_lot::Mutex;
 
 use super::identity::Identity;
-use super::rbac::{Attributes, Decision, Rbac, is_master};
+use super::rbac::{Decision, Rbac, is_master};
 use crate::object::StoredObject;
 use crate::watching::try_next;
 

@@ -144,7 +144,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::access::rbac::Attributes;
+    use bellwether_api::admission::Attributes;
 
     #[track_caller]
     fn check(own: &Value, wanted: &Value, missing: &[&str]) {

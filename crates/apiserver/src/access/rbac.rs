@@ -1,63 +1,13 @@
 //! Role-based access control as a pure function: roles and bindings in, a decision out.
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
+use bellwether_api::admission::Attributes;
 use serde_json::Value;
 
 use super::identity::{Identity, MASTERS};
 use super::rule::PolicyRule;
 use super::service_account::user_name;
-
-/// What somebody wants to do.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Attributes<'a> {
-    /// The verb in lower case.
-    pub verb: &'a str,
-    /// API group, empty for core.
-    pub group: &'a str,
-    /// Plural resource name; empty if `path` is asked for.
-    pub resource: &'a str,
-    /// Subresource, if any.
-    pub subresource: &'a str,
-    /// Name of the object, if known.
-    pub name: &'a str,
-    /// Namespace; empty for all, and for cluster-scoped resources.
-    pub namespace: &'a str,
-    /// Path of a request that is not about a resource.
-    pub path: &'a str,
-}
-
-impl Attributes<'_> {
-    /// The refusal as Kubernetes words it, after "is forbidden: " or "forbidden: ".
-    pub(crate) fn refusal(&self, user: &str) -> String {
-        if self.resource.is_empty() {
-            return format!(
-                "User \"{user}\" cannot {} path \"{}\"",
-                self.verb, self.path
-            );
-        }
-        let resource = self.full_resource();
-        let scope = if self.namespace.is_empty() {
-            "at the cluster scope".to_owned()
-        } else {
-            format!("in the namespace \"{}\"", self.namespace)
-        };
-        format!(
-            "User \"{user}\" cannot {} resource \"{resource}\" in API group \"{}\" {scope}",
-            self.verb, self.group
-        )
-    }
-
-    /// The resource with its subresource, as rules name it.
-    pub(super) fn full_resource(&self) -> Cow<'_, str> {
-        if self.subresource.is_empty() {
-            self.resource.into()
-        } else {
-            format!("{}/{}", self.resource, self.subresource).into()
-        }
-    }
-}
 
 /// Whether something is allowed, and by what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

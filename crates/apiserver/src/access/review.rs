@@ -1,12 +1,13 @@
 //! The reviews that controllers and `kubectl auth can-i` send.
 
+use bellwether_api::admission::Attributes;
 use bellwether_json::time;
 use bellwether_schema::FieldError;
 use serde_json::{Map, Value, json};
 
 use super::bearer::{api_audiences, authenticate_token};
 use super::identity::Identity;
-use super::rbac::{Attributes, Decision};
+use super::rbac::Decision;
 use super::rule::PolicyRule;
 use crate::context::RequestContext;
 use crate::metadata;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::rbac::Attributes;
+use bellwether_api::admission::Attributes;
 
 /// One rule of a role.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use bellwether_api::cluster::names::label;
 use bellwether_schema::{FieldError, FieldPath};
 use serde_json::Value;
 
@@ -11,7 +10,6 @@ use crate::context::RequestContext;
 use crate::metadata;
 use crate::pki::CertificateRequest;
 use crate::resource::Part;
-use crate::scope::{Party, reserved_for};
 use crate::status::ApiError;
 
 const GROUP: &str = "certificates.k8s.io";
@@ -22,7 +20,6 @@ pub(super) fn on_create(cx: &RequestContext, object: &Value) -> Result<(), ApiEr
     let encoded = object["spec"]["request"].as_str().unwrap_or_default();
     let pem = BASE64.decode(encoded).unwrap_or_default();
     let name = metadata::text(object, "name");
-    check_party(cx, name, object)?;
     let parsed = match CertificateRequest::parse(&pem) {
         Ok(parsed) => parsed,
         // Validation says so in its own words.
@@ -44,33 +41,6 @@ pub(super) fn on_create(cx: &RequestContext, object: &Value) -> Result<(), ApiEr
         return Err(ApiError::forbidden(cx.resource.subject(), name, &why));
     }
     Ok(())
-}
-
-/// Those who act for one cluster of a fleet ask for that one, and under no name of another's.
-fn check_party(cx: &RequestContext, name: &str, object: &Value) -> Result<(), ApiError> {
-    let Some(party) = Party::of(&cx.cluster, &cx.identity) else {
-        return Ok(());
-    };
-    if let Some(owner) = reserved_for(name)
-        && party
-            != (Party::Agent {
-                cluster: owner.to_owned(),
-            })
-    {
-        let why = format!("the name is reserved for the agent of the cluster {owner}");
-        return Err(ApiError::forbidden(cx.resource.subject(), name, &why));
-    }
-    let asked = object["metadata"]["labels"][label::CLUSTER_NAME].as_str();
-    match (asked, party.cluster()) {
-        (Some(asked), Some(own)) if asked != own => {
-            let why = format!(
-                "{} may ask for certificates of the cluster {own} only",
-                cx.identity.user
-            );
-            Err(ApiError::forbidden(cx.resource.subject(), name, &why))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Decisions and certificates come from those who may do so for the signer.

@@ -1,6 +1,10 @@
 //! Members of a fleet that look for requests of others, or stand in their way.
 
-use bellwether_apiserver::HUB;
+use std::sync::Arc;
+
+use bellwether_apiserver::{HUB, ServerOptions};
+use bellwether_placement::admission::FleetAdmission;
+use bellwether_store::{Options, Store};
 use rcgen::KeyPair;
 use serde_json::{Value, json};
 
@@ -17,7 +21,12 @@ const LABEL: &str = "open-cluster-management.io/cluster-name";
 
 /// A server with three agents, each of which has asked for a certificate.
 async fn start() -> (TestServer, Vec<(&'static str, Proof)>) {
-    let server = TestServer::start().await;
+    let options = ServerOptions {
+        admission: vec![Arc::new(FleetAdmission)],
+        ..ServerOptions::default()
+    };
+    let store = Store::in_memory(Options::default());
+    let server = TestServer::start_with(store, options).await;
     let rules = json!([{
         "apiGroups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests"],
         "verbs": ["create", "get", "list", "watch"],

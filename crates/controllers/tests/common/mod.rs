@@ -63,6 +63,7 @@ impl World {
         let authority = Authority::generate(clock.now()).unwrap();
         let server_options = ServerOptions {
             authority: Some(Arc::new(authority)),
+            admission: bellwether_controllers::registry::admission(),
             ..ServerOptions::default()
         };
         let store = Store::in_memory(options);

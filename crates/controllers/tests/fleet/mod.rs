@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bellwether_apiserver::{ApiServer, HUB, Identity};
+use bellwether_apiserver::{ApiServer, HUB, Identity, ServerOptions};
 use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
 use bellwether_runtime::{Clock, Forward};
 use bellwether_store::{Options, Store};
@@ -199,8 +199,13 @@ impl Fleet {
     fn bare(options: AgentOptions, clock: Clock, real: Option<(Arc<RealPair>, Forward)>) -> Self {
         let now = clock.clone();
         let store = Options::new(Arc::new(move || now.now()));
+        let server_options = ServerOptions {
+            admission: bellwether_controllers::registry::admission(),
+            ..ServerOptions::default()
+        };
+        let store = Store::in_memory(store);
         Self {
-            server: ApiServer::new(Store::in_memory(store), clock.clone()),
+            server: ApiServer::with_options(store, clock.clone(), server_options),
             clock,
             agents: None,
             hub_counts: Arc::default(),

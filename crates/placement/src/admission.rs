@@ -1,82 +1,139 @@
-//! Clusters and their sets: what only some may do, and what only the server knows.
+//! Clusters and their sets: what only some may do, and what only the hub knows.
 //!
-//! These kinds are served by definitions; on another hub webhooks check the same.
+//! | rule | about |
+//! |---|---|
+//! | a cluster is accepted by those who may update `managedclusters/accept` | ManagedCluster |
+//! | a cluster is moved between sets by those who may create `managedclustersets/join` on both | ManagedCluster |
+//! | an agent changes only what it reports of its own cluster | ManagedCluster |
+//! | a bootstrap token is good for the cluster, set and labels that its Secret names | ManagedCluster |
+//! | a set is bound to a namespace by those who may create `managedclustersets/bind` | ManagedClusterSetBinding |
+//! | who acts for a cluster requests certificates of that cluster only | CertificateSigningRequest |
 
 use std::collections::BTreeMap;
 
 use bellwether_api::Kind as _;
+use bellwether_api::admission::{Admission, Attributes, Denial, ObjectId, Operation, Review, Rule};
 use bellwether_api::cluster::names::{annotation, label, object, registration};
+use bellwether_api::cluster::party::{Party, Terms, reserved_for};
 use bellwether_api::cluster::{GROUP, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding};
 use bellwether_json::name::dns_label_problems;
 use bellwether_json::time::format_time;
 use serde_json::{Value, json};
 
-use crate::access::Attributes;
-use crate::context::RequestContext;
-use crate::metadata;
-use crate::scope::{Party, Terms};
-use crate::status::ApiError;
+const CLUSTERS: &str = ManagedCluster::NAMES.plural;
+const BINDINGS: &str = ManagedClusterSetBinding::NAMES.plural;
+const REQUESTS: &str = "certificatesigningrequests";
 
-/// Group of the kinds.
-pub(super) const KINDS: &str = GROUP;
+/// The rules of a fleet: who may join it, accept clusters, and move them.
+#[derive(Debug, Clone, Copy)]
+pub struct FleetAdmission;
 
-/// Checks and completes an object of the group; `live` is what it replaces.
-pub(super) fn check(
-    cx: &RequestContext,
-    object: &mut Value,
-    live: Option<&Value>,
-) -> Result<(), ApiError> {
-    let plural = &*cx.resource.plural;
-    if plural == ManagedCluster::NAMES.plural {
-        return cluster(cx, object, live);
+impl Admission for FleetAdmission {
+    fn name(&self) -> &'static str {
+        "fleet"
     }
-    if plural == ManagedClusterSetBinding::NAMES.plural && live.is_none() {
-        return binding(cx, object);
+
+    fn rules(&self) -> &'static [Rule] {
+        const RULES: &[Rule] = &[
+            Rule {
+                group: GROUP,
+                resources: &[CLUSTERS],
+                operations: &[Operation::Create, Operation::Update],
+            },
+            Rule {
+                group: GROUP,
+                resources: &[BINDINGS],
+                operations: &[Operation::Create],
+            },
+            Rule {
+                group: "certificates.k8s.io",
+                resources: &[REQUESTS],
+                operations: &[Operation::Create],
+            },
+        ];
+        RULES
     }
-    Ok(())
+
+    fn mutate(&self, review: &Review<'_>, object: &mut Value) -> Result<(), Denial> {
+        if review.resource == CLUSTERS {
+            complete_cluster(review, object)?;
+        }
+        Ok(())
+    }
+
+    fn validate(&self, review: &Review<'_>, object: &Value) -> Result<(), Denial> {
+        match review.resource {
+            CLUSTERS => check_cluster(review, object),
+            BINDINGS => check_binding(review, object),
+            REQUESTS => check_request(review, object),
+            _ => Ok(()),
+        }
+    }
 }
 
-fn cluster(cx: &RequestContext, object: &mut Value, live: Option<&Value>) -> Result<(), ApiError> {
-    let name = metadata::text(object, "name").to_owned();
-    let problems = dns_label_problems(&name);
-    if live.is_none() && !problems.is_empty() {
+fn name_of(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+fn party(review: &Review<'_>) -> Option<Party> {
+    Party::of(review.user, review.groups, |id| review.facts.get(id))
+}
+
+/// Fills in what a token fixes, the default set, and when taints were added.
+fn complete_cluster(review: &Review<'_>, object: &mut Value) -> Result<(), Denial> {
+    if let (Some(Party::Joiner(terms)), None) = (party(review), review.old) {
+        join_terms(&terms, object).map_err(Denial::Forbidden)?;
+    }
+    put_label(object);
+    stamp_taints(review, object)
+}
+
+fn check_cluster(review: &Review<'_>, object: &Value) -> Result<(), Denial> {
+    let name = name_of(object);
+    let problems = dns_label_problems(name);
+    if review.old.is_none() && !problems.is_empty() {
         let problems = problems.join("; ");
-        return Err(ApiError::bad_request(format!(
+        return Err(Denial::BadRequest(format!(
             "the name of a cluster is also that of its namespace: {problems}"
         )));
     }
     check_addresses(object)?;
-    check_party(cx, &name, object, live)?;
-    check_acceptance(cx, &name, object, live)?;
-    check_set(cx, object, live)?;
-    stamp_taints(cx, object, live)
+    check_party(review, object)?;
+    check_acceptance(review, name, object)?;
+    check_set(review, object)
 }
 
 /// Refuses changes beyond what an agent tells about its cluster, and clusters that a token is not for.
-fn check_party(
-    cx: &RequestContext,
-    name: &str,
-    object: &mut Value,
-    live: Option<&Value>,
-) -> Result<(), ApiError> {
-    let refuse = |why: String| Err(ApiError::forbidden(cx.resource.subject(), name, &why));
-    match (Party::of(&cx.cluster, &cx.identity), live) {
-        (Some(Party::Joiner(terms)), None) => match join_terms(&terms, name, object) {
-            Ok(()) => Ok(()),
-            Err(why) => refuse(why),
-        },
-        (Some(Party::Agent { .. }), Some(live)) if !is_description(object, live) => {
-            refuse(format!(
+fn check_party(review: &Review<'_>, object: &Value) -> Result<(), Denial> {
+    match (party(review), review.old) {
+        (Some(Party::Joiner(terms)), None) => {
+            let mut joined = object.clone();
+            join_terms(&terms, &mut joined).map_err(Denial::Forbidden)?;
+            if joined != *object {
+                // Somebody changed it after it was completed.
+                let why = "the cluster lacks labels that the token fixes";
+                return Err(Denial::Forbidden(why.to_owned()));
+            }
+            Ok(())
+        }
+        (Some(Party::Agent { .. }), Some(old)) => {
+            let mut completed = old.clone();
+            complete_cluster(review, &mut completed)?;
+            if is_description(object, &completed) {
+                return Ok(());
+            }
+            Err(Denial::Forbidden(format!(
                 "an agent may change client configs and annotations that begin with {} of its cluster, and nothing else",
                 annotation::AGENT_PREFIX
-            ))
+            )))
         }
         _ => Ok(()),
     }
 }
 
 /// Gives a cluster what the token fixes that it joins with; the error says what it may not say.
-fn join_terms(terms: &Terms, name: &str, object: &mut Value) -> Result<(), String> {
+fn join_terms(terms: &Terms, object: &mut Value) -> Result<(), String> {
+    let name = name_of(object);
     if let Some(cluster) = terms.cluster.as_deref().filter(|cluster| *cluster != name) {
         return Err(format!("the token is for the cluster {cluster} only"));
     }
@@ -126,12 +183,12 @@ fn is_description(object: &Value, live: &Value) -> bool {
     rest(object) == rest(live)
 }
 
-fn check_addresses(object: &Value) -> Result<(), ApiError> {
+fn check_addresses(object: &Value) -> Result<(), Denial> {
     let configs = object["spec"]["managedClusterClientConfigs"].as_array();
     for config in configs.into_iter().flatten() {
         let url = config["url"].as_str().unwrap_or_default();
         if !url.starts_with("https://") || url.len() <= "https://".len() {
-            return Err(ApiError::bad_request(format!(
+            return Err(Denial::BadRequest(format!(
                 "url \"{url}\" is invalid in client configs"
             )));
         }
@@ -140,66 +197,52 @@ fn check_addresses(object: &Value) -> Result<(), ApiError> {
 }
 
 /// Accepting a cluster gives it rights, so that it takes a right of its own.
-fn check_acceptance(
-    cx: &RequestContext,
-    name: &str,
-    object: &Value,
-    live: Option<&Value>,
-) -> Result<(), ApiError> {
+fn check_acceptance(review: &Review<'_>, name: &str, object: &Value) -> Result<(), Denial> {
     let accepts = |object: &Value| object["spec"]["hubAcceptsClient"] == true;
-    if !accepts(object) || live.is_some_and(accepts) {
+    if !accepts(object) || review.old.is_some_and(accepts) {
         return Ok(());
     }
-    let namespace = cx
-        .cluster
-        .keyspace()
-        .get(&format!("core/namespaces/{name}"));
-    if namespace.is_some_and(|it| it.value.is_deleting()) {
-        return Err(ApiError::bad_request(format!(
+    let namespace = review.facts.get(&ObjectId {
+        group: "",
+        version: "v1",
+        resource: "namespaces",
+        namespace: "",
+        name,
+    });
+    if namespace.is_some_and(|it| it["metadata"]["deletionTimestamp"].is_string()) {
+        return Err(Denial::BadRequest(format!(
             "the namespace {name} of the cluster is terminating: accept it when that is done"
         )));
     }
     let wanted = Attributes {
         verb: "update",
         group: registration::REGISTER_GROUP,
-        resource: ManagedCluster::NAMES.plural,
+        resource: CLUSTERS,
         subresource: "accept",
         name,
         ..Attributes::default()
     };
-    demand(cx, &wanted, name, "accept the cluster")
+    demand(review, &wanted, "accept the cluster")
 }
 
-/// A cluster without a set is in the default one; to move it takes a right on both.
-fn check_set(
-    cx: &RequestContext,
-    object: &mut Value,
-    live: Option<&Value>,
-) -> Result<(), ApiError> {
+/// Moving a cluster takes a right on both sets; a cluster that was in none may be in the default one.
+fn check_set(review: &Review<'_>, object: &Value) -> Result<(), Denial> {
     let set_of = |object: &Value| {
         let set = object["metadata"]["labels"][label::CLUSTER_SET].as_str();
         set.unwrap_or_default().to_owned()
     };
-    let (before, after) = (live.map(set_of), set_of(object));
-    if after.is_empty() && before.as_deref().unwrap_or_default().is_empty() {
-        put_label(object);
+    let (before, after) = (review.old.map(set_of).unwrap_or_default(), set_of(object));
+    if before == after || (before.is_empty() && after == object::DEFAULT_CLUSTER_SET) {
         return Ok(());
     }
-    let before = before.unwrap_or_default();
-    if before == after {
-        return Ok(());
-    }
-    let name = metadata::text(object, "name").to_owned();
     for set in [&before, &after].into_iter().filter(|set| !set.is_empty()) {
         let wanted = set_attributes("join", set);
-        demand(cx, &wanted, &name, "move the cluster between sets")?;
-    }
-    if after.is_empty() {
-        put_label(object);
+        demand(review, &wanted, "move the cluster between sets")?;
     }
     Ok(())
 }
 
+/// Puts a cluster without a set into the default one.
 fn put_label(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
         return;
@@ -208,7 +251,11 @@ fn put_label(object: &mut Value) {
     if labels.is_null() {
         *labels = json!({});
     }
-    if let Some(labels) = labels.as_object_mut() {
+    let Some(labels) = labels.as_object_mut() else {
+        return;
+    };
+    let set = labels.get(label::CLUSTER_SET).and_then(Value::as_str);
+    if set.is_none_or(str::is_empty) {
         let set = object::DEFAULT_CLUSTER_SET;
         labels.insert(label::CLUSTER_SET.to_owned(), set.into());
     }
@@ -226,11 +273,8 @@ fn set_attributes<'a>(subresource: &'a str, set: &'a str) -> Attributes<'a> {
 }
 
 /// When a taint was added is the server's to say: tolerations count from then.
-fn stamp_taints(
-    cx: &RequestContext,
-    object: &mut Value,
-    live: Option<&Value>,
-) -> Result<(), ApiError> {
+fn stamp_taints(review: &Review<'_>, object: &mut Value) -> Result<(), Denial> {
+    let live = review.old;
     let same = |one: &Value, other: &Value| {
         let text = |taint: &Value, field: &str| taint[field].as_str().unwrap_or("").to_owned();
         let field = |field: &str| text(one, field) == text(other, field);
@@ -251,7 +295,7 @@ fn stamp_taints(
             continue;
         }
         let time = match time {
-            Value::Null => json!(format_time(cx.now)),
+            Value::Null => json!(format_time(review.now)),
             known => known.clone(),
         };
         if let Some(taint) = taint.as_object_mut() {
@@ -262,35 +306,54 @@ fn stamp_taints(
         return Ok(());
     }
     let keys = wrong.join(",");
-    Err(ApiError::bad_request(format!(
+    Err(Denial::BadRequest(format!(
         "It is not allowed to set TimeAdded of Taint \"{keys}\"."
     )))
 }
 
-fn binding(cx: &RequestContext, object: &Value) -> Result<(), ApiError> {
-    let name = metadata::text(object, "name");
+fn check_binding(review: &Review<'_>, object: &Value) -> Result<(), Denial> {
+    let name = name_of(object);
     let set = object["spec"]["clusterSet"].as_str().unwrap_or_default();
     if name != set {
-        return Err(ApiError::bad_request(
-            "The ManagedClusterSetBinding must have the same name as the target ManagedClusterSet",
+        return Err(Denial::BadRequest(
+            "The ManagedClusterSetBinding must have the same name as the target ManagedClusterSet"
+                .to_owned(),
         ));
     }
-    demand(cx, &set_attributes("bind", set), name, "bind the set")
+    demand(review, &set_attributes("bind", set), "bind the set")
 }
 
-fn demand(
-    cx: &RequestContext,
-    wanted: &Attributes<'_>,
-    name: &str,
-    what: &str,
-) -> Result<(), ApiError> {
-    let decision = cx.cluster.authorizer().decide(&cx.identity, wanted);
-    if decision.allowed {
+/// Those who act for one cluster of a fleet ask for that one, and under no name of another's.
+fn check_request(review: &Review<'_>, object: &Value) -> Result<(), Denial> {
+    let Some(party) = party(review) else {
+        return Ok(());
+    };
+    let agent_of = |cluster: &str| Party::Agent {
+        cluster: cluster.to_owned(),
+    };
+    if let Some(owner) = reserved_for(name_of(object)).filter(|owner| party != agent_of(owner)) {
+        return Err(Denial::Forbidden(format!(
+            "the name is reserved for the agent of the cluster {owner}"
+        )));
+    }
+    let asked = object["metadata"]["labels"][label::CLUSTER_NAME].as_str();
+    match (asked, party.cluster()) {
+        (Some(asked), Some(own)) if asked != own => Err(Denial::Forbidden(format!(
+            "{} may ask for certificates of the cluster {own} only",
+            review.user
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn demand(review: &Review<'_>, wanted: &Attributes<'_>, what: &str) -> Result<(), Denial> {
+    if review.facts.allows(wanted) {
         return Ok(());
     }
-    let refusal = wanted.refusal(&cx.identity.user);
-    let why = format!("not permitted to {what}: {refusal}");
-    Err(ApiError::forbidden(cx.resource.subject(), name, &why))
+    let refusal = wanted.refusal(review.user);
+    Err(Denial::Forbidden(format!(
+        "not permitted to {what}: {refusal}"
+    )))
 }
 
 #[cfg(test)]
@@ -300,7 +363,7 @@ mod tests {
     #[track_caller]
     fn check(terms: &Terms, labels: &Value, expected: Result<Value, &str>) {
         let mut cluster = json!({"metadata": {"name": "c1", "labels": labels}});
-        let joined = join_terms(terms, "c1", &mut cluster);
+        let joined = join_terms(terms, &mut cluster);
         let found = joined.map(|()| cluster["metadata"]["labels"].clone());
         assert_eq!(found, expected.map_err(str::to_owned));
     }
