@@ -7,6 +7,7 @@ mod chart;
 mod gotemplate;
 mod kustomize;
 mod lines;
+mod policy;
 mod template;
 
 use std::fs;
@@ -31,6 +32,7 @@ pub(crate) fn corpus(path: &Path, failures: bool) -> anyhow::Result<()> {
         Some("chart") => lines::run(path, failures, &chart::CORPUS),
         Some("gotemplate") => lines::run(path, failures, &gotemplate::CORPUS),
         Some("kustomize") => lines::run(path, failures, &kustomize::CORPUS),
+        Some("policy") => policy::run(path, failures),
         Some("template") => lines::run(path, failures, &template::CORPUS),
         _ => cue(path, failures),
     }

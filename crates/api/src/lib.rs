@@ -71,6 +71,7 @@ pub fn definitions() -> Vec<Value> {
         definition::<multicluster::AppliedWork>(),
         definition::<multicluster::Work>(),
         definition::<multicluster::WorkManifestConfig>(),
+        policy::template_definition::<policy::ConfigurationPolicy>(),
         definition::<policy::PlacementBinding>(),
         definition::<policy::Policy>(),
         definition::<policy::PolicyAutomation>(),

@@ -1,5 +1,7 @@
 //! Policies: what clusters have to be like, and how far that is enforced.
 
+mod configuration_policy;
+mod configuration_policy_status;
 mod dependency;
 pub mod names;
 mod placement_binding;
@@ -10,6 +12,15 @@ mod root_policy;
 mod root_policy_status;
 mod word;
 
+pub use configuration_policy::{
+    ComplianceType, ConfigurationPolicy, ConfigurationPolicySpec, CustomMessage,
+    EvaluationInterval, NamespaceSelector, ObjectTemplate, PruneObjectBehavior, RecordDiff,
+    RecreateOption, TerminatingInclusion,
+};
+pub use configuration_policy_status::{
+    ComplianceCondition, CompliancyDetail, ConfigurationPolicyStatus, EvaluationHistory,
+    ObjectName, ObjectProperties, ObjectReference, RelatedObject, TemplateCompliance, Validity,
+};
 pub use dependency::PolicyDependency;
 pub use placement_binding::{
     BindingOverrides, PlacementBinding, PlacementBindingStatus, PlacementSubject, PolicySubject,
@@ -37,3 +48,11 @@ pub use word::{ComplianceState, RemediationAction, RolloutStatus};
 pub const GROUP: &str = "policy.open-cluster-management.io";
 /// The API group of PlacementRule, which came before Placement.
 pub const APPS_GROUP: &str = "apps.open-cluster-management.io";
+
+/// The definition of a kind that policies have as templates: a label says so.
+pub fn template_definition<K: crate::Kind>() -> serde_json::Value {
+    let mut definition = crate::definition::<K>();
+    definition["metadata"]["labels"] =
+        serde_json::json!({names::label::POLICY_TYPE: names::POLICY_TYPE_TEMPLATE});
+    definition
+}

@@ -7,8 +7,8 @@ use clap::{ArgAction, Parser, Subcommand};
 
 use crate::logging::LogFormat;
 use crate::{
-    agent, apiserver, cluster, completion, crds, cue, helm, hub, kustomize, objects, plan, probe,
-    rollout, status, token, up, version, why,
+    agent, apiserver, cluster, completion, crds, cue, helm, hub, kustomize, objects, plan, policy,
+    probe, rollout, status, token, up, version, why,
 };
 
 /// The exit code of a program whose reader has gone, as shells know it: 128 and SIGPIPE.
@@ -75,6 +75,11 @@ pub(crate) enum Command {
     Helm(helm::HelmArgs),
     /// Build manifests from bases, overlays and patches.
     Kustomize(kustomize::KustomizeArgs),
+    /// Evaluate policies without a cluster.
+    #[command(
+        after_help = "Example:\n  bellwether policy dryrun --policy examples/policy/dryrun/policy.yaml examples/policy/dryrun/cluster.yaml"
+    )]
+    Policy(policy::PolicyArgs),
     /// Answer JSON lines on standard input with JSON lines on standard output.
     #[command(after_help = "Example:\n  bellwether probe cue < cases.jsonl")]
     Probe {
@@ -111,6 +116,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
         Command::Cue(arguments) => cue::run(arguments),
         Command::Helm(arguments) => helm::run(&arguments),
         Command::Kustomize(arguments) => kustomize::run(&arguments),
+        Command::Policy(arguments) => policy::run(&arguments),
         Command::Probe { engine } => probe::run(engine),
     }
 }
@@ -216,6 +222,34 @@ pub(crate) fn speaks_kubectl(command: &Command) -> bool {
 pub(crate) fn print_report(error: &bellwether_ctl::Error) {
     if let Some(text) = error.report() {
         let _ = writeln!(std::io::stderr(), "{text}");
+    }
+}
+
+/// The end of a command whose exit code says more than that it failed.
+#[derive(Debug)]
+pub(crate) struct ExitCode {
+    code: u8,
+    /// What is printed on standard error, as it is.
+    message: String,
+}
+
+impl std::fmt::Display for ExitCode {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ExitCode {}
+
+impl ExitCode {
+    pub(crate) const fn new(code: u8, message: String) -> Self {
+        Self { code, message }
+    }
+
+    /// Prints the message, and returns the code.
+    pub(crate) fn print(&self) -> std::process::ExitCode {
+        let _ = writeln!(std::io::stderr(), "{}", self.message);
+        self.code.into()
     }
 }
 

@@ -19,6 +19,7 @@ mod logging;
 mod members;
 mod objects;
 mod plan;
+mod policy;
 mod print;
 mod probe;
 mod rollout;
@@ -59,6 +60,9 @@ fn main() -> std::process::ExitCode {
             if let (true, Some(error)) = (speaks_kubectl, error.downcast_ref()) {
                 cli::print_report(error);
                 return std::process::ExitCode::FAILURE;
+            }
+            if let Some(exit) = error.downcast_ref::<cli::ExitCode>() {
+                return exit.print();
             }
             cli::print_error(&cli::chain(&error));
             std::process::ExitCode::FAILURE

@@ -21,6 +21,8 @@ pub(crate) enum Engine {
     Rollout,
     /// A placement, clusters and sets in, who is chosen out.
     Placement,
+    /// A ConfigurationPolicy and objects in, what a dry run finds out.
+    Policy,
     /// A template of a policy and objects in, what it resolves to out.
     Template,
 }
@@ -37,6 +39,10 @@ pub(crate) fn run(engine: Engine) -> anyhow::Result<()> {
         Engine::Kustomize => bellwether_kustomize::probe::answer,
         Engine::Rollout => bellwether_placement::rollout::probe::answer,
         Engine::Placement => bellwether_placement::schedule::probe::answer,
+        Engine::Policy => |line| match crate::helm::world() {
+            Ok(world) => bellwether_policy::dryrun::probe::answer(line, &world),
+            Err(error) => serde_json::json!({"error": error.to_string()}).to_string(),
+        },
         Engine::Template => |line| match crate::helm::world() {
             Ok(world) => bellwether_policy::template::probe::answer(line, &world),
             Err(error) => serde_json::json!({"error": error.to_string()}).to_string(),

@@ -10,6 +10,14 @@ pub mod label {
     pub const CLUSTER_NAMESPACE: &str = "policy.open-cluster-management.io/cluster-namespace";
     /// On a replica: namespace and name of its root policy, with a dot between them.
     pub const ROOT_POLICY: &str = "policy.open-cluster-management.io/root-policy";
+    /// On a template on a cluster: the policy that it is part of.
+    pub const POLICY: &str = "policy.open-cluster-management.io/policy";
+    /// On a template on a cluster: the cluster, as older readers look for it.
+    pub const OLD_CLUSTER_NAME: &str = "cluster-name";
+    /// On a template on a cluster: its namespace, as older readers look for it.
+    pub const OLD_CLUSTER_NAMESPACE: &str = "cluster-namespace";
+    /// On a definition of a kind: what its objects are to policies.
+    pub const POLICY_TYPE: &str = "policy.open-cluster-management.io/policy-type";
     /// On the Secret with the key of a cluster: what backs it up.
     pub const BACKUP: &str = "cluster.open-cluster-management.io/backup";
 }
@@ -55,8 +63,26 @@ pub mod reason {
     pub const POLICY_ROLLOUT: &str = "PolicyRollout";
     /// A PolicySet names a policy that does not exist.
     pub const POLICY_NOT_FOUND: &str = "PolicyNotFound";
+    /// A replica was copied to its cluster.
+    pub const POLICY_SPEC_SYNC: &str = "PolicySpecSync";
+    /// A status was copied to the hub.
+    pub const POLICY_STATUS_SYNC: &str = "PolicyStatusSync";
+    /// A template of a policy was created or changed, or cannot be.
+    pub const POLICY_TEMPLATE_SYNC: &str = "PolicyTemplateSync";
+    /// The status of a ConfigurationPolicy changed.
+    pub const POLICY_UPDATE: &str = "PolicyUpdate";
     /// The status of a PolicySet was written.
     pub const POLICY_SET_STATUS_UPDATE: &str = "PolicySetStatusUpdate";
+}
+
+/// The value of [`label::POLICY_TYPE`] for kinds that policies have as templates.
+pub const POLICY_TYPE_TEMPLATE: &str = "template";
+
+/// Finalizers.
+pub mod finalizer {
+    /// On a ConfigurationPolicy: objects of it are deleted before it is.
+    pub const DELETE_RELATED_OBJECTS: &str =
+        "policy.open-cluster-management.io/delete-related-objects";
 }
 
 /// Who records the events of the hub.

@@ -49,6 +49,8 @@ pub enum Answer {
     Object(Json),
     /// The objects.
     Objects(Vec<Json>),
+    /// It cannot be told: the error of the server.
+    Failed(String),
 }
 
 /// How a kind is served.

@@ -117,8 +117,10 @@ impl<'s> Scene<'s> {
     }
 
     fn ask(&self, question: Question) -> Result<Answer, Stop> {
-        if let Some(answer) = self.cluster.answer(&question) {
-            return Ok(answer);
+        match self.cluster.answer(&question) {
+            Some(Answer::Failed(error)) => return Err(Stop::Refused(error)),
+            Some(answer) => return Ok(answer),
+            None => {}
         }
         let mut needs = self
             .needs
