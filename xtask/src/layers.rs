@@ -18,7 +18,7 @@ const LAYERS: [&[&str]; 5] = [
         "protobuf",
         "schema",
     ],
-    &["placement", "policy", "work"],
+    &["apply", "placement", "policy", "work"],
     &[
         "store",
         "runtime",

@@ -112,7 +112,7 @@ pub(crate) fn apply(
         Ok(applied) => Ok(applied.object),
         Err(ApplyError::Conflict(conflicts)) => {
             let causes = conflicts.causes().into_iter().map(|cause| Cause {
-                reason: bellwether_patch::managed::Cause::REASON.into(),
+                reason: bellwether_patch::managed::CONFLICT_REASON.into(),
                 message: cause.message,
                 field: cause.field,
             });

@@ -8,7 +8,7 @@
 //! | module | for |
 //! |---|---|
 //! | [`hub`] | works as the hub has them, in both interfaces |
-//! | [`member`], [`records`], [`watches`], [`discovery`] | what is known of a member |
+//! | [`member`], [`records`] | what is known of a member |
 //! | [`arrivals`], [`rights`] | what works depend on there besides their objects |
 //! | [`pass`] | one look at one work: apply, prune, record, report |
 //! | [`removal`] | works and records that go |
@@ -22,20 +22,17 @@ mod apply_one;
 mod arrivals;
 mod budget;
 mod cached_json;
-mod discovery;
 mod events;
 mod executor;
 mod hub;
 mod member;
 mod metrics;
-mod objects;
 mod pass;
 mod records;
 mod removal;
 mod report;
 mod rights;
 mod turns;
-mod watches;
 mod write_through_cache;
 
 use std::collections::HashMap;
@@ -45,7 +42,7 @@ use std::time::Duration;
 
 use bellwether_runtime::{
     Clock, ClusterHandle, Controller, ControllerMetrics, Next, Queue, Reconcile, ReconcileError,
-    Retry, label_of_code, retry_of_code,
+    RequestError, Retry, SharedKinds,
 };
 use bellwether_work::{Programs, feedback, record};
 use jiff::{SignedDuration, Timestamp};
@@ -53,9 +50,7 @@ use kube::Client;
 use parking_lot::{Mutex, RwLock};
 
 pub use metrics::Metrics;
-pub use objects::RequestError;
 
-use discovery::SharedKinds;
 use events::Events;
 use hub::{HubClients, HubSide};
 use member::Member;
@@ -136,21 +131,14 @@ pub enum AgentError {
 impl ReconcileError for AgentError {
     fn retry(&self) -> Retry {
         match self {
-            Self::Request {
-                source: RequestError::Refused { code, .. },
-                ..
-            } => retry_of_code(*code),
-            _ => Retry::Backoff,
+            Self::Request { source, .. } => source.retry(),
+            Self::Manifests(_) => Retry::Backoff,
         }
     }
 
     fn label(&self) -> &'static str {
         match self {
-            Self::Request {
-                source: RequestError::Refused { code, .. },
-                ..
-            } => label_of_code(*code),
-            Self::Request { .. } => "unreachable",
+            Self::Request { source, .. } => source.label(),
             Self::Manifests(_) => "manifests",
         }
     }
@@ -262,7 +250,7 @@ impl WorkAgents {
             Arc::clone(&name),
             member.into(),
             shared.queue.clone(),
-            Arc::clone(&shared.metrics),
+            &shared.metrics,
             Arc::clone(&shared.kinds),
         );
         shared

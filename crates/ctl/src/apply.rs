@@ -7,8 +7,8 @@
 use std::io::Write;
 use std::time::Duration;
 
+use bellwether_apply::three_way;
 use bellwether_patch::managed::is_conflict_only_with;
-use bellwether_patch::three_way;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -256,7 +256,7 @@ impl ApplyRequest<'_> {
 
     async fn client_side(&self, object: Value) -> Result<(&'static str, Value), Error> {
         let client = &self.connection.client;
-        let modified = remember(object);
+        let modified = three_way::with_last_applied(object, LAST_APPLIED);
         let dry = self.apply.dry_run == DryRun::Client;
         let name = name(&modified).to_owned();
         let path = self
@@ -302,53 +302,25 @@ impl ApplyRequest<'_> {
 /// Whether an apply failed by fields of ours, and of nobody else.
 fn is_conflict_with_ourselves(error: &Error) -> bool {
     let Error::Server {
-        code: 409, message, ..
+        code: 409, causes, ..
     } = error
     else {
         return false;
     };
-    is_conflict_only_with(MANAGER, message)
-}
-
-/// The object with itself in the annotation.
-fn remember(mut object: Value) -> Value {
-    let metadata = &mut object["metadata"];
-    if !metadata["annotations"].is_object() {
-        metadata["annotations"] = json!({});
-    }
-    if let Some(annotations) = metadata["annotations"].as_object_mut() {
-        annotations.remove(LAST_APPLIED);
-    }
-    let text = compact(&object) + "\n";
-    object["metadata"]["annotations"][LAST_APPLIED] = text.into();
-    object
+    is_conflict_only_with(MANAGER, causes.iter().map(String::as_str))
 }
 
 /// The patch that brings `current` to `modified`, and its content type.
 fn patch(kind: &Type, modified: &Value, current: &Value) -> Result<(&'static str, Value), Error> {
     let annotation = current["metadata"]["annotations"][LAST_APPLIED].as_str();
-    let original: Value = annotation
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or(Value::Null);
-    let too_odd = |error: &dyn std::fmt::Display| {
-        Error::Usage(format!(
-            "cannot compare {}: {error}",
-            kind.named(name(modified))
-        ))
-    };
-    if let Some(known) = bellwether_kinds::find_kind(&kind.group, &kind.version, &kind.kind) {
-        return three_way::strategic_patch(&original, modified, current, &known.schema())
-            .map(|patch| (STRATEGIC, patch))
-            .map_err(|error| too_odd(&error));
-    }
-    let original = if original.is_null() {
-        json!({})
-    } else {
-        original
-    };
-    three_way::merge_patch(&original, modified, current)
-        .map(|patch| (MERGE, patch))
-        .map_err(|error| too_odd(&error))
+    let original: Option<Value> = annotation.and_then(|text| serde_json::from_str(text).ok());
+    let names = (&*kind.group, &*kind.version, &*kind.kind);
+    let patch = three_way::patch(names, original.as_ref(), modified, current).map_err(|error| {
+        let object = kind.named(name(modified));
+        Error::Usage(format!("cannot compare {object}: {error}"))
+    })?;
+    let content_type = if patch.is_strategic { STRATEGIC } else { MERGE };
+    Ok((content_type, patch.content))
 }
 
 #[cfg(test)]
@@ -357,26 +329,22 @@ mod tests {
 
     #[test]
     fn only_our_own_fields_are_taken_over() {
-        let check = |message: &str, expected: bool| {
+        let check = |causes: &[&str], expected: bool| {
             let error = Error::Server {
                 code: 409,
                 reason: "Conflict".to_owned(),
-                message: message.to_owned(),
+                message: "Apply failed".to_owned(),
+                causes: causes.iter().map(|&cause| cause.to_owned()).collect(),
             };
-            assert_eq!(is_conflict_with_ourselves(&error), expected, "{message}");
+            assert_eq!(is_conflict_with_ourselves(&error), expected, "{causes:?}");
         };
-        check(
-            "Apply failed with 1 conflict: conflict with \"bellwether\" using v1: .data.a",
-            true,
+        let (ours, theirs) = (
+            "conflict with \"bellwether\" using v1",
+            "conflict with \"hpa\" using v1",
         );
-        check(
-            "Apply failed with 1 conflict: conflict with \"hpa\" using v1: .data.a",
-            false,
-        );
-        check(
-            "Apply failed with 2 conflicts: conflicts with \"bellwether\" using v1:\n- .data.a\nconflicts with \"hpa\":\n- .data.b",
-            false,
-        );
-        check("Operation cannot be fulfilled on configmaps \"m\"", false);
+        check(&[ours], true);
+        check(&[theirs], false);
+        check(&[ours, theirs], false);
+        check(&[], false);
     }
 }

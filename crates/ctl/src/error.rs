@@ -29,6 +29,8 @@ pub enum Error {
         reason: String,
         /// Its message.
         message: String,
+        /// The messages of its causes.
+        causes: Vec<String>,
     },
     /// The server found the object wrong.
     #[error("{}", invalid(kind, name, causes))]
@@ -164,10 +166,12 @@ impl Error {
                 code,
                 reason,
                 message,
+                causes,
             } => Self::Server {
                 code,
                 reason,
                 message: format!("error when {doing} \"{place}\": {message}"),
+                causes,
             },
             other => other,
         }
@@ -199,6 +203,7 @@ impl From<kube::Error> for Error {
                 code: status.code,
                 reason: status.reason.clone(),
                 message: status.message.clone(),
+                causes: causes_of(&status),
             }),
             kube::Error::Service(error) => match error.downcast::<Unreachable>() {
                 Ok(unreachable) => Self::Unreachable(*unreachable),
@@ -207,6 +212,13 @@ impl From<kube::Error> for Error {
             other => Self::Connection(chain(&other)),
         }
     }
+}
+
+/// The messages of the causes of a refusal.
+fn causes_of(status: &kube::core::Status) -> Vec<String> {
+    let details = status.details.iter();
+    let causes = details.flat_map(|details| &details.causes);
+    causes.map(|cause| cause.message.clone()).collect()
 }
 
 /// What the server found wrong with an object, if that is why it refused.

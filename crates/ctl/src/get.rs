@@ -141,6 +141,7 @@ fn explained(error: Error, scope: &Scope, target: &Target) -> Error {
             code: code @ (400 | 404),
             reason,
             message,
+            causes,
         } => {
             let resource = target.kind.resource();
             let (labels, fields) = (&scope.labels, &scope.fields);
@@ -150,6 +151,7 @@ fn explained(error: Error, scope: &Scope, target: &Target) -> Error {
                 message: format!(
                     "Unable to find {resource:?} that match label selector {labels:?}, field selector {fields:?}: {message}"
                 ),
+                causes,
             }
         }
         other => other,
@@ -360,6 +362,7 @@ async fn follow(
                     .unwrap_or(500),
                 reason: text(&object["reason"]),
                 message: text(&object["message"]),
+                causes: Vec::new(),
             });
         }
         let seen = text(&object["metadata"]["resourceVersion"]);

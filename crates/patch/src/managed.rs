@@ -26,7 +26,7 @@ mod timestamps;
 mod updater;
 
 pub use blank::blank;
-pub use conflict::{Cause, Conflict, Conflicts, is_conflict_only_with};
+pub use conflict::{CONFLICT_REASON, Cause, Conflict, Conflicts, is_conflict_only_with};
 pub use entries::{ManagedFieldsError, validate_entries};
 pub use last_applied::LAST_APPLIED_ANNOTATION;
 pub use scale::{adopt_scale_entries, scale_entries};

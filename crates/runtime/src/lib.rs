@@ -7,6 +7,9 @@
 //! wait that grows with every failure. [`Tasks`] notices when something ends that should not, and a
 //! [`Candidate`] sees to it that of several processes one acts.
 //!
+//! Objects of any kind are read and written by [`Objects`], named by [`Discovery`], and watched by
+//! [`Watches`].
+//!
 //! Programs of users run in [`compute`], beside the tasks of the runtime.
 //!
 //! A cluster is a [`kube::Client`], real or embedded; nothing here can tell which. A process that serves
@@ -18,27 +21,35 @@ mod clock;
 mod cluster_handle;
 mod compute;
 mod controller;
+pub mod discovery;
 mod feed;
 mod fence;
 mod key;
 mod kubeconfig;
 mod lease;
 mod metrics;
+pub mod objects;
 mod queue;
+mod request_error;
 mod retry;
 mod supervise;
+mod watches;
 
 pub use cache::{Cache, CacheEntry, Change};
 pub use clock::{Clock, Forward};
 pub use cluster_handle::{ClientLease, ClusterHandle};
 pub use compute::compute;
 pub use controller::{Controller, Next, Reconcile};
+pub use discovery::{Discovery, SharedKinds};
 pub use feed::{FeedError, FeedEvent, Selection, follow};
 pub use fence::{Fence, Fenced};
 pub use key::ObjectKey;
 pub use kubeconfig::{KubeconfigError, parse_kubeconfig, read_kubeconfig};
 pub use lease::{Candidate, Leadership, LeaseError, LeaseOptions};
 pub use metrics::{ControllerMetrics, METRICS_CONTENT_TYPE, MetricsRegistry, SECONDS};
+pub use objects::{Deleted, Objects};
 pub use queue::Queue;
+pub use request_error::{RequestError, in_time};
 pub use retry::{ReconcileError, Retry, label_of_code, retry_of_code};
 pub use supervise::{Ended, Tasks, spawn_vital};
+pub use watches::{LiveState, Watches};

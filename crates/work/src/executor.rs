@@ -3,7 +3,7 @@
 use bellwether_api::work::{Executor, ExecutorSubjectType};
 use serde_json::{Value, json};
 
-use crate::manifest::ObjectId;
+use bellwether_apply::ObjectId;
 
 /// How long a denial is taken as final, in seconds.
 pub const RETRY_SECONDS: i64 = 60;

@@ -2,12 +2,9 @@
 //!
 //! | module | decides |
 //! |---|---|
-//! | [`manifest`] | what an object is, and in which order objects are applied |
-//! | [`options`] | how one object is treated, by the configurations that match it |
-//! | [`apply`] | what to write, given what is there |
-//! | [`ownership`], [`record`] | whom an object belongs to, and what becomes of it |
+//! | [`options`], [`strategy`] | how one object is treated, by the configurations that match it |
+//! | [`record`] | what a work has on its cluster |
 //! | [`executor`] | what has to be asked before a write |
-//! | [`repairs`] | when an object is repaired that somebody keeps changing |
 //! | [`rules`] | what is concluded from an object |
 //! | [`feedback`] | which values of it come back |
 //! | [`status`], [`work_api`] | what is said of a work, in the words of its interface |
@@ -15,6 +12,8 @@
 //! | [`lifecycle`] | when a work is done, when it goes, when leftovers are evicted |
 //! | [`replica_set`] | which works a replica set has, on which clusters, and how far they are |
 //! | [`admission`] | which works are refused |
+//!
+//! What to write for an object that is treated so is decided by `bellwether_apply`.
 //!
 //! Plain values go in, plans with reasons come out. Nothing here reads a clock, a file or the
 //! network; expressions of users run under a budget.
@@ -25,21 +24,18 @@
 )]
 
 pub mod admission;
-pub mod apply;
 pub mod cause;
 mod conditions;
 pub mod executor;
 pub mod feedback;
 pub mod lifecycle;
-pub mod manifest;
 pub mod options;
-pub mod ownership;
 mod programs;
 pub mod record;
-pub mod repairs;
 pub mod replica_set;
 pub mod rules;
 pub mod status;
+pub mod strategy;
 pub mod work_api;
 
 pub use conditions::in_whole_seconds;

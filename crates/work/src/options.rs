@@ -5,7 +5,7 @@ use bellwether_api::work::{
     ManifestWorkSpec, ResourceIdentifier, UpdateStrategy,
 };
 
-use crate::manifest::ObjectId;
+use bellwether_apply::ObjectId;
 
 /// How one manifest is treated.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -7,7 +7,7 @@ use bellwether_api::work::AppliedResource;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::manifest::ObjectId;
+use bellwether_apply::ObjectId;
 
 /// The hash of a hub's address, by which the records of several hubs are distinguished.
 pub fn hub_hash(address: &str) -> String {

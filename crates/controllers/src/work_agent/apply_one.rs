@@ -4,24 +4,23 @@ mod permission;
 
 use std::sync::Arc;
 
-use bellwether_api::work::UpdateStrategyType;
 use bellwether_api::work::names::condition;
-use bellwether_runtime::compute;
-use bellwether_work::apply::{self, ApplyError, Live, Step, Target};
+use bellwether_apply::{
+    self as apply, ApplyError, Drift, Manifest, ObjectId, Owner, Ownership, ResourceType, Step,
+    Strategy, Target,
+};
+use bellwether_runtime::{Deleted, LiveState, RequestError, compute};
 use bellwether_work::executor::Account;
-use bellwether_work::manifest::{Manifest, ObjectId, ResourceType};
 use bellwether_work::options::Options;
-use bellwether_work::ownership::{self, Owner};
 use bellwether_work::rules;
 use bellwether_work::status::Failure;
+use bellwether_work::strategy::StrategyError;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::Shared;
 use super::budget::Verdict;
 use super::member::{Member, Memory};
-use super::objects::{Deleted, RequestError};
-use super::watches::LiveState;
 use permission::{ask, may_apply};
 
 /// How often a decision is taken again because the object changed meanwhile.
@@ -38,6 +37,7 @@ pub(super) struct ApplyRequest<'a> {
     pub(super) resource: &'a Arc<ResourceType>,
     pub(super) id: &'a ObjectId,
     pub(super) options: Options<'a>,
+    pub(super) strategy: Result<Strategy<'a>, StrategyError>,
     pub(super) owner: &'a Owner,
     pub(super) owned: bool,
     /// Whether the status of the work says that this manifest has been applied.
@@ -121,9 +121,20 @@ pub(super) async fn apply(
         Ok(asked) => asked,
         Err(outcome) => return outcome,
     };
+    let strategy = match &request.strategy {
+        Ok(strategy) => strategy,
+        Err(error) => {
+            let failure = Failure::Apply(error.to_string());
+            let live = seen(member, request, &known).await;
+            return Outcome {
+                retry: false,
+                ..Outcome::failed(failure, live)
+            };
+        }
+    };
     // What may be done is looked at before it is written, even where a write would need no look.
     let mut must_read = match &known {
-        LiveState::Unknown => is_completable(request),
+        LiveState::Unknown => is_completable(request, strategy),
         LiveState::Absent => false,
         // A kind is watched in one version, in whose form another cannot be compared.
         LiveState::Present(object) => object["apiVersion"] != request.manifest.object["apiVersion"],
@@ -141,16 +152,12 @@ pub(super) async fn apply(
         if let LiveState::Present(object) = &known {
             let leaving = object["metadata"]["deletionTimestamp"].is_string();
             // An object that is done is never written again, nor one that is about to go.
-            if leaving || is_done(shared, request, object).await {
+            if leaving || is_done(shared, request, strategy, object).await {
                 return Outcome::fine(known);
             }
         }
-        let live = match &known {
-            LiveState::Unknown => Live::Unknown,
-            LiveState::Absent => Live::Absent,
-            LiveState::Present(object) => Live::Present(object),
-        };
-        let is_repair = apply::is_repair(&request.target(memory));
+        let live = known.as_live();
+        let is_repair = apply::is_repair(&request.target(strategy, memory));
         if let Some((failure, until)) = request.exhausted(memory, shared.clock.now()) {
             return Outcome {
                 retry: false,
@@ -158,8 +165,8 @@ pub(super) async fn apply(
                 ..Outcome::failed(failure, seen(member, request, &known).await)
             };
         }
-        let target = request.target(memory);
-        let plan = if apply::has_programs(request.options.strategy) {
+        let target = request.target(strategy, memory);
+        let plan = if strategy.has_programs() {
             compute(|| apply::plan(&target, live)).await
         } else {
             apply::plan(&target, live)
@@ -184,6 +191,7 @@ pub(super) async fn apply(
             }
             Ok(step) => {
                 let attempt = Attempt {
+                    strategy,
                     step,
                     is_repair,
                     asked,
@@ -201,8 +209,9 @@ pub(super) async fn apply(
 
 /// A write that is about to be tried.
 struct Attempt<'a> {
+    strategy: &'a Strategy<'a>,
     step: Step,
-    /// Whether it puts right what somebody else did.
+    /// Whether it repairs what somebody else did.
     is_repair: bool,
     /// Whether the executor was asked in this very look.
     asked: bool,
@@ -237,7 +246,10 @@ impl Attempt<'_> {
                 let object = Arc::new(object);
                 memory.awaited_since = None;
                 member.watches.note(request.id, &object);
-                memory.baseline = Some(apply::remember(&request.target(memory), &object));
+                memory.baseline = Some(apply::remember(
+                    &request.target(self.strategy, memory),
+                    &object,
+                ));
                 count(shared, memory, is_repair, now);
                 Some(Outcome {
                     effect: if is_repair {
@@ -285,25 +297,38 @@ impl<'a> ApplyRequest<'a> {
         verdict.standing(self.generation, now)
     }
 
-    fn target<'b>(&self, memory: &'b Memory) -> Target<'b>
+    fn target<'b>(&self, strategy: &'b Strategy<'b>, memory: &'b Memory) -> Target<'b>
     where
         'a: 'b,
     {
         Target {
             manifest: self.manifest,
-            strategy: self.options.strategy,
-            owner: self.owner,
-            owned: self.owned,
+            strategy,
+            drift: Drift::Undo,
+            ownership: self.ownership(),
             baseline: memory.baseline.as_ref(),
+            dry_run: None,
             applied_before: self.applied_before,
+        }
+    }
+
+    fn ownership(&self) -> Ownership<'a> {
+        Ownership::Reference {
+            owner: self.owner,
+            belongs: self.owned,
         }
     }
 }
 
 /// Whether rules say that an object which would be updated is done.
-async fn is_done(shared: &Shared, request: &ApplyRequest<'_>, object: &Value) -> bool {
+async fn is_done(
+    shared: &Shared,
+    request: &ApplyRequest<'_>,
+    strategy: &Strategy<'_>,
+    object: &Value,
+) -> bool {
     let rules = &request.options.rules;
-    if !apply::is_updating(request.options.strategy) || rules.is_empty() {
+    if !strategy.is_updating() || rules.is_empty() {
         return false;
     }
     let judge = || rules::is_complete(rules, object, &shared.programs);
@@ -315,16 +340,15 @@ async fn is_done(shared: &Shared, request: &ApplyRequest<'_>, object: &Value) ->
 }
 
 /// Whether the server would apply an object that rules may find to be done.
-fn is_completable(request: &ApplyRequest<'_>) -> bool {
-    let strategy = request.options.strategy.map(|strategy| &strategy.kind);
+fn is_completable(request: &ApplyRequest<'_>, strategy: &Strategy<'_>) -> bool {
     let mut rules = request.options.rules.iter();
-    strategy == Some(&UpdateStrategyType::ServerSideApply)
+    matches!(strategy, Strategy::ServerSide(_))
         && rules.any(|rule| rules::condition_of(rule) == condition::COMPLETE)
 }
 
 fn refused(error: ApplyError, known: LiveState) -> Outcome {
     let failure = match error {
-        ApplyError::Ignore(error) => Failure::IgnoreFields(error.to_string()),
+        ApplyError::Field(error) => Failure::IgnoreFields(error.to_string()),
         other => Failure::Apply(other.to_string()),
     };
     Outcome {
@@ -389,6 +413,17 @@ async fn write(member: &Member, request: &ApplyRequest<'_>, step: Step) -> Resul
     let objects = &member.objects;
     let answer = match step {
         Step::Read | Step::Leave => return Err(Written::ReadAgain),
+        Step::DryRun(object) => {
+            objects
+                .try_replace(request.resource, request.id, &object)
+                .await
+        }
+        Step::Patch(patch) => objects.patch(request.resource, request.id, &patch).await,
+        Step::Delete { uid } => match objects.delete(request.resource, request.id, &uid).await {
+            Ok(Deleted::Waits(object)) => Ok(object),
+            Ok(Deleted::Gone) => return Err(Written::ReadAgain),
+            Err(error) => Err(error),
+        },
         Step::Create(object) => create(member, request, &object).await,
         Step::Replace(object) => match objects.replace(request.resource, request.id, &object).await
         {
@@ -431,7 +466,7 @@ async fn write(member: &Member, request: &ApplyRequest<'_>, step: Step) -> Resul
                 }
             };
             match applied {
-                Ok(object) => match ownership::patch(&object, request.owner, request.owned) {
+                Ok(object) => match request.ownership().patch(&object) {
                     Some(patch) => objects.merge(request.resource, request.id, &patch).await,
                     None => Ok(object),
                 },
@@ -477,7 +512,5 @@ async fn recreate(
 }
 
 fn is_immutable_secret(request: &ApplyRequest<'_>, error: &RequestError) -> bool {
-    request.manifest.kind == "Secret"
-        && error.is_invalid()
-        && error.to_string().contains("immutable")
+    request.manifest.kind == "Secret" && error.is_immutable()
 }

@@ -6,13 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use bellwether_runtime::{ClusterHandle, FeedEvent, Queue, Selection, follow};
+use bellwether_runtime::{ClusterHandle, Discovery, FeedEvent, Queue, Selection, follow};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
 use super::WorkKey;
-use super::discovery::Discovery;
 
 const NAMESPACES: &str = "/api/v1/namespaces";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

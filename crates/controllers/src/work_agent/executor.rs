@@ -1,11 +1,10 @@
 //! Whether the executor of a work may apply an object.
 
+use bellwether_apply::{ObjectId, ResourceType};
+use bellwether_runtime::Objects;
 use bellwether_work::executor::{Account, denial, grants_rights};
-use bellwether_work::manifest::{ObjectId, ResourceType};
 use jiff::Timestamp;
 use serde_json::Value;
-
-use super::objects::Objects;
 
 /// Why an object is not applied in the name of an executor.
 pub(super) enum Refusal {

@@ -10,7 +10,9 @@ use bellwether_api::meta::ObjectMeta;
 use bellwether_api::multicluster::{self, Work, WorkManifestConfig, WorkStatus};
 use bellwether_api::work::names::FIELD_MANAGER;
 use bellwether_api::work::{ManifestWork, ManifestWorkStatus};
-use bellwether_runtime::{Cache, ClientLease, ClusterHandle, ObjectKey, Selection};
+use bellwether_runtime::{
+    Cache, ClientLease, ClusterHandle, ObjectKey, Objects, RequestError, Selection, in_time,
+};
 use bellwether_work::work_api;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Client, Resource};
@@ -20,7 +22,6 @@ use serde_json::{Value, json};
 use super::WorkApi;
 use super::cached_json::Object;
 use super::metrics::Metrics;
-use super::objects::{Objects, RequestError, within};
 use super::write_through_cache::WriteThroughCache;
 
 /// How long to wait before an absent hub is asked again.
@@ -313,11 +314,11 @@ impl HubSide {
         let answer = match work.work_api() {
             WorkApi::ManifestWork => {
                 let api: Api<ManifestWork> = Api::namespaced(client, namespace);
-                within(api.delete(name, &params)).await.map(drop)
+                in_time(api.delete(name, &params)).await.map(drop)
             }
             WorkApi::Work => {
                 let api: Api<Work> = Api::namespaced(client, namespace);
-                within(api.delete(name, &params)).await.map(drop)
+                in_time(api.delete(name, &params)).await.map(drop)
             }
         };
         match answer {
@@ -364,9 +365,9 @@ where
     };
     let patch = Patch::Merge(patch);
     let answer = if of_status {
-        within(api.patch_status(work.name(), &params, &patch)).await
+        in_time(api.patch_status(work.name(), &params, &patch)).await
     } else {
-        within(api.patch(work.name(), &params, &patch)).await
+        in_time(api.patch(work.name(), &params, &patch)).await
     };
     match answer {
         Ok(object) => {
@@ -388,7 +389,7 @@ fn watch<K: Object>(client: &Client, cluster: Option<&str>) -> WriteThroughCache
 /// Logs why a kind cannot be listed, if the hub refuses it. The agent goes on as soon as it may.
 async fn warn_of_refusal<K: Resource<DynamicType = ()>>(client: &Client, cluster: Option<&str>) {
     let path = format!("{}?limit=1", K::url_path(&(), cluster));
-    let objects = Objects::new(client.into(), Arc::default());
+    let objects = Objects::new(client.into(), FIELD_MANAGER);
     if let Err(error) = objects.read(&path).await {
         let kind = K::kind(&());
         tracing::warn!(%kind, %error, "the hub does not let this agent list a kind: its objects are ignored until it does");
@@ -398,7 +399,7 @@ async fn warn_of_refusal<K: Resource<DynamicType = ()>>(client: &Client, cluster
 /// Whether a hub has the interface of the work API, asked until it answers.
 async fn serves_work_api(client: &Client) -> bool {
     let path = format!("/apis/{}/{}", multicluster::GROUP, Work::NAMES.version);
-    let objects = Objects::new(client.into(), Arc::default());
+    let objects = Objects::new(client.into(), FIELD_MANAGER);
     loop {
         match objects.read(&path).await {
             Ok(list) => {

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use bellwether_api::multicluster::AppliedWork;
 use bellwether_api::work::AppliedManifestWork;
+use bellwether_api::work::names::FIELD_MANAGER;
 use bellwether_api::{Kind as _, KindNames};
-use bellwether_runtime::{ClusterHandle, Queue};
-use bellwether_work::apply::Baseline;
-use bellwether_work::manifest::{ObjectId, ResourceType};
+use bellwether_apply::repairs::Repairs;
+use bellwether_apply::{Baseline, ObjectId, ResourceType};
+use bellwether_runtime::{
+    ClusterHandle, Discovery, Objects, Queue, RequestError, SharedKinds, Watches,
+};
 use bellwether_work::record;
-use bellwether_work::repairs::Repairs;
 use bellwether_work::work_api::Pace;
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -18,13 +20,10 @@ use tokio::sync::OnceCell;
 
 use super::arrivals::Arrivals;
 use super::budget::Exhausted;
-use super::discovery::{Discovery, SharedKinds};
 use super::executor::Permission;
 use super::metrics::Metrics;
-use super::objects::{Objects, RequestError};
 use super::records::Records;
 use super::rights::Rights;
-use super::watches::Watches;
 use super::{AgentError, WorkApi, WorkKey};
 
 /// What is remembered of one object of one work.
@@ -52,7 +51,7 @@ pub(super) struct Member {
     pub(super) cluster: Arc<str>,
     pub(super) objects: Objects,
     pub(super) discovery: Arc<Discovery>,
-    pub(super) watches: Watches,
+    pub(super) watches: Watches<WorkKey>,
     /// What works depend on besides their objects.
     pub(super) arrivals: Arrivals,
     /// Changes of rights, for works with an executor.
@@ -71,14 +70,15 @@ impl Member {
         cluster: Arc<str>,
         reach: ClusterHandle,
         queue: Queue<WorkKey>,
-        metrics: Arc<Metrics>,
+        metrics: &Metrics,
         kinds: Arc<SharedKinds>,
     ) -> Self {
-        let objects = Objects::new(reach.clone(), Arc::clone(&metrics));
+        let objects =
+            Objects::new(reach.clone(), FIELD_MANAGER).counted_by(metrics.member_requests.clone());
         let discovery = Arc::new(Discovery::new(kinds));
         Self {
             cluster,
-            watches: Watches::new(objects.clone(), queue.clone(), metrics),
+            watches: Watches::new(objects.clone(), queue.clone(), metrics.watches.clone()),
             records: Records::new(objects.clone()),
             objects,
             arrivals: Arrivals::new(reach.clone(), queue.clone(), Arc::clone(&discovery)),

@@ -10,15 +10,17 @@ use std::sync::Arc;
 
 use bellwether_api::work::AppliedResource;
 use bellwether_api::work::names::{condition, event};
-use bellwether_runtime::Next;
+use bellwether_apply::manifest::defined_kinds;
+use bellwether_apply::{Manifest, ObjectId};
+use bellwether_runtime::{LiveState, Next};
 use bellwether_work::admission;
 use bellwether_work::executor::Account;
 use bellwether_work::feedback::Allowance;
 use bellwether_work::lifecycle::{self, AfterCompletion, find, is_true};
-use bellwether_work::manifest::{Manifest, ObjectId, defined_kinds};
 use bellwether_work::options::{self, Configs, Options};
 use bellwether_work::record;
 use bellwether_work::status::{Failure, Report};
+use bellwether_work::strategy;
 use jiff::{SignedDuration, Timestamp};
 
 use super::apply_one::{self, ApplyRequest, Effect, Obstacle, Outcome};
@@ -28,7 +30,6 @@ use super::member::{Member, Memories, Memory};
 use super::records::{Record, Records};
 use super::removal::{self, Pending};
 use super::report::Findings;
-use super::watches::LiveState;
 use super::{AgentError, Shared, WorkApi, WorkKey, report};
 use reporting::Reported;
 pub(super) use slots::Slot;
@@ -352,6 +353,7 @@ impl Pass<'_> {
                 manifest: &mapped.manifest,
                 resource: &mapped.resource,
                 id: &mapped.id,
+                strategy: strategy::strategy(options.strategy),
                 options,
                 owner: &owner,
                 owned: options::is_owned(spec, &mapped.id),
@@ -399,7 +401,7 @@ impl Pass<'_> {
             self.forget_kinds(&mapped.manifest);
         }
         if outcome.recreated {
-            self.member.watches.notify_other_works(&mapped.id, self.key);
+            self.member.watches.enqueue_others(&mapped.id, self.key);
         }
         if outcome.effect == Effect::Repaired {
             let text = format!("{} was changed by others and has been repaired", mapped.id);

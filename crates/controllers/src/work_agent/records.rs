@@ -8,16 +8,16 @@ use bellwether_api::meta::{ObjectMeta, Time};
 use bellwether_api::multicluster::{self, AppliedResourceMeta, AppliedWork};
 use bellwether_api::work::names::{annotation, finalizer};
 use bellwether_api::work::{AppliedManifestWork, AppliedResource};
-use bellwether_runtime::{Cache, ClusterHandle, ObjectKey, Selection};
-use bellwether_work::manifest::{ObjectId, ResourceType};
-use bellwether_work::ownership::Owner;
+use bellwether_apply::{ObjectId, Owner, ResourceType};
+use bellwether_runtime::{
+    Cache, ClusterHandle, Deleted, ObjectKey, Objects, RequestError, Selection,
+};
 use bellwether_work::record;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::WorkApi;
 use super::cached_json::Object;
-use super::objects::{Deleted, Objects, RequestError};
 use super::write_through_cache::WriteThroughCache;
 
 /// A record in either interface.

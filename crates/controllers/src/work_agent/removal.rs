@@ -2,18 +2,18 @@
 
 use bellwether_api::work::names::event;
 use bellwether_api::work::{AppliedResource, ManifestWorkSpec};
-use bellwether_runtime::Next;
+use bellwether_apply::removal::{self as decide, finalizers};
+use bellwether_apply::{Owner, Ownership, Removal};
+use bellwether_runtime::{Deleted, LiveState, Next, RequestError};
 use bellwether_work::lifecycle::{self, Eviction};
 use bellwether_work::options;
-use bellwether_work::ownership::{self, Owner, Removal};
+use bellwether_work::strategy::RECORD_KINDS;
 use bellwether_work::{in_whole_seconds, record, status};
 use jiff::SignedDuration;
 
 use super::hub::{HubWork, Status};
 use super::member::Member;
-use super::objects::{Deleted, RequestError};
 use super::records::{Record, Records};
-use super::watches::LiveState;
 use super::{AgentError, Shared, WorkApi, WorkKey};
 
 /// When to look again at what is waited for, besides being told, in seconds.
@@ -206,8 +206,8 @@ async fn release(
         LiveState::Absent => None,
         LiveState::Unknown => objects.get(&resource, &id).await?.map(Into::into),
     };
-    let live = live.filter(|live| owner.owns(live));
-    let Some(patch) = live.and_then(|live| ownership::patch(&live, owner, false)) else {
+    let ownership = owned_by(owner);
+    let Some(patch) = live.and_then(|live| ownership.release(&live)) else {
         return Ok(());
     };
     match objects.merge(&resource, &id, &patch).await {
@@ -246,7 +246,13 @@ async fn remove(
         LiveState::Absent => None,
         LiveState::Unknown => member.objects.get(&resource, &id).await?.map(Into::into),
     };
-    match ownership::removal(entry.uid.as_deref(), live.as_deref(), owner) {
+    let ownership = owned_by(owner);
+    match decide::removal(
+        entry.uid.as_deref(),
+        live.as_deref(),
+        &ownership,
+        &RECORD_KINDS,
+    ) {
         Removal::Forget => Ok(None),
         Removal::Release(patch) => match member.objects.merge(&resource, &id, &patch).await {
             Ok(object) => {
@@ -264,22 +270,23 @@ async fn remove(
         Removal::Delete { uid } => match member.objects.delete(&resource, &id, &uid).await? {
             Deleted::Gone => {
                 member.watches.note_gone(&id);
-                member.watches.notify_other_works(&id, key);
+                member.watches.enqueue_others(&id, key);
                 Ok(None)
             }
             Deleted::Waits(object) => {
                 member.watches.track(&id, key);
                 member.watches.ensure(&resource);
-                let finalizers = object["metadata"]["finalizers"].as_array();
-                let names: Vec<String> = finalizers
-                    .into_iter()
-                    .flatten()
-                    .filter_map(|name| name.as_str().map(str::to_owned))
-                    .collect();
                 member.watches.note(&id, &object);
-                Ok(Some(waiting_text(&id, &names)))
+                Ok(Some(waiting_text(&id, &finalizers(&object))))
             }
         },
+    }
+}
+
+fn owned_by(owner: &Owner) -> Ownership<'_> {
+    Ownership::Reference {
+        owner,
+        belongs: true,
     }
 }
 

@@ -3,12 +3,12 @@
 use bellwether_api::meta::TRUE;
 use bellwether_api::work::names::{condition, label};
 use bellwether_api::work::{ConditionRule, ManifestCondition, ManifestResourceMeta, ManifestWork};
-use bellwether_runtime::compute;
+use bellwether_apply::{Manifest, ObjectId};
+use bellwether_runtime::{LiveState, compute};
 use bellwether_work::feedback::{
     self, Allowance, Answers, Limits, Query, Structures, Subject, Versions,
 };
 use bellwether_work::lifecycle::is_true;
-use bellwether_work::manifest::{Manifest, ObjectId};
 use bellwether_work::options::Options;
 use bellwether_work::rules::{self, Conclusion, Past, well_known};
 use bellwether_work::status::{Availability, Failure, Feedback, Report};
@@ -21,7 +21,6 @@ use super::budget::Verdict;
 use super::hub::HubWork;
 use super::member::{Member, Memory};
 use super::pass::Slot;
-use super::watches::LiveState;
 use super::{Shared, WorkApi};
 
 /// Whether a replica set made a work, and waits for its rollout.

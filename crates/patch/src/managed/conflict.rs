@@ -61,29 +61,29 @@ impl Conflict {
     }
 }
 
-/// Whether the message of a server that refuses an apply names this manager, and nobody else.
-pub fn is_conflict_only_with(manager: &str, message: &str) -> bool {
-    // `conflict with "NAME" using …`, once for each manager.
-    let mut named = message
-        .split(" with \"")
-        .skip(1)
-        .filter_map(|rest| rest.split('"').next())
-        .peekable();
-    named.peek().is_some() && named.all(|name| name == manager)
+/// The reason of every cause of a refused apply (kubernetes: `metav1.CauseTypeFieldManagerConflict`).
+pub const CONFLICT_REASON: &str = "FieldManagerConflict";
+
+/// Returns true if the causes of a refused apply name this manager, and nobody else. An answer with so
+/// many causes that some may have been left out says nothing.
+pub fn is_conflict_only_with<'a>(manager: &str, causes: impl IntoIterator<Item = &'a str>) -> bool {
+    let mut count = 0;
+    let is_only = causes.into_iter().all(|message| {
+        count += 1;
+        // `conflict with "NAME" using …`
+        let named = message.strip_prefix("conflict with \"");
+        named.and_then(|rest| rest.split('"').next()) == Some(manager)
+    });
+    is_only && (1..MAX_CONFLICTS).contains(&count)
 }
 
-/// One entry of `details.causes` of the answer; its reason is `FieldManagerConflict`.
+/// One entry of `details.causes` of the answer; its reason is [`CONFLICT_REASON`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
     /// With whom.
     pub message: String,
     /// The path of the field.
     pub field: String,
-}
-
-impl Cause {
-    /// The reason of every cause (kubernetes: `metav1.CauseTypeFieldManagerConflict`).
-    pub const REASON: &'static str = "FieldManagerConflict";
 }
 
 /// All conflicts of one apply, by manager. The text is the message of the 409 answer.

@@ -1,6 +1,7 @@
 //! Whether a manifest may be applied in the name of the work's executor: asked once a generation, before
 //! every later write, when rights on the member change, and a minute after it was denied.
 
+use bellwether_runtime::LiveState;
 use bellwether_work::executor::RETRY_SECONDS;
 use bellwether_work::status::Failure;
 use jiff::{SignedDuration, Timestamp};
@@ -9,7 +10,6 @@ use super::{ApplyRequest, Obstacle, Outcome, seen};
 use crate::work_agent::Shared;
 use crate::work_agent::executor::{self, Permission, Refusal};
 use crate::work_agent::member::{Member, Memory};
-use crate::work_agent::watches::LiveState;
 
 /// Whether the executor may apply the manifest as it is in this generation of the work, whatever
 /// its strategy writes; says whether that was asked just now.

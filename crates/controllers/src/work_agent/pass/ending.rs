@@ -1,14 +1,15 @@
 //! What still counts once manifests are complete: whether their objects go with the work.
 
-use bellwether_api::work::names::condition;
+use bellwether_api::work::names::{FIELD_MANAGER, condition};
+use bellwether_apply::Ownership;
+use bellwether_runtime::RequestError;
 use bellwether_work::lifecycle::find;
 use bellwether_work::options;
-use bellwether_work::{ownership, status};
+use bellwether_work::status;
 
 use super::{Pass, Slot};
 use crate::work_agent::AgentError;
 use crate::work_agent::hub::{HubWork, Status};
-use crate::work_agent::objects::RequestError;
 use crate::work_agent::records::Record;
 
 impl Pass<'_> {
@@ -65,8 +66,11 @@ impl Pass<'_> {
         if live["metadata"]["uid"] != uid || live["metadata"]["deletionTimestamp"].is_string() {
             return Ok(());
         }
-        let owned = options::is_owned(&work.work.spec, &mapped.id);
-        let Some(patch) = ownership::realign(&live, &record.owner(), owned) else {
+        let ownership = Ownership::Reference {
+            owner: &record.owner(),
+            belongs: options::is_owned(&work.work.spec, &mapped.id),
+        };
+        let Some(patch) = ownership.realign(&live, FIELD_MANAGER) else {
             return Ok(());
         };
         let object = objects.merge(&mapped.resource, &mapped.id, &patch).await?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bellwether_api::meta::TRUE;
 use bellwether_api::work::AppliedResource;
 use bellwether_api::work::names::{annotation, condition};
-use bellwether_work::manifest::ObjectId;
+use bellwether_apply::ObjectId;
 use bellwether_work::record;
 use bellwether_work::status::Report;
 use serde_json::{Map, json};

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bellwether_api::work::{AppliedResource, ManifestCondition, ManifestResourceMeta};
+use bellwether_apply::manifest::defined_kinds;
+use bellwether_apply::{Manifest, ObjectId, ResourceType};
 use bellwether_work::admission;
-use bellwether_work::manifest::{Manifest, ObjectId, ResourceType, defined_kinds};
 use bellwether_work::status;
 use serde_json::Value;
 

@@ -8,14 +8,16 @@ use base64::engine::general_purpose::STANDARD;
 use bellwether_json::equality::{is_covered_by, semantic_eq};
 use serde_json::{Map, Value};
 
-use super::baseline::leaves_scale;
-use super::{ApplyError, Step, Target, creation, metadata};
+use crate::baseline::leaves_scale;
+use crate::metadata;
+use crate::plan::{ApplyError, Step, creation};
+use crate::target::Target;
 
 /// Settings that a baseline depends on besides the manifest.
-pub(super) const SETTINGS: &str = "Update";
+pub(crate) const SETTINGS: &str = "Update";
 
 /// Decides about an object that is there.
-pub(super) fn plan(target: &Target<'_>, live: &Value) -> Result<Step, ApplyError> {
+pub(crate) fn plan(target: &Target<'_>, live: &Value) -> Result<Step, ApplyError> {
     let manifest = target.manifest;
     let core = manifest.group.is_empty();
     let mut wanted = match manifest.kind.as_str() {
@@ -26,12 +28,12 @@ pub(super) fn plan(target: &Target<'_>, live: &Value) -> Result<Step, ApplyError
             Ok(wanted) => wanted,
             Err(recreate) => return Ok(recreate),
         },
-        "StorageClass" if differs_for_ever(&manifest.object, live) => {
+        "StorageClass" if differs_in_fixed_fields(&manifest.object, live) => {
             return recreation(target, live);
         }
         _ => return Ok(generic(target, live)),
     };
-    wanted["metadata"] = metadata::merged(&manifest.object, live, target.owner, target.owned);
+    wanted["metadata"] = metadata::merged(&manifest.object, live, &target.ownership);
     Ok(if semantic_eq(&wanted, live) {
         Step::Leave
     } else {
@@ -107,7 +109,7 @@ fn secret(target: &Target<'_>, live: &Value) -> Result<Result<Value, Step>, Appl
 }
 
 /// Puts the plain texts of a secret where the server would: into `data`, encoded.
-pub(super) fn fold_string_data(secret: &mut Value) -> Result<(), ApplyError> {
+pub(crate) fn fold_string_data(secret: &mut Value) -> Result<(), ApplyError> {
     let Some(object) = secret.as_object_mut() else {
         return Ok(());
     };
@@ -131,7 +133,7 @@ pub(super) fn fold_string_data(secret: &mut Value) -> Result<(), ApplyError> {
 }
 
 /// Whether fields of a storage class differ that cannot be changed.
-fn differs_for_ever(manifest: &Value, live: &Value) -> bool {
+fn differs_in_fixed_fields(manifest: &Value, live: &Value) -> bool {
     [
         "provisioner",
         "parameters",
@@ -146,7 +148,7 @@ fn differs_for_ever(manifest: &Value, live: &Value) -> bool {
     })
 }
 
-fn recreation(target: &Target<'_>, live: &Value) -> Result<Step, ApplyError> {
+pub(crate) fn recreation(target: &Target<'_>, live: &Value) -> Result<Step, ApplyError> {
     Ok(Step::Recreate {
         uid: live["metadata"]["uid"]
             .as_str()
@@ -162,7 +164,7 @@ const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 /// Any other kind: the whole object is replaced, unless it is what the last write became.
 fn generic(target: &Target<'_>, live: &Value) -> Step {
     let manifest = &target.manifest.object;
-    let mut merged = metadata::merged(manifest, live, target.owner, target.owned);
+    let mut merged = metadata::merged(manifest, live, &target.ownership);
     if target.manifest.kind == "StorageClass"
         && let Some(choice) = live["metadata"]["annotations"].get(DEFAULT_CLASS)
     {
@@ -190,7 +192,7 @@ fn generic(target: &Target<'_>, live: &Value) -> Step {
 }
 
 /// Whether an object has all that a manifest says besides metadata and status.
-fn covers(manifest: &Value, live: &Value) -> bool {
+pub(crate) fn covers(manifest: &Value, live: &Value) -> bool {
     manifest
         .as_object()
         .into_iter()

@@ -4,18 +4,19 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bellwether_work::manifest::ResourceType;
+use bellwether_apply::ResourceType;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 
-use super::objects::{Objects, RequestError};
+use crate::objects::Objects;
+use crate::request_error::RequestError;
 
 /// The kinds of one group and version.
 type Kinds = Arc<Vec<Arc<ResourceType>>>;
 
 /// Lists of kinds that several clusters have: most members of a fleet have the same.
-#[derive(Default)]
-pub(super) struct SharedKinds(Mutex<HashSet<Kinds>>);
+#[derive(Debug, Default)]
+pub struct SharedKinds(Mutex<HashSet<Kinds>>);
 
 impl SharedKinds {
     /// The list that is known already, if it is the same.
@@ -33,7 +34,8 @@ impl SharedKinds {
 }
 
 /// The kinds of a cluster, as far as somebody asked for them.
-pub(super) struct Discovery {
+#[derive(Debug)]
+pub struct Discovery {
     shared: Arc<SharedKinds>,
     known: RwLock<HashMap<(String, String), Kinds>>,
     /// The versions of groups, the latest first.
@@ -43,7 +45,8 @@ pub(super) struct Discovery {
 }
 
 impl Discovery {
-    pub(super) fn new(shared: Arc<SharedKinds>) -> Self {
+    /// The kinds of a cluster, of which nothing is known; those that others have too are kept once.
+    pub fn new(shared: Arc<SharedKinds>) -> Self {
         Self {
             shared,
             known: RwLock::default(),
@@ -52,8 +55,8 @@ impl Discovery {
         }
     }
 
-    /// What the cluster calls a kind; nothing if it does not know it.
-    pub(super) async fn find(
+    /// Returns what the cluster calls a kind; nothing if it does not know it.
+    pub async fn find(
         &self,
         objects: &Objects,
         group: &str,
@@ -64,8 +67,8 @@ impl Discovery {
         self.search(objects, group, version, is_it).await
     }
 
-    /// What the cluster calls a kind in the latest version that has it; nothing if none has.
-    pub(super) async fn find_latest(
+    /// Returns what the cluster calls a kind in the latest version that has it; nothing if none has.
+    pub async fn find_latest(
         &self,
         objects: &Objects,
         group: &str,
@@ -107,8 +110,8 @@ impl Discovery {
         Ok(versions)
     }
 
-    /// What a record calls a kind, by its name in paths.
-    pub(super) async fn find_plural(
+    /// Returns what the cluster calls a kind, by its name in paths; nothing if it does not know it.
+    pub async fn find_plural(
         &self,
         objects: &Objects,
         group: &str,
@@ -143,7 +146,7 @@ impl Discovery {
     }
 
     /// Forgets a group and version: its kinds may have changed.
-    pub(super) fn forget(&self, group: &str, version: &str) {
+    pub fn forget(&self, group: &str, version: &str) {
         self.known
             .write()
             .remove(&(group.to_owned(), version.to_owned()));

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::ignore::{Location, Place, item_in};
+use crate::fields::{Location, Place, item_in};
 
 /// Whether somebody but this manager owns the field at a location of the configuration.
-pub(super) fn is_owned_by_others(
+pub(crate) fn is_owned_by_others(
     live: &Value,
     configuration: &Value,
     location: &Location,

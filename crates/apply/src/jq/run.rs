@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::ignore::{Location, MAX_DEPTH, Place};
 use super::Filter;
 use super::ask::{holds, type_of};
+use crate::fields::{Location, MAX_DEPTH, Place};
 
 type Places = Vec<Location>;
 

@@ -1,4 +1,4 @@
-//! Manifests: objects as a work has them, before anything is known about the cluster.
+//! Manifests: objects as users write them, before anything is known about the cluster.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ const SERVER_METADATA: [&str; 7] = [
 /// A manifest that can be distinguished from others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
-    /// Its place in the work.
+    /// Its place among the manifests that it came with.
     pub ordinal: usize,
     /// Its API group; empty for the core group.
     pub group: String,
@@ -93,7 +93,7 @@ pub enum ManifestError {
 }
 
 impl Manifest {
-    /// Reads the manifest at a place of a work.
+    /// Reads the manifest at a place among others.
     pub fn read(ordinal: usize, value: &Value) -> Result<Self, ManifestError> {
         if !value.is_object() {
             return Err(ManifestError::NotAnObject);
@@ -128,7 +128,7 @@ impl Manifest {
         })
     }
 
-    /// Where it stands in the order of application; equal ones keep the order of the work.
+    /// Where it stands in the order of application; equal ones keep the order in which they came.
     pub fn rank(&self) -> usize {
         RANKS
             .iter()
@@ -140,6 +140,12 @@ impl Manifest {
     pub fn kind_text(&self) -> String {
         let slash = if self.group.is_empty() { "" } else { "/" };
         format!("{}{slash}{}, Kind={}", self.group, self.version, self.kind)
+    }
+
+    /// Kind, namespace and name, for messages: `ConfigMap n/m`.
+    pub fn described(&self) -> String {
+        let slash = if self.namespace.is_empty() { "" } else { "/" };
+        format!("{} {}{slash}{}", self.kind, self.namespace, self.name)
     }
 
     /// Puts the object where its kind lives: in no namespace, or in `default` if it says none.

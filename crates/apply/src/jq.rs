@@ -11,12 +11,12 @@ mod run;
 use regex::Regex;
 use serde_json::Value;
 
-use super::ignore::{IgnoreError, Location};
+use crate::fields::{FieldError, Location};
 use run::{Meter, Stop, value_at};
 
 /// Where the fields are that an expression names and the object has.
-pub(super) fn paths(expression: &str, object: &Value) -> Result<Vec<Location>, IgnoreError> {
-    let wrong = |problem: String| IgnoreError::Jq {
+pub(crate) fn paths(expression: &str, object: &Value) -> Result<Vec<Location>, FieldError> {
+    let wrong = |problem: String| FieldError::Jq {
         expression: expression.to_owned(),
         problem,
     };
@@ -25,7 +25,7 @@ pub(super) fn paths(expression: &str, object: &Value) -> Result<Vec<Location>, I
     let mut meter = Meter::default();
     let found = run::run(&parsed, object, &mut meter).map_err(|stop| match stop {
         Stop::Wrong(error) => wrong(format!("jq expression returned error: {error}")),
-        Stop::OverBudget => IgnoreError::Budget {
+        Stop::OverBudget => FieldError::Budget {
             expression: expression.to_owned(),
             budget: Meter::BUDGET,
         },

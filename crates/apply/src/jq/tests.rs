@@ -1,7 +1,7 @@
 use serde_json::json;
 
-use super::super::ignore::Place;
 use super::*;
+use crate::fields::Place;
 
 fn shown(location: &Location) -> String {
     location
@@ -24,7 +24,7 @@ fn check(expression: &str, expected: Result<&[&str], &str>) {
     let found = paths(expression, &object).map(|found| found.iter().map(shown).collect::<Vec<_>>());
     match (found, expected) {
         (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{expression}"),
-        (Err(IgnoreError::Jq { problem, .. }), Err(expected)) => {
+        (Err(FieldError::Jq { problem, .. }), Err(expected)) => {
             assert_eq!(problem, expected, "{expression}");
         }
         (found, expected) => panic!("{expression}: {found:?}, not {expected:?}"),
@@ -174,8 +174,8 @@ fn an_expression_stops_at_its_budget_however_it_is_written() {
     let check = |expression: String, object: &serde_json::Value| {
         let found = paths(&expression, object);
         let is_stopped = match &found {
-            Err(IgnoreError::Budget { budget, .. }) => *budget == Meter::BUDGET,
-            Err(IgnoreError::Jq { problem, .. }) => {
+            Err(FieldError::Budget { budget, .. }) => *budget == Meter::BUDGET,
+            Err(FieldError::Jq { problem, .. }) => {
                 problem.contains("too complex") || problem.contains("too deeply")
             }
             _ => false,

@@ -1,22 +1,23 @@
-//! Following one kind: what a feed tells of it becomes known.
+//! Following one kind: what a feed reports of it becomes known.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::fmt::Debug;
 use std::sync::Arc;
 
-use bellwether_runtime::{FeedError, FeedEvent, Queue, Selection, follow};
-use bellwether_work::manifest::ResourceType;
+use bellwether_apply::ResourceType;
 use serde::Deserialize;
 
 use super::{Entry, Kind, KindState, Kinds, Name, Watch};
-use crate::work_agent::WorkKey;
-use crate::work_agent::objects::{Objects, collection};
+use crate::feed::{FeedError, FeedEvent, Selection, follow};
+use crate::objects::{Objects, collection};
+use crate::queue::Queue;
 
 /// Follows one kind.
-pub(super) struct Follower {
+pub(super) struct Follower<K> {
     pub(super) objects: Objects,
-    pub(super) queue: Queue<WorkKey>,
-    pub(super) kinds: Kinds,
+    pub(super) queue: Queue<K>,
+    pub(super) kinds: Kinds<K>,
     pub(super) kind: Kind,
     pub(super) resource: Arc<ResourceType>,
     pub(super) listing: Listing,
@@ -68,19 +69,19 @@ fn identify(text: &str) -> Option<(Name, u64)> {
     Some((head.metadata.key(), head.metadata.version()))
 }
 
-impl Follower {
-    /// Follows forever.
+impl<K: Clone + Ord + Debug + Send + Sync + 'static> Follower<K> {
+    /// Follows until it is cancelled.
     pub(super) async fn run(mut self) {
         let cluster = self.objects.cluster().clone();
         let path = collection(&self.resource, "").url_path;
-        follow(cluster, &path, &Selection::default(), &mut |news| {
-            self.hear(&news);
+        follow(cluster, &path, &Selection::default(), &mut |event| {
+            self.handle(&event);
         })
         .await;
     }
 
-    fn hear(&mut self, news: &FeedEvent<'_>) {
-        match news {
+    fn handle(&mut self, event: &FeedEvent<'_>) {
+        match event {
             FeedEvent::ListStarted => {
                 self.listing = Listing {
                     wanted: self.of_interest(),
@@ -121,7 +122,7 @@ impl Follower {
             });
         });
         if refused {
-            self.tell_all();
+            self.enqueue_all();
         }
     }
 
@@ -150,16 +151,16 @@ impl Follower {
                 None => state.miss(key, version),
             };
             if let Some(entry) = news {
-                self.tell(entry);
+                self.enqueue(entry);
             }
         }
     }
 
-    /// Changes what is known, and tells whom it concerns if that is news.
-    fn with_state(&self, change: impl FnOnce(&mut KindState) -> Option<&Entry>) {
+    /// Changes what is known, and enqueues the keys that track it if it changed.
+    fn with_state(&self, change: impl FnOnce(&mut KindState<K>) -> Option<&Entry<K>>) {
         let mut kinds = self.kinds.lock();
         if let Some(entry) = kinds.get_mut(&self.kind).and_then(change) {
-            self.tell(entry);
+            self.enqueue(entry);
         }
     }
 
@@ -173,18 +174,18 @@ impl Follower {
         }
     }
 
-    fn tell(&self, entry: &Entry) {
-        for work in &entry.works {
-            self.queue.add(work.clone());
+    fn enqueue(&self, entry: &Entry<K>) {
+        for key in &entry.keys {
+            self.queue.add(key.clone());
         }
     }
 
-    fn tell_all(&self) {
+    fn enqueue_all(&self) {
         let kinds = self.kinds.lock();
         let objects = kinds.get(&self.kind).map(|state| &state.objects);
         objects
             .into_iter()
             .flat_map(HashMap::values)
-            .for_each(|entry| self.tell(entry));
+            .for_each(|entry| self.enqueue(entry));
     }
 }

@@ -1,15 +1,14 @@
-//! Fields that are left to the cluster: where they are in a manifest.
+//! Fields of an object, named by JSONPaths, JSON pointers or paths of jq, and where they are.
 
 use std::collections::HashSet;
 
-use bellwether_api::work::IgnoreField;
 use bellwether_jsonpath::JsonPath;
 use serde_json::Value;
 
-use super::jq;
+use crate::jq;
 
 /// How deep objects are looked into.
-pub(super) const MAX_DEPTH: usize = 128;
+pub(crate) const MAX_DEPTH: usize = 128;
 
 /// A step on the way to a field.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +24,7 @@ pub type Location = Vec<Place>;
 
 /// Why fields cannot be found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum IgnoreError {
+pub enum FieldError {
     /// A JSONPath is wrong.
     #[error("JSONPath error in '{path}': {problem}")]
     Path {
@@ -62,40 +61,81 @@ pub enum IgnoreError {
     },
 }
 
-/// Where the fields are that an entry names; those that the object does not have are left out.
-pub fn locations(object: &Value, field: &IgnoreField) -> Result<Vec<Location>, IgnoreError> {
-    let mut found = Vec::new();
-    for path in &field.json_paths {
-        found.extend(by_path(object, path)?);
-    }
-    for pointer in &field.json_pointers {
-        found.extend(by_pointer(object, pointer)?);
-    }
-    for expression in &field.jq_path_expressions {
-        found.extend(jq::paths(expression, object)?);
-    }
-    Ok(found)
+/// The fields that several texts name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FieldSelector<'a> {
+    /// JSONPaths of kubectl.
+    pub json_paths: &'a [String],
+    /// JSON pointers.
+    pub json_pointers: &'a [String],
+    /// Path expressions of jq.
+    pub jq_paths: &'a [String],
 }
 
-/// Fields at the end of the path; items of lists are left alone.
-fn by_path(object: &Value, path: &str) -> Result<Vec<Location>, IgnoreError> {
-    let error = |problem: String| IgnoreError::Path {
+impl FieldSelector<'_> {
+    /// Returns where the fields are; those that the object does not have are left out.
+    pub fn locations(&self, object: &Value) -> Result<Vec<Location>, FieldError> {
+        let mut found = Vec::new();
+        for path in self.json_paths {
+            found.extend(by_path(object, path)?);
+        }
+        for pointer in self.json_pointers {
+            found.extend(by_pointer(object, pointer)?);
+        }
+        for expression in self.jq_paths {
+            found.extend(jq::paths(expression, object)?);
+        }
+        Ok(found)
+    }
+
+    /// Returns true if finding the fields runs programs of users, which may take long.
+    pub fn has_programs(&self) -> bool {
+        !self.jq_paths.is_empty() || !self.json_paths.is_empty()
+    }
+}
+
+/// Returns a path that begins with a dot or a bracket; `spec.replicas` is written by many.
+pub(crate) fn relaxed(path: &str) -> String {
+    let is_bare = path.starts_with(|first: char| first.is_alphanumeric() || first == '_');
+    format!("{}{path}", if is_bare { "." } else { "" })
+}
+
+/// Returns something of each value that a JSONPath gives; nothing where the object has none.
+pub(crate) fn find<T>(
+    object: &Value,
+    path: &str,
+    take: impl Fn(&Value) -> T,
+) -> Result<Vec<T>, FieldError> {
+    let parsed = parse_path(path)?;
+    let found = parsed
+        .find(object)
+        .map_err(|problem| path_error(path, &problem))?;
+    Ok(found.into_iter().flatten().map(take).collect())
+}
+
+fn path_error(path: &str, problem: &dyn std::fmt::Display) -> FieldError {
+    FieldError::Path {
         path: path.to_owned(),
-        problem,
-    };
+        problem: problem.to_string(),
+    }
+}
+
+/// Reads a JSONPath, with or without braces.
+fn parse_path(path: &str) -> Result<JsonPath, FieldError> {
     let bare = path.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
     let bare = bare.unwrap_or(path);
     if bare.trim().is_empty() {
-        return Err(error("no field is named".to_owned()));
+        return Err(path_error(path, &"no field is named"));
     }
-    let parsed = JsonPath::parse(&format!("{{{bare}}}"))
-        .map_err(|problem| error(problem.to_string()))?
-        .allow_missing_keys(true);
-    let found = parsed
-        .find(object)
-        .map_err(|problem| error(problem.to_string()))?;
+    let parsed = JsonPath::parse(&format!("{{{bare}}}"));
+    let parsed = parsed.map_err(|problem| path_error(path, &problem))?;
+    Ok(parsed.allow_missing_keys(true))
+}
+
+/// Returns where the fields at the end of the path are; items of lists are left alone.
+pub(crate) fn by_path(object: &Value, path: &str) -> Result<Vec<Location>, FieldError> {
     let mut search = Search {
-        wanted: found.into_iter().flatten().map(address).collect(),
+        wanted: find(object, path, address)?.into_iter().collect(),
         way: Vec::new(),
         found: Vec::new(),
     };
@@ -143,9 +183,9 @@ impl Search {
     }
 }
 
-fn by_pointer(object: &Value, pointer: &str) -> Result<Option<Location>, IgnoreError> {
+fn by_pointer(object: &Value, pointer: &str) -> Result<Option<Location>, FieldError> {
     let Some(rest) = pointer.strip_prefix('/') else {
-        return Err(IgnoreError::Pointer {
+        return Err(FieldError::Pointer {
             pointer: pointer.to_owned(),
             problem: "a JSON pointer begins with a slash".to_owned(),
         });
@@ -169,7 +209,7 @@ fn by_pointer(object: &Value, pointer: &str) -> Result<Option<Location>, IgnoreE
 }
 
 /// Takes away what is at a location.
-pub(super) fn remove(object: &mut Value, location: &Location) {
+pub(crate) fn remove(object: &mut Value, location: &Location) {
     let Some((last, way)) = location.split_last() else {
         return;
     };
@@ -195,7 +235,7 @@ pub(super) fn remove(object: &mut Value, location: &Location) {
 
 /// What a live object has where a configuration has a location: items of lists are found by what
 /// they are called, where they have a name.
-pub(super) fn value_at<'a>(
+pub(crate) fn value_at<'a>(
     live: &'a Value,
     configuration: &Value,
     location: &Location,
@@ -217,8 +257,14 @@ pub(super) fn value_at<'a>(
 }
 
 /// The item of a live list that an item of a configuration means.
-pub(super) fn item_in<'a>(live: &'a Value, wanted: &Value, index: usize) -> Option<&'a Value> {
+pub(crate) fn item_in<'a>(live: &'a Value, wanted: &Value, index: usize) -> Option<&'a Value> {
     let items = live.as_array()?;
+    items.get(position_of(items, wanted, index)?)
+}
+
+/// The position in a list of the item that another list has at an index: by what it is called, where
+/// it has a name.
+pub(crate) fn position_of(items: &[Value], wanted: &Value, index: usize) -> Option<usize> {
     for key in [
         "name",
         "key",
@@ -229,15 +275,15 @@ pub(super) fn item_in<'a>(live: &'a Value, wanted: &Value, index: usize) -> Opti
         "type",
     ] {
         if let Some(value) = wanted[index].get(key) {
-            return items.iter().find(|item| item.get(key) == Some(value));
+            return items.iter().position(|item| item.get(key) == Some(value));
         }
     }
-    items.get(index)
+    (index < items.len()).then_some(index)
 }
 
 /// Puts a value where the whole configuration has a location. Items of lists are not put back:
 /// their places may have moved.
-pub(super) fn put(reduced: &mut Value, location: &Location, value: Value) {
+pub(crate) fn put(reduced: &mut Value, location: &Location, value: Value) {
     let Some((Place::Field(last), way)) = location.split_last() else {
         return;
     };

@@ -1,10 +1,14 @@
 use serde_json::json;
 
 use super::*;
+use crate::fields::{FieldSelector, Place};
+use crate::manifest::Manifest;
+use crate::ownership::{Owner, Ownership};
+use crate::target::ServerSide;
 
 fn owner() -> Owner {
     Owner {
-        api_version: ownership::record_api_version(),
+        api_version: "work.example/v1".into(),
         kind: "AppliedManifestWork".into(),
         name: "hub-w".into(),
         uid: "1".into(),
@@ -35,28 +39,39 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
+fn server_side() -> Strategy<'static> {
+    Strategy::ServerSide(ServerSide {
+        manager: "work-agent",
+        force: false,
+        ignore: Vec::new(),
+        hash_annotation: "example.com/hash",
+    })
+}
+
 /// A manifest that is owned, and of which nothing is remembered.
 fn target<'a>(
     manifest: &'a Manifest,
-    strategy: Option<&'a UpdateStrategy>,
+    strategy: &'a Strategy<'a>,
     owner: &'a Owner,
     applied_before: bool,
 ) -> Target<'a> {
     Target {
         manifest,
         strategy,
-        owner,
-        owned: true,
+        drift: Drift::Undo,
+        ownership: Ownership::Reference {
+            owner,
+            belongs: true,
+        },
         baseline: None,
+        dry_run: None,
         applied_before,
     }
 }
 
-fn step(manifest: &Manifest, strategy: Option<Value>, live: Live<'_>, before: bool) -> Step {
-    let strategy: Option<UpdateStrategy> = strategy.map(|it| serde_json::from_value(it).unwrap());
+fn step(manifest: &Manifest, strategy: &Strategy<'_>, live: Live<'_>, before: bool) -> Step {
     let owner = owner();
-    let target = target(manifest, strategy.as_ref(), &owner, before);
-    plan(&target, live).unwrap()
+    plan(&target(manifest, strategy, &owner, before), live).unwrap()
 }
 
 fn config_map() -> Manifest {
@@ -66,7 +81,7 @@ fn config_map() -> Manifest {
 
 #[test]
 fn what_is_missing_is_created_with_its_owner_and_without_marks() {
-    let Step::Create(object) = step(&config_map(), None, Live::Absent, false) else {
+    let Step::Create(object) = step(&config_map(), &Strategy::Update, Live::Absent, false) else {
         panic!();
     };
     assert_eq!(object["metadata"]["labels"], json!({"a": "b"}));
@@ -74,11 +89,14 @@ fn what_is_missing_is_created_with_its_owner_and_without_marks() {
         object["metadata"]["ownerReferences"],
         json!([owner().reference()])
     );
-    assert_eq!(step(&config_map(), None, Live::Unknown, true), Step::Read);
+    assert_eq!(
+        step(&config_map(), &Strategy::Update, Live::Unknown, true),
+        Step::Read
+    );
 }
 
 #[test]
-fn a_config_map_is_put_right_and_keeps_what_others_added_to_its_metadata() {
+fn a_config_map_is_repaired_and_keeps_what_others_added_to_its_metadata() {
     let manifest = config_map();
     let as_it_should = live(
         &manifest,
@@ -90,13 +108,19 @@ fn a_config_map_is_put_right_and_keeps_what_others_added_to_its_metadata() {
         .unwrap()
         .remove("old-");
     assert_eq!(
-        step(&manifest, None, Live::Present(&as_it_should), false),
+        step(
+            &manifest,
+            &Strategy::Update,
+            Live::Present(&as_it_should),
+            false
+        ),
         Step::Leave
     );
     let mut drifted = as_it_should.clone();
     drifted["data"]["more"] = json!("1");
     drifted["metadata"]["labels"]["old"] = json!("1");
-    let Step::Replace(object) = step(&manifest, None, Live::Present(&drifted), true) else {
+    let Step::Replace(object) = step(&manifest, &Strategy::Update, Live::Present(&drifted), true)
+    else {
         panic!();
     };
     assert_eq!(object["data"], json!({"k": "v"}));
@@ -112,7 +136,7 @@ fn of_pods_namespaces_and_accounts_only_metadata_is_changed() {
         );
         let other = live(&manifest, json!({"spec": {"a": 2}}));
         assert_eq!(
-            step(&manifest, None, Live::Present(&other), false),
+            step(&manifest, &Strategy::Update, Live::Present(&other), false),
             Step::Leave,
             "{kind}"
         );
@@ -128,18 +152,18 @@ fn texts_of_secrets_are_folded_and_another_type_is_a_new_secret() {
     let mut stored = live(&secret, json!({"data": {"k": "dg=="}}));
     stored.as_object_mut().unwrap().remove("stringData");
     assert_eq!(
-        step(&secret, None, Live::Present(&stored), false),
+        step(&secret, &Strategy::Update, Live::Present(&stored), false),
         Step::Leave
     );
     stored["type"] = json!("kubernetes.io/tls");
-    let found = step(&secret, None, Live::Present(&stored), false);
+    let found = step(&secret, &Strategy::Update, Live::Present(&stored), false);
     assert!(matches!(found, Step::Recreate { uid, .. } if uid == "u"));
     let twice = manifest(
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"},
         "data": {"k": "eA=="}, "stringData": {"k": "v"}}),
     );
     let owner = owner();
-    let target = target(&twice, None, &owner, false);
+    let target = target(&twice, &Strategy::Update, &owner, false);
     assert_eq!(
         plan(&target, Live::Absent),
         Err(ApplyError::SecretKey("k".into()))
@@ -155,11 +179,16 @@ fn defaults_of_the_server_are_no_changes_of_others() {
         json!({"spec": {"revisionHistoryLimit": 10}, "status": {"replicas": 2}}),
     );
     assert_eq!(
-        step(&manifest, None, Live::Present(&defaulted), true),
+        step(
+            &manifest,
+            &Strategy::Update,
+            Live::Present(&defaulted),
+            true
+        ),
         Step::Leave
     );
     let owner = owner();
-    let mut target = target(&manifest, None, &owner, true);
+    let mut target = target(&manifest, &Strategy::Update, &owner, true);
     let baseline = remember(&target, &defaulted);
     target.baseline = Some(&baseline);
     assert!(is_repair(&target));
@@ -186,7 +215,8 @@ fn services_and_jobs_keep_what_only_the_server_knows() {
         json!({"spec": {"clusterIP": "10.0.0.1", "selector": {"a": "c"},
         "ports": [{"port": 80, "protocol": "TCP", "nodePort": 30000}]}}),
     );
-    let Step::Replace(object) = step(&service, None, Live::Present(&stored), false) else {
+    let Step::Replace(object) = step(&service, &Strategy::Update, Live::Present(&stored), false)
+    else {
         panic!();
     };
     assert_eq!(object["spec"]["clusterIP"], "10.0.0.1");
@@ -200,7 +230,7 @@ fn services_and_jobs_keep_what_only_the_server_knows() {
         json!({"spec": {"parallelism": 1, "selector": {"matchLabels": {"u": "1"}},
         "template": {"metadata": {"labels": {"u": "1"}}}}}),
     );
-    let Step::Replace(object) = step(&job, None, Live::Present(&stored), false) else {
+    let Step::Replace(object) = step(&job, &Strategy::Update, Live::Present(&stored), false) else {
         panic!();
     };
     assert_eq!(object["spec"]["selector"]["matchLabels"]["u"], "1");
@@ -213,12 +243,7 @@ fn what_the_server_applies_has_no_owners_and_no_empty_times() {
     let manifest = manifest(json!({"apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "d", "namespace": "n", "ownerReferences": [{}]},
         "spec": {"template": {"metadata": {"creationTimestamp": null, "labels": {"a": "b"}}}}}));
-    let found = step(
-        &manifest,
-        Some(json!({"type": "ServerSideApply"})),
-        Live::Absent,
-        false,
-    );
+    let found = step(&manifest, &server_side(), Live::Absent, false);
     let expected = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "n"},
         "spec": {"template": {"metadata": {"labels": {"a": "b"}}}}});
     assert_eq!(
@@ -232,32 +257,12 @@ fn what_the_server_applies_has_no_owners_and_no_empty_times() {
 }
 
 #[test]
-fn unknown_strategies_and_managers_of_others_are_refused() {
-    let check = |strategy: Value, expected: &str| {
-        let strategy: UpdateStrategy = serde_json::from_value(strategy).unwrap();
-        let (manifest, owner) = (config_map(), owner());
-        let target = target(&manifest, Some(&strategy), &owner, false);
-        let error = plan(&target, Live::Absent).unwrap_err().to_string();
-        assert!(error.contains(expected), "{error}");
-    };
-    check(
-        json!({"type": "Guess"}),
-        "the update strategy Guess is not known",
-    );
-    let manager = json!({"type": "ServerSideApply", "serverSideApply": {"fieldManager": "me"}});
-    check(
-        manager,
-        "the field manager me does not begin with work-agent",
-    );
-}
-
-#[test]
 fn what_others_are_asked_to_fill_in_stays() {
     let check = |object: Value, filled_in: Value| {
         let manifest = manifest(object);
         let present = live(&manifest, filled_in);
         assert_eq!(
-            step(&manifest, None, Live::Present(&present), true),
+            step(&manifest, &Strategy::Update, Live::Present(&present), true),
             Step::Leave,
             "{present}"
         );
@@ -291,7 +296,9 @@ fn certificates_that_others_filled_in_are_not_taken_away() {
         let manifest = self::manifest(manifest);
         let mut present = live(&manifest, filled_in);
         present["metadata"]["ownerReferences"] = json!([]);
-        let Step::Replace(object) = step(&manifest, None, Live::Present(&present), false) else {
+        let Step::Replace(object) =
+            step(&manifest, &Strategy::Update, Live::Present(&present), false)
+        else {
             panic!("{present}");
         };
         assert_eq!(object.pointer(place), Some(&json!("CA")), "{object}");
@@ -319,14 +326,13 @@ fn certificates_that_others_filled_in_are_not_taken_away() {
 #[test]
 fn what_others_do_to_their_own_fields_is_not_applied_again() {
     let manifest = config_map();
-    let strategy: UpdateStrategy =
-        serde_json::from_value(json!({"type": "ServerSideApply"})).unwrap();
+    let strategy = server_side();
     let ours = json!([{"manager": "work-agent", "operation": "Apply", "fieldsV1": {"f:data": {"f:k": {}}}}]);
     let mut applied = live(&manifest, json!({"metadata": {"managedFields": ours}}));
     let labels = applied["metadata"]["labels"].as_object_mut().unwrap();
     labels.remove("old-");
     let owner = owner();
-    let mut target = target(&manifest, Some(&strategy), &owner, true);
+    let mut target = target(&manifest, &strategy, &owner, true);
     let baseline = remember(&target, &applied);
     target.baseline = Some(&baseline);
     let mut theirs = applied.clone();
@@ -349,16 +355,18 @@ fn ignored_fields_are_found_however_they_are_written() {
     let object = json!({"spec": {"replicas": 1, "list": [{"name": "a", "image": "x"}, {"name": "b"}]},
         "metadata": {"annotations": {"example.com/x.y": "1"}}});
     let check = |path: &str, expected: &[&str]| {
-        let field =
-            serde_json::from_value(json!({"condition": "OnSpokePresent", "jsonPaths": [path]}));
-        let found = ignore::locations(&object, &field.unwrap()).unwrap();
+        let selector = FieldSelector {
+            json_paths: &[path.to_owned()],
+            ..FieldSelector::default()
+        };
+        let found = selector.locations(&object).unwrap();
         let shown: Vec<String> = found
             .iter()
             .map(|location| format!("{:?}", location.last()))
             .collect();
         let expected: Vec<String> = expected
             .iter()
-            .map(|name| format!("{:?}", Some(ignore::Place::Field((*name).to_owned()))))
+            .map(|name| format!("{:?}", Some(Place::Field((*name).to_owned()))))
             .collect();
         assert_eq!(shown, expected, "{path}");
     };
@@ -385,7 +393,7 @@ fn a_manifest_without_replicas_leaves_them_to_an_autoscaler() {
         json!({"spec": {"replicas": 1, "revisionHistoryLimit": 10}}),
     );
     let owner = owner();
-    let mut target = target(&manifest, None, &owner, true);
+    let mut target = target(&manifest, &Strategy::Update, &owner, true);
     let baseline = remember(&target, &created);
     target.baseline = Some(&baseline);
     let mut scaled = created.clone();
@@ -396,4 +404,87 @@ fn a_manifest_without_replicas_leaves_them_to_an_autoscaler() {
         panic!();
     };
     assert_eq!(object["spec"], json!({"paused": false, "replicas": 7}));
+}
+
+/// A deployment that others scaled, and the target of its manifest.
+fn scaled() -> (Manifest, Value) {
+    let manifest = manifest(json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "d", "namespace": "n"}, "spec": {"replicas": 1, "paused": true}}));
+    let live = live(&manifest, json!({"spec": {"replicas": 7, "paused": false}}));
+    (manifest, live)
+}
+
+#[test]
+fn changes_of_others_are_undone_or_kept() {
+    let (manifest, changed) = scaled();
+    let owner = owner();
+    let check = |drift: Drift<'_>, before: bool, live: Live<'_>, expected: &str| {
+        let target = Target {
+            drift,
+            ..target(&manifest, &Strategy::Update, &owner, before)
+        };
+        let found = match plan(&target, live).unwrap() {
+            Step::Leave => "leave".to_owned(),
+            Step::Read => "read".to_owned(),
+            Step::Create(_) => "create".to_owned(),
+            Step::Replace(object) => {
+                format!(
+                    "replace {} {}",
+                    object["spec"]["replicas"], object["spec"]["paused"]
+                )
+            }
+            other => format!("{other:?}"),
+        };
+        assert_eq!(found, expected, "{drift:?} {before} {live:?}");
+    };
+    let present = Live::Present(&changed);
+    let undone = "replace 1 true";
+    check(Drift::Undo, true, present, undone);
+    check(Drift::Keep, true, present, "leave");
+    check(Drift::Keep, false, present, undone);
+    check(Drift::Keep, true, Live::Unknown, "read");
+    check(Drift::Keep, true, Live::Absent, "create");
+    check(Drift::KeepDeleted, true, present, "leave");
+    check(Drift::KeepDeleted, true, Live::Absent, "leave");
+    check(Drift::KeepDeleted, false, Live::Absent, "create");
+    let replicas = ["spec.replicas".to_owned()];
+    let kept = "replace 7 true";
+    check(Drift::KeepFields(&replicas), true, present, kept);
+    check(Drift::KeepFields(&replicas), true, Live::Absent, "create");
+    let everything = ["*".to_owned()];
+    check(Drift::KeepFields(&everything), true, present, "leave");
+}
+
+#[test]
+fn a_field_that_is_kept_has_to_exist() {
+    let (manifest, changed) = scaled();
+    let (owner, paths) = (owner(), ["spec.nowhere".to_owned()]);
+    let target = Target {
+        drift: Drift::KeepFields(&paths),
+        ..target(&manifest, &Strategy::Update, &owner, true)
+    };
+    let error = plan(&target, Live::Present(&changed)).unwrap_err();
+    assert_eq!(error, ApplyError::KeptField("spec.nowhere".into()));
+}
+
+#[test]
+fn what_is_only_created_or_read_is_left_alone() {
+    let (manifest, changed) = scaled();
+    let check = |strategy: &Strategy<'_>, live: Live<'_>, expected: &Step| {
+        assert_eq!(step(&manifest, strategy, live, false), *expected);
+    };
+    let present = Live::Present(&changed);
+    check(&Strategy::CreateOnly, present, &Step::Leave);
+    check(&Strategy::ReadOnly, present, &Step::Leave);
+    check(&Strategy::ReadOnly, Live::Absent, &Step::Leave);
+    check(&Strategy::ReadOnly, Live::Unknown, &Step::Read);
+    let mut unowned = changed.clone();
+    unowned["metadata"]["ownerReferences"] = json!([]);
+    let found = step(
+        &manifest,
+        &Strategy::CreateOnly,
+        Live::Present(&unowned),
+        false,
+    );
+    assert!(matches!(found, Step::Own(_)), "{found:?}");
 }

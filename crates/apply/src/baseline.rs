@@ -1,4 +1,4 @@
-//! What the agent wrote last, in a form that later states of the object can be compared with.
+//! What was written last, in a form that later states of the object can be compared with.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -55,7 +55,7 @@ fn hash_of(manifest: &Value, settings: &str) -> u64 {
 }
 
 /// Whether a manifest leaves it to an autoscaler how many replicas a workload has.
-pub(super) fn leaves_scale(manifest: &Value) -> bool {
+pub(crate) fn leaves_scale(manifest: &Value) -> bool {
     let is_workload = manifest["apiVersion"] == "apps/v1"
         && ["Deployment", "StatefulSet", "ReplicaSet"]
             .iter()

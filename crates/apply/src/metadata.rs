@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use crate::ownership::{self, Owner};
+use crate::ownership::Ownership;
 
 /// Maps whose keys may be marked for removal.
 const MARKED: [&str; 2] = ["labels", "annotations"];
 
 /// Takes away what only asks for a removal: keys that end with a dash.
-pub(super) fn drop_marks(object: &mut Value) {
+pub(crate) fn drop_marks(object: &mut Value) {
     for field in MARKED {
         // Indexing would put a null where there is nothing.
         let map = object.pointer_mut(&format!("/metadata/{field}"));
@@ -30,7 +30,7 @@ fn remove(object: &mut Value, field: &str) {
 }
 
 /// Sets the owners of an object; without any, it has no such field.
-pub(super) fn set_owners(object: &mut Value, owners: Vec<Value>) {
+pub(crate) fn set_owners(object: &mut Value, owners: Vec<Value>) {
     if owners.is_empty() {
         remove(object, "ownerReferences");
     } else {
@@ -39,7 +39,7 @@ pub(super) fn set_owners(object: &mut Value, owners: Vec<Value>) {
 }
 
 /// The metadata of a live object after that of a manifest has been merged into it.
-pub(super) fn merged(manifest: &Value, live: &Value, owner: &Owner, belongs: bool) -> Value {
+pub(crate) fn merged(manifest: &Value, live: &Value, ownership: &Ownership<'_>) -> Value {
     let mut result = live["metadata"].clone();
     for field in MARKED {
         let Some(wanted) = manifest["metadata"][field].as_object() else {
@@ -67,8 +67,7 @@ pub(super) fn merged(manifest: &Value, live: &Value, owner: &Owner, belongs: boo
             }
         }
     }
-    let owners = ownership::wanted_references(live, owner, belongs);
     let mut object = serde_json::json!({ "metadata": result });
-    set_owners(&mut object, owners);
+    ownership.mark(&mut object);
     object["metadata"].take()
 }

@@ -1,28 +1,29 @@
-//! What is known of applied objects: one watch a kind, however many objects and works there are.
+//! What is known of delivered objects: one watch a kind, however many objects and keys there are.
 //!
 //! A watch begins when the first object of its kind is tracked. It keeps tracked objects only, and
-//! enqueues the works that track an object when the object changes. What the agent writes itself is
-//! recorded at once, so that the watch event of an own write enqueues nothing.
+//! enqueues the keys (works, policies, applications) that track an object when the object changes. What
+//! this process writes itself is recorded at once, so that the watch event of an own write enqueues
+//! nothing.
 //!
 //! Objects are kept as the text that the server sent, which takes a fraction of the memory of parsed
-//! ones. Reconciling a work parses the objects that it needs.
+//! ones. A reconcile parses the objects that it needs.
 
 mod follow;
 mod others;
 
 use std::collections::HashMap;
+use std::fmt::{self, Debug};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_runtime::Queue;
-use bellwether_work::manifest::{ObjectId, ResourceType};
+use bellwether_apply::{Live, ObjectId, ResourceType};
 use parking_lot::Mutex;
+use prometheus_client::metrics::gauge::Gauge;
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
-use super::WorkKey;
-use super::metrics::Metrics;
-use super::objects::{Objects, version_of};
+use crate::objects::{Objects, version_of};
+use crate::queue::Queue;
 use follow::{Follower, Listing};
 
 /// How long the first list of a kind is waited for.
@@ -30,7 +31,7 @@ const WATCH_START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What is known of an object.
 #[derive(Debug, Clone, Default)]
-pub(super) enum LiveState {
+pub enum LiveState {
     /// Nothing.
     #[default]
     Unknown,
@@ -40,30 +41,49 @@ pub(super) enum LiveState {
     Present(Arc<Value>),
 }
 
+impl LiveState {
+    /// Returns it as decisions look at it.
+    pub fn as_live(&self) -> Live<'_> {
+        match self {
+            Self::Unknown => Live::Unknown,
+            Self::Absent => Live::Absent,
+            Self::Present(object) => Live::Present(object),
+        }
+    }
+}
+
 /// Group and name of a kind; the version does not matter.
 type Kind = (String, String);
 /// Namespace and name of an object.
 type Name = (String, String);
 /// What all watches of a cluster know.
-type Kinds = Arc<Mutex<HashMap<Kind, KindState>>>;
+type Kinds<K> = Arc<Mutex<HashMap<Kind, KindState<K>>>>;
 
 /// The watches of one cluster.
-pub(super) struct Watches {
+pub struct Watches<K> {
     objects: Objects,
-    queue: Queue<WorkKey>,
-    metrics: Arc<Metrics>,
-    kinds: Kinds,
+    queue: Queue<K>,
+    open: Gauge,
+    kinds: Kinds<K>,
 }
 
-#[derive(Default)]
-struct KindState {
-    objects: HashMap<Name, Entry>,
+struct KindState<K> {
+    objects: HashMap<Name, Entry<K>>,
     watch: Option<Watch>,
+}
+
+impl<K> Default for KindState<K> {
+    fn default() -> Self {
+        Self {
+            objects: HashMap::new(),
+            watch: None,
+        }
+    }
 }
 
 struct Watch {
     task: AbortHandle,
-    metrics: Arc<Metrics>,
+    open: Gauge,
     /// What the objects are called that it sees.
     resource: Arc<ResourceType>,
     /// Whether a list has been read since the watch last broke for good.
@@ -77,7 +97,7 @@ struct Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.task.abort();
-        self.metrics.watches.dec();
+        self.open.dec();
     }
 }
 
@@ -90,27 +110,37 @@ enum Snapshot {
     Present(Box<str>),
 }
 
-#[derive(Default)]
-struct Entry {
+struct Entry<K> {
     kept: Snapshot,
     /// The version after which it was seen to be absent, or which was written.
     version: u64,
-    /// Works that it concerns; one, nearly always.
-    works: Vec<WorkKey>,
+    /// Keys that track it; one, nearly always.
+    keys: Vec<K>,
 }
 
-impl Watches {
-    pub(super) fn new(objects: Objects, queue: Queue<WorkKey>, metrics: Arc<Metrics>) -> Self {
+impl<K> Default for Entry<K> {
+    fn default() -> Self {
+        Self {
+            kept: Snapshot::Unknown,
+            version: 0,
+            keys: Vec::new(),
+        }
+    }
+}
+
+impl<K: Clone + Ord + Debug + Send + Sync + 'static> Watches<K> {
+    /// The watches of a cluster; what changes is enqueued. The gauge has the number of open ones.
+    pub fn new(objects: Objects, queue: Queue<K>, open: Gauge) -> Self {
         Self {
             objects,
             queue,
-            metrics,
+            open,
             kinds: Arc::default(),
         }
     }
 
-    /// Says that an object concerns a work.
-    pub(super) fn track(&self, id: &ObjectId, work: &WorkKey) {
+    /// Has a key enqueued when an object changes.
+    pub fn track(&self, id: &ObjectId, key: &K) {
         let mut kinds = self.kinds.lock();
         let entry = kinds
             .entry(kind_of(id))
@@ -118,21 +148,21 @@ impl Watches {
             .objects
             .entry(name_of(id))
             .or_default();
-        if !entry.works.contains(work) {
-            entry.works.reserve_exact(1);
-            entry.works.push(work.clone());
+        if !entry.keys.contains(key) {
+            entry.keys.reserve_exact(1);
+            entry.keys.push(key.clone());
         }
     }
 
-    /// Says that an object no longer concerns a work. The last one ends the watch of the kind.
-    pub(super) fn untrack(&self, id: &ObjectId, work: &WorkKey) {
+    /// Ends what [`track`](Self::track) began. The last one of a kind ends its watch.
+    pub fn untrack(&self, id: &ObjectId, key: &K) {
         let mut kinds = self.kinds.lock();
         let Some(state) = kinds.get_mut(&kind_of(id)) else {
             return;
         };
         if let Some(entry) = state.objects.get_mut(&name_of(id)) {
-            entry.works.retain(|known| known != work);
-            if entry.works.is_empty() {
+            entry.keys.retain(|known| known != key);
+            if entry.keys.is_empty() {
                 state.objects.remove(&name_of(id));
             }
         }
@@ -141,8 +171,8 @@ impl Watches {
         }
     }
 
-    /// What is known of an object. Without a watch that is current, nothing is.
-    pub(super) fn known(&self, id: &ObjectId) -> LiveState {
+    /// Returns what is known of an object. Without a watch that is current, nothing is.
+    pub fn known(&self, id: &ObjectId) -> LiveState {
         let kinds = self.kinds.lock();
         let Some(state) = kinds.get(&kind_of(id)) else {
             return LiveState::Unknown;
@@ -161,8 +191,8 @@ impl Watches {
         }
     }
 
-    /// Whether objects of a kind have to be read, because the server refuses to be watched.
-    pub(super) fn is_refused(&self, id: &ObjectId) -> bool {
+    /// Returns true if objects of a kind have to be read, because the server refuses to be watched.
+    pub fn is_refused(&self, id: &ObjectId) -> bool {
         let kinds = self.kinds.lock();
         let watch = kinds
             .get(&kind_of(id))
@@ -171,7 +201,7 @@ impl Watches {
     }
 
     /// Notes a state of an object that was written or read; later ones stay.
-    pub(super) fn note(&self, id: &ObjectId, object: &Value) {
+    pub fn note(&self, id: &ObjectId, object: &Value) {
         let version = version_of(object).unwrap_or_default();
         let text = object.to_string();
         let mut kinds = self.kinds.lock();
@@ -181,7 +211,7 @@ impl Watches {
     }
 
     /// Notes that an object is gone.
-    pub(super) fn note_gone(&self, id: &ObjectId) {
+    pub fn note_gone(&self, id: &ObjectId) {
         let mut kinds = self.kinds.lock();
         let entry = kinds
             .get_mut(&kind_of(id))
@@ -192,7 +222,7 @@ impl Watches {
     }
 
     /// Begins to watch a kind, unless it is being watched.
-    pub(super) fn ensure(&self, resource: &Arc<ResourceType>) {
+    pub fn ensure(&self, resource: &Arc<ResourceType>) {
         let kind = (resource.group.clone(), resource.plural.clone());
         let mut kinds = self.kinds.lock();
         let state = kinds.entry(kind.clone()).or_default();
@@ -207,10 +237,10 @@ impl Watches {
             resource: Arc::clone(resource),
             listing: Listing::default(),
         };
-        self.metrics.watches.inc();
+        self.open.inc();
         state.watch = Some(Watch {
             task: tokio::spawn(follower.run()).abort_handle(),
-            metrics: Arc::clone(&self.metrics),
+            open: self.open.clone(),
             resource: Arc::clone(resource),
             is_current: false,
             settled: tokio::sync::watch::Sender::new(false),
@@ -219,7 +249,7 @@ impl Watches {
     }
 
     /// Waits until a watch has seen everything that there was when it began, but not forever.
-    pub(super) async fn settled(&self, id: &ObjectId) {
+    pub async fn settled(&self, id: &ObjectId) {
         let settled = {
             let kinds = self.kinds.lock();
             let watch = kinds
@@ -232,6 +262,15 @@ impl Watches {
             let _ = tokio::time::timeout(WATCH_START_TIMEOUT, settled.wait_for(|settled| *settled))
                 .await;
         }
+    }
+}
+
+impl<K> Debug for Watches<K> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Watches")
+            .field("kinds", &self.kinds.lock().len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -255,10 +294,10 @@ fn parse(text: &str, resource: &ResourceType) -> Option<Value> {
     Some(object)
 }
 
-impl KindState {
+impl<K> KindState<K> {
     /// Takes a state of an object, unless nobody is interested or a later one is known. Returns what
     /// is known now if it is news.
-    fn see(&mut self, name: &Name, version: u64, text: &str) -> Option<&Entry> {
+    fn see(&mut self, name: &Name, version: u64, text: &str) -> Option<&Entry<K>> {
         let entry = self.objects.get_mut(name)?;
         if version <= entry.version && version != 0 {
             return None;
@@ -269,7 +308,7 @@ impl KindState {
     }
 
     /// Takes note that an object was not there at a version. Returns what is known now if it is news.
-    fn miss(&mut self, name: &Name, version: u64) -> Option<&Entry> {
+    fn miss(&mut self, name: &Name, version: u64) -> Option<&Entry<K>> {
         let entry = self.objects.get_mut(name)?;
         if version < entry.version && version != 0 {
             return None;

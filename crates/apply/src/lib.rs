@@ -1,0 +1,71 @@
+//! Objects on a cluster: what to write for one object and for a set of them, what to record, what to
+//! remove.
+//!
+//! Whoever delivers objects (works, policies, applications) says what it wants as a [`Target`]:
+//! a [`Manifest`], a [`Strategy`], what happens to changes of others ([`Drift`]) and by what the object
+//! is known to be its own ([`Ownership`]). [`plan`] decides the next [`Step`], given what is there.
+//!
+//! | module | decides |
+//! |---|---|
+//! | [`manifest`] | what an object is, and in which order objects are applied |
+//! | [`target`] | how one object is treated |
+//! | [`mod@plan`] | what to write, given what is there |
+//! | [`three_way`], [`compliance`] | the parts of `plan` that are useful on their own |
+//! | [`fields`] | where fields are that users name by paths |
+//! | [`mod@diff`] | what a write would change |
+//! | [`ownership`], [`removal`] | whom an object belongs to, and what becomes of it |
+//! | [`repairs`] | when an object is repaired that somebody keeps changing |
+//!
+//! Plain values go in, decisions come out. Nothing here reads a clock, a file or the network;
+//! expressions of users run under a budget.
+//!
+//! ```
+//! use bellwether_apply::{Drift, Live, Manifest, Ownership, Step, Strategy, Target, plan};
+//! use serde_json::json;
+//!
+//! let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
+//!     "metadata": {"name": "m", "namespace": "n"}, "data": {"k": "v"}});
+//! let manifest = Manifest::read(0, &object)?;
+//! let target = Target {
+//!     manifest: &manifest,
+//!     strategy: &Strategy::Update,
+//!     drift: Drift::Undo,
+//!     ownership: Ownership::None,
+//!     baseline: None,
+//!     dry_run: None,
+//!     applied_before: false,
+//! };
+//! assert_eq!(plan(&target, Live::Absent)?, Step::Create(object.clone()));
+//! assert_eq!(plan(&target, Live::Present(&object))?, Step::Leave);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![cfg_attr(
+    test,
+    allow(clippy::needless_pass_by_value, reason = "tables are written in place")
+)]
+
+mod baseline;
+pub mod compliance;
+pub mod diff;
+pub mod fields;
+mod jq;
+pub mod manifest;
+mod metadata;
+mod owned_fields;
+pub mod ownership;
+pub mod plan;
+pub mod removal;
+pub mod repairs;
+mod server_side;
+pub mod target;
+pub mod three_way;
+mod update;
+
+pub use baseline::Baseline;
+pub use diff::{Difference, diff};
+pub use manifest::{Manifest, ObjectId, ResourceType};
+pub use ownership::{Owner, Ownership};
+pub use plan::{ApplyError, Step, is_repair, plan, remember};
+pub use removal::{Removal, removal};
+pub use target::{Drift, IgnoreCondition, IgnoredFields, Live, ServerSide, Strategy, Target};
