@@ -77,12 +77,8 @@ fn lists_keep_what_is_live_behind_what_is_defined() {
         json!([{"name": "b"}, {"name": "a"}]),
         "update",
     );
-    check(
-        json!([[1, 2]]),
-        json!([[2, 1]]),
-        json!([[1, 2], [2, 1]]),
-        "update",
-    );
+    // The order of lists in lists counts, but such an item is still the same item.
+    check(json!([[1, 2]]), json!([[2, 1]]), json!([[1, 2]]), "update");
     check(
         json!(["500m"]),
         json!(["0.5"]),
