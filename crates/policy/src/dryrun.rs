@@ -167,7 +167,7 @@ fn print(dry_run: &DryRun<'_>, colors: Colors, outcome: &mut Outcome) {
     let status = outcome.status.clone().unwrap_or_default();
     if let Some(desired) = dry_run.desired_status {
         match status_comparison::compare(desired, &status, colors) {
-            Ok(text) => outcome.before.push_str(&format!("{text}\n")),
+            Ok(text) => outcome.before.extend([text.as_str(), "\n"]),
             Err(error) => {
                 outcome.error = Some(format!("unable to compare desired status: {error}"));
                 return;
@@ -186,9 +186,8 @@ fn print(dry_run: &DryRun<'_>, colors: Colors, outcome: &mut Outcome) {
             name = format!("{namespace}/{name}");
         }
         let (api_version, kind) = (text(&reference.api_version), text(&reference.kind));
-        outcome
-            .diffs
-            .push_str(&format!("{api_version} {kind} {name}:\n"));
+        let heading = [&*api_version, " ", &kind, " ", &name, ":\n"];
+        outcome.diffs.extend(heading);
         let properties = object.properties.as_ref();
         let diff = properties.map_or("", |properties| properties.diff.as_str());
         let diff = colors.diff(diff);

@@ -62,7 +62,7 @@ fn default_message(status: &ConfigurationPolicyStatus) -> String {
         message.push_str("; ");
         if let Some(condition) = detail.conditions.first() {
             let text = condition.message.as_deref().unwrap_or_default();
-            message.push_str(&format!("{} - {text}", condition.type_));
+            message.extend([condition.type_.as_str(), " - ", text]);
         }
     }
     message

@@ -102,7 +102,7 @@ fn unified(before: &str, after: &str, from: &str, to: &str) -> String {
         };
         let left = range(first.before.0, last.before.1);
         let right = range(first.after.0, last.after.1);
-        out.push_str(&format!("@@ -{left} +{right} @@\n"));
+        out.extend(["@@ -", &left, " +", &right, " @@\n"]);
         for change in &group {
             let removed = &before[change.before.0..change.before.1];
             let added = &after[change.after.0..change.after.1];

@@ -127,15 +127,12 @@ fn summary(plural: &str, findings: &[(&ObjectResult, &Finding)]) -> Summary {
     let mut reasons = Vec::new();
     let mut messages = Vec::new();
     for ((_, reason), findings) in by_reason {
-        match texts(reason) {
-            Some((condition, verb)) => {
-                reasons.push(condition);
-                messages.extend(joined(plural, verb, &findings));
-            }
-            None => {
-                reasons.push(reason);
-                messages.extend(findings.iter().map(|(_, finding)| finding.message.clone()));
-            }
+        if let Some((condition, verb)) = texts(reason) {
+            reasons.push(condition);
+            messages.extend(joined(plural, verb, &findings));
+        } else {
+            reasons.push(reason);
+            messages.extend(findings.iter().map(|(_, finding)| finding.message.clone()));
         }
     }
     Summary {

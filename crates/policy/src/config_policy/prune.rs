@@ -104,15 +104,14 @@ fn remove(object: &RelatedObject, only_created: bool, facts: &Facts) -> Removal 
         name,
         object: live.clone(),
     };
+    let is_going = live["metadata"]["deletionTimestamp"].is_string();
     match facts.written(&write) {
-        None if live["metadata"]["deletionTimestamp"].is_string() => Removal::Failed,
-        None => Removal::Needs(Need::Write(write)),
+        None if !is_going => Removal::Needs(Need::Write(write)),
         Some(WriteOutcome::Done(Value::Null)) => Removal::Done,
-        Some(WriteOutcome::Done(_)) => Removal::Failed,
         Some(WriteOutcome::Failed(error)) if error.kind == WriteErrorKind::NotFound => {
             Removal::Done
         }
-        Some(WriteOutcome::Failed(_)) => Removal::Failed,
+        _ => Removal::Failed,
     }
 }
 

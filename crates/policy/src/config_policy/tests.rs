@@ -36,6 +36,7 @@ fn compare_spec(compliance: &str, template: &Value, live: &Value) -> Result<Comp
 /// Checks what a definition is merged to, and whether that is an update. A server decides only where
 /// zero values are involved.
 #[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "tables are easier to read")]
 fn merges(compliance: &str, template: Value, live: Value, merged: &Value, verdict: &str) {
     let found = compare_spec(compliance, &template, &live).unwrap();
     assert_eq!(found.merged["spec"], *merged, "{template} over {live}");

@@ -68,23 +68,20 @@ fn shown(outcome: &Outcome) -> Value {
     if let Some(status) = &outcome.status {
         report(status, &mut found);
     }
-    match &outcome.error {
-        Some(error) => {
-            answer["error"] = json!(format!("Error: {error}"));
-            answer["compliance"] = Value::Null;
-            answer["messages"] = json!([]);
-            if outcome.status.is_some() {
-                answer["controller"] = found;
-            }
+    if let Some(error) = &outcome.error {
+        answer["error"] = json!(format!("Error: {error}"));
+        answer["compliance"] = Value::Null;
+        answer["messages"] = json!([]);
+        if outcome.status.is_some() {
+            answer["controller"] = found;
         }
-        None => {
-            if !outcome.is_compliant() {
-                answer["error"] = json!("Error: policy is NonCompliant");
-            }
-            if let (Some(answer), Some(found)) = (answer.as_object_mut(), found.as_object()) {
-                answer.extend(found.clone());
-            }
-        }
+        return answer;
+    }
+    if !outcome.is_compliant() {
+        answer["error"] = json!("Error: policy is NonCompliant");
+    }
+    if let (Some(answer), Some(found)) = (answer.as_object_mut(), found.as_object()) {
+        answer.extend(found.clone());
     }
     answer
 }
