@@ -10,7 +10,7 @@
 mod access;
 mod changing;
 mod docs;
-#[path = "../fleet/mod.rs"]
+#[path = "../integration/fleet/mod.rs"]
 mod fleet;
 mod reading;
 mod twins;

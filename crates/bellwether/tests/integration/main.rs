@@ -1,0 +1,10 @@
+//! All tests of this crate that use it from outside, in one program: a program less to link is
+//! seconds less to wait.
+
+mod cli;
+mod clusters;
+mod examples;
+mod fleet;
+mod leadership;
+mod real;
+mod templates;

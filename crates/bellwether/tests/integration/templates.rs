@@ -1,0 +1,79 @@
+//! Charts and overlays on the command line, with the examples of the documentation.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::process::Command;
+
+fn bellwether(arguments: &str) -> (bool, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_bellwether"))
+        .args(arguments.split(' '))
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.success(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+#[test]
+fn an_overlay_is_built_from_its_directory() {
+    let (succeeded, output, errors) =
+        bellwether("kustomize build examples/kustomize/overlays/prod");
+    assert!(succeeded, "{errors}");
+    let expected = include_str!("../../../../examples/kustomize/overlays/prod.expected.yaml");
+    assert_eq!(output, expected);
+}
+
+#[test]
+fn lists_of_an_application_merge_by_name() {
+    let command = "kustomize build --merge-applications examples/kustomize/application";
+    let (succeeded, output, errors) = bellwether(command);
+    assert!(succeeded, "{errors}");
+    assert!(
+        output.contains("shop:1.4") && output.contains("worker:1.0"),
+        "{output}"
+    );
+}
+
+#[test]
+fn a_broken_kustomization_is_one_line_with_file_and_line() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(
+        directory.path().join("kustomization.yaml"),
+        "resources: []\nnamspace: x\n",
+    )
+    .unwrap();
+    let command = format!("kustomize build {}", directory.path().display());
+    let (succeeded, _, errors) = bellwether(&command);
+    assert!(!succeeded && errors.lines().count() == 1, "{errors}");
+    assert!(
+        errors.contains("kustomization.yaml:2: unknown field \"namspace\""),
+        "{errors}"
+    );
+}
+
+#[test]
+fn a_chart_is_rendered_checked_and_shown() {
+    let (succeeded, output, errors) =
+        bellwether("helm template examples/helm/shop --set replicas=3");
+    assert!(succeeded, "{errors}");
+    assert_eq!(
+        output,
+        include_str!("../../../../examples/helm/shop.expected.yaml")
+    );
+    let (succeeded, output, _) = bellwether("helm lint examples/helm/shop --strict");
+    assert!(
+        succeeded && output.ends_with("0 chart(s) failed\n"),
+        "{output}"
+    );
+    let (succeeded, output, errors) = bellwether("helm lint examples/helm/shop --set image=x");
+    assert!(
+        !succeeded && output.contains("at '/image': got string, want object"),
+        "{output}{errors}"
+    );
+    let (succeeded, output, _) = bellwether("helm show values examples/helm/shop");
+    assert!(succeeded && output.starts_with("replicas: 2\n"), "{output}");
+}

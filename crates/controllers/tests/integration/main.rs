@@ -1,0 +1,13 @@
+//! All tests of this crate that use it from outside, in one program: a program less to link is
+//! seconds less to wait.
+
+#[macro_use]
+mod fleet;
+mod attempts;
+mod common;
+mod placement;
+mod real;
+mod registration;
+mod work_examples;
+mod work_faults;
+mod works;

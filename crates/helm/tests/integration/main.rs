@@ -1,0 +1,5 @@
+//! All tests of this crate that use it from outside, in one program: a program less to link is
+//! seconds less to wait.
+
+mod archive;
+mod template;

@@ -1,0 +1,6 @@
+//! All tests of this crate that use it from outside, in one program: a program less to link is
+//! seconds less to wait.
+
+mod feeding;
+mod following;
+mod leadership;
