@@ -1,10 +1,7 @@
 //! The layers of the workspace: a crate depends on its own layer and those below, and the lower
 //! three do no I/O.
 
-use anyhow::Context as _;
-use serde_json::Value;
-
-use crate::run::cargo;
+use crate::workspace::packages;
 
 /// Crates by layer, lowest first; the names are those of the folders.
 const LAYERS: [&[&str]; 5] = [
@@ -48,12 +45,9 @@ const BANNED: [&str; 9] = [
 
 /// What is wrong with the dependencies between our crates, one line each.
 pub(crate) fn check() -> anyhow::Result<Vec<String>> {
-    let output = cargo(&["metadata", "--format-version", "1", "--no-deps"]).output()?;
-    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
-    let packages = metadata["packages"].as_array().context("no packages")?;
     let mut problems = Vec::new();
-    for package in packages {
-        let name = package["name"].as_str().unwrap_or_default();
+    for package in packages()? {
+        let name = &package.name;
         if name == "xtask" {
             continue;
         }
@@ -63,12 +57,9 @@ pub(crate) fn check() -> anyhow::Result<Vec<String>> {
             ));
             continue;
         };
-        for dependency in package["dependencies"].as_array().into_iter().flatten() {
-            if dependency["kind"] == "dev" {
-                continue;
-            }
-            let other = dependency["name"].as_str().unwrap_or_default();
-            if layer <= PURE && BANNED.contains(&other) {
+        for dependency in package.dependencies.iter().filter(|it| !it.is_for_tests) {
+            let other = &dependency.name;
+            if layer <= PURE && BANNED.contains(&other.as_str()) {
                 problems.push(format!(
                     "{name} (layer {layer}) does no I/O, but depends on {other}"
                 ));
@@ -83,7 +74,13 @@ pub(crate) fn check() -> anyhow::Result<Vec<String>> {
     Ok(problems)
 }
 
-fn layer(package: &str) -> Option<usize> {
+/// Whether a crate does no I/O.
+pub(crate) fn is_pure(package: &str) -> bool {
+    layer(package).is_some_and(|layer| layer <= PURE)
+}
+
+/// The layer of a crate.
+pub(crate) fn layer(package: &str) -> Option<usize> {
     let name = package.strip_prefix("bellwether-").unwrap_or(package);
     if name == package && name != "bellwether" {
         return None;

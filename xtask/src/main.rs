@@ -3,9 +3,11 @@
 mod bench;
 mod corpus;
 mod fuzz;
+mod invariants;
 mod layers;
 mod run;
 mod test;
+mod workspace;
 
 use clap::{Parser, Subcommand};
 

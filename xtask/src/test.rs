@@ -1,7 +1,9 @@
 //! `cargo xtask test`: every check that a change has to pass.
 
+use std::path::PathBuf;
+
 use crate::run::{cargo, is_installed, root, say, watch};
-use crate::{corpus, layers};
+use crate::{corpus, invariants, layers};
 
 /// Cases of engines, if they lie beside the repository.
 const CORPORA: [(&str, &str); 3] = [
@@ -9,6 +11,32 @@ const CORPORA: [(&str, &str); 3] = [
     ("chart", "helm/chart.given.jsonl"),
     ("kustomize", "helm/kustomize.given.jsonl"),
 ];
+
+/// Names the file to which tests that skip themselves add a line; `bellwether_testkit::skip` writes it.
+const SKIPPED_FILE: &str = "BELLWETHER_SKIPPED_FILE";
+
+/// The file of skipped tests. It is removed when this is dropped.
+struct SkippedTests(PathBuf);
+
+impl SkippedTests {
+    fn new(suite: &str) -> Self {
+        let name = suite.replace(' ', "-");
+        let file = format!("bellwether-skipped-{}-{name}", std::process::id());
+        Self(std::env::temp_dir().join(file))
+    }
+
+    fn read(&self) -> String {
+        // No test skipped itself if there is no file.
+        std::fs::read_to_string(&self.0).unwrap_or_default()
+    }
+}
+
+impl Drop for SkippedTests {
+    fn drop(&mut self) {
+        // It may not exist.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
 
 /// What came of the checks so far.
 #[derive(Debug, Default)]
@@ -34,7 +62,9 @@ pub(crate) fn test() -> anyhow::Result<()> {
             "warnings",
         ],
     )?;
-    tally.layers()?;
+    tally.problems("layers", &layers::check()?);
+    tally.problems("invariants", &invariants::check()?);
+    tally.documentation()?;
     tally.deny()?;
     tally.suite("unit and integration", &["test", "--workspace"])?;
     tally.kubectl()?;
@@ -75,14 +105,25 @@ impl Tally {
     fn suite(&mut self, name: &str, arguments: &[&str]) -> anyhow::Result<()> {
         say(&format!("== {name}"));
         let mut command = cargo(arguments);
-        command.arg("--no-fail-fast");
+        let skipped = SkippedTests::new(name);
+        command.arg("--no-fail-fast").env(SKIPPED_FILE, &skipped.0);
         let before = self.failed;
         let succeeded = watch(&mut command, |line| self.read_result(line))?;
+        self.read_skipped(&skipped.read());
         if !succeeded && self.failed == before {
             // It did not come as far as to count.
             self.failed += 1;
         }
         Ok(())
+    }
+
+    /// Tests that found something missing returned early, and were counted as passed.
+    fn read_skipped(&mut self, skipped: &str) {
+        for line in skipped.lines() {
+            say(&format!("skipped: {line}"));
+            self.passed = self.passed.saturating_sub(1);
+            self.skipped += 1;
+        }
     }
 
     fn read_result(&mut self, line: &str) {
@@ -103,13 +144,22 @@ impl Tally {
         self.skipped += number(" ignored");
     }
 
-    fn layers(&mut self) -> anyhow::Result<()> {
-        say("== layers");
-        let problems = layers::check()?;
-        for problem in &problems {
+    /// A check that lists what it finds.
+    fn problems(&mut self, name: &str, problems: &[String]) {
+        say(&format!("== {name}"));
+        for problem in problems {
             say(problem);
         }
         self.count(problems.is_empty());
+    }
+
+    /// Pages of all crates, without warnings.
+    fn documentation(&mut self) -> anyhow::Result<()> {
+        say("== documentation");
+        let mut command = cargo(&["doc", "--quiet", "--workspace", "--no-deps"]);
+        command.env("RUSTDOCFLAGS", "-D warnings");
+        let succeeded = watch(&mut command, |_| {})?;
+        self.count(succeeded);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! `/metrics`, `/healthz` and `/readyz` for processes that serve nothing else.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -52,23 +53,23 @@ impl DiagnosticsArgs {
 
 /// Whether a process is ready, and why. Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
-pub(crate) struct Health(Arc<Mutex<Result<&'static str, &'static str>>>);
+pub(crate) struct Health(Arc<Mutex<Result<Cow<'static, str>, Cow<'static, str>>>>);
 
 impl Default for Health {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Err("starting"))))
+        Self(Arc::new(Mutex::new(Err("starting".into()))))
     }
 }
 
 impl Health {
     /// The process is ready: it acts, or would take over at once.
-    pub(crate) fn set_ready(&self, why: &'static str) {
-        *self.0.lock() = Ok(why);
+    pub(crate) fn set_ready(&self, why: impl Into<Cow<'static, str>>) {
+        *self.0.lock() = Ok(why.into());
     }
 
     /// The process is not ready.
-    pub(crate) fn set_unready(&self, why: &'static str) {
-        *self.0.lock() = Err(why);
+    pub(crate) fn set_unready(&self, why: impl Into<Cow<'static, str>>) {
+        *self.0.lock() = Err(why.into());
     }
 }
 
@@ -120,7 +121,7 @@ fn answer(
     let (status, body) = match (method, path) {
         (&Method::GET, "/metrics") => (StatusCode::OK, metrics.render()),
         (&Method::GET, "/healthz" | "/livez") => (StatusCode::OK, "ok\n".to_owned()),
-        (&Method::GET, "/readyz") => match *health.0.lock() {
+        (&Method::GET, "/readyz") => match &*health.0.lock() {
             Ok(why) => (StatusCode::OK, format!("ok: {why}\n")),
             Err(why) => (
                 StatusCode::SERVICE_UNAVAILABLE,

@@ -143,20 +143,30 @@ impl Term for HubTerm {
             Some(fence) => fence.guard(self.client.clone()),
             None => self.client.clone(),
         };
-        let mut hub = Hub::start(client, Clock::system());
+        let mut hub = Hub::new(client, Clock::system());
         hub.metrics = self.metrics.clone();
+        for entry in &self.chosen {
+            entry.start_caches(&hub);
+        }
         hub.ready().await;
         Ok(hub)
     }
 
     async fn lead(&self, hub: Hub) -> anyhow::Result<()> {
         let mut controllers = start(&hub, &self.chosen, &self.options);
-        let names: Vec<&str> = self.chosen.iter().map(|entry| entry.name).collect();
+        let names: Vec<&'static str> = self.chosen.iter().map(|entry| entry.name).collect();
+        let ready = hub.metrics.until_ready(&names, |missing| {
+            let missing = missing.join(", ");
+            self.health
+                .set_unready(format!("caches of {missing} are not complete"));
+        });
+        tokio::select! {
+            () = ready => {}
+            ended = controllers.ended() => return Err(ended.into()),
+        }
         self.health.set_ready("leading");
-        say(&format!(
-            "the hub is ready; controllers: {}",
-            names.join(", ")
-        ));
+        let names = names.join(", ");
+        say(&format!("the hub is ready; controllers: {names}"));
         Err(controllers.ended().await.into())
     }
 }

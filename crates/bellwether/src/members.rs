@@ -75,7 +75,7 @@ impl Members {
         server.ensure(HUB, secret).await?;
         // Agents find their rights as soon as they knock.
         clusters::ensure_shared(&client).await?;
-        let hub = Hub::start(client, clock.clone());
+        let hub = Hub::new(client, clock.clone());
         let promised =
             BTreeSet::from([format!("{}{}", registration::TOKEN_USER_PREFIX, token.id())]);
         let options = HubOptions {
@@ -88,7 +88,7 @@ impl Members {
         tasks.spawn("work agent", works.clone().run());
         let waiting: Arc<Mutex<BTreeMap<String, oneshot::Sender<()>>>> = Arc::default();
         let told = Arc::clone(&waiting);
-        hub.clusters.subscribe(move |change| {
+        hub.cache::<ManagedCluster>().subscribe(move |change| {
             if change.new.is_some_and(|cluster| is_available(cluster)) {
                 // Nobody may be listening any more.
                 let _ = told.lock().remove(&*change.key.name).map(|it| it.send(()));
@@ -97,7 +97,7 @@ impl Members {
         Ok(Self {
             server: server.clone(),
             clock: clock.clone(),
-            roster: Roster::new(hub.clusters.clone()),
+            roster: Roster::new(hub.cache()),
             hub,
             token,
             tasks: tokio::sync::Mutex::new(tasks),
@@ -136,7 +136,10 @@ impl Members {
         };
         let (available, is_there) = oneshot::channel();
         self.waiting.lock().insert(name.to_owned(), available);
-        let known = self.hub.clusters.get(&ObjectKey::cluster_scoped(name));
+        let known = self
+            .hub
+            .cache::<ManagedCluster>()
+            .get(&ObjectKey::cluster_scoped(name));
         if known.is_some_and(|cluster| is_available(&cluster)) {
             self.waiting.lock().remove(name);
         }

@@ -100,7 +100,7 @@ impl Bench {
         }
         let client = server.client(HUB, Identity::administrator("bench"));
         place(&client, size).await;
-        let hub = Hub::start(client.clone(), clock);
+        let hub = Hub::new(client.clone(), clock);
         hub.ready().await;
         let (sender, mut written) = mpsc::unbounded_channel::<Arc<ManifestWork>>();
         let works = Cache::start(

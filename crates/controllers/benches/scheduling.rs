@@ -108,7 +108,7 @@ impl Bench {
             server.ensure(HUB, definition).await.unwrap();
         }
         let client = server.client(HUB, Identity::administrator("bench"));
-        let hub = Hub::start(client.clone(), clock);
+        let hub = Hub::new(client.clone(), clock);
         hub.ready().await;
         let seen = Arc::new(Mutex::new(Seen {
             decisions: HashMap::new(),
@@ -130,29 +130,31 @@ impl Bench {
 
     fn look(&self) {
         let seen = Arc::clone(&self.seen);
-        self.hub.decisions.subscribe(move |change| {
-            let mut seen = seen.lock();
-            seen.events += 1;
-            let name = change.key.name.to_string();
-            let Some(object) = change.new else {
-                seen.decisions.remove(&name);
-                seen.last = Instant::now();
-                return;
-            };
-            let label = &object.labels()["cluster.open-cluster-management.io/placement"];
-            let decisions = object.status.iter().flat_map(|it| &it.decisions);
-            let new = (
-                label.clone(),
-                decisions.map(|it| it.cluster_name.clone()).collect(),
-            );
-            if seen.decisions.get(&name) != Some(&new) {
-                seen.last = Instant::now();
-                seen.decided = seen.last;
-            }
-            seen.decisions.insert(name, new);
-        });
+        self.hub
+            .cache::<PlacementDecision>()
+            .subscribe(move |change| {
+                let mut seen = seen.lock();
+                seen.events += 1;
+                let name = change.key.name.to_string();
+                let Some(object) = change.new else {
+                    seen.decisions.remove(&name);
+                    seen.last = Instant::now();
+                    return;
+                };
+                let label = &object.labels()["cluster.open-cluster-management.io/placement"];
+                let decisions = object.status.iter().flat_map(|it| &it.decisions);
+                let new = (
+                    label.clone(),
+                    decisions.map(|it| it.cluster_name.clone()).collect(),
+                );
+                if seen.decisions.get(&name) != Some(&new) {
+                    seen.last = Instant::now();
+                    seen.decided = seen.last;
+                }
+                seen.decisions.insert(name, new);
+            });
         let seen = Arc::clone(&self.seen);
-        self.hub.placements.subscribe(move |change| {
+        self.hub.cache::<Placement>().subscribe(move |change| {
             let mut seen = seen.lock();
             seen.events += 1;
             let status = change.new.and_then(|it| it.status.as_ref());

@@ -8,18 +8,21 @@ use std::time::Duration;
 
 use bellwether_api::cluster::names::{annotation, condition, object, reason};
 use bellwether_api::cluster::{
-    ClusterSetManagedNamespace, ManagedCluster, ManagedClusterSelector, ManagedClusterSet,
+    ClusterSetManagedNamespace, GROUP, ManagedCluster, ManagedClusterSelector, ManagedClusterSet,
     ManagedClusterSetBinding, ManagedClusterSetSpec, SelectorType,
 };
 use bellwether_api::meta::{Condition, FALSE, LabelSelector, TRUE, Time, set_condition};
 use bellwether_placement::schedule::ClusterSet;
-use bellwether_runtime::{Change, Controller, Next, ObjectKey, Queue, Reconcile};
-use kube::api::Patch;
+use bellwether_runtime::{
+    Cache, Change, Controller, Next, ObjectKey, Reconcile, created_by, unless_exists, write_status,
+};
+use futures::FutureExt as _;
 use kube::{Api, ResourceExt as _};
 use parking_lot::Mutex;
 use serde_json::json;
 
-use crate::hub::{Hub, created_by, written_by};
+use crate::hub::Hub;
+use crate::registry::{Entry, Rule, Watched};
 
 /// How long changes of clusters are gathered before sets count their members again: a thousand
 /// clusters that join are counted a few times, not a thousand times.
@@ -34,59 +37,88 @@ enum Key {
     Namespaces(Arc<str>),
 }
 
-/// Keeps sets and bindings up to date, forever.
+/// The controller of sets of clusters.
+pub const ENTRY: Entry = Entry {
+    name: "cluster-set",
+    about: "keeps the default sets, and reports which clusters sets and bindings have",
+    watches: &[
+        Watched::kind::<ManagedCluster>(),
+        Watched::kind::<ManagedClusterSet>(),
+        Watched::kind::<ManagedClusterSetBinding>(),
+    ],
+    rights: &[
+        Rule {
+            group: GROUP,
+            resources: &["managedclustersets"],
+            verbs: &["create", "update"],
+        },
+        Rule {
+            group: GROUP,
+            resources: &[
+                "managedclusters/status",
+                "managedclustersetbindings/status",
+                "managedclustersets/status",
+            ],
+            verbs: &["patch"],
+        },
+    ],
+    run: |hub, _| run(hub).boxed(),
+};
+
+/// Keeps sets and bindings up to date, until it is dropped.
 pub async fn run(hub: Hub) {
-    let queue = Queue::new(hub.clock.clone());
     let members: Arc<Mutex<Members>> = Arc::default();
-    listen(&hub, &queue, &members);
-    hub.ready().await;
-    for set in [object::DEFAULT_CLUSTER_SET, object::GLOBAL_CLUSTER_SET] {
-        queue.add(Key::Set(set.into()));
-    }
-    let controller = Controller::with_queue("cluster-set", queue, &hub.metrics).workers(4);
-    controller.run(Arc::new(Sets { hub, members })).await;
+    let [of_sets, of_clusters, wanted] = [(); 3].map(|()| Arc::clone(&members));
+    let (clusters, bindings) = (hub.cache::<ManagedCluster>(), hub.cache());
+    let of_binding = |change: &Change<'_, _>| [Key::Binding(change.key.clone())];
+    let all = bindings.clone();
+    let built_in = [object::DEFAULT_CLUSTER_SET, object::GLOBAL_CLUSTER_SET];
+    Controller::new(ENTRY.name, &hub.clock, &hub.metrics)
+        .on(&hub.cache(), move |change| {
+            set_changed(change, &of_sets, &all)
+        })
+        .on(&bindings, of_binding)
+        .gather(GATHER, &clusters, move |change| {
+            of_clusters.lock().cluster(change).into_iter().map(Key::Set)
+        })
+        .on(&clusters, move |change| {
+            let name = &change.key.name;
+            let written = change.new.map_or(&[][..], |object| written(object));
+            let is_as_wanted =
+                namespaces::are_as_wanted(written, &wanted.lock().namespaces_of(name));
+            (!is_as_wanted).then(|| Key::Namespaces(name.clone()))
+        })
+        .begin_with(move || built_in.map(|set| Key::Set(set.into())))
+        .workers(4)
+        .run(Arc::new(ClusterSets {
+            known: hub.cache(),
+            bindings,
+            clusters,
+            hub,
+            members,
+        }))
+        .await;
 }
 
-fn listen(hub: &Hub, queue: &Queue<Key>, members: &Arc<Mutex<Members>>) {
-    let changed = queue.clone();
-    let bindings = hub.bindings.clone();
-    let known = Arc::clone(members);
-    hub.cluster_sets.subscribe(move |change| {
-        let name = &change.key.name;
-        for cluster in known.lock().set(name, change.new) {
-            changed.add(Key::Namespaces(cluster));
-        }
-        changed.add(Key::Set(name.clone()));
-        if change.old.is_none() || change.new.is_none() {
-            let of_set = bindings.list();
-            let of_set = of_set
-                .iter()
-                .filter(|it| it.metadata.name.as_deref() == Some(name));
-            for binding in of_set {
-                changed.add(Key::Binding(ObjectKey::of(&**binding)));
-            }
-        }
-    });
-    let changed = queue.clone();
-    hub.bindings.subscribe(move |change| {
-        changed.add(Key::Binding(change.key.clone()));
-    });
-    let (changed, clock, known) = (queue.clone(), hub.clock.clone(), Arc::clone(members));
-    hub.clusters.subscribe(move |change: Change<'_, _>| {
-        let soon = clock
-            .now()
-            .checked_add(GATHER)
-            .unwrap_or(jiff::Timestamp::MAX);
-        let mut known = known.lock();
-        for set in known.cluster(&change) {
-            changed.add_at(Key::Set(set), soon);
-        }
-        let name = &change.key.name;
-        let written = change.new.map_or(&[][..], |object| written(object));
-        if !namespaces::are_as_wanted(written, &known.namespaces_of(name)) {
-            changed.add(Key::Namespaces(name.clone()));
-        }
-    });
+/// What a change of a set concerns: itself, the namespaces on its members, and its bindings if it comes
+/// or goes.
+fn set_changed(
+    change: &Change<'_, ManagedClusterSet>,
+    members: &Mutex<Members>,
+    bindings: &Cache<ManagedClusterSetBinding>,
+) -> Vec<Key> {
+    let name = &change.key.name;
+    let concerned = members.lock().set(name, change.new);
+    let mut keys: Vec<Key> = concerned.into_iter().map(Key::Namespaces).collect();
+    keys.push(Key::Set(name.clone()));
+    if change.old.is_none() || change.new.is_none() {
+        let of_set = bindings.list();
+        let of_set = of_set
+            .iter()
+            .filter(|it| it.metadata.name.as_deref() == Some(name));
+        keys.extend(of_set.map(|binding| Key::Binding(ObjectKey::of(&**binding))));
+    }
+    keys
 }
 
 /// Which clusters are in which sets, kept by what changes.
@@ -181,12 +213,15 @@ fn is_in(set: &ClusterSet, cluster: &ManagedCluster) -> bool {
     }
 }
 
-struct Sets {
+struct ClusterSets {
     hub: Hub,
+    known: Cache<ManagedClusterSet>,
+    bindings: Cache<ManagedClusterSetBinding>,
+    clusters: Cache<ManagedCluster>,
     members: Arc<Mutex<Members>>,
 }
 
-impl Reconcile for Sets {
+impl Reconcile for ClusterSets {
     type Key = Key;
     type Error = kube::Error;
 
@@ -200,10 +235,10 @@ impl Reconcile for Sets {
     }
 }
 
-impl Sets {
+impl ClusterSets {
     async fn set(&self, name: &Arc<str>) -> Result<(), kube::Error> {
         let built_in = built_in(name);
-        let Some(set) = self.hub.cluster_sets.get(&ObjectKey::cluster_scoped(name)) else {
+        let Some(set) = self.known.get(&ObjectKey::cluster_scoped(name)) else {
             return match built_in {
                 Some(selector) => self.create(name, selector).await,
                 None => Ok(()),
@@ -224,12 +259,7 @@ impl Sets {
         let mut conditions = set.status.clone().unwrap_or_default().conditions;
         if set_condition(&mut conditions, self.emptiness(name)) {
             let api: Api<ManagedClusterSet> = Api::all(self.hub.client.clone());
-            let patch = json!({
-                "metadata": {"resourceVersion": set.resource_version()},
-                "status": {"conditions": conditions},
-            });
-            api.patch_status(name, &written_by(), &Patch::Merge(patch))
-                .await?;
+            write_status(&api, &set, &json!({ "conditions": conditions })).await?;
         }
         Ok(())
     }
@@ -245,11 +275,7 @@ impl Sets {
         };
         let api: Api<ManagedClusterSet> = Api::all(self.hub.client.clone());
         let set = ManagedClusterSet::new(name, spec);
-        match api.create(&created_by(), &set).await {
-            Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
-            Err(error) => Err(error),
-        }
+        unless_exists(api.create(&created_by(), &set).await).map(drop)
     }
 
     fn emptiness(&self, name: &str) -> Condition {
@@ -279,15 +305,11 @@ impl Sets {
     }
 
     async fn binding(&self, key: &ObjectKey) -> Result<(), kube::Error> {
-        let Some(binding) = self.hub.bindings.get(key) else {
+        let Some(binding) = self.bindings.get(key) else {
             return Ok(());
         };
         let set = &binding.spec.cluster_set;
-        let exists = self
-            .hub
-            .cluster_sets
-            .get(&ObjectKey::cluster_scoped(set))
-            .is_some();
+        let exists = self.known.get(&ObjectKey::cluster_scoped(set)).is_some();
         let (status, reason, message) = if exists {
             (TRUE, reason::CLUSTER_SET_BOUND, String::new())
         } else {
@@ -299,21 +321,16 @@ impl Sets {
         if set_condition(&mut conditions, bound) {
             let client = self.hub.client.clone();
             let api: Api<ManagedClusterSetBinding> = Api::namespaced(client, &key.namespace);
-            let patch = json!({
-                "metadata": {"resourceVersion": binding.resource_version()},
-                "status": {"conditions": conditions},
-            });
-            api.patch_status(&key.name, &written_by(), &Patch::Merge(patch))
-                .await?;
+            write_status(&api, &binding, &json!({ "conditions": conditions })).await?;
         }
         Ok(())
     }
 }
 
-impl Sets {
+impl ClusterSets {
     /// Writes down which namespaces the sets of a cluster want on it; its agent does the rest.
     async fn namespaces(&self, name: &Arc<str>) -> Result<(), kube::Error> {
-        let Some(cluster) = self.hub.clusters.get(&ObjectKey::cluster_scoped(name)) else {
+        let Some(cluster) = self.clusters.get(&ObjectKey::cluster_scoped(name)) else {
             return Ok(());
         };
         let wanted = self.members.lock().namespaces_of(name);
@@ -321,13 +338,9 @@ impl Sets {
         if namespaces::are_as_wanted(written, &wanted) {
             return Ok(());
         }
-        let patch = json!({
-            "metadata": {"resourceVersion": cluster.resource_version()},
-            "status": {"managedNamespaces": namespaces::of(written, &wanted)},
-        });
         let api: Api<ManagedCluster> = Api::all(self.hub.client.clone());
-        api.patch_status(name, &written_by(), &Patch::Merge(patch))
-            .await?;
+        let status = json!({"managedNamespaces": namespaces::of(written, &wanted)});
+        write_status(&api, &cluster, &status).await?;
         Ok(())
     }
 }

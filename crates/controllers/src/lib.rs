@@ -17,7 +17,6 @@
 //! crates of the layer below; what is here reads, keeps in memory what it has read, and writes.
 
 pub mod cluster_set;
-mod events;
 pub mod hub;
 mod objects;
 pub mod placement;

@@ -1,12 +1,11 @@
 //! Objects of any kind, written by what they should be.
 
+use bellwether_runtime::{created_by, delete_if_exists, unless_exists, written_by};
 use kube::api::{DeleteParams, DynamicObject, Patch};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use kube::{Api, Client};
 use serde_json::Value;
-
-use crate::hub::{created_by, written_by};
 
 /// Where objects of this kind and namespace are.
 pub(crate) fn api_of(client: &Client, object: &Value) -> Api<DynamicObject> {
@@ -29,11 +28,8 @@ pub(crate) async fn ensure(client: &Client, object: &Value) -> Result<bool, kube
     let Some(live) = api.get_opt(name).await? else {
         let wanted: DynamicObject =
             serde_json::from_value(object.clone()).map_err(kube::Error::SerdeError)?;
-        return match api.create(&created_by(), &wanted).await {
-            Ok(_) => Ok(true),
-            Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(false),
-            Err(error) => Err(error),
-        };
+        let created = unless_exists(api.create(&created_by(), &wanted).await)?;
+        return Ok(created.is_some());
     };
     let live = serde_json::to_value(&live).map_err(kube::Error::SerdeError)?;
     if covers(&live, object) {
@@ -60,9 +56,5 @@ fn covers(live: &Value, wanted: &Value) -> bool {
 pub(crate) async fn delete_if_present(client: &Client, object: &Value) -> Result<(), kube::Error> {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let api = api_of(client, object);
-    match api.delete(name, &DeleteParams::default()).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-        Err(error) => Err(error),
-    }
+    delete_if_exists(&api, name, &DeleteParams::default()).await
 }

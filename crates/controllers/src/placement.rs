@@ -1,8 +1,8 @@
 //! PlacementDecisions for every Placement.
 //!
 //! [`Fleet`] holds what is known of clusters, sets, bindings, scores, placements and decisions, and
-//! tells which placements a change can affect; [`decide`](mod@decide) makes a plan for one of them,
-//! and [`execute`] carries it out. Entry point: [`run`].
+//! tells which placements a change can affect; `decide` makes a plan for one of them, and `execute`
+//! carries it out. Entry point: [`run`].
 
 mod decide;
 mod execute;
@@ -13,13 +13,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_api::cluster::AddOnPlacementScore;
-use bellwether_runtime::{Cache, Change, Controller, Next, ObjectKey, Queue, Reconcile, compute};
+use bellwether_api::cluster::{
+    AddOnPlacementScore, GROUP, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding,
+    Placement, PlacementDecision,
+};
+use bellwether_runtime::{Change, Controller, Next, ObjectKey, Reconcile, Recorder, compute};
+use futures::FutureExt as _;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::{Mutex, RwLock};
 
-use crate::events::Recorder;
-use crate::hub::{Hub, follow};
+use crate::hub::Hub;
+use crate::registry::{Entry, Rule, Watched};
 use fleet::Fleet;
 
 /// How many placements are written at a time: enough that their writes share commits.
@@ -31,50 +35,62 @@ const LONGEST_REST: Duration = Duration::from_millis(50);
 /// How long the verdict stands that the expressions of a placement cost too much, unless it changes.
 const BUDGET_PAUSE: SignedDuration = SignedDuration::from_mins(1);
 
-/// Keeps the decisions of all placements true, forever.
+/// The controller of placements.
+pub const ENTRY: Entry = Entry {
+    name: "placement",
+    about: "chooses clusters for placements",
+    watches: &[
+        Watched::kind::<ManagedCluster>(),
+        Watched::kind::<ManagedClusterSet>(),
+        Watched::kind::<ManagedClusterSetBinding>(),
+        Watched::kind::<AddOnPlacementScore>(),
+        Watched::kind::<PlacementDecision>(),
+        Watched::kind::<Placement>(),
+    ],
+    rights: &[
+        Rule {
+            group: GROUP,
+            resources: &["placementdecisions"],
+            verbs: &["create", "patch", "delete"],
+        },
+        Rule {
+            group: GROUP,
+            resources: &["placementdecisions/status", "placements/status"],
+            verbs: &["patch"],
+        },
+    ],
+    run: |hub, _| run(hub).boxed(),
+};
+
+/// Keeps the decisions of all placements up to date, until it is dropped.
 pub async fn run(hub: Hub) {
-    let queue = Queue::new(hub.clock.clone());
     let fleet: Arc<RwLock<Fleet>> = Arc::default();
-    let scores = follow::<AddOnPlacementScore>(&hub.client);
-    listen(&hub.clusters, &fleet, &queue, Fleet::cluster);
-    listen(&hub.cluster_sets, &fleet, &queue, Fleet::set);
-    listen(&hub.bindings, &fleet, &queue, Fleet::binding);
-    listen(&scores, &fleet, &queue, Fleet::score);
-    listen(&hub.decisions, &fleet, &queue, Fleet::decision);
-    listen(&hub.placements, &fleet, &queue, Fleet::placement);
-    hub.ready().await;
-    scores.ready().await;
-    // Nothing is decided before everything is known: half a fleet would be taken for all of it.
-    for key in fleet.write().begin() {
-        queue.add(key);
-    }
-    let scheduler = Scheduler {
-        events: Recorder::new(&hub.client, &hub.clock, "placement"),
-        hub,
-        fleet,
-        over_budget: Mutex::default(),
-    };
-    Controller::with_queue("placement", queue, &scheduler.hub.metrics)
+    let (first, scheduler) = (Arc::clone(&fleet), Scheduler::new(&hub, &fleet));
+    Controller::new("placement", &hub.clock, &hub.metrics)
+        .on(&hub.cache(), learn(&fleet, Fleet::cluster))
+        .on(&hub.cache(), learn(&fleet, Fleet::set))
+        .on(&hub.cache(), learn(&fleet, Fleet::binding))
+        .on(&hub.cache(), learn(&fleet, Fleet::score))
+        .on(&hub.cache(), learn(&fleet, Fleet::decision))
+        .on(&hub.cache(), learn(&fleet, Fleet::placement))
+        // Nothing is decided before everything is known: half a fleet would be taken for all of it.
+        .begin_with(move || first.write().begin())
         .workers(WORKERS)
         .debounce(LONGEST_REST)
         .run(Arc::new(scheduler))
         .await;
 }
 
-/// Has a change told to the fleet, and the placements that it can affect looked at.
-fn listen<K: Send + Sync + 'static>(
-    cache: &Cache<K>,
+/// Updates the fleet by a change, and returns the placements that it can affect.
+fn learn<K>(
     fleet: &Arc<RwLock<Fleet>>,
-    queue: &Queue<ObjectKey>,
     learn: fn(&mut Fleet, &Change<'_, K>) -> Vec<ObjectKey>,
-) {
-    let (fleet, queue) = (Arc::clone(fleet), queue.clone());
-    cache.subscribe(move |change| {
-        let affected = learn(&mut fleet.write(), &change);
-        for key in affected {
-            queue.add(key);
-        }
-    });
+) -> impl Fn(&Change<'_, K>) -> Vec<ObjectKey> + Send + 'static
+where
+    K: 'static,
+{
+    let fleet = Arc::clone(fleet);
+    move |change| learn(&mut fleet.write(), change)
 }
 
 struct Scheduler {
@@ -124,13 +140,22 @@ impl Reconcile for Scheduler {
         }
         execute::execute(&self.hub.client, &self.fleet, key, &plan).await?;
         for happening in news::of(&plan) {
-            self.events.tell(&*plan.placement, happening);
+            self.events.record(&*plan.placement, happening);
         }
         Ok(plan.wake_at)
     }
 }
 
 impl Scheduler {
+    fn new(hub: &Hub, fleet: &Arc<RwLock<Fleet>>) -> Self {
+        Self {
+            events: hub.recorder("placement"),
+            hub: hub.clone(),
+            fleet: Arc::clone(fleet),
+            over_budget: Mutex::default(),
+        }
+    }
+
     /// What a placement asks for, as far as it is known.
     fn content(&self, key: &ObjectKey) -> Content {
         let fleet = self.fleet.read();

@@ -1,17 +1,38 @@
-//! The controllers of a hub and its admission, one line each: what `--controllers`, help and readiness
-//! are made from, and what an embedded API server and the webhook server call.
+//! The controllers of a hub and its admission, one line each: `--controllers`, help, readiness and the
+//! rights of an installation are made from these lists; an embedded API server and the webhook server call
+//! the admission.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use bellwether_api::admission::Admission;
 use bellwether_placement::admission::FleetAdmission;
 use bellwether_work::admission::WorkAdmission;
-use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use k8s_openapi::api::rbac::v1::PolicyRule;
+use kube::Resource;
+use serde::de::DeserializeOwned;
 
 use crate::hub::Hub;
 use crate::{cluster_set, placement, registration, replica_set, work_config, work_ttl};
+
+/// All controllers of a hub.
+pub const HUB: &[Entry] = &[
+    registration::requests::ENTRY,
+    cluster_set::ENTRY,
+    placement::ENTRY,
+    registration::clusters::ENTRY,
+    replica_set::ENTRY,
+    work_config::ENTRY,
+    work_ttl::ENTRY,
+];
+
+/// All rules that writes to a hub have to pass. The embedded API server calls them itself; for a real
+/// one the webhook server does.
+pub fn admission() -> Vec<Arc<dyn Admission>> {
+    vec![Arc::new(FleetAdmission), Arc::new(WorkAdmission)]
+}
 
 /// A controller of a hub.
 #[derive(Debug, Clone, Copy)]
@@ -20,9 +41,76 @@ pub struct Entry {
     pub name: &'static str,
     /// What it does, in one line.
     pub about: &'static str,
+    /// The kinds that it reads from shared caches. A process that stands by has them ready.
+    pub watches: &'static [Watched],
+    /// The requests that it makes besides reading these kinds and recording events.
+    pub rights: &'static [Rule],
     /// Runs it until it is dropped.
     pub run: fn(Hub, &HubOptions) -> BoxFuture<'static, ()>,
 }
+
+impl Entry {
+    /// Starts the shared caches of this controller. Must be called within a tokio runtime.
+    pub fn start_caches(&self, hub: &Hub) {
+        for watched in self.watches {
+            (watched.start)(hub);
+        }
+    }
+
+    /// Returns the rules of a ClusterRole that suffices for this controller.
+    pub fn rules(&self) -> Vec<PolicyRule> {
+        let watched = self.watches.iter().map(|watched| {
+            let (group, plural) = (watched.resource)();
+            rule(&group, &[&plural], READ)
+        });
+        let rights = self.rights.iter();
+        let rights = rights.map(|right| rule(right.group, right.resources, right.verbs));
+        let events = rule("", &["events"], &["create", "patch"]);
+        watched.chain(rights).chain([events]).collect()
+    }
+}
+
+/// A kind that a controller reads from a shared cache.
+#[derive(Clone, Copy)]
+pub struct Watched {
+    /// Its group and its plural.
+    resource: fn() -> (String, String),
+    start: fn(&Hub),
+}
+
+impl Watched {
+    /// Names a kind.
+    pub const fn kind<K>() -> Self
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    {
+        Self {
+            resource: || (K::group(&()).into_owned(), K::plural(&()).into_owned()),
+            start: |hub| drop(hub.cache::<K>()),
+        }
+    }
+}
+
+impl Debug for Watched {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (group, plural) = (self.resource)();
+        write!(formatter, "{plural}.{group}")
+    }
+}
+
+/// Requests that a controller makes.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// The API group of the resources; empty for the core group.
+    pub group: &'static str,
+    /// Plurals, also with subresources: `placements/status`.
+    pub resources: &'static [&'static str],
+    /// What is done to them.
+    pub verbs: &'static [&'static str],
+}
+
+/// The verbs of a watch.
+pub(crate) const READ: &[&str] = &["get", "list", "watch"];
 
 /// What controllers can be told by flags.
 #[derive(Debug, Clone, Default)]
@@ -33,47 +121,80 @@ pub struct HubOptions {
     pub clusters: registration::clusters::Options,
 }
 
-/// All controllers of a hub.
-pub const HUB: &[Entry] = &[
-    Entry {
-        name: "certificate-approval",
-        about: "approves certificate requests of agents that may have them",
-        run: |hub, options| registration::requests::run(hub, options.auto_approved.clone()).boxed(),
+/// What a process needs that runs controllers, besides what each of them needs: its lease, and the
+/// definitions that it creates.
+const PROCESS: &[Rule] = &[
+    Rule {
+        group: "coordination.k8s.io",
+        resources: &["leases"],
+        verbs: &["get", "create", "update", "patch"],
     },
-    Entry {
-        name: "cluster-set",
-        about: "keeps the default sets, and reports which clusters sets and bindings have",
-        run: |hub, _| cluster_set::run(hub).boxed(),
-    },
-    Entry {
-        name: "placement",
-        about: "chooses clusters for placements",
-        run: |hub, _| placement::run(hub).boxed(),
-    },
-    Entry {
-        name: "registration",
-        about: "grants accepted clusters their rights, and watches their heartbeats",
-        run: |hub, options| registration::clusters::run(hub, options.clusters.clone()).boxed(),
-    },
-    Entry {
-        name: "replica-set",
-        about: "creates works for the clusters that placements choose, and rolls changes out",
-        run: |hub, _| replica_set::run(hub).boxed(),
-    },
-    Entry {
-        name: "work-config",
-        about: "reports which of several configurations for a kind is used",
-        run: |hub, _| work_config::run(hub).boxed(),
-    },
-    Entry {
-        name: "work-ttl",
-        about: "deletes complete works after their time to live, where agents do not",
-        run: |hub, _| work_ttl::run(hub).boxed(),
+    Rule {
+        group: "apiextensions.k8s.io",
+        resources: &["customresourcedefinitions"],
+        verbs: &["get", "list", "watch", "create"],
     },
 ];
 
-/// All rules that writes to a hub have to pass. The embedded API server calls them itself; for a real
-/// one the webhook server does.
-pub fn admission() -> Vec<Arc<dyn Admission>> {
-    vec![Arc::new(FleetAdmission), Arc::new(WorkAdmission)]
+/// Returns the rules of a ClusterRole that suffices for a process with these controllers, sorted and
+/// without repetitions.
+pub fn rules(controllers: &[Entry]) -> Vec<PolicyRule> {
+    let process = PROCESS.iter();
+    let process = process.map(|right| rule(right.group, right.resources, right.verbs));
+    let mut verbs: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+    for rule in controllers.iter().flat_map(Entry::rules).chain(process) {
+        for group in rule.api_groups.iter().flatten() {
+            for resource in rule.resources.iter().flatten() {
+                let known = verbs.entry((group.clone(), resource.clone())).or_default();
+                known.extend(rule.verbs.iter().cloned());
+            }
+        }
+    }
+    let rules = verbs.into_iter().map(|((group, resource), verbs)| {
+        let verbs: Vec<&str> = verbs.iter().map(String::as_str).collect();
+        rule(&group, &[&resource], &verbs)
+    });
+    rules.collect()
+}
+
+fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> PolicyRule {
+    let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    PolicyRule {
+        api_groups: Some(vec![group.to_owned()]),
+        resources: Some(owned(resources)),
+        verbs: owned(verbs),
+        ..PolicyRule::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controllers_are_sorted_by_name() {
+        let names: Vec<&str> = HUB.iter().map(|entry| entry.name).collect();
+        assert!(names.is_sorted(), "{names:?}");
+    }
+
+    #[test]
+    fn rights_name_each_resource_once() {
+        let rules = rules(HUB);
+        let resources: Vec<_> = rules
+            .iter()
+            .map(|rule| (rule.api_groups.clone(), rule.resources.clone()))
+            .collect();
+        let distinct: BTreeSet<_> = resources.iter().collect();
+        assert_eq!(resources.len(), distinct.len());
+        let of = |resource: &str| {
+            let rule = rules.iter().find(|rule| {
+                let resources = rule.resources.iter().flatten();
+                resources.into_iter().any(|it| it == resource)
+            });
+            rule.map(|rule| rule.verbs.join(",")).unwrap_or_default()
+        };
+        assert_eq!(of("placements"), "get,list,watch");
+        assert_eq!(of("placements/status"), "patch");
+        assert_eq!(of("events"), "create,patch");
+    }
 }

@@ -10,60 +10,106 @@ use std::sync::Arc;
 use bellwether_api::cluster::names::label as cluster_label;
 use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
 use bellwether_api::work::names::{annotation, event, label};
-use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
+use bellwether_api::work::{GROUP, ManifestWork, ManifestWorkReplicaSet};
 use bellwether_placement::rollout::Group;
-use bellwether_runtime::{Cache, Next, ObjectKey, Queue, Reconcile, Selection, compute};
+use bellwether_runtime::{
+    Cache, Change, Controller, EventDraft, EventType, Next, ObjectKey, Queue, Reconcile, Recorder,
+    Selection, compute, created_by, delete_if_exists, patch_seen, unless_exists, write_status,
+};
 use bellwether_work::Programs;
 use bellwether_work::replica_set::report::Report;
 use bellwether_work::replica_set::transition::Standing;
 use bellwether_work::replica_set::{Chosen, Memo, Observed, Plan, plan_and_report};
-use futures::{StreamExt as _, stream};
+use futures::{FutureExt as _, StreamExt as _, stream};
 use kube::Api;
-use kube::api::{DeleteParams, Patch};
+use kube::api::DeleteParams;
 use parking_lot::Mutex;
 use serde_json::json;
 
-use crate::events::{EventDraft, EventType, Recorder};
-use crate::hub::{Hub, created_by, follow, written_by};
+use crate::hub::Hub;
+use crate::registry::{Entry, Rule, Watched};
 use rest::{Rests, rest_after, rests_until};
 
-/// How many replica sets are looked at at a time.
+/// How many replica sets are reconciled at once.
 const WORKERS: usize = 4;
-/// How many works of one replica set are written at a time: enough that their writes share commits.
+/// How many works of one replica set are written at once: enough that their writes share commits.
 const WRITES_AT_ONCE: usize = 32;
+
+/// The controller of replica sets.
+pub const ENTRY: Entry = Entry {
+    name: "replica-set",
+    about: "creates works for the clusters that placements choose, and rolls changes out",
+    watches: &[
+        Watched::kind::<ManagedCluster>(),
+        Watched::kind::<ManifestWorkReplicaSet>(),
+        Watched::kind::<Placement>(),
+        Watched::kind::<PlacementDecision>(),
+    ],
+    rights: &[
+        Rule {
+            group: GROUP,
+            resources: &["manifestworks"],
+            verbs: &[
+                "get",
+                "list",
+                "watch",
+                "create",
+                "update",
+                "delete",
+                "execute-as",
+            ],
+        },
+        Rule {
+            group: GROUP,
+            resources: &["manifestworkreplicasets", "manifestworkreplicasets/status"],
+            verbs: &["patch"],
+        },
+        Rule {
+            group: GROUP,
+            resources: &["manifestworkreplicasets/finalizers"],
+            verbs: &["update"],
+        },
+    ],
+    run: |hub, _| run(hub).boxed(),
+};
 
 /// Works by the label that names their replica set.
 type ByOwner = Arc<Mutex<BTreeMap<String, BTreeMap<ObjectKey, Arc<ManifestWork>>>>>;
 
-/// Keeps the works of all replica sets as they should be, forever.
+/// Keeps the works of all replica sets as they should be, until it is dropped.
 pub async fn run(hub: Hub) {
-    let queue = Queue::new(hub.clock.clone());
-    let sets: Cache<ManifestWorkReplicaSet> = follow(&hub.client);
-    let by_owner: ByOwner = Arc::default();
-    let rests = Rests::default();
-    let works = watch_works(&hub, &by_owner, &queue, &rests);
-    listen_sets(&sets, &queue);
-    listen_placements(&hub, &sets, &queue);
-    hub.ready().await;
-    sets.ready().await;
-    works.ready().await;
-    for set in sets.list() {
-        queue.add(ObjectKey::of(&*set));
-    }
-    let controller = Controller {
-        events: Recorder::new(&hub.client, &hub.clock, "replica-set"),
-        hub,
-        sets,
+    let controller = Controller::new(ENTRY.name, &hub.clock, &hub.metrics);
+    let (by_owner, rests) = (ByOwner::default(), Rests::default());
+    let works = watch_works(&hub, &by_owner, &controller.queue(), &rests);
+    let sets: Cache<ManifestWorkReplicaSet> = hub.cache();
+    let [with_values, of_placement, of_decision] = [(); 3].map(|()| sets.clone());
+    let reconciler = ReplicaSets {
+        events: hub.recorder(ENTRY.name),
+        sets: sets.clone(),
+        clusters: hub.cache(),
+        placements: hub.cache(),
+        decisions: hub.cache(),
         by_owner,
         programs: Programs::default(),
         standings: Mutex::default(),
         memos: Mutex::default(),
         rests,
-        _works: works,
+        hub: hub.clone(),
     };
-    bellwether_runtime::Controller::with_queue("replica-set", queue, &controller.hub.metrics)
+    controller
+        .on(&sets, set_changed)
+        .on(&hub.cache(), move |change| {
+            cluster_changed(&with_values, change)
+        })
+        .on(&hub.cache(), move |change: &Change<'_, Placement>| {
+            sets_of(&of_placement, &change.key.namespace, &change.key.name)
+        })
+        .on(&hub.cache(), move |change| {
+            decision_changed(&of_decision, change)
+        })
+        .after(&works)
         .workers(WORKERS)
-        .run(Arc::new(controller))
+        .run(Arc::new(reconciler))
         .await;
 }
 
@@ -112,16 +158,12 @@ fn watch_works(
     })
 }
 
-fn listen_sets(sets: &Cache<ManifestWorkReplicaSet>, queue: &Queue<ObjectKey>) {
-    let queue = queue.clone();
-    sets.subscribe(move |change| {
-        if let (Some(old), Some(new)) = (change.old, change.new)
-            && is_same_but_for_status(old, new)
-        {
-            return;
-        }
-        queue.add(change.key.clone());
-    });
+fn set_changed(change: &Change<'_, ManifestWorkReplicaSet>) -> Option<ObjectKey> {
+    let is_own_write = match (change.old, change.new) {
+        (Some(old), Some(new)) => is_same_but_for_status(old, new),
+        _ => false,
+    };
+    (!is_own_write).then(|| change.key.clone())
 }
 
 /// True if only the status has changed, which is what this controller writes itself.
@@ -136,50 +178,50 @@ fn is_same_but_for_status(old: &ManifestWorkReplicaSet, new: &ManifestWorkReplic
         && old.deletion_timestamp == new.deletion_timestamp
 }
 
-/// A placement concerns the replica sets of its namespace that name it; a cluster, those whose
-/// template takes values from clusters.
-fn listen_placements(hub: &Hub, sets: &Cache<ManifestWorkReplicaSet>, queue: &Queue<ObjectKey>) {
-    let concern = {
-        let (sets, queue) = (sets.clone(), queue.clone());
-        Arc::new(move |namespace: &str, placement: &str| {
-            for set in sets.in_namespace(namespace) {
-                let references = &set.spec.placement_refs;
-                if references
-                    .iter()
-                    .any(|reference| reference.name == placement)
-                {
-                    queue.add(ObjectKey::of(&*set));
-                }
-            }
-        })
-    };
-    let tell = Arc::clone(&concern);
-    let (with_values, queue) = (sets.clone(), queue.clone());
-    hub.clusters.subscribe(move |change| {
-        // Values of clusters that templates are filled with.
-        let is_same = match (change.old, change.new) {
-            (Some(old), Some(new)) => has_same_values(old, new),
-            _ => false,
-        };
-        if is_same {
-            return;
-        }
-        for set in with_values.list() {
-            let annotations = set.metadata.annotations.as_ref();
-            if annotations.is_some_and(|map| map.contains_key(annotation::TEMPLATE_VALUES)) {
-                queue.add(ObjectKey::of(&*set));
-            }
-        }
+/// The replica sets of a namespace that name a placement.
+fn sets_of(
+    sets: &Cache<ManifestWorkReplicaSet>,
+    namespace: &str,
+    placement: &str,
+) -> Vec<ObjectKey> {
+    let sets = sets.in_namespace(namespace);
+    let concerned = sets.iter().filter(|set| {
+        let mut references = set.spec.placement_refs.iter();
+        references.any(|reference| reference.name == placement)
     });
-    hub.placements
-        .subscribe(move |change| tell(&change.key.namespace, &change.key.name));
-    hub.decisions.subscribe(move |change| {
-        for decision in [change.old, change.new].into_iter().flatten() {
-            if let Some(placement) = placement_of(decision) {
-                concern(&change.key.namespace, placement);
-            }
-        }
-    });
+    concerned.map(|set| ObjectKey::of(&**set)).collect()
+}
+
+fn decision_changed(
+    sets: &Cache<ManifestWorkReplicaSet>,
+    change: &Change<'_, PlacementDecision>,
+) -> Vec<ObjectKey> {
+    let decisions = [change.old, change.new].into_iter().flatten();
+    let placements = decisions.filter_map(|decision| placement_of(decision));
+    placements
+        .flat_map(|placement| sets_of(sets, &change.key.namespace, placement))
+        .collect()
+}
+
+/// The replica sets whose templates take values from clusters, if a cluster has other values now.
+fn cluster_changed(
+    sets: &Cache<ManifestWorkReplicaSet>,
+    change: &Change<'_, ManagedCluster>,
+) -> Vec<ObjectKey> {
+    if let (Some(old), Some(new)) = (change.old, change.new)
+        && has_same_values(old, new)
+    {
+        return Vec::new();
+    }
+    let sets = sets.list();
+    let concerned = sets.iter().filter(|set| has_values(set));
+    concerned.map(|set| ObjectKey::of(&**set)).collect()
+}
+
+/// True if the template takes values from clusters.
+fn has_values(set: &ManifestWorkReplicaSet) -> bool {
+    let annotations = set.metadata.annotations.as_ref();
+    annotations.is_some_and(|map| map.contains_key(annotation::TEMPLATE_VALUES))
 }
 
 /// Keeps the first of several errors.
@@ -206,10 +248,13 @@ fn placement_of(decision: &PlacementDecision) -> Option<&str> {
     labels.get(cluster_label::PLACEMENT).map(String::as_str)
 }
 
-struct Controller {
+struct ReplicaSets {
     events: Recorder,
     hub: Hub,
     sets: Cache<ManifestWorkReplicaSet>,
+    clusters: Cache<ManagedCluster>,
+    placements: Cache<Placement>,
+    decisions: Cache<PlacementDecision>,
     by_owner: ByOwner,
     programs: Programs,
     /// How rollouts stood when events were last recorded. Forgotten with the process: what a new one
@@ -218,10 +263,9 @@ struct Controller {
     /// What is remembered of the works of each replica set, so that a plan costs what has changed.
     memos: Mutex<HashMap<ObjectKey, Arc<Memo>>>,
     rests: Rests,
-    _works: Cache<ManifestWork>,
 }
 
-impl Reconcile for Controller {
+impl Reconcile for ReplicaSets {
     type Key = ObjectKey;
     type Error = kube::Error;
 
@@ -233,10 +277,7 @@ impl Reconcile for Controller {
             return Ok(None);
         };
         // Values of clusters are programs of users, which may take long.
-        let annotations = set.metadata.annotations.as_ref();
-        let has_values =
-            annotations.is_some_and(|map| map.contains_key(annotation::TEMPLATE_VALUES));
-        let (plan, report) = if has_values {
+        let (plan, report) = if has_values(&set) {
             compute(|| self.decide(key, &set)).await
         } else {
             self.decide(key, &set)
@@ -251,7 +292,7 @@ impl Reconcile for Controller {
     }
 }
 
-impl Controller {
+impl ReplicaSets {
     /// Lets a replica set of many works rest: what they report meanwhile is looked at together.
     fn begin_rest(&self, key: &ObjectKey, set: &ManifestWorkReplicaSet) {
         let owner = bellwether_work::replica_set::owner_label(set);
@@ -280,7 +321,7 @@ impl Controller {
             })
             .collect();
         let cluster = |name: &str| -> Option<Arc<ManagedCluster>> {
-            self.hub.clusters.get(&ObjectKey::cluster_scoped(name))
+            self.clusters.get(&ObjectKey::cluster_scoped(name))
         };
         let observed = Observed {
             set,
@@ -299,24 +340,20 @@ impl Controller {
         let known = self.standings.lock().insert(key.clone(), now);
         let before = known.unwrap_or_else(|| Standing::before(set, report));
         for transition in before.transitions(report) {
-            let happening = EventDraft {
-                tone: if transition.is_warning {
-                    EventType::Warning
-                } else {
-                    EventType::Normal
-                },
-                reason: transition.reason,
-                message: transition.message,
+            let event_type = if transition.is_warning {
+                EventType::Warning
+            } else {
+                EventType::Normal
             };
-            self.events.tell(set, happening);
+            let happening = EventDraft::new(event_type, transition.reason, transition.message);
+            self.events.record(set, happening);
         }
     }
 
     /// What a placement has chosen; nothing if there is no such placement.
     fn chosen(&self, namespace: &str, name: &str) -> Option<Chosen> {
-        let placement: Arc<Placement> =
-            self.hub.placements.get(&ObjectKey::new(namespace, name))?;
-        let decisions = self.hub.decisions.in_namespace(namespace);
+        let placement = self.placements.get(&ObjectKey::new(namespace, name))?;
+        let decisions = self.decisions.in_namespace(namespace);
         let own = decisions.iter().map(AsRef::as_ref);
         let groups = Group::from_decisions(own.filter(|it| placement_of(it) == Some(name)));
         let counted: usize = groups.iter().map(|group| group.clusters.len()).sum();
@@ -338,58 +375,46 @@ impl Controller {
         let written = stream::iter(plan.write.clone())
             .map(|work| async move {
                 let written = self.write(&work).await;
-                written.inspect_err(|error| self.tell_refusal(set, &work, error))
+                written.inspect_err(|error| self.record_refusal(set, &work, error))
             })
             .buffer_unordered(WRITES_AT_ONCE)
             .fold(Ok(()), first_error)
             .await;
         let namespace = set.metadata.namespace.as_deref().unwrap_or_default();
-        let name = set.metadata.name.as_deref().unwrap_or_default();
         let api: Api<ManifestWorkReplicaSet> = Api::namespaced(self.hub.client.clone(), namespace);
-        let lock = json!({
-            "uid": set.metadata.uid,
-            "resourceVersion": set.metadata.resource_version,
-        });
         if let Some(status) = &plan.status {
-            let patch = Patch::Merge(json!({"metadata": lock, "status": status}));
-            api.patch_status(name, &written_by(), &patch).await?;
+            write_status(&api, set, status).await?;
         }
         if let Some(finalizers) = &plan.finalizers
             && deleted.is_ok()
         {
-            let mut metadata = lock;
-            metadata["finalizers"] = json!(finalizers);
-            let patch = Patch::Merge(json!({ "metadata": metadata }));
-            match api.patch(name, &written_by(), &patch).await {
-                Err(kube::Error::Api(status)) if status.code == 404 => {}
-                other => drop(other?),
-            }
+            let patch = json!({"metadata": {"finalizers": finalizers}});
+            patch_seen(&api, set, patch).await?;
         }
         deleted.and(written)
     }
 
-    /// A work that changed meanwhile is no refusal: it is looked at again.
-    fn tell_refusal(&self, set: &ManifestWorkReplicaSet, work: &ManifestWork, error: &kube::Error) {
+    /// Records that a work was refused. One that changed meanwhile was not: it is planned again.
+    fn record_refusal(
+        &self,
+        set: &ManifestWorkReplicaSet,
+        work: &ManifestWork,
+        error: &kube::Error,
+    ) {
         let why = match error {
             kube::Error::Api(status) if status.is_conflict() => return,
             kube::Error::Api(status) => status.message.clone(),
             other => other.to_string(),
         };
         let cluster = work.metadata.namespace.as_deref().unwrap_or_default();
-        let happening = EventDraft {
-            tone: EventType::Warning,
-            reason: event::WORK_REFUSED,
-            message: format!("the work for {cluster} cannot be written: {why}"),
-        };
-        self.events.tell(set, happening);
+        let message = format!("the work for {cluster} cannot be written: {why}");
+        let happening = EventDraft::warning(event::WORK_REFUSED, message);
+        self.events.record(set, happening);
     }
 
     async fn delete(&self, namespace: &str, name: &str) -> Result<(), kube::Error> {
         let api: Api<ManifestWork> = Api::namespaced(self.hub.client.clone(), namespace);
-        match api.delete(name, &DeleteParams::default()).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            other => other.map(drop),
-        }
+        delete_if_exists(&api, name, &DeleteParams::default()).await
     }
 
     /// Creates a work, or changes it if it is still as it was seen.
@@ -398,11 +423,8 @@ impl Controller {
         let name = work.metadata.name.as_deref().unwrap_or_default();
         let api: Api<ManifestWork> = Api::namespaced(self.hub.client.clone(), namespace);
         if work.metadata.resource_version.is_none() {
-            return match api.create(&created_by(), work).await {
-                // It was made already, and its watch is about to tell.
-                Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
-                other => other.map(drop),
-            };
+            // One that exists already is about to be seen.
+            return unless_exists(api.create(&created_by(), work).await).map(drop);
         }
         // The whole of it: a merge would keep fields and labels that it should no longer have.
         api.replace(name, &created_by(), work).await.map(drop)

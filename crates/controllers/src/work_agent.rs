@@ -202,7 +202,7 @@ impl WorkAgents {
         let speakers = Arc::new(HubClients::new(hub));
         let hub_side = HubSide::start(Arc::clone(&speakers), cluster, Arc::clone(&metrics)).await;
         let shared = Arc::new(Shared {
-            events: Events::new(Arc::clone(&speakers), clock.clone()),
+            events: Events::new(Arc::clone(&speakers), &clock),
             speakers,
             hub: hub_side,
             hub_hash,

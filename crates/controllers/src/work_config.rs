@@ -4,25 +4,36 @@
 
 use std::sync::Arc;
 
-use bellwether_api::multicluster::WorkManifestConfig;
-use bellwether_runtime::{Cache, Change, Controller, Next, ObjectKey, Reconcile};
+use bellwether_api::multicluster::{GROUP, WorkManifestConfig};
+use bellwether_runtime::{Cache, Change, Controller, Next, ObjectKey, Reconcile, write_status};
 use bellwether_work::work_api;
+use futures::FutureExt as _;
 use kube::Api;
-use kube::api::Patch;
 use serde_json::json;
 
-use crate::hub::{Hub, follow, written_by};
+use crate::hub::Hub;
+use crate::registry::{Entry, Rule, Watched};
 
-/// Keeps the status of all configurations true, forever.
+/// The controller of configurations.
+pub const ENTRY: Entry = Entry {
+    name: "work-config",
+    about: "reports which of several configurations for a kind is used",
+    watches: &[Watched::kind::<WorkManifestConfig>()],
+    rights: &[Rule {
+        group: GROUP,
+        resources: &["workmanifestconfigs/status"],
+        verbs: &["patch"],
+    }],
+    run: |hub, _| run(hub).boxed(),
+};
+
+/// Keeps the status of all configurations up to date, until it is dropped.
 pub async fn run(hub: Hub) {
-    let configs: Cache<WorkManifestConfig> = follow(&hub.client);
-    let all = configs.clone();
-    Controller::new("work-config", &hub.clock, &hub.metrics)
+    let configs: Cache<WorkManifestConfig> = hub.cache();
+    let (all, reconciler) = (configs.clone(), Configs::new(&hub));
+    Controller::new(ENTRY.name, &hub.clock, &hub.metrics)
         .on(&configs, move |change| of_the_same_kind(&all, change))
-        .run(Arc::new(Configs {
-            hub,
-            configs: configs.clone(),
-        }))
+        .run(Arc::new(reconciler))
         .await;
 }
 
@@ -45,6 +56,15 @@ struct Configs {
     configs: Cache<WorkManifestConfig>,
 }
 
+impl Configs {
+    fn new(hub: &Hub) -> Self {
+        Self {
+            hub: hub.clone(),
+            configs: hub.cache(),
+        }
+    }
+}
+
 impl Reconcile for Configs {
     type Key = ObjectKey;
     type Error = kube::Error;
@@ -61,19 +81,7 @@ impl Reconcile for Configs {
             return Ok(None);
         }
         let api: Api<WorkManifestConfig> = Api::all(self.hub.client.clone());
-        let patch = json!({
-            "metadata": {
-                "uid": config.metadata.uid,
-                "resourceVersion": config.metadata.resource_version,
-            },
-            "status": {"conditions": conditions},
-        });
-        match api
-            .patch_status(&key.name, &written_by(), &Patch::Merge(patch))
-            .await
-        {
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-            other => other.map(|_| None),
-        }
+        write_status(&api, &config, &json!({ "conditions": conditions })).await?;
+        Ok(None)
     }
 }

@@ -6,25 +6,40 @@
 
 use std::sync::Arc;
 
-use bellwether_api::work::ManifestWork;
+use bellwether_api::work::{GROUP, ManifestWork};
 use bellwether_runtime::{Cache, CacheEntry, Controller, Next, ObjectKey, Reconcile, Selection};
 use bellwether_work::lifecycle::{self, AfterCompletion};
+use futures::FutureExt as _;
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Resource as _};
 
 use crate::hub::Hub;
+use crate::registry::{Entry, Rule};
 
 /// How much later than the agent the hub acts. Times of other agents are cut to seconds: what is
 /// counted from them must not end early either.
 const DELAY: SignedDuration = SignedDuration::from_secs(2);
+
+/// The controller that ends works.
+pub const ENTRY: Entry = Entry {
+    name: "work-ttl",
+    about: "deletes complete works after their time to live, where agents do not",
+    watches: &[],
+    rights: &[Rule {
+        group: GROUP,
+        resources: &["manifestworks"],
+        verbs: &["get", "list", "watch", "delete"],
+    }],
+    run: |hub, _| run(hub).boxed(),
+};
 
 /// Removes works whose time to live is over, until it is dropped.
 pub async fn run(hub: Hub) {
     let path = ManifestWork::url_path(&(), None);
     let works: Cache<Expiry> =
         Cache::follow(hub.client.clone(), path, Selection::default(), |_| {});
-    Controller::new("work-ttl", &hub.clock, &hub.metrics)
+    Controller::new(ENTRY.name, &hub.clock, &hub.metrics)
         .on(&works, |change| {
             let expires = change.new.is_some_and(|work| work.removed_at.is_some());
             expires.then(|| change.key.clone())

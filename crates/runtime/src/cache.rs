@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Weak};
 
 use kube::{Api, Resource};
 use parking_lot::{Mutex, RwLock};
@@ -22,7 +22,7 @@ use crate::supervise::spawn_vital;
 /// `resourceVersion` they saw. `managedFields` are left out.
 pub struct Cache<K> {
     objects: Arc<RwLock<BTreeMap<ObjectKey, Arc<K>>>>,
-    listeners: Arc<Mutex<Vec<Listener<K>>>>,
+    listeners: Arc<Mutex<Listeners<K>>>,
     progress: Arc<Progress>,
     watch: Arc<EndOnDrop>,
 }
@@ -109,6 +109,47 @@ impl Progress {
 /// Somebody who is told of every change.
 type Listener<K> = Box<dyn Fn(Change<'_, K>) + Send>;
 
+/// Everybody who is told of every change, by number, in the order in which they came.
+struct Listeners<K> {
+    all: BTreeMap<u64, Listener<K>>,
+    next: u64,
+}
+
+impl<K> Listeners<K> {
+    fn add(&mut self, listener: Listener<K>) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.all.insert(number, listener);
+        number
+    }
+
+    fn tell(&self, key: &ObjectKey, old: Option<&Arc<K>>, new: Option<&Arc<K>>) {
+        for listener in self.all.values() {
+            listener(Change { key, old, new });
+        }
+    }
+}
+
+/// Ends when it is dropped: its listener is not told of further changes. Listeners must not drop it
+/// themselves.
+pub struct Subscription {
+    end: Option<Box<dyn FnOnce() + Send + Sync>>,
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if let Some(end) = self.end.take() {
+            end();
+        }
+    }
+}
+
+impl Debug for Subscription {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Subscription")
+    }
+}
+
 /// Something that happened to an object, as a cache tells it after it has happened in the cache.
 #[derive(Debug)]
 pub struct Change<'a, K> {
@@ -156,8 +197,12 @@ impl<K: CacheEntry> Cache<K> {
         on_change: impl Fn(Change<'_, K>) + Send + 'static,
     ) -> Self {
         let objects = Arc::new(RwLock::new(BTreeMap::new()));
-        let listeners: Arc<Mutex<Vec<Listener<K>>>> =
-            Arc::new(Mutex::new(vec![Box::new(on_change)]));
+        let mut listeners = Listeners {
+            all: BTreeMap::new(),
+            next: 0,
+        };
+        listeners.add(Box::new(on_change));
+        let listeners = Arc::new(Mutex::new(listeners));
         let progress: Arc<Progress> = Arc::default();
         let mut follower = Follower {
             objects: Arc::clone(&objects),
@@ -180,9 +225,37 @@ impl<K: CacheEntry> Cache<K> {
 }
 
 impl<K> Cache<K> {
-    /// Has somebody else told of every change from now on; first, as if they were new, of all
-    /// objects that there are. Listeners must not call this themselves.
+    /// Calls a listener for every change from now on; first, as if they were new, for all objects that
+    /// there are. Listeners must not call this themselves.
     pub fn subscribe(&self, on_change: impl Fn(Change<'_, K>) + Send + 'static) {
+        self.add_listener(Box::new(on_change));
+    }
+
+    /// Does the same until the returned value is dropped. A listener that holds a clone of the cache
+    /// would keep its watch running otherwise.
+    #[must_use]
+    pub fn subscribe_until_dropped(
+        &self,
+        on_change: impl Fn(Change<'_, K>) + Send + 'static,
+    ) -> Subscription
+    where
+        K: Send + Sync + 'static,
+    {
+        let number = self.add_listener(Box::new(on_change));
+        let listeners: Weak<Mutex<Listeners<K>>> = Arc::downgrade(&self.listeners);
+        let end = move || {
+            if let Some(listeners) = listeners.upgrade() {
+                // Dropped after the lock: what it holds may be the last clone of a cache.
+                let removed = listeners.lock().all.remove(&number);
+                drop(removed);
+            }
+        };
+        Subscription {
+            end: Some(Box::new(end)),
+        }
+    }
+
+    fn add_listener(&self, on_change: Listener<K>) -> u64 {
         let mut listeners = self.listeners.lock();
         let objects = self.objects.read().clone();
         for (key, object) in &objects {
@@ -192,7 +265,7 @@ impl<K> Cache<K> {
                 new: Some(object),
             });
         }
-        listeners.push(Box::new(on_change));
+        listeners.add(on_change)
     }
 
     /// Waits until everything that there was at the beginning has been seen and told.
@@ -300,7 +373,7 @@ struct Follower<K> {
     objects: Arc<RwLock<BTreeMap<ObjectKey, Arc<K>>>>,
     /// Locked before anything changes until it has been told, so that a new listener neither
     /// misses a change nor hears of it twice.
-    listeners: Arc<Mutex<Vec<Listener<K>>>>,
+    listeners: Arc<Mutex<Listeners<K>>>,
     /// What has been seen of a list that is being read.
     listing: BTreeMap<ObjectKey, Arc<K>>,
     progress: Arc<Progress>,
@@ -336,14 +409,14 @@ impl<K: CacheEntry> Follower<K> {
     fn put(&self, key: &ObjectKey, new: &Arc<K>) {
         let listeners = self.listeners.lock();
         let old = self.objects.write().insert(key.clone(), Arc::clone(new));
-        tell(&listeners, key, old.as_ref(), Some(new));
+        listeners.tell(key, old.as_ref(), Some(new));
     }
 
     fn remove(&self, key: &ObjectKey) {
         let listeners = self.listeners.lock();
         let old = self.objects.write().remove(key);
         if old.is_some() {
-            tell(&listeners, key, old.as_ref(), None);
+            listeners.tell(key, old.as_ref(), None);
         }
     }
 
@@ -353,12 +426,12 @@ impl<K: CacheEntry> Follower<K> {
         let new = std::mem::take(&mut self.listing);
         let old = std::mem::replace(&mut *self.objects.write(), new.clone());
         for (key, gone) in old.iter().filter(|(key, _)| !new.contains_key(*key)) {
-            tell(&listeners, key, Some(gone), None);
+            listeners.tell(key, Some(gone), None);
         }
         for (key, object) in &new {
             let before = old.get(key);
             if before.is_none_or(|before| !before.is_same(object)) {
-                tell(&listeners, key, before, Some(object));
+                listeners.tell(key, before, Some(object));
             }
         }
         self.progress.set_interrupted(false);
@@ -374,12 +447,6 @@ fn read<K: CacheEntry>(text: &str) -> Option<K> {
             tracing::warn!(%error, "an object is ignored, since it cannot be read");
             None
         }
-    }
-}
-
-fn tell<K>(listeners: &[Listener<K>], key: &ObjectKey, old: Option<&Arc<K>>, new: Option<&Arc<K>>) {
-    for listener in listeners {
-        listener(Change { key, old, new });
     }
 }
 

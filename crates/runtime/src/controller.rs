@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use crate::cache::{Cache, Change};
+use crate::cache::{Cache, Change, Subscription};
 use crate::clock::Clock;
 use crate::metrics::{ControllerMetrics, OfController};
 use crate::queue::Queue;
@@ -43,6 +43,9 @@ pub trait Reconcile: Send + Sync + 'static {
     /// out what is left to do.
     fn reconcile(&self, key: &Self::Key) -> impl Future<Output = Result<Next, Self::Error>> + Send;
 }
+
+/// Adds keys to the queue when the caches are complete.
+type Begin<K> = Box<dyn FnOnce(&Queue<K>) + Send>;
 
 /// A controller that is being put together.
 ///
@@ -72,6 +75,12 @@ pub struct Controller<K> {
     rest_at_most: Duration,
     /// What has to be seen before anything is decided.
     ready: Vec<BoxFuture<'static, ()>>,
+    /// Adds the keys that are reconciled first.
+    begin: Vec<Begin<K>>,
+    /// What runs while the controller does.
+    beside: Vec<BoxFuture<'static, ()>>,
+    /// End with the controller.
+    subscriptions: Vec<Subscription>,
 }
 
 impl<K: Clone + Ord + Debug + Send + Sync + 'static> Controller<K> {
@@ -89,6 +98,9 @@ impl<K: Clone + Ord + Debug + Send + Sync + 'static> Controller<K> {
             workers: 1,
             rest_at_most: Duration::ZERO,
             ready: Vec::new(),
+            begin: Vec::new(),
+            beside: Vec::new(),
+            subscriptions: Vec::new(),
         }
     }
 
@@ -109,8 +121,58 @@ impl<K: Clone + Ord + Debug + Send + Sync + 'static> Controller<K> {
         I: IntoIterator<Item = K>,
     {
         let queue = self.queue.clone();
-        cache.subscribe(move |change| keys(&change).into_iter().for_each(|key| queue.add(key)));
+        self.listen(cache, move |change| {
+            keys(&change).into_iter().for_each(|key| queue.add(key));
+        })
+    }
+
+    /// Does the same, but reconciles a key only after a while, together with everything that changes
+    /// meanwhile: a thousand clusters that join are counted a few times, not a thousand times.
+    #[must_use]
+    pub fn gather<T, I>(
+        self,
+        delay: Duration,
+        cache: &Cache<T>,
+        keys: impl Fn(&Change<'_, T>) -> I + Send + 'static,
+    ) -> Self
+    where
+        T: Send + Sync + 'static,
+        I: IntoIterator<Item = K>,
+    {
+        let queue = self.queue.clone();
+        self.listen(cache, move |change| {
+            for key in keys(&change) {
+                queue.add_after(key, delay);
+            }
+        })
+    }
+
+    fn listen<T: Send + Sync + 'static>(
+        mut self,
+        cache: &Cache<T>,
+        listener: impl Fn(Change<'_, T>) + Send + 'static,
+    ) -> Self {
+        let subscription = cache.subscribe_until_dropped(listener);
+        self.subscriptions.push(subscription);
         self.after(cache)
+    }
+
+    /// Reconciles these keys first, when the caches are complete.
+    #[must_use]
+    pub fn begin_with<I>(mut self, keys: impl FnOnce() -> I + Send + 'static) -> Self
+    where
+        I: IntoIterator<Item = K>,
+    {
+        let begin = move |queue: &Queue<K>| keys().into_iter().for_each(|key| queue.add(key));
+        self.begin.push(Box::new(begin));
+        self
+    }
+
+    /// Runs a task for as long as the controller reconciles. If it ends, the controller does.
+    #[must_use]
+    pub fn beside(mut self, task: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.beside.push(task.boxed());
+        self
     }
 
     /// Waits until a cache has seen everything that is there before anything is reconciled.
@@ -141,7 +203,13 @@ impl<K: Clone + Ord + Debug + Send + Sync + 'static> Controller<K> {
 
     /// Reconciles keys until it is dropped.
     pub async fn run<R: Reconcile<Key = K>>(self, reconciler: Arc<R>) {
+        self.metrics.set_ready(self.name, false);
+        let _subscriptions = self.subscriptions;
         join_all(self.ready).await;
+        for begin in self.begin {
+            begin(&self.queue);
+        }
+        self.metrics.set_ready(self.name, true);
         tracing::debug!(controller = self.name, "caches are ready");
         let worker = Arc::new(Worker {
             name: self.name,
@@ -156,8 +224,16 @@ impl<K: Clone + Ord + Debug + Send + Sync + 'static> Controller<K> {
             let worker = Arc::clone(&worker);
             workers.spawn(async move { worker.work().await });
         }
-        // They never end by themselves, and a panic ends one reconcile only.
-        while workers.join_next().await.is_some() {}
+        for task in self.beside {
+            workers.spawn(task);
+        }
+        // Workers never end by themselves, and a panic ends one reconcile only. A task beside them that
+        // ends takes the controller along.
+        if let Some(Err(ended)) = workers.join_next().await
+            && let Ok(panic) = ended.try_into_panic()
+        {
+            std::panic::resume_unwind(panic);
+        }
     }
 }
 
@@ -206,10 +282,12 @@ impl<R: Reconcile> Worker<R> {
             Ok(Err(error)) => {
                 self.metrics.count(error.label());
                 let wait = self.queue.failed(key, error.retry());
-                if (WARN_AT..WARN_AT * 2).contains(&wait) {
-                    tracing::warn!(%error, "still failing; will keep retrying");
-                } else {
-                    tracing::debug!(%error, ?wait, "will be retried");
+                match wait {
+                    None => tracing::warn!(%error, "failed; waits for a change"),
+                    Some(wait) if (WARN_AT..WARN_AT * 2).contains(&wait) => {
+                        tracing::warn!(%error, "still failing; will keep retrying");
+                    }
+                    Some(wait) => tracing::debug!(%error, ?wait, "will be retried"),
                 }
             }
             Err(panic) => {
@@ -321,5 +399,27 @@ mod tests {
         let outage = run(&["a"], minute, |_, _| Err(Refused(Retry::Backoff))).await;
         let refusal = run(&["a"], minute, |_, _| Err(Refused(Retry::Slowly))).await;
         assert_eq!((outage.0.len(), refusal.0.len()), (12, 6));
+        let useless = run(&["a"], minute, |_, _| Err(Refused(Retry::Never))).await;
+        assert_eq!(useless.0.len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_beside_a_controller_that_ends_takes_it_along() {
+        let clock = Clock::of_runtime("2026-01-01T00:00:00Z".parse().unwrap());
+        let metrics = ControllerMetrics::default();
+        let scripted = Arc::new(Scripted {
+            attempts: Mutex::default(),
+            origin: Instant::now(),
+            script: |_, _| Ok(None),
+        });
+        let controller = Controller::new("brief", &clock, &metrics)
+            .begin_with(|| ["a"])
+            .beside(tokio::time::sleep(Duration::from_secs(5)));
+        controller.run(Arc::clone(&scripted)).await;
+        assert_eq!(scripted.attempts.lock().len(), 1, "it began with a key");
+        let mut missing = Vec::new();
+        let ready = metrics.until_ready(&["brief"], |names| missing.extend_from_slice(names));
+        ready.await;
+        assert!(missing.is_empty());
     }
 }

@@ -5,7 +5,8 @@
 //! the keys that it concerns into a [`Queue`]; a [`Controller`] takes them out and reconciles them. Nothing
 //! is polled: a key that has to be reconciled later says when, and one that failed is retried after a
 //! wait that grows with every failure. [`Tasks`] notices when something ends that should not, and a
-//! [`Candidate`] sees to it that of several processes one acts.
+//! [`Candidate`] sees to it that of several processes one acts. A [`Recorder`] records events, and
+//! [`write_status`] writes what was decided about an object, unless the object has changed.
 //!
 //! Objects of any kind are read and written by [`Objects`], named by [`Discovery`], and watched by
 //! [`Watches`].
@@ -22,6 +23,7 @@ mod cluster_handle;
 mod compute;
 mod controller;
 pub mod discovery;
+mod events;
 mod feed;
 mod fence;
 mod key;
@@ -34,13 +36,18 @@ mod request_error;
 mod retry;
 mod supervise;
 mod watches;
+mod write;
 
-pub use cache::{Cache, CacheEntry, Change};
+pub use cache::{Cache, CacheEntry, Change, Subscription};
 pub use clock::{Clock, Forward};
 pub use cluster_handle::{ClientLease, ClusterHandle};
 pub use compute::compute;
 pub use controller::{Controller, Next, Reconcile};
 pub use discovery::{Discovery, SharedKinds};
+pub use events::{
+    Correlator, EventDraft, EventLimit, EventType, EventWrite, Occurrence, Recorder,
+    event_namespace,
+};
 pub use feed::{FeedError, FeedEvent, Selection, follow};
 pub use fence::{Fence, Fenced};
 pub use key::ObjectKey;
@@ -53,3 +60,9 @@ pub use request_error::{RequestError, in_time};
 pub use retry::{ReconcileError, Retry, label_of_code, retry_of_code};
 pub use supervise::{Ended, Tasks, spawn_vital};
 pub use watches::{LiveState, Watches};
+pub use retry::{ReconcileError, Retry, causes_of, label_of_code, retry_of_code};
+pub use supervise::{Ended, Tasks, spawn_vital};
+pub use write::{
+    FIELD_MANAGER, created_by, delete_if_exists, patch_seen, unless_exists, unless_gone,
+    write_status, written_by,
+};

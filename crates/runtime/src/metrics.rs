@@ -1,5 +1,6 @@
 //! Numbers about controllers, for Prometheus.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use tokio::sync::watch;
 
 /// Upper bounds of durations, in seconds.
 pub const SECONDS: [f64; 10] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
@@ -66,6 +68,8 @@ pub struct ControllerMetrics {
     panics: Family<ByController, Counter>,
     seconds: Family<ByController, Histogram>,
     queued: Family<ByController, Gauge>,
+    is_ready: Family<ByController, Gauge>,
+    ready: watch::Sender<BTreeSet<&'static str>>,
 }
 
 impl Default for ControllerMetrics {
@@ -75,6 +79,8 @@ impl Default for ControllerMetrics {
             panics: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             queued: Family::default(),
+            is_ready: Family::default(),
+            ready: watch::Sender::default(),
         }
     }
 }
@@ -103,6 +109,11 @@ impl ControllerMetrics {
                 "Keys that wait to be reconciled now; those that wait for a later time not counted",
                 self.queued.clone(),
             );
+            registry.register(
+                "bellwether_controller_ready",
+                "1 if the caches of a controller are complete, so that it reconciles",
+                self.is_ready.clone(),
+            );
         });
     }
 
@@ -114,6 +125,46 @@ impl ControllerMetrics {
             panics: self.panics.get_or_create_owned(&by),
             seconds: self.seconds.get_or_create_owned(&by),
             queued: self.queued.get_or_create_owned(&by),
+        }
+    }
+
+    /// Sets whether the caches of a controller are complete.
+    pub(crate) fn set_ready(&self, controller: &'static str, is_ready: bool) {
+        let gauge = self
+            .is_ready
+            .get_or_create_owned(&ByController { controller });
+        gauge.set(i64::from(is_ready));
+        self.ready.send_if_modified(|ready| {
+            if is_ready {
+                ready.insert(controller)
+            } else {
+                ready.remove(controller)
+            }
+        });
+    }
+
+    /// Waits until all these controllers reconcile. `waiting` is called with those that do not yet,
+    /// whenever that changes.
+    pub async fn until_ready(
+        &self,
+        controllers: &[&'static str],
+        mut waiting: impl FnMut(&[&'static str]),
+    ) {
+        let mut ready = self.ready.subscribe();
+        loop {
+            let missing: Vec<&'static str> = {
+                let ready = ready.borrow_and_update();
+                let missing = controllers.iter().filter(|name| !ready.contains(*name));
+                missing.copied().collect()
+            };
+            if missing.is_empty() {
+                return;
+            }
+            waiting(&missing);
+            if ready.changed().await.is_err() {
+                // The sender is part of this value, which is borrowed; this cannot happen.
+                return;
+            }
         }
     }
 

@@ -93,6 +93,12 @@ impl<K: Clone + Ord> Queue<K> {
         self.shared.changed.notify_one();
     }
 
+    /// Adds a key that is to be reconciled after a while, or earlier if that is asked for too.
+    pub fn add_after(&self, key: K, delay: Duration) {
+        let time = self.shared.clock.now().checked_add(delay);
+        self.add_at(key, time.unwrap_or(Timestamp::MAX));
+    }
+
     /// The next key. To be followed by [`done`](Self::done) or [`failed`](Self::failed).
     pub async fn next(&self) -> K {
         loop {
@@ -139,11 +145,17 @@ impl<K: Clone + Ord> Queue<K> {
         self.shared.changed.notify_one();
     }
 
-    /// Reconciling the key failed. It comes again after a wait, which is returned.
-    pub fn failed(&self, key: &K, retry: Retry) -> Duration {
+    /// Reconciling the key failed. It comes again after a wait, which is returned; `None` if it waits
+    /// for a change.
+    pub fn failed(&self, key: &K, retry: Retry) -> Option<Duration> {
         let (first, last) = match retry {
             Retry::Backoff => BACKOFF,
             Retry::Slowly => SLOWLY,
+            Retry::After(wait) => (wait, wait.max(BACKOFF.1)),
+            Retry::Never => {
+                self.done(key);
+                return None;
+            }
         };
         let now = self.shared.clock.now();
         let mut state = self.shared.state.lock();
@@ -154,7 +166,7 @@ impl<K: Clone + Ord> Queue<K> {
         state.release(key, now);
         drop(state);
         self.shared.changed.notify_one();
-        wait
+        Some(wait)
     }
 
     /// Returns how many keys wait to be reconciled now.
@@ -324,7 +336,7 @@ mod tests {
         let mut waits = Vec::new();
         for _ in 0..13 {
             let key = queue.next().await;
-            waits.push(queue.failed(&key, Retry::Backoff).as_millis());
+            waits.push(queue.failed(&key, Retry::Backoff).unwrap().as_millis());
         }
         assert_eq!(waits[..4], [20, 40, 80, 160]);
         assert_eq!(waits[12], 60_000);
@@ -332,7 +344,20 @@ mod tests {
         queue.done(&"a");
         queue.add("a");
         queue.next().await;
-        assert_eq!(queue.failed(&"a", Retry::Backoff), BACKOFF.0);
+        assert_eq!(queue.failed(&"a", Retry::Backoff), Some(BACKOFF.0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_that_cannot_succeed_waits_for_a_change() {
+        let (queue, _) = queue();
+        queue.add("a");
+        queue.next().await;
+        assert_eq!(queue.failed(&"a", Retry::Never), None);
+        assert!(queue.is_idle() && queue.shared.state.lock().later.is_empty());
+        queue.add("a");
+        queue.next().await;
+        let asked_for = Duration::from_secs(7);
+        assert_eq!(queue.failed(&"a", Retry::After(asked_for)), Some(asked_for));
     }
 
     #[tokio::test(start_paused = true)]
@@ -367,7 +392,7 @@ mod tests {
         queue.renew("a");
         assert_eq!(queue.next().await, "a");
         assert_eq!(clock.now(), now, "it does not wait");
-        assert_eq!(queue.failed(&"a", Retry::Backoff), BACKOFF.0);
+        assert_eq!(queue.failed(&"a", Retry::Backoff), Some(BACKOFF.0));
     }
 
     #[tokio::test(start_paused = true)]

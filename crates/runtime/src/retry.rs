@@ -1,6 +1,7 @@
 //! Errors of a reconcile: when to try again, and what to count them as.
 
 use std::fmt::Display;
+use std::time::Duration;
 
 /// When a key is reconciled again after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,6 +11,10 @@ pub enum Retry {
     /// Not so soon, with a longer wait that doubles: a refusal that lasts until somebody changes
     /// rights or the object, which a watch usually reports first.
     Slowly,
+    /// When the server asked for it, or later if attempts keep failing.
+    After(Duration),
+    /// Not before something changes: the same input gives the same error.
+    Never,
 }
 
 /// An error of a reconcile.
@@ -30,7 +35,10 @@ impl ReconcileError for std::convert::Infallible {}
 impl ReconcileError for kube::Error {
     fn retry(&self) -> Retry {
         match self {
-            Self::Api(status) => retry_of_code(status.code),
+            Self::Api(status) => match (retry_of_code(status.code), retry_after(status)) {
+                (Retry::Backoff, Some(wait)) => Retry::After(wait),
+                (retry, _) => retry,
+            },
             Self::SerdeError(_) => Retry::Slowly,
             _ => Retry::Backoff,
         }
@@ -43,6 +51,29 @@ impl ReconcileError for kube::Error {
             _ => "unreachable",
         }
     }
+}
+
+/// The longest wait that a server may ask for.
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
+
+/// How long the server asks to wait.
+fn retry_after(status: &kube::core::Status) -> Option<Duration> {
+    let seconds = status.details.as_ref()?.retry_after_seconds;
+    (seconds > 0).then(|| Duration::from_secs(seconds.into()).min(LONGEST_WAIT))
+}
+
+/// The causes that a server gives for refusing an object, as `field: message`; empty if it gives none.
+pub fn causes_of(error: &kube::Error) -> Vec<String> {
+    let kube::Error::Api(status) = error else {
+        return Vec::new();
+    };
+    let details = status.details.as_ref();
+    let causes = details.map_or(&[][..], |details| details.causes.as_slice());
+    let text = |cause: &kube::core::response::StatusCause| match cause.field.as_str() {
+        "" => cause.message.clone(),
+        field => format!("{field}: {}", cause.message),
+    };
+    causes.iter().map(text).collect()
 }
 
 /// When a request that was answered with an HTTP status code is worth repeating.
@@ -73,7 +104,20 @@ pub fn label_of_code(code: u16) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use kube::core::response::{StatusCause, StatusDetails};
+
     use super::*;
+
+    fn details(retry_after_seconds: u32, causes: Vec<StatusCause>) -> StatusDetails {
+        StatusDetails {
+            name: String::new(),
+            group: String::new(),
+            kind: String::new(),
+            uid: String::new(),
+            causes,
+            retry_after_seconds,
+        }
+    }
 
     #[test]
     fn refusals_are_not_repeated_like_outages() {
@@ -88,5 +132,37 @@ mod tests {
             let error = kube::Error::Api(Box::new(status));
             assert_eq!((error.retry(), error.label()), (retry, label), "{code}");
         }
+    }
+
+    #[test]
+    fn a_server_may_ask_for_a_wait() {
+        let check = |code: u16, seconds: u32, expected: Retry| {
+            let details = details(seconds, Vec::new());
+            let status = kube::core::Status::failure("no", "Reason")
+                .with_code(code)
+                .with_details(details);
+            assert_eq!(kube::Error::Api(Box::new(status)).retry(), expected);
+        };
+        check(429, 7, Retry::After(Duration::from_secs(7)));
+        check(503, 100_000, Retry::After(LONGEST_WAIT));
+        check(503, 0, Retry::Backoff);
+        check(403, 7, Retry::Slowly);
+    }
+
+    #[test]
+    fn the_causes_of_a_refusal_are_kept() {
+        let cause = |field: &str, message: &str| StatusCause {
+            field: field.to_owned(),
+            message: message.to_owned(),
+            reason: "FieldValueInvalid".to_owned(),
+        };
+        let causes = vec![
+            cause("spec.replicas", "must not be negative"),
+            cause("", "no"),
+        ];
+        let details = details(0, causes);
+        let status = kube::core::Status::failure("no", "Invalid").with_details(details);
+        let causes = causes_of(&kube::Error::Api(Box::new(status)));
+        assert_eq!(causes, ["spec.replicas: must not be negative", "no"]);
     }
 }

@@ -1,12 +1,13 @@
 //! Carrying out plans: requests to the cluster, and taking in their answers.
 
-use bellwether_runtime::ReconcileError;
+use bellwether_runtime::{EventWrite, ReconcileError, event_namespace};
 use futures::future::join_all;
 use http::Request;
 use kube::Client;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::events::{Writing, namespace};
+use crate::events::as_occurrence;
 use crate::kind::{Kind, Reference};
 use crate::member::Member;
 use crate::plan::{Action, Create, Event, Part};
@@ -204,21 +205,24 @@ impl Member {
         }
     }
 
-    /// Writes an event. FeedEvent that cannot be told are no reason to stop.
+    /// Writes an event. One that cannot be written is no reason to stop.
     pub(crate) async fn tell(&self, event: &Event) {
-        let writing = self.recorder().lock().write(event, self.now());
-        let Some(writing) = writing else {
+        let (write, namespace) = as_occurrence(event, |occurrence| {
+            let write = self.correlator().lock().correlate(occurrence, self.now());
+            (write, event_namespace(occurrence.about).to_owned())
+        });
+        let Some(write) = write else {
             return;
         };
-        let base = format!("/api/v1/namespaces/{}/events", namespace(event));
+        let base = format!("/api/v1/namespaces/{namespace}/events");
         let manager = event.source.component;
-        let written = match &writing {
-            Writing::New(object) => {
+        let written = match &write {
+            EventWrite::Create(object) => {
                 let uri = format!("{base}?fieldManager={manager}");
-                self.send_event("POST", &uri, "application/json", object)
+                self.send_event("POST", &uri, "application/json", &**object)
                     .await
             }
-            Writing::Again(name, patch) => {
+            EventWrite::Patch { name, patch } => {
                 let uri = format!("{base}/{name}?fieldManager={manager}");
                 self.send_event("PATCH", &uri, "application/merge-patch+json", patch)
                     .await
@@ -226,7 +230,7 @@ impl Member {
         };
         if let Err(error) = written {
             // It may have expired; the next time it will be written again.
-            self.recorder().lock().forget(event);
+            as_occurrence(event, |it| self.correlator().lock().forget(it));
             tracing::debug!(cluster = self.name(), reason = event.reason, %error, "event not written");
         }
     }
@@ -236,13 +240,13 @@ impl Member {
         method: &str,
         uri: &str,
         content_type: &str,
-        body: &Value,
+        body: &impl Serialize,
     ) -> Result<(), ActError> {
         let request = Request::builder()
             .method(method)
             .uri(uri)
             .header("content-type", content_type)
-            .body(body.to_string().into_bytes())?;
+            .body(serde_json::to_vec(body)?)?;
         send(self.client(), request).await.map(drop)
     }
 }

@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bellwether_api::workload::certificate::NAME;
 use bellwether_apiserver::{ApiServer, Change, ChangedObject, Identity};
-use bellwether_runtime::{Clock, ObjectKey, Queue};
+use bellwether_runtime::{Clock, Correlator, ObjectKey, Queue};
 use jiff::Timestamp;
 use kube::Client;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 
 use crate::act::ActError;
-use crate::events::Recorder;
 use crate::kind::{Kind, Reference};
 use crate::route::{self, Target};
 use crate::world::{Difference, World};
@@ -41,7 +40,7 @@ pub(crate) struct Member {
     queue: Queue<Key>,
     /// What is known; nothing while the cluster is at rest.
     world: Mutex<Option<Arc<RwLock<World>>>>,
-    recorder: Mutex<Recorder>,
+    correlator: Mutex<Correlator>,
     /// Whether everything that there was has been seen. Before that nothing is decided, since what
     /// has not been seen yet would seem to be missing.
     ready: AtomicBool,
@@ -71,7 +70,7 @@ impl Member {
             clock,
             queue,
             world: Mutex::default(),
-            recorder: Mutex::default(),
+            correlator: Mutex::default(),
             ready: AtomicBool::new(false),
             active: AtomicBool::new(true),
             resting: AtomicBool::new(true),
@@ -114,12 +113,12 @@ impl Member {
         self.ready.store(false, Ordering::Release);
         self.resting.store(true, Ordering::Release);
         *world = None;
-        *self.recorder.lock() = Recorder::default();
+        *self.correlator.lock() = Correlator::default();
         true
     }
 
-    pub(crate) fn recorder(&self) -> &Mutex<Recorder> {
-        &self.recorder
+    pub(crate) fn correlator(&self) -> &Mutex<Correlator> {
+        &self.correlator
     }
 
     pub(crate) fn is_ready(&self) -> bool {
@@ -190,7 +189,7 @@ impl Member {
         if let Some(difference) = difference {
             if let Some(old) = &difference.old {
                 let uid = old.metadata().uid.as_deref().unwrap_or_default();
-                self.recorder.lock().forget_subject(uid);
+                self.correlator.lock().forget_object(uid);
             }
             self.spread(kind, &difference);
         }

@@ -1,14 +1,17 @@
 //! What tests and benchmarks share. Nothing here is part of the product.
 //!
 //! [`Assets`] finds the programs of a real control plane, as envtest does; [`RealCluster`] runs
-//! them, [`Usage`] tells what a process costs, and [`Writes`] finds controllers that fight.
+//! them, [`Usage`] tells what a process costs, [`Writes`] finds controllers that fight, and [`skip`] counts tests
+//! that cannot run here.
 
 mod assets;
 mod real;
+mod skip;
 mod usage;
 mod writes;
 
 pub use assets::Assets;
 pub use real::RealCluster;
+pub use skip::skip;
 pub use usage::Usage;
 pub use writes::{MOST_WRITES, Watched, Writes};

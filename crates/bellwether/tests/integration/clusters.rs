@@ -537,7 +537,7 @@ impl Drop for SmallDisk {
 #[test]
 fn a_full_disk_is_said_and_the_hub_recovers_by_itself() {
     let Some(disk) = SmallDisk::mount() else {
-        eprintln!("skipped: only root may mount a small disk");
+        bellwether_testkit::skip("only root may mount a small disk");
         return;
     };
     let mut fleet = Fleet::start_in(disk.0.path(), &["--clusters", "0"]);

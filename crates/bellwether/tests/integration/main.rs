@@ -6,5 +6,6 @@ mod clusters;
 mod examples;
 mod fleet;
 mod leadership;
+mod policies;
 mod real;
 mod templates;

@@ -3,7 +3,9 @@
 use bellwether_api::cluster::{Placement, PlacementDecision, PlacementStatus};
 use bellwether_api::meta::ObjectMeta;
 use bellwether_placement::schedule::{Decision, DecisionObject, Write};
-use bellwether_runtime::{ObjectKey, ReconcileError, Retry};
+use bellwether_runtime::{
+    ObjectKey, ReconcileError, Retry, created_by, delete_if_exists, write_status, written_by,
+};
 use futures::future::try_join_all;
 use kube::api::{DeleteParams, Patch, Preconditions};
 use kube::{Api, Client, Resource as _};
@@ -12,7 +14,6 @@ use serde_json::{Value, json};
 
 use super::decide::Plan;
 use super::fleet::{Fleet, Written};
-use crate::hub::{created_by, written_by};
 
 /// Why a plan could not be carried out. What was written stands; the rest is decided again.
 #[derive(Debug, thiserror::Error)]
@@ -68,29 +69,23 @@ pub(super) async fn execute(
         // Decisions of other placements go first: those are what is waited for.
         tokio::task::yield_now().await;
         let placements: Api<Placement> = Api::namespaced(client.clone(), &key.namespace);
-        let patch = status_patch(&plan.placement, status);
-        let written = placements
-            .patch_status(&key.name, &written_by(), &Patch::Merge(patch))
+        let written = write_status(&placements, &plan.placement, &whole(status))
             .await
             .map_err(|source| Error::Status(Box::new(source)))?;
-        fleet.write().update(key, written);
+        if let Some(written) = written {
+            fleet.write().update(key, written);
+        }
     }
     Ok(())
 }
 
-/// Replaces the whole status of the placement that was looked at, and of no later state.
-fn status_patch(placement: &Placement, status: &PlacementStatus) -> Value {
+/// A status with all its fields: those that are empty replace what was there.
+fn whole(status: &PlacementStatus) -> Value {
     json!({
-        "metadata": {
-            "resourceVersion": placement.metadata.resource_version,
-            "uid": placement.metadata.uid,
-        },
-        "status": {
-            "numberOfSelectedClusters": status.number_of_selected_clusters,
-            "decisionGroups": status.decision_groups,
-            "conditions": status.conditions,
-            "lastScoreUpdateTime": status.last_score_update_time,
-        },
+        "numberOfSelectedClusters": status.number_of_selected_clusters,
+        "decisionGroups": status.decision_groups,
+        "conditions": status.conditions,
+        "lastScoreUpdateTime": status.last_score_update_time,
     })
 }
 
@@ -175,11 +170,7 @@ impl Writer<'_> {
             preconditions: self.known_as(name),
             ..DeleteParams::default()
         };
-        match self.decisions.delete(name, &params).await {
-            Ok(_) => {}
-            Err(kube::Error::Api(status)) if status.is_not_found() => {}
-            Err(error) => return Err(error),
-        }
+        delete_if_exists(&self.decisions, name, &params).await?;
         self.fleet.write().remove(self.key, name);
         Ok(())
     }

@@ -4,9 +4,9 @@ use bellwether_api::cluster::PlacementStatus;
 use bellwether_api::cluster::names::{condition, event};
 use bellwether_api::meta::{TRUE, condition as find};
 use bellwether_placement::schedule::{Decision, Write};
+use bellwether_runtime::EventDraft;
 
 use super::decide::Plan;
-use crate::events::{EventDraft, EventType};
 
 /// How many objects a sentence names.
 const MOST_NAMES: usize = 3;
@@ -44,11 +44,8 @@ pub(super) fn of(plan: &Plan) -> Vec<EventDraft> {
     .filter_map(|(reason, what, mut names)| {
         names.retain(|name| !passing.contains(name));
         let subject = subject(&names)?;
-        Some(EventDraft {
-            tone: EventType::Normal,
-            reason,
-            message: format!("{subject} {what} placement {placement} in namespace {namespace}"),
-        })
+        let message = format!("{subject} {what} placement {placement} in namespace {namespace}");
+        Some(EventDraft::normal(reason, message))
     })
     .collect();
     happenings.extend(scores(&plan.scores));
@@ -91,11 +88,7 @@ fn scores(scores: &[Decision]) -> Option<EventDraft> {
         }
         message.push_str(&pair);
     }
-    (!message.is_empty()).then_some(EventDraft {
-        tone: EventType::Normal,
-        reason: event::SCORE_UPDATE,
-        message,
-    })
+    (!message.is_empty()).then(|| EventDraft::normal(event::SCORE_UPDATE, message))
 }
 
 /// That a placement has just become one that cannot be understood, or for another reason.
@@ -106,11 +99,7 @@ fn misconfigured(plan: &Plan) -> Option<EventDraft> {
     };
     let now = plan.status.as_ref().and_then(message)?;
     let before = plan.placement.status.as_ref().and_then(message);
-    (before.as_ref() != Some(&now)).then_some(EventDraft {
-        tone: EventType::Warning,
-        reason: event::MISCONFIGURED,
-        message: now,
-    })
+    (before.as_ref() != Some(&now)).then(|| EventDraft::warning(event::MISCONFIGURED, now))
 }
 
 #[cfg(test)]

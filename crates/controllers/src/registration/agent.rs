@@ -24,7 +24,7 @@ use bellwether_api::cluster::{
     ClientConfig, ManagedCluster, ManagedClusterSpec, Taint, TaintEffect,
 };
 use bellwether_api::meta::ObjectMeta;
-use bellwether_runtime::{Clock, ClusterHandle};
+use bellwether_runtime::{Clock, ClusterHandle, created_by};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{
@@ -37,7 +37,6 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 use super::names;
-use crate::hub::created_by;
 pub use bootstrap::{keep_bootstrap, kept_bootstrap, replaced_bootstrap};
 pub use certificate::certificate_expiry;
 use certificate::{Certificate, KeyRequest};

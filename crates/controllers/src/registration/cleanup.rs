@@ -1,21 +1,18 @@
 //! What a cluster runs, and how the hub has it removed when the cluster leaves: its add-ons, where the
 //! hub knows such, then its works of both interfaces, those of the lowest priority first.
 
-use std::fmt::Debug;
-
 use bellwether_api::Kind as _;
 use bellwether_api::addon::ManagedClusterAddOn;
 use bellwether_api::cluster::names::annotation;
 use bellwether_api::multicluster::Work;
 use bellwether_api::work::ManifestWork;
+use bellwether_runtime::{delete_if_exists, unless_gone, written_by};
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch};
 use kube::discovery::ApiResource;
 use kube::{Api, Client, ResourceExt as _};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::decide::{Remains, Turn};
-use crate::hub::written_by;
 
 /// Something that a cluster runs, by the object on the hub that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,25 +122,10 @@ pub(super) async fn delete_next(
     let first = loads.iter().map(place).min();
     let is_next = |load: &&Load| Some(place(load)) == first && !load.is_going;
     for load in loads.iter().filter(is_next) {
-        remove_one(&load.kind.api(client, cluster), &load.name).await?;
+        let api = load.kind.api(client, cluster);
+        delete_if_exists(&api, &load.name, &DeleteParams::default()).await?;
     }
     Ok(())
-}
-
-/// Deletes an object, unless it is gone already.
-pub(super) async fn remove_one<K>(api: &Api<K>, name: &str) -> Result<(), kube::Error>
-where
-    K: Clone + DeserializeOwned + Debug,
-{
-    unless_gone(api.delete(name, &DeleteParams::default()).await)
-}
-
-fn unless_gone<T>(done: Result<T, kube::Error>) -> Result<(), kube::Error> {
-    match done {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-        Err(error) => Err(error),
-    }
 }
 
 /// Gives up on what a cluster runs, as a person may ask for when its agent will never answer: all of
@@ -152,7 +134,7 @@ pub async fn force_removal(client: &Client, cluster: &str) -> Result<(), kube::E
     let none = Patch::Merge(json!({"metadata": {"finalizers": Value::Null}}));
     for load in loads(client, cluster).await? {
         let api = load.kind.api(client, cluster);
-        remove_one(&api, &load.name).await?;
+        delete_if_exists(&api, &load.name, &DeleteParams::default()).await?;
         if load.has_finalizers {
             unless_gone(api.patch(&load.name, &written_by(), &none).await)?;
         }

@@ -5,17 +5,22 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::{event, label, object};
+use bellwether_api::cluster::{GROUP, ManagedCluster, ManagedClusterSet};
 use bellwether_api::meta::ObjectMeta;
-use bellwether_runtime::{Controller, Next, ObjectKey, Queue, Reconcile};
+use bellwether_runtime::{
+    Cache, Controller, EventDraft, Next, ObjectKey, Queue, Reconcile, Recorder, created_by,
+    delete_if_exists, patch_seen, unless_exists, write_status,
+};
+use futures::FutureExt as _;
 use futures::future::try_join_all;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use kube::api::{ListParams, Patch};
+use kube::api::{DeleteParams, ListParams};
 use kube::{Api, Client, ResourceExt as _};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -29,9 +34,9 @@ use super::leases::Leases;
 pub use super::leases::Metrics;
 use super::rights::{self, ClusterAccess};
 use super::{loss, news};
-use crate::events::{EventDraft, EventType, Recorder};
-use crate::hub::{Hub, created_by, written_by};
+use crate::hub::Hub;
 use crate::objects::{delete_if_present, ensure};
+use crate::registry::{Entry, Rule, Watched};
 
 /// How many clusters are looked after at a time: enough that their writes share commits.
 const WORKERS: usize = 16;
@@ -45,44 +50,118 @@ pub struct Options {
     pub metrics: Arc<Metrics>,
 }
 
+/// The controller of clusters.
+pub const ENTRY: Entry = Entry {
+    name: "registration",
+    about: "grants accepted clusters their rights, and watches their heartbeats",
+    watches: &[
+        Watched::kind::<ManagedCluster>(),
+        Watched::kind::<ManagedClusterSet>(),
+    ],
+    rights: &[
+        Rule {
+            group: GROUP,
+            resources: &["managedclusters"],
+            verbs: &["patch"],
+        },
+        Rule {
+            group: GROUP,
+            resources: &["managedclusters/status", "managedclustersets/status"],
+            verbs: &["patch"],
+        },
+        Rule {
+            group: "",
+            resources: &["namespaces"],
+            verbs: &["get", "create", "patch"],
+        },
+        // Members get rights that the hub itself does not use.
+        Rule {
+            group: "rbac.authorization.k8s.io",
+            resources: &["clusterroles"],
+            verbs: &[
+                "get", "list", "watch", "create", "patch", "delete", "bind", "escalate",
+            ],
+        },
+        Rule {
+            group: "rbac.authorization.k8s.io",
+            resources: &["clusterrolebindings", "rolebindings"],
+            verbs: &["get", "list", "watch", "create", "patch", "delete"],
+        },
+        Rule {
+            group: "coordination.k8s.io",
+            resources: &["leases"],
+            verbs: &["get", "list", "watch", "create", "delete"],
+        },
+        Rule {
+            group: "certificates.k8s.io",
+            resources: &["certificatesigningrequests"],
+            verbs: &["list", "delete"],
+        },
+        Rule {
+            group: "",
+            resources: &["secrets"],
+            verbs: &["list", "delete"],
+        },
+        Rule {
+            group: bellwether_api::work::GROUP,
+            resources: &["manifestworks"],
+            verbs: &["list", "delete", "patch"],
+        },
+        Rule {
+            group: bellwether_api::multicluster::GROUP,
+            resources: &["works"],
+            verbs: &["list", "delete", "patch"],
+        },
+        Rule {
+            group: bellwether_api::addon::GROUP,
+            resources: &["managedclusteraddons"],
+            verbs: &["list", "delete", "patch"],
+        },
+    ],
+    run: |hub, options| run(hub, options.clusters.clone()).boxed(),
+};
+
 /// Reconciles the clusters of a hub, until cancelled.
 ///
 /// Every member gets a whole grace period from the start of this future: a process that takes over from
 /// another starts it when it takes over, and judges nobody by what the other one saw.
 pub async fn run(hub: Hub, options: Options) {
-    let queue = Queue::new(hub.clock.clone());
+    let controller = Controller::new(ENTRY.name, &hub.clock, &hub.metrics);
+    let queue = controller.queue();
     let leases = Leases::follow(&hub, &queue, options.loss_threshold, &options.metrics);
-    let changed = queue.clone();
-    hub.clusters.subscribe(move |change| {
-        changed.add(change.key.name.clone());
-    });
-    hub.clusters.ready().await;
-    leases.ready().await;
-    while let Err(error) = ensure_shared(&hub.client).await {
-        tracing::warn!(%error, "the roles of agents cannot be written");
-        tokio::time::sleep(std::time::Duration::from_secs(5)).await;
-    }
-    let events = Recorder::new(&hub.client, &hub.clock, "registration");
-    news::tell(&hub, events.clone());
-    let controller = Arc::new(Membership {
-        hub,
-        leases,
+    let clusters = hub.cache::<ManagedCluster>();
+    let membership = Arc::new(Membership {
+        events: hub.recorder(ENTRY.name),
+        clusters: clusters.clone(),
+        leases: Arc::new(leases),
+        has_shared_roles: AtomicBool::new(false),
         granted: Mutex::default(),
         touched: Mutex::default(),
-        events,
+        hub,
     });
-    let guard = guard::watch(&controller.hub.client, |touched| {
-        controller.look_again(&touched, &queue);
-    });
-    let reconciling =
-        Controller::with_queue("registration", queue.clone(), &controller.hub.metrics)
-            .workers(WORKERS);
-    tokio::select! {
-        () = guard => {}
-        () = controller.leases.run(&queue) => {}
-        () = loss::publish(&controller.hub, &controller.leases, &controller.events) => {}
-        () = reconciling.run(Arc::clone(&controller)) => {}
-    }
+    let events = membership.events.clone();
+    controller
+        .on(&clusters, move |change| {
+            news::record(&events, change);
+            [Key::Cluster(change.key.name.clone())]
+        })
+        .after(membership.leases.cache())
+        .begin_with(|| [Key::SharedRoles])
+        .beside(Arc::clone(&membership).guard(queue.clone()))
+        .beside(Arc::clone(&membership.leases).run(queue))
+        .beside(Arc::clone(&membership).publish_losses())
+        .workers(WORKERS)
+        .run(membership)
+        .await;
+}
+
+/// What is reconciled.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Key {
+    /// The roles that all agents share.
+    SharedRoles,
+    /// A cluster, and what it may do.
+    Cluster(Arc<str>),
 }
 
 /// Writes the roles that all agents share.
@@ -94,7 +173,10 @@ pub async fn ensure_shared(client: &Client) -> Result<(), kube::Error> {
 
 struct Membership {
     hub: Hub,
-    leases: Leases,
+    clusters: Cache<ManagedCluster>,
+    leases: Arc<Leases>,
+    /// True if the roles that all agents share have been written since the start.
+    has_shared_roles: AtomicBool,
     /// Clusters whose rights have been written since the start, and whom nobody touched since.
     granted: Mutex<HashSet<(Arc<str>, bool)>>,
     /// Clusters whose rights somebody else may have touched.
@@ -103,12 +185,31 @@ struct Membership {
 }
 
 impl Reconcile for Membership {
-    type Key = Arc<str>;
+    type Key = Key;
     type Error = kube::Error;
 
-    async fn reconcile(&self, name: &Arc<str>) -> Result<Next, kube::Error> {
+    async fn reconcile(&self, key: &Key) -> Result<Next, kube::Error> {
+        match key {
+            Key::SharedRoles => self.write_shared_roles().await.map(|()| None),
+            Key::Cluster(name) => self.reconcile_cluster(name).await,
+        }
+    }
+}
+
+impl Membership {
+    async fn write_shared_roles(&self) -> Result<(), kube::Error> {
+        ensure_shared(&self.hub.client).await?;
+        self.has_shared_roles.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    async fn reconcile_cluster(&self, name: &Arc<str>) -> Result<Next, kube::Error> {
+        // Bindings need the roles that they name.
+        if !self.has_shared_roles.load(Ordering::Acquire) {
+            self.write_shared_roles().await?;
+        }
         let key = ObjectKey::cluster_scoped(name);
-        let Some(cluster) = self.hub.clusters.get(&key) else {
+        let Some(cluster) = self.clusters.get(&key) else {
             self.forget(name);
             return Ok(None);
         };
@@ -132,9 +233,19 @@ impl Reconcile for Membership {
             .await?;
         Ok(plan.wake_at)
     }
-}
 
-impl Membership {
+    /// Reconciles the rights that somebody touches.
+    async fn guard(self: Arc<Self>, queue: Queue<Key>) {
+        guard::watch(&self.hub.client, |touched| {
+            self.reconcile_touched(&touched, &queue);
+        })
+        .await;
+    }
+
+    async fn publish_losses(self: Arc<Self>) {
+        loss::publish(&self.hub, &self.leases, &self.events).await;
+    }
+
     /// A cluster is gone: if it comes again, it is a new one.
     fn forget(&self, name: &Arc<str>) {
         self.leases.forget(name);
@@ -142,8 +253,8 @@ impl Membership {
         self.granted.lock().retain(|(known, _)| known != name);
     }
 
-    /// Somebody touched rights: they are looked at, and repaired if they are not.
-    fn look_again(&self, touched: &Touched, queue: &Queue<Arc<str>>) {
+    /// Somebody touched rights: they are read again, and repaired if need be.
+    fn reconcile_touched(&self, touched: &Touched, queue: &Queue<Key>) {
         let mut granted = self.granted.lock();
         let is_meant = |name: &Arc<str>| match touched {
             Touched::Cluster(cluster) => cluster == name,
@@ -155,15 +266,10 @@ impl Membership {
         drop(granted);
         for name in names.into_iter().filter(is_meant) {
             self.touched.lock().insert(name.clone());
-            queue.add(name);
+            queue.add(Key::Cluster(name));
         }
         if !matches!(touched, Touched::Cluster(_)) {
-            let client = self.hub.client.clone();
-            tokio::spawn(async move {
-                if let Err(error) = ensure_shared(&client).await {
-                    tracing::warn!(%error, "the roles of agents cannot be written");
-                }
-            });
+            queue.add(Key::SharedRoles);
         }
     }
 
@@ -186,47 +292,33 @@ impl Membership {
                 Action::Remove => self.remove(name).await,
             };
             if let Err(error) = done {
-                self.tell_failure(cluster, *action, &error).await;
+                self.report_failure(cluster, *action, &error).await;
                 return Err(error);
             }
         }
         let clusters: Api<ManagedCluster> = Api::all(self.hub.client.clone());
-        let mut version = cluster.resource_version();
+        let mut written = None;
         if let Some(conditions) = &plan.conditions {
-            let patch = json!({
-                "metadata": {"resourceVersion": version}, "status": {"conditions": conditions},
-            });
-            let patch = Patch::Merge(patch);
-            let written = clusters.patch_status(name, &written_by(), &patch).await?;
-            version = written.resource_version();
+            let status = json!({ "conditions": conditions });
+            written = write_status(&clusters, cluster, &status).await?;
         }
         if let Some(patch) = &plan.patch {
-            let mut patch = patch.clone();
-            patch["metadata"]["resourceVersion"] = json!(version);
-            clusters
-                .patch(name, &written_by(), &Patch::Merge(patch))
-                .await?;
+            let seen = written.as_ref().unwrap_or(cluster);
+            patch_seen(&clusters, seen, patch.clone()).await?;
         }
         Ok(())
     }
 
-    /// Says in the status what could not be done; it is tried again.
-    async fn tell_failure(&self, cluster: &ManagedCluster, action: Action, error: &kube::Error) {
+    /// Reports in the status what could not be done; it is retried.
+    async fn report_failure(&self, cluster: &ManagedCluster, action: Action, error: &kube::Error) {
         let now = self.hub.clock.now();
         let Some(conditions) = decide::failed(cluster, action, &error.to_string(), now) else {
             return;
         };
         let clusters: Api<ManagedCluster> = Api::all(self.hub.client.clone());
-        let patch = json!({
-            "metadata": {"resourceVersion": cluster.resource_version()},
-            "status": {"conditions": conditions},
-        });
-        let patch = Patch::Merge(patch);
-        let told = clusters
-            .patch_status(&cluster.name_any(), &written_by(), &patch)
-            .await;
-        if let Err(error) = told {
-            tracing::debug!(%error, "a failure cannot be told");
+        let written = write_status(&clusters, cluster, &json!({ "conditions": conditions })).await;
+        if let Err(error) = written {
+            tracing::debug!(%error, "cannot report a failure");
         }
     }
 
@@ -252,14 +344,10 @@ impl Membership {
         granted.insert(entry);
         drop(granted);
         if is_restored {
-            let happening = EventDraft {
-                tone: EventType::Warning,
-                reason: event::RIGHTS_RESTORED,
-                message: format!(
-                    "Somebody changed the rights of the cluster {name}; they are back"
-                ),
-            };
-            self.events.tell(cluster, happening);
+            let message =
+                format!("Somebody changed the rights of the cluster {name}; they are back");
+            let happening = EventDraft::warning(event::RIGHTS_RESTORED, message);
+            self.events.record(cluster, happening);
         }
         Ok(())
     }
@@ -292,13 +380,14 @@ impl Membership {
         let own = ListParams::default().labels(&format!("{}={name}", label::CLUSTER_NAME));
         let requests: Api<CertificateSigningRequest> = Api::all(self.hub.client.clone());
         let secrets: Api<Secret> = Api::namespaced(self.hub.client.clone(), "kube-system");
+        let params = DeleteParams::default();
         for request in requests.list_metadata(&own).await?.items {
-            cleanup::remove_one(&requests, &request.name_any()).await?;
+            delete_if_exists(&requests, &request.name_any(), &params).await?;
         }
         for secret in secrets.list_metadata(&own).await?.items {
             let name = secret.name_any();
             if name.starts_with("bootstrap-token-") {
-                cleanup::remove_one(&secrets, &name).await?;
+                delete_if_exists(&secrets, &name, &params).await?;
             }
         }
         Ok(())
@@ -319,10 +408,6 @@ impl Membership {
             }),
         };
         let api: Api<Lease> = Api::namespaced(self.hub.client.clone(), cluster);
-        match api.create(&created_by(), &lease).await {
-            Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
-            Err(error) => Err(error),
-        }
+        unless_exists(api.create(&created_by(), &lease).await).map(drop)
     }
 }

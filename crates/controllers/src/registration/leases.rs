@@ -10,6 +10,7 @@ use bellwether_api::cluster::names::object;
 use bellwether_api::meta::is_true;
 use bellwether_runtime::{
     Cache, CacheEntry as _, Change, Clock, MetricsRegistry, ObjectKey, Queue, Selection,
+    Subscription,
 };
 use jiff::SignedDuration;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -21,6 +22,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::{Notify, watch};
 
+use super::clusters::Key;
 use super::decide;
 use super::heartbeats::{Contact, Heartbeats, Loss, LossThreshold};
 use super::kept::Heartbeat;
@@ -87,6 +89,7 @@ pub(super) struct Leases {
     client: Client,
     cache: Cache<Heartbeat>,
     shared: Arc<Shared>,
+    _subscription: Subscription,
 }
 
 /// What listeners and the controller share.
@@ -105,7 +108,7 @@ impl Leases {
     /// Begins to watch. The grace period of every member begins with it.
     pub(super) fn follow(
         hub: &Hub,
-        queue: &Queue<Arc<str>>,
+        queue: &Queue<Key>,
         threshold: LossThreshold,
         metrics: &Arc<Metrics>,
     ) -> Self {
@@ -118,10 +121,10 @@ impl Leases {
             loss: watch::Sender::new(None),
         });
         let told = Arc::clone(&shared);
-        hub.clusters
-            .subscribe(move |change| told.see_cluster(&change));
+        let clusters = hub.cache::<ManagedCluster>();
+        let subscription =
+            clusters.subscribe_until_dropped(move |change| told.see_cluster(&change));
         let (told, queue) = (Arc::clone(&shared), queue.clone());
-        let clusters = hub.clusters.clone();
         let fields = format!("metadata.name={}", object::LEASE);
         let cache = Cache::follow(
             &hub.client,
@@ -129,7 +132,7 @@ impl Leases {
             Selection::fields(&fields),
             move |change: Change<'_, Heartbeat>| {
                 if !told.see_lease(&change, &clusters) {
-                    queue.add(change.key.namespace.clone());
+                    queue.add(Key::Cluster(change.key.namespace.clone()));
                 }
             },
         );
@@ -137,12 +140,13 @@ impl Leases {
             client: hub.client.clone(),
             cache,
             shared,
+            _subscription: subscription,
         }
     }
 
-    /// Waits until all leases that there were at the beginning have been seen.
-    pub(super) async fn ready(&self) {
-        self.cache.ready().await;
+    /// The leases as last seen.
+    pub(super) fn cache(&self) -> &Cache<Heartbeat> {
+        &self.cache
     }
 
     /// True if a cluster has a lease.
@@ -200,8 +204,8 @@ impl Leases {
         self.shared.heartbeats.lock().late()
     }
 
-    /// Has clusters looked at that fall silent, until cancelled.
-    pub(super) async fn run(&self, queue: &Queue<Arc<str>>) {
+    /// Adds clusters that fall silent to the queue, until cancelled.
+    pub(super) async fn run(self: Arc<Self>, queue: Queue<Key>) {
         let shared = &self.shared;
         loop {
             let is_blind = self.cache.is_interrupted();
@@ -210,7 +214,7 @@ impl Leases {
                 (heartbeats.advance(now), heartbeats.next_change())
             });
             for cluster in silent {
-                queue.add(cluster);
+                queue.add(Key::Cluster(cluster));
             }
             tokio::select! {
                 () = shared.changed.notified() => {}

@@ -6,16 +6,14 @@ use std::time::Duration;
 use bellwether_api::cluster::ManagedClusterSet;
 use bellwether_api::cluster::names::{condition, event, object, reason};
 use bellwether_api::meta::{Condition, FALSE, TRUE, Time, is_true, set_condition};
-use bellwether_runtime::ObjectKey;
+use bellwether_runtime::{EventDraft, EventType, ObjectKey, Recorder, write_status};
 use jiff::Timestamp;
-use kube::api::Patch;
-use kube::{Api, ResourceExt as _};
+use kube::Api;
 use serde_json::json;
 
 use super::heartbeats::Loss;
 use super::leases::Leases;
-use crate::events::{EventDraft, EventType, Recorder};
-use crate::hub::{Hub, written_by};
+use crate::hub::Hub;
 
 /// How often the condition is written at most: in a large fleet many members vanish one after the other.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -24,7 +22,7 @@ const NAMED: usize = 5;
 
 /// Makes losses known, until cancelled.
 pub(super) async fn publish(hub: &Hub, leases: &Leases, events: &Recorder) {
-    hub.cluster_sets.ready().await;
+    hub.cache::<ManagedClusterSet>().ready().await;
     let mut losses = leases.loss();
     loop {
         let loss = *losses.borrow_and_update();
@@ -58,7 +56,8 @@ async fn write(
             "clusters stopped renewing their leases; none is tainted for it"
         );
     }
-    let Some(set) = hub.cluster_sets.get(&ObjectKey::cluster_scoped(name)) else {
+    let sets = hub.cache::<ManagedClusterSet>();
+    let Some(set) = sets.get(&ObjectKey::cluster_scoped(name)) else {
         return Ok(loss.is_none());
     };
     let mut conditions = set.status.clone().unwrap_or_default().conditions;
@@ -72,25 +71,15 @@ async fn write(
     let said = describe(loss, &leases.late(), hub.clock.now());
     let message = said.message.clone();
     if set_condition(&mut conditions, said) {
-        let patch = json!({
-            "metadata": {"resourceVersion": set.resource_version()},
-            "status": {"conditions": conditions},
-        });
         let api: Api<ManagedClusterSet> = Api::all(hub.client.clone());
-        api.patch_status(name, &written_by(), &Patch::Merge(patch))
-            .await?;
+        write_status(&api, &set, &json!({ "conditions": conditions })).await?;
     }
     if loss.is_some() != was_lost {
         let (tone, reason) = match loss {
             Some(_) => (EventType::Warning, event::HEARTBEAT_LOSS),
             None => (EventType::Normal, event::HEARTBEATS_BACK),
         };
-        let happening = EventDraft {
-            tone,
-            reason,
-            message,
-        };
-        events.tell(&*set, happening);
+        events.record(&*set, EventDraft::new(tone, reason, message));
     }
     Ok(true)
 }

@@ -3,20 +3,16 @@
 use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::{condition, event, reason};
 use bellwether_api::meta::{Condition, FALSE, TRUE, UNKNOWN, condition as find};
+use bellwether_runtime::{Change, EventDraft, EventType, Recorder};
 
-use crate::events::{EventDraft, EventType, Recorder};
-use crate::hub::Hub;
-
-/// Tells of every change of a cluster that a person would want to know of.
-pub(super) fn tell(hub: &Hub, events: Recorder) {
-    hub.clusters.subscribe(move |change| {
-        let (Some(old), Some(new)) = (change.old, change.new) else {
-            return;
-        };
-        for happening in between(old, new) {
-            events.tell(&**new, happening);
-        }
-    });
+/// Records every change of a cluster that a person would want to know of.
+pub(super) fn record(events: &Recorder, change: &Change<'_, ManagedCluster>) {
+    let (Some(old), Some(new)) = (change.old, change.new) else {
+        return;
+    };
+    for happening in between(old, new) {
+        events.record(&**new, happening);
+    }
 }
 
 /// What happened between two states of a cluster.
@@ -44,11 +40,8 @@ fn between(old: &ManagedCluster, new: &ManagedCluster) -> Vec<EventDraft> {
     }
     let is_leaving = |cluster: &ManagedCluster| cluster.metadata.deletion_timestamp.is_some();
     if is_leaving(new) && !is_leaving(old) {
-        happenings.push(EventDraft {
-            tone: EventType::Normal,
-            reason: event::DETACHING,
-            message: format!("The cluster {name} leaves: what it runs is removed first"),
-        });
+        let message = format!("The cluster {name} leaves: what it runs is removed first");
+        happenings.push(EventDraft::normal(event::DETACHING, message));
     }
     happenings
 }
@@ -113,11 +106,7 @@ fn words(name: &str, kind: &str, is_first: bool, now: &Condition) -> Option<Even
         ),
         _ => return None,
     };
-    Some(EventDraft {
-        tone,
-        reason: what,
-        message,
-    })
+    Some(EventDraft::new(tone, what, message))
 }
 
 #[cfg(test)]
@@ -143,7 +132,7 @@ mod unit {
         let happenings = between(&cluster(old), &cluster(new));
         let told: Vec<(&str, &str)> = happenings
             .iter()
-            .map(|it| (it.reason, it.message.as_str()))
+            .map(|it| (&*it.reason, it.message.as_str()))
             .collect();
         assert_eq!(told, expected);
     }

@@ -1,16 +1,20 @@
-//! Certificates for agents: approved without a person only where that has been promised.
+//! Certificates for agents: when they are approved without a person.
 //!
-//! There are three promises. An agent may renew its own certificate while its cluster is accepted.
-//! A bootstrap token that was made for one cluster lets that cluster in, once. Users that the hub
-//! was started with may let any cluster in.
+//! There are three cases. An agent may renew its own certificate while its cluster is accepted. A
+//! bootstrap token that was made for one cluster admits that cluster, once. Clusters of users that the hub
+//! was started with are accepted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bellwether_api::Kind as _;
-use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::{annotation, label, registration};
-use bellwether_runtime::{Cache, Change, Clock, Next, ObjectKey, Queue, Reconcile, Selection};
+use bellwether_api::cluster::{GROUP, ManagedCluster};
+use bellwether_runtime::{
+    Cache, Clock, Controller, Next, ObjectKey, Reconcile, Selection, created_by, unless_gone,
+    written_by,
+};
+use futures::FutureExt as _;
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
@@ -23,39 +27,83 @@ use serde_json::json;
 use super::decide;
 use super::kept::Request;
 pub use super::request::{AgentRequest, is_pending, read};
-use crate::hub::{Hub, created_by, written_by};
+use crate::hub::Hub;
+use crate::registry::{Entry, READ, Rule};
 
 /// Why a request is approved, for its condition.
 const RENEWAL: &str = "Auto approving Managed cluster agent certificate after SubjectAccessReview.";
-const PROMISED: &str = "The user was promised that clusters of theirs are let in.";
+const AUTO_APPROVED: &str = "Clusters of the requester are accepted automatically.";
 const TOKEN: &str = "The bootstrap token was made for this cluster.";
 
 /// How soon to look for a cluster that nobody has made known yet, at first and at last.
 const FIRST_LOOK: jiff::SignedDuration = jiff::SignedDuration::from_secs(1);
 const LAST_LOOK: jiff::SignedDuration = jiff::SignedDuration::from_mins(1);
 
-/// Decides about certificate requests of agents, forever. `promised` are users whose clusters are
-/// let in without a person.
-pub async fn run(hub: Hub, promised: BTreeSet<String>) {
-    let queue = Queue::new(hub.clock.clone());
-    let changed = queue.clone();
-    let requests = Cache::follow(
+/// The controller of certificate requests.
+pub const ENTRY: Entry = Entry {
+    name: "certificate-approval",
+    about: "approves certificate requests of agents that may have them",
+    watches: &[],
+    rights: &[
+        Rule {
+            group: "certificates.k8s.io",
+            resources: &["certificatesigningrequests"],
+            verbs: READ,
+        },
+        Rule {
+            group: "certificates.k8s.io",
+            resources: &["certificatesigningrequests/approval"],
+            verbs: &["patch", "update"],
+        },
+        Rule {
+            group: "certificates.k8s.io",
+            resources: &["signers"],
+            verbs: &["approve"],
+        },
+        Rule {
+            group: "authorization.k8s.io",
+            resources: &["subjectaccessreviews"],
+            verbs: &["create"],
+        },
+        Rule {
+            group: "",
+            resources: &["secrets"],
+            verbs: &["get", "patch"],
+        },
+        Rule {
+            group: GROUP,
+            resources: &["managedclusters"],
+            verbs: &["get", "patch"],
+        },
+        Rule {
+            group: registration::REGISTER_GROUP,
+            resources: &["managedclusters/accept"],
+            verbs: &["update"],
+        },
+    ],
+    run: |hub, options| run(hub, options.auto_approved.clone()).boxed(),
+};
+
+/// Decides about certificate requests of agents, until it is dropped. `auto_approved` are users whose
+/// clusters are accepted without a person.
+pub async fn run(hub: Hub, auto_approved: BTreeSet<String>) {
+    let requests: Cache<Request> = Cache::follow(
         &hub.client,
         CertificateSigningRequest::url_path(&(), None),
         Selection::labels(label::CLUSTER_NAME),
-        move |change: Change<'_, Request>| {
-            if change.new.is_some_and(|request| request.pending.is_some()) {
-                changed.add(change.key.clone());
-            }
-        },
+        |_| {},
     );
     let approver = Approver {
         client: hub.client.clone(),
         clock: hub.clock.clone(),
-        requests,
-        promised,
+        requests: requests.clone(),
+        auto_approved,
     };
-    bellwether_runtime::Controller::with_queue("certificate-approval", queue, &hub.metrics)
+    Controller::new(ENTRY.name, &hub.clock, &hub.metrics)
+        .on(&requests, |change| {
+            let is_pending = change.new.is_some_and(|request| request.pending.is_some());
+            is_pending.then(|| change.key.clone())
+        })
         .workers(8)
         .run(Arc::new(approver))
         .await;
@@ -65,7 +113,7 @@ struct Approver {
     client: Client,
     clock: Clock,
     requests: Cache<Request>,
-    promised: BTreeSet<String>,
+    auto_approved: BTreeSet<String>,
 }
 
 impl Reconcile for Approver {
@@ -80,7 +128,7 @@ impl Reconcile for Approver {
         let wanted = match read(request) {
             Ok(wanted) => wanted,
             Err(problem) => {
-                tracing::info!(name = %key, problem, "a certificate request is left to people");
+                tracing::info!(name = %key, problem, "certificate request needs manual approval");
                 return Ok(None);
             }
         };
@@ -89,8 +137,8 @@ impl Reconcile for Approver {
         let reason = if sender == wanted.user {
             let may = self.may_renew(request, &wanted.cluster).await?;
             may.then_some(RENEWAL)
-        } else if self.promised.contains(&sender) {
-            Some(PROMISED)
+        } else if self.auto_approved.contains(&sender) {
+            Some(AUTO_APPROVED)
         } else {
             token.as_ref().map(|_| TOKEN)
         };
@@ -178,14 +226,10 @@ impl Approver {
             Api::namespaced(self.client.clone(), registration::TOKEN_NAMESPACE);
         let soon = jiff::Timestamp::from_second(soon.as_second()).unwrap_or(soon);
         let patch = json!({"stringData": {"expiration": soon.to_string()}});
-        match secrets
+        let patched = secrets
             .patch(&secret.name_any(), &written_by(), &Patch::Merge(patch))
-            .await
-        {
-            Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-            Err(error) => Err(error),
-        }
+            .await;
+        unless_gone(patched).map(drop)
     }
 }
 
@@ -262,6 +306,6 @@ pub async fn approve(
     requests
         .patch_subresource("approval", &name, &written_by(), &patch)
         .await?;
-    tracing::info!(name, message, "a certificate is approved");
+    tracing::info!(name, message, "certificate request approved");
     Ok(())
 }

@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use crate::attempts;
 use crate::common;
 
 mod joining;

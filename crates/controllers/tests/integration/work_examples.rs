@@ -22,7 +22,7 @@ async fn start() -> (Fleet, Simulator) {
         simulator.add(member).await.unwrap();
     }
     let client = fleet.controller_client(HUB);
-    let hub = Hub::start(client, fleet.clock.clone());
+    let hub = Hub::new(client, fleet.clock.clone());
     tokio::spawn(placement::run(hub.clone()));
     tokio::spawn(cluster_set::run(hub.clone()));
     tokio::spawn(replica_set::run(hub));

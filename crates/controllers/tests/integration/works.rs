@@ -26,14 +26,14 @@ const TEST_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// The cases by the ideas that they are about.
 const CASES: [&[(&str, Case)]; 8] = [
-    works::apply::ALL,
-    works::strategies::ALL,
-    works::completion::ALL,
-    works::dependencies::ALL,
-    works::feedback::ALL,
-    works::documents::ALL,
-    works::sharing::ALL,
-    works::replica_sets::ALL,
+    apply::ALL,
+    strategies::ALL,
+    completion::ALL,
+    dependencies::ALL,
+    feedback::ALL,
+    documents::ALL,
+    sharing::ALL,
+    replica_sets::ALL,
 ];
 
 /// One test for all cases: they share the servers, which end with it.
@@ -42,7 +42,7 @@ async fn every_case_holds_on_real_servers() {
     let pair = match RealPair::start().await {
         Ok(pair) => Arc::new(pair),
         Err(why) => {
-            eprintln!("skipped: {why}");
+            bellwether_testkit::skip(why);
             return;
         }
     };

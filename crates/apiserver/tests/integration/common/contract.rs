@@ -56,7 +56,7 @@ pub async fn both() -> Option<(RealCluster, kube::Client, TestServer, kube::Clie
     let assets = match Assets::find() {
         Ok(assets) => assets,
         Err(why) => {
-            let _ = writeln!(std::io::stderr(), "skipped: {why}");
+            bellwether_testkit::skip(why);
             return None;
         }
     };

@@ -1,6 +1,8 @@
 //! A running `bellwether up` in a directory of its own. (A module of other tests, not a test.)
 
 #![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
     dead_code,
     unreachable_pub,
     reason = "each test file uses its own part"

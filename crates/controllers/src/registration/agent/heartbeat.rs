@@ -5,13 +5,12 @@ use std::time::Duration;
 use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::{condition, object, reason};
 use bellwether_api::meta::{UNKNOWN, condition as find};
-use bellwether_runtime::{Clock, ClusterHandle};
+use bellwether_runtime::{Clock, ClusterHandle, created_by};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Api;
 
 use super::{AgentError, jitter};
-use crate::hub::created_by;
 use crate::registration::decide::lease_duration;
 
 /// How soon to look for a lease that is not there yet.

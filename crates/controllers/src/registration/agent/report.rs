@@ -12,7 +12,9 @@ use bellwether_api::cluster::{
 use bellwether_api::meta::{
     Condition, FALSE, TRUE, Time, condition as find, is_true, set_condition,
 };
-use bellwether_runtime::{Cache, CacheEntry, ClusterHandle, Selection};
+use bellwether_runtime::{
+    Cache, CacheEntry, ClusterHandle, EventDraft, Recorder, Selection, written_by,
+};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::Patch;
@@ -25,8 +27,6 @@ use super::heartbeat::Heartbeat;
 use super::namespaces::Namespaces;
 use super::roster::{Entry, Roster};
 use super::{Agent, AgentError, CertificateSession};
-use crate::events::{EventDraft, EventType, Recorder};
-use crate::hub::written_by;
 use crate::registration::decide::lease_duration;
 use capacity::{NodeResources, Resources};
 pub use claims::ClaimOptions;
@@ -428,12 +428,8 @@ impl<'a> Reporter<'a> {
             let mut about = cluster.object_ref(&());
             // An agent may write events only beside its own leases and works.
             about.namespace = Some(self.agent.cluster.clone());
-            let happening = EventDraft {
-                tone: EventType::Warning,
-                reason: event::CUSTOM_CLAIMS_TRUNCATED,
-                message: message.clone(),
-            };
-            recorder.tell_about(about, happening);
+            let happening = EventDraft::warning(event::CUSTOM_CLAIMS_TRUNCATED, message.clone());
+            recorder.record_about(about, happening);
         }
         self.warned = warning;
         status.cluster_claims = claims.reported;

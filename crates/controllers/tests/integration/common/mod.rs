@@ -14,10 +14,10 @@ use bellwether_api::cluster::{ClusterClaim, ManagedCluster, Placement, Placement
 use bellwether_api::meta::condition;
 use bellwether_apiserver::{ApiServer, Authority, BootstrapToken, HUB, Identity, ServerOptions};
 use bellwether_controllers::Hub;
-use bellwether_controllers::registration;
 use bellwether_controllers::registration::agent::{
     self, Agent, ClaimOptions, ConnectError, Credentials, HubConnector, Roster,
 };
+use bellwether_controllers::{registration, registry};
 use bellwether_runtime::{Clock, ClusterHandle};
 use bellwether_store::{Options, Store};
 use bellwether_testkit::Writes;
@@ -32,6 +32,24 @@ use tokio::task::JoinHandle;
 
 /// When every test begins.
 pub const START: &str = "2026-01-01T00:00:00Z";
+
+/// The user that the hub's controllers are.
+const CONTROLLERS: &str = "bellwether-hub";
+
+/// Grants the hub's controllers what the registry says that they need.
+async fn grant_controllers(server: &ApiServer) {
+    let rules = registry::rules(registry::HUB);
+    let group = "rbac.authorization.k8s.io";
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": CONTROLLERS}, "rules": rules});
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": {"name": CONTROLLERS},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": CONTROLLERS},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": CONTROLLERS}]});
+    for object in [role, binding] {
+        server.ensure(HUB, object).await.unwrap();
+    }
+}
 
 /// A hub without controllers.
 pub struct World {
@@ -72,6 +90,7 @@ impl World {
         for definition in bellwether_api::definitions() {
             server.ensure(HUB, definition).await.unwrap();
         }
+        grant_controllers(&server).await;
         let writes = Writes::default();
         let service = server.service(HUB, Identity::administrator("test"));
         let client = Client::new(writes.from_outside(service), "default");
@@ -83,13 +102,13 @@ impl World {
         }
     }
 
-    /// What the hub's controllers work with.
+    /// What the hub's controllers work with: the rights that the registry lists, and no others.
     pub fn hub(&self) -> Hub {
         let service = self
             .server
-            .service(HUB, Identity::administrator("bellwether"));
+            .service(HUB, Identity::authenticated(CONTROLLERS, []));
         let service = self.writes.of_controllers(HUB, service);
-        Hub::start(Client::new(service, "default"), self.clock.clone())
+        Hub::new(Client::new(service, "default"), self.clock.clone())
     }
 
     /// Starts the scheduler.

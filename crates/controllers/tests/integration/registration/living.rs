@@ -140,7 +140,7 @@ async fn agents_that_share_a_watch_are_told_of_their_own_cluster_alone() {
     let world = World::start().await;
     let hub = world.hub();
     let _controllers = world.control(&[]);
-    let roster = Roster::new(hub.clusters.clone());
+    let roster = Roster::new(hub.cache());
     let mut agents = Vec::new();
     for name in ["c1", "c10"] {
         let token = world.token(Some(name)).await;
@@ -347,7 +347,7 @@ async fn an_expired_certificate_is_replaced_with_the_bootstrap_credentials() {
 async fn an_agent_of_the_hubs_process_that_was_away_while_it_was_detached_ends() {
     let world = World::start().await;
     let _controllers = world.control(&[]);
-    let roster = Roster::new(world.hub().clusters);
+    let roster = Roster::new(world.hub().cache());
     let token = world.token(Some("c1")).await;
     let member = world.neighbour("c1", &token, &roster).await;
     let running = member.start();

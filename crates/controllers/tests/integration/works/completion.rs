@@ -511,7 +511,7 @@ async fn the_hub_removes_what_another_agent_completed(fleet: &mut Fleet) {
         "message": "", "lastTransitionTime": format!("{}Z", &since[..19])}]});
     fleet.merge_status(HUB, &work, complete).await;
     let client = fleet.client(HUB);
-    let hub = bellwether_controllers::Hub::start(client, fleet.clock.clone());
+    let hub = bellwether_controllers::Hub::new(client, fleet.clock.clone());
     fleet.run(bellwether_controllers::work_ttl::run(hub));
     fleet.pass(20_000).await;
     assert!(fleet.get(HUB, &work).await.is_some(), "not yet");

@@ -256,7 +256,7 @@ async fn an_agent_with_the_role_of_the_peer_does_its_work(fleet: &mut Fleet) {
     let told = events.iter().filter(|it| it["reason"] == "TTLLeftToHub");
     assert_eq!(told.count(), 1, "{events:#?}");
     let client = fleet.client(HUB);
-    let hub = bellwether_controllers::Hub::start(client, fleet.clock.clone());
+    let hub = bellwether_controllers::Hub::new(client, fleet.clock.clone());
     fleet.run(bellwether_controllers::work_ttl::run(hub));
     fleet.until_gone(HUB, &work).await;
     assert!(fleet.get(MEMBER, &job("once")).await.is_none());

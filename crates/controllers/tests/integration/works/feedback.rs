@@ -419,7 +419,7 @@ async fn synced_values_follow_the_status(fleet: &mut Fleet) {
 }
 
 async fn of_two_configurations_for_a_kind_one_counts_and_the_other_says_so(fleet: &mut Fleet) {
-    let hub = bellwether_controllers::Hub::start(fleet.controller_client(HUB), fleet.clock.clone());
+    let hub = bellwether_controllers::Hub::new(fleet.controller_client(HUB), fleet.clock.clone());
     fleet.run(bellwether_controllers::work_config::run(hub));
     let mut other = config();
     other["metadata"]["name"] = json!("mine");

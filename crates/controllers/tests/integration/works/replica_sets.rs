@@ -11,7 +11,7 @@ const MEMBERS: [&str; 3] = ["cluster1", "cluster2", "cluster3"];
 
 async fn start(fleet: &mut Fleet, decided: &[&str]) {
     fleet.add_members(&MEMBERS[1..]).await;
-    let hub = Hub::start(fleet.controller_client(HUB), fleet.clock.clone());
+    let hub = Hub::new(fleet.controller_client(HUB), fleet.clock.clone());
     fleet.run(replica_set::run(hub));
     for member in MEMBERS {
         fleet.create(HUB, json!({"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",

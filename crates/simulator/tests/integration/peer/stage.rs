@@ -34,7 +34,7 @@ impl Stage {
         let assets = match Assets::find() {
             Ok(assets) => assets,
             Err(why) => {
-                println!("skipped: {why}");
+                bellwether_testkit::skip(why);
                 return None;
             }
         };
