@@ -57,11 +57,9 @@ pub use metrics::{ControllerMetrics, METRICS_CONTENT_TYPE, MetricsRegistry, SECO
 pub use objects::{Deleted, Objects};
 pub use queue::Queue;
 pub use request_error::{RequestError, in_time};
-pub use retry::{ReconcileError, Retry, label_of_code, retry_of_code};
-pub use supervise::{Ended, Tasks, spawn_vital};
-pub use watches::{LiveState, Watches};
 pub use retry::{ReconcileError, Retry, causes_of, label_of_code, retry_of_code};
 pub use supervise::{Ended, Tasks, spawn_vital};
+pub use watches::{LiveState, Watches};
 pub use write::{
     FIELD_MANAGER, created_by, delete_if_exists, patch_seen, unless_exists, unless_gone,
     write_status, written_by,
