@@ -33,6 +33,7 @@ mod tests;
 
 use crate::value::{Builtin, Function, Kind, Package, Param};
 
+pub(crate) use self::base64::encode_standard as encode_base64;
 pub use self::json::{
     parse as parse_json, write as write_json, write_indented as write_json_indented,
 };

@@ -210,6 +210,24 @@ impl Evaluation {
         self.evaluator.fill(path, data);
     }
 
+    /// Adds JSON at a path of field names, see [`fill`](Self::fill) and [`bridge`](crate::bridge).
+    ///
+    /// ```
+    /// use bellwether_cue::host::{Budget, Template};
+    /// use serde_json::json;
+    ///
+    /// let template = Template::compile("parameter: {cpu: int}, limit: parameter.cpu * 2")?;
+    /// let mut evaluation = template.evaluate(Budget::default());
+    /// evaluation.fill_json(&["parameter"], &json!({"cpu": 2}));
+    /// let root = evaluation.root();
+    /// let exported = evaluation.export_json(root).map_err(|problem| vec![problem])?;
+    /// assert_eq!(exported, json!({"parameter": {"cpu": 2}, "limit": 4}));
+    /// # Ok::<(), Vec<bellwether_cue::diagnostic::Diagnostic>>(())
+    /// ```
+    pub fn fill_json(&mut self, path: &[&str], data: &serde_json::Value) {
+        self.evaluator.fill(path, crate::bridge::from_json(data));
+    }
+
     /// The unification of two values of this evaluation. Neither of them changes.
     ///
     /// ```
@@ -265,6 +283,13 @@ impl Evaluation {
     pub fn export(&mut self, value: Handle) -> Result<Value, Diagnostic> {
         let value = self.current(value);
         let exported = self.evaluator.plain(value.0);
+        exported.map_err(|error| self.first_problem(error))
+    }
+
+    /// The finished value as `serde_json` has it, defaults taken, see [`bridge`](crate::bridge).
+    pub fn export_json(&mut self, value: Handle) -> Result<serde_json::Value, Diagnostic> {
+        let value = self.current(value);
+        let exported = self.evaluator.json_value(value.0);
         exported.map_err(|error| self.first_problem(error))
     }
 

@@ -56,10 +56,11 @@
 //! | nodes | [`host`] | lookups, problems, JSON, or CUE again |
 //!
 //! Beside the way stand [`format`](mod@format) (source to source), [`patch`] (traits that change what a
-//! component made), [`excerpt`] (problems for people), [`cli`] (the commands of the `cue` tool on texts),
+//! component made), [`bridge`] (values to and from `serde_json`), [`excerpt`] (problems for people), [`cli`] (the commands of the `cue` tool on texts),
 //! and [`probe`] with [`score`] (conformance).
 
 pub mod ast;
+pub mod bridge;
 pub mod builtins;
 pub mod cli;
 pub mod compile;

@@ -32,7 +32,7 @@ fn check_encoding(arguments: &[Value]) -> Result<(), Failure> {
 }
 
 /// Encodes bytes in the standard alphabet.
-pub(super) fn encode_standard(bytes: &[u8]) -> String {
+pub(crate) fn encode_standard(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 

@@ -87,6 +87,61 @@ impl Sink for Tree {
     }
 }
 
+/// Makes a value of `serde_json`, without a value of ours in between.
+#[derive(Default)]
+struct JsonTree {
+    /// The lists and objects around what comes next.
+    open: Vec<JsonMembers>,
+    finished: serde_json::Value,
+}
+
+enum JsonMembers {
+    Array(Vec<serde_json::Value>),
+    /// The members so far, and the name of what comes next.
+    Object(serde_json::Map<String, serde_json::Value>, String),
+}
+
+impl JsonTree {
+    fn put(&mut self, value: serde_json::Value) {
+        match self.open.last_mut() {
+            Some(JsonMembers::Array(items)) => items.push(value),
+            Some(JsonMembers::Object(members, name)) => {
+                members.insert(std::mem::take(name), value);
+            }
+            None => self.finished = value,
+        }
+    }
+}
+
+impl Sink for JsonTree {
+    fn value(&mut self, value: &Value) {
+        self.put(crate::bridge::to_json(value));
+    }
+
+    fn begin(&mut self, composite: Composite) {
+        self.open.push(match composite {
+            Composite::List => JsonMembers::Array(Vec::new()),
+            Composite::Struct => JsonMembers::Object(serde_json::Map::new(), String::new()),
+        });
+    }
+
+    fn element(&mut self) {}
+
+    fn field(&mut self, labels: &Interner, label: Label) {
+        if let Some(JsonMembers::Object(_, name)) = self.open.last_mut() {
+            labels.spelling(label).clone_into(name);
+        }
+    }
+
+    fn end(&mut self, _: Composite) {
+        match self.open.pop() {
+            Some(JsonMembers::Array(items)) => self.put(items.into()),
+            Some(JsonMembers::Object(members, _)) => self.put(members.into()),
+            None => {}
+        }
+    }
+}
+
 /// Writes JSON.
 #[derive(Default)]
 struct JsonText {
@@ -179,6 +234,14 @@ impl Evaluator {
         let mut text = JsonText::default();
         let written = self.write_at(node, 0, &mut text);
         self.exhausted.map_or(written, Err).map(|()| text.output)
+    }
+
+    /// The finished value of a node as `serde_json` has it.
+    pub(crate) fn json_value(&mut self, node: NodeId) -> Result<serde_json::Value, ErrId> {
+        self.finalize(node);
+        let mut tree = JsonTree::default();
+        let written = self.write_at(node, 0, &mut tree);
+        self.exhausted.map_or(written, Err).map(|()| tree.finished)
     }
 
     /// Writes what a node and everything below it is.
