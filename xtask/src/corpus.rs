@@ -3,6 +3,7 @@
 //! Each case goes to a child process, one line in and one line out, so that a crash or a hang is a
 //! wrong answer and not the end. What was right the last time and is not any more is a regression.
 
+mod app;
 mod chart;
 mod gotemplate;
 mod kustomize;
@@ -29,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) fn corpus(path: &Path, failures: bool) -> anyhow::Result<()> {
     let name = path.file_name().and_then(|name| name.to_str());
     match name.and_then(|name| name.split('.').next()) {
+        Some("app") => lines::run(path, failures, &app::APPLICATIONS),
+        Some("health") => lines::run(path, failures, &app::HEALTH),
         Some("chart") => lines::run(path, failures, &chart::CORPUS),
         Some("gotemplate") => lines::run(path, failures, &gotemplate::CORPUS),
         Some("kustomize") => lines::run(path, failures, &kustomize::CORPUS),

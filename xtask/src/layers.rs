@@ -15,7 +15,7 @@ const LAYERS: [&[&str]; 5] = [
         "protobuf",
         "schema",
     ],
-    &["apply", "placement", "policy", "work"],
+    &["application", "apply", "placement", "policy", "work"],
     &[
         "store",
         "runtime",

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`cluster`] | who is in the fleet, and who is selected |
 //! | [`addon`] | add-ons of clusters, as data for agents of Open Cluster Management |
+//! | [`oam`] | applications: components, traits and policies, rendered by definitions |
 //! | [`policy`] | what clusters have to be like, and how far that is enforced |
 //! | [`work`] | what a cluster shall run |
 //! | [`workflow`] | steps that are carried out in order, where they stand, and what happened |
@@ -41,6 +42,7 @@ pub mod addon;
 pub mod admission;
 pub mod cluster;
 pub mod multicluster;
+pub mod oam;
 pub mod policy;
 pub mod simulator;
 pub mod work;
@@ -66,8 +68,22 @@ pub fn definitions() -> Vec<Value> {
         definition::<cluster::ManagedClusterSetBinding>(),
         definition::<cluster::Placement>(),
         definition::<cluster::PlacementDecision>(),
+        definition::<oam::Application>(),
+        definition::<oam::ApplicationConfiguration>(),
+        definition::<oam::ApplicationRevision>(),
+        definition::<oam::Component>(),
+        definition::<oam::ComponentDefinition>(),
+        definition::<oam::ContainerizedWorkload>(),
+        definition::<oam::DefinitionRevision>(),
+        definition::<oam::ManualScalerTrait>(),
+        definition::<oam::Policy>(),
+        definition::<oam::PolicyDefinition>(),
+        definition::<oam::ResourceTracker>(),
+        definition::<oam::TraitDefinition>(),
         definition::<workflow::Workflow>(),
         definition::<workflow::WorkflowRun>(),
+        definition::<oam::WorkflowStepDefinition>(),
+        definition::<oam::WorkloadDefinition>(),
         definition::<multicluster::AppliedWork>(),
         definition::<multicluster::Work>(),
         definition::<multicluster::WorkManifestConfig>(),

@@ -7,8 +7,8 @@ use clap::{ArgAction, Parser, Subcommand};
 
 use crate::logging::LogFormat;
 use crate::{
-    agent, apiserver, cluster, completion, crds, cue, helm, hub, kustomize, objects, plan, policy,
-    probe, rollout, status, token, up, version, why,
+    agent, apiserver, cluster, completion, crds, cue, definitions, helm, hub, kustomize, objects,
+    plan, policy, probe, render, rollout, status, token, up, version, why,
 };
 
 /// The exit code of a program whose reader has gone, as shells know it: 128 and SIGPIPE.
@@ -69,6 +69,10 @@ pub(crate) enum Command {
     Completion(completion::CompletionArgs),
     Version(version::VersionArgs),
     Crds(crds::CrdsArgs),
+    Definitions(definitions::DefinitionsArgs),
+    /// Show, check and write definitions of components, traits, policies and steps.
+    Def(definitions::DefArgs),
+    Render(render::RenderArgs),
     /// Evaluate, check and format CUE.
     Cue(cue::CueArgs),
     /// Render, check and show Helm charts.
@@ -113,6 +117,12 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
             crds::run(&arguments);
             Ok(())
         }
+        Command::Definitions(arguments) => {
+            definitions::run_all(&arguments);
+            Ok(())
+        }
+        Command::Def(arguments) => definitions::run(arguments),
+        Command::Render(arguments) => render::run(&arguments),
         Command::Cue(arguments) => cue::run(arguments),
         Command::Helm(arguments) => helm::run(&arguments),
         Command::Kustomize(arguments) => kustomize::run(&arguments),

@@ -9,12 +9,16 @@ use clap::ValueEnum;
 /// What answers.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Engine {
+    /// An Application with definitions and objects in, its manifests and the verdict of admission out.
+    App,
     /// Sources in, value and errors out.
     Cue,
     /// A chart and values in, the result of `helm template` out.
     Chart,
     /// A template and values in, its output in a chart of its own out.
     Gotemplate,
+    /// Live objects of a component, trait or Application in, how they fare out.
+    Health,
     /// Files of a directory in, the result of `kustomize build` out.
     Kustomize,
     /// Groups, strategy and statuses in, who goes next out.
@@ -30,6 +34,7 @@ pub(crate) enum Engine {
 /// Answers JSON lines on standard input with JSON lines on standard output, one for one.
 pub(crate) fn run(engine: Engine) -> anyhow::Result<()> {
     let answer: fn(&str) -> String = match engine {
+        Engine::App | Engine::Health => bellwether_application::probe::answer,
         Engine::Cue => |line| bellwether_cue::probe::answer(line, Budget::default()),
         Engine::Chart => bellwether_helm::probe::answer,
         Engine::Gotemplate => |line| match crate::helm::world() {

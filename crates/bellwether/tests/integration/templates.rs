@@ -4,7 +4,8 @@
 
 use std::process::Command;
 
-fn bellwether(arguments: &str) -> (bool, String, String) {
+/// Runs a command in the root of the repository: whether it succeeded, its output, its errors.
+pub(crate) fn bellwether(arguments: &str) -> (bool, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_bellwether"))
         .args(arguments.split(' '))
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))

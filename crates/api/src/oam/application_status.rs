@@ -1,0 +1,169 @@
+//! Where an application stands.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::meta::{Condition, Unknown, conditions};
+use crate::workflow::WorkflowStatus;
+
+/// Where an application stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplicationStatus {
+    /// What can be said of the application, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "conditions")]
+    pub conditions: Vec<Condition>,
+    /// The generation that this is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// In which phase it is, such as running.
+    #[serde(rename = "status", default, skip_serializing_if = "String::is_empty")]
+    pub phase: String,
+    /// Where each component stands on each cluster.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<ComponentService>,
+    /// Where the workflow stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<WorkflowStatus>,
+    /// The revision that is delivered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest_revision: Option<RevisionReference>,
+    /// The objects that are applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applied_resources: Vec<AppliedResource>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// Where a component stands on a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ComponentService {
+    /// Name of the component.
+    pub name: String,
+    /// Namespace that it is in.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Cluster that it is on; empty or local for the hub.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cluster: String,
+    /// Environment, where an old application has one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub env: String,
+    /// What its definition says that it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload_definition: Option<WorkloadKind>,
+    /// Whether it and its traits are healthy.
+    #[serde(default)]
+    pub healthy: bool,
+    /// Whether it is healthy without its traits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub workload_healthy: bool,
+    /// What its definition says in detail.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<String, String>,
+    /// What a person should know.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Where its traits stand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traits: Vec<ServiceTrait>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// Where a trait stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceTrait {
+    /// Type of the trait.
+    #[serde(rename = "type")]
+    pub trait_type: String,
+    /// Whether it is healthy.
+    #[serde(default)]
+    pub healthy: bool,
+    /// Whether it waits for the component to be healthy.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pending: bool,
+    /// What its definition says in detail.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<String, String>,
+    /// What a person should know.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// What a component is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadKind {
+    /// Group and version.
+    #[serde(default)]
+    pub api_version: String,
+    /// Kind.
+    #[serde(default)]
+    pub kind: String,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// A revision.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RevisionReference {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub revision: i64,
+    /// What identifies its content.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub revision_hash: String,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// An object that is applied.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AppliedResource {
+    /// Cluster that it is on; empty for the hub.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cluster: String,
+    /// What applied it: workflow or policy.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub creator: String,
+    /// Group and version.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub api_version: String,
+    /// Kind.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// Namespace.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// What identifies it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}

@@ -1,0 +1,222 @@
+//! Every string with a meaning in these kinds: labels, annotations, phases, conditions, events, policies.
+
+/// Keys of labels.
+pub mod label {
+    pub use crate::workflow::names::label::{APP_NAME, APP_NAMESPACE};
+
+    /// On an object: component, or custom policy, that it belongs to.
+    pub const COMPONENT: &str = "app.oam.dev/component";
+    /// On an object: revision of the application.
+    pub const APP_REVISION: &str = "app.oam.dev/appRevision";
+    /// On an object: what identifies the content of the revision.
+    pub const APP_REVISION_HASH: &str = "app.oam.dev/app-revision-hash";
+    /// On an object: [`WORKLOAD`] or [`TRAIT`].
+    pub const RESOURCE_TYPE: &str = "app.oam.dev/resourceType";
+    /// On an object: revision of its component.
+    pub const REVISION: &str = "app.oam.dev/revision";
+    /// On an object: cluster that it is on. A template that sets it pins the object to that cluster.
+    pub const CLUSTER: &str = "app.oam.dev/cluster";
+    /// On a workload: type of the component.
+    pub const WORKLOAD_TYPE: &str = "workload.oam.dev/type";
+    /// On an object of a trait: type of the trait, or [`AUXILIARY`].
+    pub const TRAIT_TYPE: &str = "trait.oam.dev/type";
+    /// On an object of a trait: name of the output.
+    pub const TRAIT_RESOURCE: &str = "trait.oam.dev/resource";
+    /// On an object of a trait that takes the place of the workload.
+    pub const MANAGE_WORKLOAD: &str = "trait.oam.dev/manage-workload";
+    /// On an object: what identifies the manifest that was applied.
+    pub const RENDER_HASH: &str = "oam.dev/render-hash";
+    /// On an Application: `true` leaves it alone.
+    pub const PAUSE: &str = "controller.core.oam.dev/pause";
+    /// On an Application that an addon made.
+    pub const ADDON_NAME: &str = "addons.oam.dev/name";
+    /// On a ResourceTracker: what identifies the application.
+    pub const APP_UID: &str = "app.oam.dev/uid";
+    /// On a revision of a component: its name.
+    pub const CONTROLLER_COMPONENT: &str = "controller.oam.dev/component";
+    /// On a cluster Secret: how the cluster is reached.
+    pub const CLUSTER_CREDENTIAL_TYPE: &str = "cluster.core.oam.dev/cluster-credential-type";
+
+    /// The value of [`RESOURCE_TYPE`] on what a component is.
+    pub const WORKLOAD: &str = "WORKLOAD";
+    /// The value of [`RESOURCE_TYPE`] on everything else.
+    pub const TRAIT: &str = "TRAIT";
+    /// The value of [`TRAIT_TYPE`] on further outputs of a component.
+    pub const AUXILIARY: &str = "AuxiliaryWorkload";
+}
+
+/// Keys of annotations.
+pub mod annotation {
+    pub use crate::workflow::names::annotation::{
+        APP_LAST_APPLIED, APP_LAST_APPLIED_TIME, PUBLISH_VERSION, RECONCILE_INTERVAL,
+        RESTART_WORKFLOW, WORKFLOW_NAME,
+    };
+
+    /// On an Application: `true` follows new revisions of definitions.
+    pub const AUTO_UPDATE: &str = "app.oam.dev/autoUpdate";
+    /// On an Application: keys of labels that its objects do not get.
+    pub const FILTER_LABEL_KEYS: &str = "filter.oam.dev/label-keys";
+    /// On an Application: keys of annotations that its objects do not get.
+    pub const FILTER_ANNOTATION_KEYS: &str = "filter.oam.dev/annotation-keys";
+    /// On an Application: an old setting of rollouts.
+    pub const INPLACE_UPGRADE: &str = "app.oam.dev/inplace-upgrade";
+    /// On an Application: service account whose rights its objects are applied with.
+    pub const SERVICE_ACCOUNT: &str = "app.oam.dev/service-account-name";
+    /// On an object: applications that share it.
+    pub const SHARED_BY: &str = "app.oam.dev/shared-by";
+    /// What kubectl remembers of its last apply.
+    pub const KUBECTL_LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+    /// On an object of an ApplicationConfiguration: generation that it was applied for.
+    pub const GENERATION: &str = "app.oam.dev/generation";
+    /// On a definition: what it is for.
+    pub const DESCRIPTION: &str = "definition.oam.dev/description";
+    /// On a definition: another name for people.
+    pub const ALIAS: &str = "definition.oam.dev/alias";
+    /// On a definition: how its next revision is called.
+    pub const REVISION_NAME: &str = "definitionrevision.oam.dev/name";
+    /// What keys of annotations and labels in a definition file begin with that have no domain.
+    pub const CUSTOM_PREFIX: &str = "custom.definition.oam.dev/";
+    /// On a cluster Secret: version of the cluster as JSON.
+    pub const CLUSTER_VERSION: &str = "cluster.core.oam.dev/cluster-version";
+}
+
+/// Finalizers.
+pub mod finalizer {
+    /// On an Application: its objects are deleted first.
+    pub const RESOURCE_TRACKER: &str = "app.oam.dev/resource-tracker-finalizer";
+    /// On an Application: its objects stay when it is deleted.
+    pub const ORPHAN_RESOURCE: &str = "app.oam.dev/orphan-resource";
+    /// On a ResourceTracker: its objects are deleted first.
+    pub const TRACKER: &str = "resourcetracker.core.oam.dev/finalizer";
+}
+
+/// Phases of an Application.
+pub mod phase {
+    /// It cannot be handled yet.
+    pub const STARTING: &str = "starting";
+    /// Its components are being rendered.
+    pub const RENDERING: &str = "rendering";
+    /// Its policies are being applied.
+    pub const GENERATING_POLICY: &str = "generatingPolicy";
+    /// Its workflow is being carried out.
+    pub const RUNNING_WORKFLOW: &str = "runningWorkflow";
+    /// Its workflow waits for somebody.
+    pub const WORKFLOW_SUSPENDING: &str = "workflowSuspending";
+    /// Its workflow was ended.
+    pub const WORKFLOW_TERMINATED: &str = "workflowTerminated";
+    /// Its workflow failed.
+    pub const WORKFLOW_FAILED: &str = "workflowFailed";
+    /// Everything is applied and healthy.
+    pub const RUNNING: &str = "running";
+    /// Everything is applied, and something is not healthy.
+    pub const UNHEALTHY: &str = "unhealthy";
+    /// Its objects are being deleted.
+    pub const DELETING: &str = "deleting";
+}
+
+/// Types and reasons of conditions.
+pub mod condition {
+    /// The application could be read, and its definitions found.
+    pub const PARSED: &str = "Parsed";
+    /// A revision of it is stored.
+    pub const REVISION: &str = "Revision";
+    /// Its policies are applied.
+    pub const POLICY: &str = "Policy";
+    /// Its components are rendered.
+    pub const RENDER: &str = "Render";
+    /// Its workflow succeeded.
+    pub const WORKFLOW: &str = "Workflow";
+    /// Everything is as the application says.
+    pub const READY: &str = "Ready";
+    /// Objects are as they were applied.
+    pub const STATE_KEEP: &str = "StateKeep";
+    /// An ApplicationConfiguration is applied.
+    pub const SYNCED: &str = "Synced";
+    /// The reason if a step of the way is done.
+    pub const AVAILABLE: &str = "Available";
+    /// The reason if everything is done.
+    pub const RECONCILE_SUCCESS: &str = "ReconcileSuccess";
+    /// The reason if something is wrong.
+    pub const RECONCILE_ERROR: &str = "ReconcileError";
+    /// The reason while components are not healthy yet.
+    pub const PROGRESSING: &str = "Progressing";
+    /// The reason while objects are being deleted.
+    pub const DELETING: &str = "Deleting";
+}
+
+/// Reasons of events.
+pub mod event {
+    /// The application was read.
+    pub const PARSED: &str = "Parsed";
+    /// A revision was stored.
+    pub const REVISIONED: &str = "Revisioned";
+    /// Components were rendered.
+    pub const RENDERED: &str = "Rendered";
+    /// The workflow is finished.
+    pub const APPLIED: &str = "Applied";
+    /// Everything is applied and healthy.
+    pub const DEPLOYED: &str = "Deployed";
+    /// The application cannot be read.
+    pub const FAILED_PARSE: &str = "FailedParse";
+    /// Components cannot be rendered.
+    pub const FAILED_RENDER: &str = "FailedRender";
+    /// Objects cannot be applied.
+    pub const FAILED_APPLY: &str = "FailedApply";
+    /// Objects cannot be deleted.
+    pub const FAILED_GC: &str = "FailedGC";
+}
+
+/// Types of policies that need no definition.
+pub mod policy {
+    /// What others change is kept.
+    pub const APPLY_ONCE: &str = "apply-once";
+    /// When objects are deleted.
+    pub const GARBAGE_COLLECT: &str = "garbage-collect";
+    /// Objects that several applications have.
+    pub const SHARED_RESOURCE: &str = "shared-resource";
+    /// Objects that exist already.
+    pub const TAKE_OVER: &str = "take-over";
+    /// Objects that are never written.
+    pub const READ_ONLY: &str = "read-only";
+    /// How objects are updated.
+    pub const RESOURCE_UPDATE: &str = "resource-update";
+    /// Which clusters components go to.
+    pub const TOPOLOGY: &str = "topology";
+    /// How components differ there.
+    pub const OVERRIDE: &str = "override";
+    /// Copies of components.
+    pub const REPLICATION: &str = "replication";
+    /// Keeps evaluated templates of steps.
+    pub const DEBUG: &str = "debug";
+    /// Where components go, in old applications.
+    pub const ENV_BINDING: &str = "env-binding";
+    /// Health of components, in old applications.
+    pub const HEALTH: &str = "health";
+
+    /// All of them.
+    pub const BUILT_IN: &[&str] = &[
+        APPLY_ONCE,
+        GARBAGE_COLLECT,
+        SHARED_RESOURCE,
+        TAKE_OVER,
+        READ_ONLY,
+        RESOURCE_UPDATE,
+        TOPOLOGY,
+        OVERRIDE,
+        REPLICATION,
+        DEBUG,
+        ENV_BINDING,
+        HEALTH,
+    ];
+}
+
+/// Types of components that controllers know.
+pub mod component_type {
+    /// Copies of objects that exist on the hub.
+    pub const REF_OBJECTS: &str = "ref-objects";
+}
+
+/// The type of the step that deploys components to the clusters of policies.
+pub const DEPLOY_STEP: &str = "deploy";
+/// The name of the hub among clusters.
+pub const LOCAL_CLUSTER: &str = "local";

@@ -1,0 +1,463 @@
+//! An application with everything that it refers to: definitions, policies, objects, and the steps that deliver it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bellwether_api::oam::names::{DEPLOY_STEP, annotation, component_type, policy as policy_type};
+use bellwether_api::oam::{Application, ApplicationComponent, ApplicationPolicy, Policy};
+use bellwether_api::workflow::names::step_type;
+use bellwether_api::workflow::{Workflow, WorkflowMode, WorkflowStep, WorkflowStepBase};
+use serde_json::{Map, Value, json};
+
+use crate::catalog::Catalog;
+use crate::context::{AppContext, namespace};
+use crate::definition::{Definition, DefinitionKind};
+use crate::error::{Class, RenderError, Stage};
+use crate::overrides::OverridePolicy;
+use crate::referred;
+use crate::render::{Component, Trait};
+use crate::revision::revision_hash;
+use crate::world::World;
+
+/// Steps that the engine carries out without a definition.
+const ENGINE_STEPS: [&str; 4] = [
+    step_type::SUSPEND,
+    step_type::STEP_GROUP,
+    step_type::APPLY_COMPONENT,
+    step_type::BUILTIN_APPLY_COMPONENT,
+];
+
+/// An application with everything that it refers to.
+#[derive(Debug, Clone)]
+pub struct Appfile<'a> {
+    /// What templates see of it.
+    pub context: AppContext,
+    /// Its components; those that copy objects have the objects as their properties.
+    pub components: Vec<ApplicationComponent>,
+    /// Its policies by name, also those that it shares with others. Of two with one name the later one counts.
+    pub policies: BTreeMap<String, ApplicationPolicy>,
+    /// Custom policies, in order.
+    pub custom_policies: Vec<Component>,
+    /// The steps that deliver it.
+    pub steps: Vec<WorkflowStep>,
+    /// How steps, and steps within groups, are ordered.
+    pub mode: (WorkflowMode, WorkflowMode),
+    /// Definitions that it uses, by kind and type.
+    pub definitions: BTreeMap<(DefinitionKind, String), Arc<Definition>>,
+    /// Objects that it refers to: policies, a workflow, copied objects.
+    pub referred: Vec<Value>,
+    catalog: &'a Catalog,
+    world: &'a World,
+    auto_update: bool,
+}
+
+/// Finds everything that an application refers to. `revision_number` is that of its revision.
+pub fn parse<'a>(
+    application: &Application,
+    catalog: &'a Catalog,
+    world: &'a World,
+    revision_number: i64,
+) -> Result<Appfile<'a>, RenderError> {
+    let annotations = application.metadata.annotations.as_ref();
+    let auto_update = annotations
+        .and_then(|all| all.get(annotation::AUTO_UPDATE))
+        .is_some_and(|value| value == "true");
+    let mut appfile = Appfile {
+        context: AppContext::new(application, revision_number, ""),
+        components: application.spec.components.clone(),
+        policies: BTreeMap::new(),
+        custom_policies: Vec::new(),
+        steps: Vec::new(),
+        mode: (WorkflowMode::Dag, WorkflowMode::Dag),
+        definitions: BTreeMap::new(),
+        referred: Vec::new(),
+        catalog,
+        world,
+        auto_update,
+    };
+    for component in &application.spec.components {
+        let found = appfile
+            .component(component)
+            .map_err(|error| error.at(Stage::Parse))?;
+        appfile.remember(&found);
+    }
+    appfile.load_workflow(application)?;
+    appfile.load_policies(application)?;
+    appfile.load_objects(&namespace(application))?;
+    if appfile.steps.is_empty() && application.spec.workflow.is_none() {
+        appfile.steps = appfile.default_steps(application);
+    }
+    let definitions = appfile
+        .definitions
+        .values()
+        .map(|definition| &definition.object);
+    appfile.context.revision_hash = revision_hash(application, definitions, &appfile.referred);
+    Ok(appfile)
+}
+
+fn invalid(message: String) -> RenderError {
+    RenderError::new(Stage::Parse, Class::InvalidInput, message)
+}
+
+fn not_found(message: String) -> RenderError {
+    RenderError::new(Stage::Parse, Class::NotFound, message)
+}
+
+impl<'a> Appfile<'a> {
+    /// What is known of the hub.
+    pub fn world(&self) -> &'a World {
+        self.world
+    }
+
+    /// A component with its definitions.
+    pub fn component(&self, spec: &ApplicationComponent) -> Result<Component, RenderError> {
+        let name = &spec.name;
+        check_properties(&format!("component {name}"), spec.properties.as_ref())?;
+        let definition = self
+            .find(DefinitionKind::Component, &spec.component_type)
+            .ok_or_else(|| {
+                not_found(format!(
+                    "component {name}: there is no ComponentDefinition {:?} in namespace {} or {}",
+                    spec.component_type,
+                    self.context.namespace,
+                    crate::file::SYSTEM_NAMESPACE,
+                ))
+            })?;
+        let mut traits = Vec::with_capacity(spec.traits.len());
+        for applied in &spec.traits {
+            let what = format!("trait {} of component {name}", applied.trait_type);
+            check_properties(&what, applied.properties.as_ref())?;
+            let definition = self
+                .find(DefinitionKind::Trait, &applied.trait_type)
+                .ok_or_else(|| not_found(format!("{what}: there is no such TraitDefinition")))?;
+            traits.push(Trait {
+                properties: applied
+                    .properties
+                    .clone()
+                    .filter(|properties| !properties.is_null()),
+                definition,
+            });
+        }
+        Ok(Component {
+            spec: spec.clone(),
+            definition,
+            traits,
+        })
+    }
+
+    fn find(&self, kind: DefinitionKind, type_name: &str) -> Option<Arc<Definition>> {
+        self.catalog
+            .find(kind, &self.context.namespace, type_name, self.auto_update)
+    }
+
+    fn remember(&mut self, component: &Component) {
+        let definitions = std::iter::once(&component.definition)
+            .chain(component.traits.iter().map(|applied| &applied.definition));
+        for definition in definitions {
+            let key = (definition.kind, definition.type_name.clone());
+            self.definitions.insert(key, definition.clone());
+        }
+    }
+
+    fn load_workflow(&mut self, application: &Application) -> Result<(), RenderError> {
+        let Some(workflow) = &application.spec.workflow else {
+            return Ok(());
+        };
+        let mut mode = workflow.mode.clone();
+        self.steps.clone_from(&workflow.steps);
+        if !workflow.workflow_ref.is_empty() {
+            let name = &workflow.workflow_ref;
+            let group = bellwether_api::oam::GROUP;
+            let found = self
+                .world
+                .object(group, "Workflow", &self.context.namespace, name)
+                .ok_or_else(|| {
+                    not_found(format!(
+                        "workflow: Workflow {}/{name} does not exist",
+                        self.context.namespace
+                    ))
+                })?;
+            if !workflow.steps.is_empty() {
+                return Err(invalid(
+                    "workflow: steps and ref exclude each other".to_owned(),
+                ));
+            }
+            let read: Workflow = serde_json::from_value(found.clone())
+                .map_err(|error| invalid(format!("Workflow {name}: {error}")))?;
+            self.steps = read.steps;
+            mode = mode.or(read.mode);
+            self.referred.push(found.clone());
+        }
+        let mode = mode.unwrap_or_default();
+        self.mode = (
+            mode.steps.unwrap_or(WorkflowMode::StepByStep),
+            mode.sub_steps.unwrap_or(WorkflowMode::Dag),
+        );
+        name_steps(&mut self.steps);
+        for step in self.steps.clone() {
+            for base in std::iter::once(&step.base).chain(&step.sub_steps) {
+                self.check_step(base)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_step(&mut self, step: &WorkflowStepBase) -> Result<(), RenderError> {
+        let step_type = step.step_type.as_str();
+        let found = self.find(DefinitionKind::WorkflowStep, step_type);
+        match found {
+            Some(definition) => {
+                self.definitions
+                    .insert((definition.kind, definition.type_name.clone()), definition);
+                Ok(())
+            }
+            None if ENGINE_STEPS.contains(&step_type) || step_type == DEPLOY_STEP => Ok(()),
+            None => Err(not_found(format!(
+                "step {}: there is no WorkflowStepDefinition {step_type:?}",
+                step.name
+            ))),
+        }
+    }
+
+    fn load_policies(&mut self, application: &Application) -> Result<(), RenderError> {
+        for (index, policy) in application.spec.policies.iter().enumerate() {
+            let mut policy = policy.clone();
+            if policy.name.is_empty() {
+                policy.name = format!("{}-auto-gen-{index}", policy.policy_type);
+            }
+            let what = format!("policy {}", policy.name);
+            if policy.policy_type != policy_type::DEBUG
+                && policy.properties.as_ref().is_none_or(Value::is_null)
+            {
+                return Err(invalid(format!(
+                    "{what} of type {} must not have empty properties",
+                    policy.policy_type
+                )));
+            }
+            check_properties(&what, policy.properties.as_ref())?;
+            if !policy_type::BUILT_IN.contains(&policy.policy_type.as_str()) {
+                let custom = self.custom_policy(&policy)?;
+                self.remember(&custom);
+                self.custom_policies.push(custom);
+            }
+            self.policies.insert(policy.name.clone(), policy);
+        }
+        self.load_shared_policies()?;
+        let overrides: Vec<ApplicationPolicy> = self
+            .policies
+            .values()
+            .filter(|policy| policy.policy_type == policy_type::OVERRIDE)
+            .cloned()
+            .collect();
+        for policy in overrides {
+            self.check_override(&policy)?;
+        }
+        Ok(())
+    }
+
+    fn custom_policy(&self, policy: &ApplicationPolicy) -> Result<Component, RenderError> {
+        let definition = self
+            .find(DefinitionKind::Policy, &policy.policy_type)
+            .ok_or_else(|| {
+                not_found(format!(
+                    "policy {}: there is no PolicyDefinition {:?}",
+                    policy.name, policy.policy_type
+                ))
+            })?;
+        Ok(Component {
+            spec: ApplicationComponent {
+                name: policy.name.clone(),
+                component_type: policy.policy_type.clone(),
+                properties: policy.properties.clone(),
+                ..ApplicationComponent::default()
+            },
+            definition,
+            traits: Vec::new(),
+        })
+    }
+
+    /// Policies that deploy steps name and the application does not have are objects of the namespace.
+    fn load_shared_policies(&mut self) -> Result<(), RenderError> {
+        let steps = self
+            .steps
+            .iter()
+            .flat_map(|step| std::iter::once(&step.base).chain(&step.sub_steps));
+        let names: Vec<String> = steps
+            .filter(|step| step.step_type == DEPLOY_STEP)
+            .flat_map(|step| policy_names(step.properties.as_ref()))
+            .collect();
+        for name in names {
+            if self.policies.contains_key(&name) {
+                continue;
+            }
+            let group = bellwether_api::oam::GROUP;
+            let found = self
+                .world
+                .object(group, "Policy", &self.context.namespace, &name)
+                .ok_or_else(|| {
+                    not_found(format!(
+                        "policy {name} is neither in the application nor in namespace {}",
+                        self.context.namespace
+                    ))
+                })?;
+            let read: Policy = serde_json::from_value(found.clone())
+                .map_err(|error| invalid(format!("Policy {name}: {error}")))?;
+            self.referred.push(found.clone());
+            let policy = ApplicationPolicy {
+                name: name.clone(),
+                policy_type: read.policy_type,
+                properties: read.properties,
+                ..ApplicationPolicy::default()
+            };
+            self.policies.insert(name, policy);
+        }
+        Ok(())
+    }
+
+    /// Types that an override brings have to exist; its fields are checked when it is used.
+    fn check_override(&mut self, policy: &ApplicationPolicy) -> Result<(), RenderError> {
+        let properties = policy.properties.clone().unwrap_or_default();
+        let Ok(read) = serde_json::from_value::<OverridePolicy>(properties) else {
+            return Ok(());
+        };
+        let components = read
+            .components
+            .iter()
+            .map(|patch| (DefinitionKind::Component, &patch.component_type));
+        let traits = read.components.iter().flat_map(|patch| &patch.traits);
+        let traits = traits.map(|patch| (DefinitionKind::Trait, &patch.trait_type));
+        for (kind, type_name) in components
+            .chain(traits)
+            .filter(|(_, name)| !name.is_empty())
+        {
+            let definition = self.find(kind, type_name).ok_or_else(|| {
+                not_found(format!(
+                    "policy {}: there is no {} {type_name:?}",
+                    policy.name,
+                    kind.object_kind()
+                ))
+            })?;
+            self.definitions
+                .insert((kind, definition.type_name.clone()), definition);
+        }
+        Ok(())
+    }
+
+    /// Components that copy objects get the objects.
+    fn load_objects(&mut self, namespace: &str) -> Result<(), RenderError> {
+        for component in &mut self.components {
+            if component.component_type == component_type::REF_OBJECTS {
+                let objects = referred::load(
+                    &component.name,
+                    namespace,
+                    component.properties.as_ref(),
+                    self.world,
+                )?;
+                self.referred.extend(objects.iter().cloned());
+                component.properties = Some(json!({"objects": objects}));
+            }
+        }
+        Ok(())
+    }
+
+    /// The steps of an application that has no workflow of its own.
+    fn default_steps(&self, application: &Application) -> Vec<WorkflowStep> {
+        let named = |wanted: &str| -> Vec<String> {
+            let policies = application.spec.policies.iter().enumerate();
+            policies
+                .filter(|(_, policy)| policy.policy_type == wanted)
+                .map(|(index, policy)| {
+                    if policy.name.is_empty() {
+                        format!("{wanted}-auto-gen-{index}")
+                    } else {
+                        policy.name.clone()
+                    }
+                })
+                .collect()
+        };
+        let (topologies, overrides) = (named(policy_type::TOPOLOGY), named(policy_type::OVERRIDE));
+        let copies = self
+            .components
+            .iter()
+            .any(|component| component.component_type == component_type::REF_OBJECTS);
+        if !topologies.is_empty() {
+            let step = |topology: &String| {
+                let policies = overrides.iter().chain([topology]).cloned().collect();
+                deploy_step(&format!("{DEPLOY_STEP}-{topology}"), policies)
+            };
+            return topologies.iter().map(step).collect();
+        }
+        if !overrides.is_empty() || copies {
+            return vec![deploy_step(DEPLOY_STEP, overrides)];
+        }
+        self.components.iter().map(apply_step).collect()
+    }
+}
+
+/// Names of policies in the properties of a deploy step.
+pub fn policy_names(properties: Option<&Map<String, Value>>) -> Vec<String> {
+    let names = properties
+        .and_then(|properties| properties.get("policies"))
+        .and_then(Value::as_array);
+    let names = names.into_iter().flatten().filter_map(Value::as_str);
+    names.map(str::to_owned).collect()
+}
+
+fn deploy_step(name: &str, policies: Vec<String>) -> WorkflowStep {
+    step(
+        name,
+        DEPLOY_STEP,
+        [("policies".to_owned(), policies.into())],
+    )
+}
+
+fn apply_step(component: &ApplicationComponent) -> WorkflowStep {
+    let name = component.name.as_str();
+    let mut step = step(
+        name,
+        step_type::APPLY_COMPONENT,
+        [("component".to_owned(), name.into())],
+    );
+    step.base.depends_on.clone_from(&component.depends_on);
+    step
+}
+
+fn step(
+    name: &str,
+    step_type: &str,
+    properties: impl IntoIterator<Item = (String, Value)>,
+) -> WorkflowStep {
+    WorkflowStep {
+        base: WorkflowStepBase {
+            name: name.to_owned(),
+            step_type: step_type.to_owned(),
+            properties: Some(properties.into_iter().collect()),
+            ..WorkflowStepBase::default()
+        },
+        ..WorkflowStep::default()
+    }
+}
+
+/// Gives steps without a name one.
+pub fn name_steps(steps: &mut [WorkflowStep]) {
+    for (index, step) in steps.iter_mut().enumerate() {
+        if step.base.name.is_empty() {
+            step.base.name = format!("step-{index}");
+        }
+        for (inner, sub_step) in step.sub_steps.iter_mut().enumerate() {
+            if sub_step.name.is_empty() {
+                sub_step.name = format!("step-{index}-{inner}");
+            }
+        }
+    }
+}
+
+fn check_properties(what: &str, properties: Option<&Value>) -> Result<(), RenderError> {
+    match properties {
+        None | Some(Value::Null | Value::Object(_)) => Ok(()),
+        Some(other) => Err(invalid(format!(
+            "{what}: properties have to be an object, not {}",
+            bellwether_json::path::type_name(other)
+        ))),
+    }
+}

@@ -1,0 +1,118 @@
+//! The definitions that the program brings along.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use serde_json::Value;
+
+use crate::definition::{Definition, DefinitionKind};
+use crate::file;
+
+mod embedded {
+    include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+}
+
+/// A definition file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source {
+    /// What it defines.
+    pub kind: DefinitionKind,
+    /// The name of the type.
+    pub name: &'static str,
+    /// The text.
+    pub text: &'static str,
+}
+
+/// All definition files, components first.
+pub fn sources() -> impl Iterator<Item = Source> {
+    embedded::SOURCES.iter().map(|(folder, name, text)| Source {
+        kind: match *folder {
+            "components" => DefinitionKind::Component,
+            "traits" => DefinitionKind::Trait,
+            "policies" => DefinitionKind::Policy,
+            _ => DefinitionKind::WorkflowStep,
+        },
+        name,
+        text,
+    })
+}
+
+type Table = BTreeMap<(DefinitionKind, &'static str), LazyDefinition>;
+type LazyDefinition =
+    LazyLock<Option<Arc<Definition>>, Box<dyn FnOnce() -> Option<Arc<Definition>> + Send>>;
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let entry = |source: Source| {
+        let read = move || {
+            // That every file can be read is a test.
+            let object = file::parse(source.name, source.text).ok()?;
+            Some(Definition::new(source.kind, source.name, object))
+        };
+        let read: Box<dyn FnOnce() -> Option<Arc<Definition>> + Send> = Box::new(read);
+        ((source.kind, source.name), LazyLock::new(read))
+    };
+    sources().map(entry).collect()
+});
+
+/// The built-in definition of a type, read the first time.
+pub fn find(kind: DefinitionKind, name: &str) -> Option<Arc<Definition>> {
+    let table: &'static Table = &TABLE;
+    table
+        .iter()
+        .find(|((known_kind, known), _)| *known_kind == kind && *known == name)
+        .and_then(|(_, definition)| (**definition).clone())
+}
+
+/// All built-in definitions as objects for a server.
+pub fn objects() -> Vec<Value> {
+    let found = sources().filter_map(|source| find(source.kind, source.name));
+    found.map(|definition| definition.object.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_a_definition_named_after_it() {
+        for source in sources() {
+            let object = match file::parse(source.name, source.text) {
+                Ok(object) => object,
+                Err(error) => panic!("{}: {error}", source.name),
+            };
+            assert_eq!(object["metadata"]["name"], source.name);
+            assert_eq!(object["kind"], source.kind.object_kind());
+            let description = &object["metadata"]["annotations"]["definition.oam.dev/description"];
+            assert!(
+                description.as_str().is_some_and(|text| text.ends_with('.')),
+                "{}",
+                source.name
+            );
+        }
+    }
+
+    #[test]
+    fn snippets_of_every_definition_compile() {
+        for source in sources() {
+            let definition = find(source.kind, source.name).unwrap();
+            let status = definition.status();
+            for snippet in [&status.details, &status.health, &status.message]
+                .into_iter()
+                .flatten()
+            {
+                assert!(
+                    snippet.is_ok(),
+                    "{}: {:?}",
+                    source.name,
+                    snippet.as_ref().err()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn types_are_found_by_kind_and_name() {
+        assert!(find(DefinitionKind::Component, "webservice").is_some());
+        assert!(find(DefinitionKind::Trait, "webservice").is_none());
+    }
+}

@@ -1,0 +1,217 @@
+//! Definitions: types of components, traits, policies and steps, with their templates compiled.
+
+use std::sync::{Arc, OnceLock};
+
+use bellwether_api::oam::{StatusTemplates, TraitStage};
+use bellwether_cue::ast::{DeclKind, LabelKind};
+use bellwether_cue::diagnostic::Diagnostic;
+use bellwether_cue::host::Template;
+use bellwether_cue::parser::parse_file;
+use bellwether_json::path::str_at;
+use serde_json::Value;
+
+/// What a definition defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DefinitionKind {
+    /// Components.
+    Component,
+    /// Traits.
+    Trait,
+    /// Policies.
+    Policy,
+    /// Workflow steps.
+    WorkflowStep,
+}
+
+impl DefinitionKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Component,
+        Self::Trait,
+        Self::Policy,
+        Self::WorkflowStep,
+    ];
+
+    /// The kind of its objects.
+    pub fn object_kind(self) -> &'static str {
+        match self {
+            Self::Component => "ComponentDefinition",
+            Self::Trait => "TraitDefinition",
+            Self::Policy => "PolicyDefinition",
+            Self::WorkflowStep => "WorkflowStepDefinition",
+        }
+    }
+
+    /// The word that definition files and people use.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Component => "component",
+            Self::Trait => "trait",
+            Self::Policy => "policy",
+            Self::WorkflowStep => "workflow-step",
+        }
+    }
+
+    /// The kind whose objects are called so.
+    pub fn from_object_kind(kind: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|known| known.object_kind() == kind)
+    }
+
+    /// The kind that people call so.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.word() == word)
+    }
+}
+
+/// A definition that can be rendered.
+#[derive(Debug)]
+pub struct Definition {
+    /// What it defines.
+    pub kind: DefinitionKind,
+    /// The name of the type, with the version if one was asked for.
+    pub type_name: String,
+    /// The whole object.
+    pub object: Value,
+    template: OnceLock<Result<CompiledTemplate, Vec<Diagnostic>>>,
+    status: OnceLock<StatusSnippets>,
+}
+
+/// A template, and how its parameters are called.
+#[derive(Debug, Clone)]
+pub struct CompiledTemplate {
+    /// The template with places for parameters and context.
+    pub template: Template,
+    /// `parameter`, or `parameters` where a template has only that.
+    pub parameter: &'static str,
+}
+
+/// The snippets that tell the state of objects, compiled.
+#[derive(Debug, Default)]
+pub struct StatusSnippets {
+    /// Values by name.
+    pub details: Option<Snippet>,
+    /// Whether objects are healthy.
+    pub health: Option<Snippet>,
+    /// What a person should know.
+    pub message: Option<Snippet>,
+}
+
+/// A compiled snippet, or what is wrong with it.
+pub type Snippet = Result<Template, Vec<Diagnostic>>;
+
+impl Definition {
+    /// Reads a definition; nothing is compiled yet.
+    pub fn new(kind: DefinitionKind, type_name: impl Into<String>, object: Value) -> Arc<Self> {
+        Arc::new(Self {
+            kind,
+            type_name: type_name.into(),
+            object,
+            template: OnceLock::new(),
+            status: OnceLock::new(),
+        })
+    }
+
+    /// The source of its template; `None` if it has none.
+    pub fn source(&self) -> Option<&str> {
+        str_at(&self.object, &["spec", "schematic", "cue", "template"])
+            .or_else(|| str_at(&self.object, &["spec", "extension", "template"]))
+    }
+
+    /// Its template, compiled the first time.
+    pub fn template(&self) -> Result<&CompiledTemplate, &[Diagnostic]> {
+        self.template
+            .get_or_init(|| compile(&self.type_name, self.source().unwrap_or_default()))
+            .as_ref()
+            .map_err(Vec::as_slice)
+    }
+
+    /// Its snippets, compiled the first time.
+    pub fn status(&self) -> &StatusSnippets {
+        self.status.get_or_init(|| {
+            let templates = self
+                .object
+                .pointer("/spec/status")
+                .cloned()
+                .unwrap_or_default();
+            let templates: StatusTemplates = serde_json::from_value(templates).unwrap_or_default();
+            StatusSnippets {
+                details: snippet(&templates.details),
+                health: snippet(&templates.health_policy),
+                message: snippet(&templates.custom_status),
+            }
+        })
+    }
+
+    /// When objects of a trait are applied.
+    pub fn stage(&self) -> TraitStage {
+        str_at(&self.object, &["spec", "stage"]).map_or(TraitStage::DefaultDispatch, |text| {
+            TraitStage::from(text.to_owned())
+        })
+    }
+
+    /// A setting of the spec that is on or off.
+    pub fn flag(&self, name: &str) -> bool {
+        self.object["spec"][name].as_bool().unwrap_or_default()
+    }
+
+    /// Where objects of a trait get a reference to the workload.
+    pub fn workload_ref_path(&self) -> Option<&str> {
+        str_at(&self.object, &["spec", "workloadRefPath"]).filter(|path| !path.is_empty())
+    }
+
+    /// Group and version, and kind, that a component says its output has; empty if it depends.
+    pub fn workload_kind(&self) -> (String, String) {
+        let definition = |field| str_at(&self.object, &["spec", "workload", "definition", field]);
+        let text = |field| definition(field).unwrap_or_default().to_owned();
+        (text("apiVersion"), text("kind"))
+    }
+
+    /// The name of its object.
+    pub fn object_name(&self) -> &str {
+        str_at(&self.object, &["metadata", "name"]).unwrap_or(&self.type_name)
+    }
+}
+
+fn snippet(source: &str) -> Option<Snippet> {
+    if source.trim().is_empty() {
+        return None;
+    }
+    let source = format!("{source}\ncontext: _\nparameter: _\n");
+    Some(Template::compile_files(&[("status", &source)], &[]))
+}
+
+/// Compiles a template with places for what is filled in. Templates of old definitions have their parameters
+/// in `parameters`; where there is no `parameter`, that is taken.
+pub fn compile(name: &str, source: &str) -> Result<CompiledTemplate, Vec<Diagnostic>> {
+    let parameter = parameter_name(source);
+    let whole = format!("{source}\ncontext: _\n{parameter}: _\n");
+    let template = Template::compile_files(&[(name, &whole)], &[])?;
+    Ok(CompiledTemplate {
+        template,
+        parameter,
+    })
+}
+
+/// How a template calls its parameters.
+fn parameter_name(source: &str) -> &'static str {
+    if !source.contains("parameters") {
+        return "parameter";
+    }
+    let (file, _) = parse_file("-", source);
+    let declares = |name: &str| {
+        file.decls.iter().any(|decl| match &decl.kind {
+            DeclKind::Field(field) => match &field.label.kind {
+                LabelKind::Ident(label) | LabelKind::String(label) => **label == *name,
+                _ => false,
+            },
+            _ => false,
+        })
+    };
+    if declares("parameters") && !declares("parameter") {
+        "parameters"
+    } else {
+        "parameter"
+    }
+}
