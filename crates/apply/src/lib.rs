@@ -3,7 +3,8 @@
 //!
 //! Whoever delivers objects (works, policies, applications) says what it wants as a [`Target`]:
 //! a [`Manifest`], a [`Strategy`], what happens to changes of others ([`Drift`]) and by what the object
-//! is known to be its own ([`Ownership`]). [`plan`] decides the next [`Step`], given what is there.
+//! is known to be its own ([`Ownership`]). [`plan`] decides the next [`Step`], given what is there;
+//! a [`Pass`](pass::Pass) does so for a whole set, with its [`Record`](record::Record).
 //!
 //! | module | decides |
 //! |---|---|
@@ -15,6 +16,7 @@
 //! | [`mod@diff`] | what a write would change |
 //! | [`ownership`], [`removal`] | whom an object belongs to, and what becomes of it |
 //! | [`repairs`] | when an object is repaired that somebody keeps changing |
+//! | [`record`], [`pass`] | what a set of objects has on the cluster, and what to do next for all of it |
 //!
 //! Plain values go in, decisions come out. Nothing here reads a clock, a file or the network;
 //! expressions of users run under a budget.
@@ -50,11 +52,14 @@ pub mod compliance;
 pub mod diff;
 pub mod fields;
 mod jq;
+mod live;
 pub mod manifest;
 mod metadata;
 mod owned_fields;
 pub mod ownership;
+pub mod pass;
 pub mod plan;
+pub mod record;
 pub mod removal;
 pub mod repairs;
 mod server_side;
@@ -64,6 +69,7 @@ mod update;
 
 pub use baseline::Baseline;
 pub use diff::{Difference, diff};
+pub use live::LiveState;
 pub use manifest::{Manifest, ObjectId, ResourceType};
 pub use ownership::{Owner, Ownership};
 pub use plan::{ApplyError, Step, is_repair, plan, remember};

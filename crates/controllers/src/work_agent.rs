@@ -10,7 +10,7 @@
 //! | [`hub`] | works as the hub has them, in both interfaces |
 //! | [`member`], [`records`] | what is known of a member |
 //! | [`arrivals`], [`rights`] | what works depend on there besides their objects |
-//! | [`pass`] | one look at one work: apply, prune, record, report |
+//! | [`pass`] | one reconcile of one work: deliver, record, report |
 //! | [`removal`] | works and records that go |
 //! | [`turns`], [`budget`] | how often the hub is written to, and what programs may take |
 //!
@@ -18,7 +18,6 @@
 //! what was created: an agent that is killed at any moment leaves nothing behind that is neither
 //! recorded nor owned.
 
-mod apply_one;
 mod arrivals;
 mod budget;
 mod cached_json;
@@ -126,13 +125,16 @@ pub enum AgentError {
     /// Some manifests could not be applied; the status says which.
     #[error("{0} manifests could not be applied or removed")]
     Manifests(usize),
+    /// An object of a work that is being removed could not be removed.
+    #[error("removing an object: {0}")]
+    Removal(String),
 }
 
 impl ReconcileError for AgentError {
     fn retry(&self) -> Retry {
         match self {
             Self::Request { source, .. } => source.retry(),
-            Self::Manifests(_) => Retry::Backoff,
+            Self::Manifests(_) | Self::Removal(_) => Retry::Backoff,
         }
     }
 
@@ -140,6 +142,7 @@ impl ReconcileError for AgentError {
         match self {
             Self::Request { source, .. } => source.label(),
             Self::Manifests(_) => "manifests",
+            Self::Removal(_) => "removal",
         }
     }
 }
@@ -149,7 +152,7 @@ impl AgentError {
     fn is_forbidden(&self) -> bool {
         match self {
             Self::Request { source, .. } => source.is_forbidden(),
-            Self::Manifests(_) => false,
+            Self::Manifests(_) | Self::Removal(_) => false,
         }
     }
 
@@ -252,6 +255,7 @@ impl WorkAgents {
             shared.queue.clone(),
             &shared.metrics,
             Arc::clone(&shared.kinds),
+            shared.clock.clone(),
         );
         shared
             .members
@@ -356,7 +360,10 @@ impl Reconcile for Worker {
         let Some(member) = self.0.member(&key.cluster) else {
             return Ok(None);
         };
-        let _clients = (member.objects.hold(), self.0.speakers.hold(&key.cluster));
+        let _clients = (
+            member.delivery.objects.hold(),
+            self.0.speakers.hold(&key.cluster),
+        );
         let result = pass::reconcile_work(&self.0, &member, key).await;
         if result.is_ok() {
             self.0.news.lock().remove(key);

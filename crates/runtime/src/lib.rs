@@ -9,7 +9,7 @@
 //! [`write_status`] writes what was decided about an object, unless the object has changed.
 //!
 //! Objects of any kind are read and written by [`Objects`], named by [`Discovery`], and watched by
-//! [`Watches`].
+//! [`Watches`]; [`Delivery`] carries out what a pass over a set of them decides.
 //!
 //! Programs of users run in [`compute`], beside the tasks of the runtime.
 //!
@@ -22,6 +22,7 @@ mod clock;
 mod cluster_handle;
 mod compute;
 mod controller;
+mod delivery;
 pub mod discovery;
 mod events;
 mod feed;
@@ -43,6 +44,7 @@ pub use clock::{Clock, Forward};
 pub use cluster_handle::{ClientLease, ClusterHandle};
 pub use compute::compute;
 pub use controller::{Controller, Next, Reconcile};
+pub use delivery::{Delivery, Keeper};
 pub use discovery::{Discovery, SharedKinds};
 pub use events::{
     Correlator, EventDraft, EventLimit, EventType, EventWrite, Occurrence, Recorder,
@@ -59,7 +61,7 @@ pub use queue::Queue;
 pub use request_error::{RequestError, in_time};
 pub use retry::{ReconcileError, Retry, causes_of, label_of_code, retry_of_code};
 pub use supervise::{Ended, Tasks, spawn_vital};
-pub use watches::{LiveState, Watches};
+pub use watches::Watches;
 pub use write::{
     FIELD_MANAGER, created_by, delete_if_exists, patch_seen, unless_exists, unless_gone,
     write_status, written_by,

@@ -16,7 +16,7 @@ use std::fmt::{self, Debug};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_apply::{Live, ObjectId, ResourceType};
+use bellwether_apply::{LiveState, ObjectId, ResourceType};
 use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
 use serde_json::Value;
@@ -28,29 +28,6 @@ use follow::{Follower, Listing};
 
 /// How long the first list of a kind is waited for.
 const WATCH_START_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// What is known of an object.
-#[derive(Debug, Clone, Default)]
-pub enum LiveState {
-    /// Nothing.
-    #[default]
-    Unknown,
-    /// It is not there.
-    Absent,
-    /// It is there.
-    Present(Arc<Value>),
-}
-
-impl LiveState {
-    /// Returns it as decisions look at it.
-    pub fn as_live(&self) -> Live<'_> {
-        match self {
-            Self::Unknown => Live::Unknown,
-            Self::Absent => Live::Absent,
-            Self::Present(object) => Live::Present(object),
-        }
-    }
-}
 
 /// Group and name of a kind; the version does not matter.
 type Kind = (String, String);

@@ -1,6 +1,6 @@
 //! The record of a work on the cluster: what it applied, and what it is about to apply.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use bellwether_api::work::AppliedResource;
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use bellwether_apply::ObjectId;
+use bellwether_apply::record::Entry;
 
 /// The hash of a hub's address, by which the records of several hubs are distinguished.
 pub fn hub_hash(address: &str) -> String {
@@ -39,43 +40,39 @@ pub fn id_of(entry: &AppliedResource) -> ObjectId {
     }
 }
 
-/// Entries in the order in which records have them, each object once; one with a UID wins.
-pub fn sorted(mut entries: Vec<AppliedResource>) -> Vec<AppliedResource> {
-    entries.sort_by(|one, other| {
-        let key = |entry: &AppliedResource| {
-            (
-                entry.group.clone(),
-                entry.version.clone(),
-                entry.resource.clone(),
-                entry.namespace.clone(),
-                entry.name.clone(),
-                entry.uid.is_none(),
-            )
-        };
-        key(one).cmp(&key(other))
-    });
-    entries.dedup_by(|later, earlier| {
-        id_of(later) == id_of(earlier) && later.version == earlier.version
-    });
-    entries
+/// Returns an entry of a record as decisions see it.
+pub fn entry(resource: &AppliedResource) -> Entry {
+    Entry {
+        id: id_of(resource),
+        version: resource.version.clone(),
+        uid: resource.uid.clone(),
+    }
 }
 
-/// Entries that nothing wants any more, whatever their version.
-pub fn untracked<'a>(
-    recorded: &'a [AppliedResource],
-    wanted: &BTreeSet<ObjectId>,
-) -> Vec<&'a AppliedResource> {
-    recorded
-        .iter()
-        .filter(|entry| !wanted.contains(&id_of(entry)))
-        .collect()
+/// Returns entries as records have them. Those that were there keep what this version does not know.
+pub fn applied_resources(entries: &[Entry], known: &[AppliedResource]) -> Vec<AppliedResource> {
+    let known: BTreeMap<Entry, &AppliedResource> =
+        known.iter().map(|known| (entry(known), known)).collect();
+    let resource = |wanted: &Entry| {
+        let known = known.get(wanted).copied();
+        known.cloned().unwrap_or_else(|| AppliedResource {
+            group: wanted.id.group.clone(),
+            version: wanted.version.clone(),
+            resource: wanted.id.resource.clone(),
+            name: wanted.id.name.clone(),
+            namespace: wanted.id.namespace.clone(),
+            uid: wanted.uid.clone(),
+            ..AppliedResource::default()
+        })
+    };
+    entries.iter().map(resource).collect()
 }
 
 /// What a record says that is about to be applied, from its annotation.
 ///
 /// It is written before anything is created. An entry leaves the annotation only when the entry of
 /// the status is written, so that what was created is always found again.
-pub fn read_intent(annotation: Option<&str>) -> Vec<AppliedResource> {
+pub fn read_intent(annotation: Option<&str>) -> Vec<Entry> {
     let Some(Ok(Value::Array(items))) = annotation.map(serde_json::from_str) else {
         return Vec::new();
     };
@@ -83,30 +80,27 @@ pub fn read_intent(annotation: Option<&str>) -> Vec<AppliedResource> {
         .iter()
         .filter_map(|item| {
             let text = |index: usize| item.get(index)?.as_str().map(str::to_owned);
-            Some(AppliedResource {
-                group: text(0)?,
+            Some(Entry {
                 version: text(1)?,
-                resource: text(2)?,
-                namespace: text(3)?,
-                name: text(4)?,
-                ..AppliedResource::default()
+                id: ObjectId {
+                    group: text(0)?,
+                    resource: text(2)?,
+                    namespace: text(3)?,
+                    name: text(4)?,
+                },
+                uid: None,
             })
         })
         .collect()
 }
 
 /// The annotation for what is about to be applied.
-pub fn write_intent(entries: &[AppliedResource]) -> String {
+pub fn write_intent(entries: &[Entry]) -> String {
     let items: Vec<Value> = entries
         .iter()
         .map(|entry| {
-            json!([
-                entry.group,
-                entry.version,
-                entry.resource,
-                entry.namespace,
-                entry.name
-            ])
+            let id = &entry.id;
+            json!([id.group, entry.version, id.resource, id.namespace, id.name])
         })
         .collect();
     Value::Array(items).to_string()
@@ -148,10 +142,10 @@ pub fn write_completed(work_uid: &str, objects: &BTreeSet<ObjectId>) -> String {
 mod tests {
     use super::*;
 
-    fn entry(group: &str, version: &str, name: &str, uid: Option<&str>) -> AppliedResource {
+    fn applied(group: &str, name: &str, uid: Option<&str>) -> AppliedResource {
         AppliedResource {
             group: group.into(),
-            version: version.into(),
+            version: "v1".into(),
             resource: "things".into(),
             namespace: "n".into(),
             name: name.into(),
@@ -173,43 +167,18 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_sorted_and_each_is_there_once() {
-        let list = sorted(vec![
-            entry("b", "v1", "x", None),
-            entry("", "v1", "y", None),
-            entry("b", "v1", "x", Some("1")),
-            entry("", "v1", "a", Some("2")),
-        ]);
-        let names: Vec<_> = list
-            .iter()
-            .map(|entry| {
-                (
-                    entry.group.as_str(),
-                    entry.name.as_str(),
-                    entry.uid.as_deref(),
-                )
-            })
-            .collect();
-        assert_eq!(
-            names,
-            [("", "a", Some("2")), ("", "y", None), ("b", "x", Some("1"))]
-        );
-    }
-
-    #[test]
-    fn another_version_is_the_same_object() {
-        let wanted = BTreeSet::from([id_of(&entry("g", "v2", "x", None))]);
-        let recorded = [entry("g", "v1", "x", None), entry("g", "v1", "y", None)];
-        let gone: Vec<_> = untracked(&recorded, &wanted)
-            .iter()
-            .map(|entry| entry.name.as_str())
-            .collect();
-        assert_eq!(gone, ["y"]);
+    fn entries_that_stay_keep_what_is_not_known_here() {
+        let mut old = applied("g", "x", Some("1"));
+        old.other.insert("later".to_owned(), json!(true));
+        let known = [old.clone(), applied("g", "y", Some("2"))];
+        let again = applied("g", "y", Some("3"));
+        let entries = [entry(&old), entry(&again)];
+        assert_eq!(applied_resources(&entries, &known), [old, again]);
     }
 
     #[test]
     fn what_is_complete_is_remembered_of_one_work() {
-        let objects = BTreeSet::from([id_of(&entry("g", "v1", "x", None))]);
+        let objects = BTreeSet::from([id_of(&applied("g", "x", None))]);
         let text = write_completed("uid-1", &objects);
         assert_eq!(read_completed(Some(&text), "uid-1"), objects);
         assert_eq!(read_completed(Some(&text), "uid-2"), BTreeSet::new());
@@ -219,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_is_about_to_be_applied_is_read_as_it_was_written() {
-        let entries = [entry("g", "v1", "x", None), entry("", "v1", "y", None)];
+        let entries = [applied("g", "x", None), applied("", "y", None)].map(|it| entry(&it));
         assert_eq!(read_intent(Some(&write_intent(&entries))), entries);
         assert_eq!(read_intent(None), []);
         assert_eq!(read_intent(Some("{")), []);

@@ -1,10 +1,10 @@
 //! Whether the executor of a work may apply an object.
 
-use bellwether_apply::{ObjectId, ResourceType};
+use bellwether_apply::Ownership;
+use bellwether_apply::pass::Object;
 use bellwether_runtime::Objects;
 use bellwether_work::executor::{Account, denial, grants_rights};
 use jiff::Timestamp;
-use serde_json::Value;
 
 /// Why an object is not applied in the name of an executor.
 pub(super) enum Refusal {
@@ -16,7 +16,7 @@ pub(super) enum Refusal {
 
 /// What an executor was last found to be allowed to do with one object.
 #[derive(Debug)]
-pub(super) struct Permission {
+pub(super) struct Grant {
     /// The generation of the work that was asked about; another may have another executor.
     pub(super) generation: i64,
     /// How often rights had changed when it was asked.
@@ -29,11 +29,13 @@ pub(super) struct Permission {
 pub(super) async fn check(
     objects: &Objects,
     account: &Account,
-    resource: &ResourceType,
-    id: &ObjectId,
-    object: &Value,
-    owned: bool,
+    object: &Object<'_>,
 ) -> Result<(), Refusal> {
+    let (id, resource) = (&object.id, &object.resource);
+    let owned = matches!(
+        object.target.ownership,
+        Ownership::Reference { belongs: true, .. }
+    );
     for review in account.reviews(id, &resource.version, owned) {
         match objects.review(&review).await {
             Ok(true) => {}
@@ -46,7 +48,12 @@ pub(super) async fn check(
     }
     // Anyone who gives rights must have them: the server knows, and is asked to pretend.
     match objects
-        .try_create_as(&account.user(), resource, &id.namespace, object)
+        .try_create_as(
+            &account.user(),
+            resource,
+            &id.namespace,
+            &object.target.manifest.object,
+        )
         .await
     {
         Ok(_) => Ok(()),

@@ -7,20 +7,17 @@ use bellwether_api::multicluster::AppliedWork;
 use bellwether_api::work::AppliedManifestWork;
 use bellwether_api::work::names::FIELD_MANAGER;
 use bellwether_api::{Kind as _, KindNames};
-use bellwether_apply::repairs::Repairs;
-use bellwether_apply::{Baseline, ObjectId, ResourceType};
+use bellwether_apply::{ObjectId, ResourceType, pass};
 use bellwether_runtime::{
-    ClusterHandle, Discovery, Objects, Queue, RequestError, SharedKinds, Watches,
+    Clock, ClusterHandle, Delivery, Objects, Queue, RequestError, SharedKinds,
 };
-use bellwether_work::record;
 use bellwether_work::work_api::Pace;
-use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::arrivals::Arrivals;
 use super::budget::Exhausted;
-use super::executor::Permission;
+use super::executor::Grant;
 use super::metrics::Metrics;
 use super::records::Records;
 use super::rights::Rights;
@@ -29,16 +26,12 @@ use super::{AgentError, WorkApi, WorkKey};
 /// What is remembered of one object of one work.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// What was written last.
-    pub(super) baseline: Option<Baseline>,
-    /// How often it was repaired lately.
-    pub(super) repairs: Repairs,
+    /// What was written last, and how often.
+    pub(super) delivery: pass::Memory,
     /// When its values were looked at.
     pub(super) pace: Option<Box<Pace>>,
     /// What the executor was found to be allowed.
-    pub(super) permission: Option<Box<Permission>>,
-    /// Since when it waits for a definition of the same work to be served.
-    pub(super) awaited_since: Option<Timestamp>,
+    pub(super) permission: Option<Box<Grant>>,
     /// What is reported instead of running programs again that exceeded their budget.
     pub(super) exhausted: Option<Box<Exhausted>>,
 }
@@ -49,9 +42,8 @@ pub(super) type Memories = HashMap<ObjectId, Memory>;
 /// A member.
 pub(super) struct Member {
     pub(super) cluster: Arc<str>,
-    pub(super) objects: Objects,
-    pub(super) discovery: Arc<Discovery>,
-    pub(super) watches: Watches<WorkKey>,
+    /// Its objects, and what is known of them.
+    pub(super) delivery: Delivery<WorkKey>,
     /// What works depend on besides their objects.
     pub(super) arrivals: Arrivals,
     /// Changes of rights, for works with an executor.
@@ -72,18 +64,24 @@ impl Member {
         queue: Queue<WorkKey>,
         metrics: &Metrics,
         kinds: Arc<SharedKinds>,
+        clock: Clock,
     ) -> Self {
         let objects =
             Objects::new(reach.clone(), FIELD_MANAGER).counted_by(metrics.member_requests.clone());
-        let discovery = Arc::new(Discovery::new(kinds));
+        let delivery = Delivery::new(
+            objects.clone(),
+            kinds,
+            queue.clone(),
+            metrics.watches.clone(),
+            clock,
+        );
+        let discovery = Arc::clone(&delivery.discovery);
         Self {
             cluster,
-            watches: Watches::new(objects.clone(), queue.clone(), metrics.watches.clone()),
-            records: Records::new(objects.clone()),
-            objects,
-            arrivals: Arrivals::new(reach.clone(), queue.clone(), Arc::clone(&discovery)),
+            records: Records::new(objects),
+            arrivals: Arrivals::new(reach.clone(), queue.clone(), discovery),
             rights: Rights::new(reach, queue.clone()),
-            discovery,
+            delivery,
             queue,
             begun: Default::default(),
             memories: Mutex::default(),
@@ -110,7 +108,7 @@ impl Member {
             "/apis/{}/{}/{}?limit=1",
             names.group, names.version, names.plural
         );
-        match self.objects.read(&path).await {
+        match self.delivery.objects.read(&path).await {
             Ok(list) => {
                 let items = list["items"].as_array();
                 Ok(items.is_some_and(|items| !items.is_empty()))
@@ -155,8 +153,8 @@ impl Member {
                 work_api,
                 record: record.name().into(),
             };
-            for entry in record.everything() {
-                self.watches.track(&record::id_of(&entry), &key);
+            for entry in record.entries().everything() {
+                self.delivery.watches.track(&entry.id, &key);
             }
             self.queue.add(key);
         }
@@ -169,9 +167,10 @@ impl Member {
         names: KindNames,
         definition: fn() -> serde_json::Value,
     ) -> Result<(), AgentError> {
-        let found = self
+        let delivery = &self.delivery;
+        let found = delivery
             .discovery
-            .find(&self.objects, names.group, names.version, names.kind)
+            .find(&delivery.objects, names.group, names.version, names.kind)
             .await
             .map_err(AgentError::at("asking a member for its kinds"))?;
         if found.is_some() {
@@ -184,8 +183,12 @@ impl Member {
             plural: "customresourcedefinitions".to_owned(),
             namespaced: false,
         };
-        let answer = self.objects.create(&definitions, "", &definition()).await;
-        self.discovery.forget(names.group, names.version);
+        let answer = self
+            .delivery
+            .objects
+            .create(&definitions, "", &definition())
+            .await;
+        self.delivery.discovery.forget(names.group, names.version);
         match answer {
             Err(error) if !error.is_already_there() => Err(AgentError::at::<RequestError>(
                 "defining the kind of records",

@@ -1,41 +1,34 @@
-//! One look at one work: apply, prune, record, report.
+//! One reconcile of one work: deliver, record, report.
 
+mod deliver;
 mod ending;
 mod recording;
 mod reporting;
 mod slots;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bellwether_api::work::AppliedResource;
 use bellwether_api::work::names::{condition, event};
-use bellwether_apply::manifest::defined_kinds;
-use bellwether_apply::{Manifest, ObjectId};
-use bellwether_runtime::{LiveState, Next};
+use bellwether_apply::pass::{Obstacle, Outcome, Pending, Problem, RecordChange, Settled};
+use bellwether_runtime::Next;
 use bellwether_work::admission;
-use bellwether_work::executor::Account;
-use bellwether_work::feedback::Allowance;
-use bellwether_work::lifecycle::{self, AfterCompletion, find, is_true};
-use bellwether_work::options::{self, Configs, Options};
+use bellwether_work::lifecycle::{self, AfterCompletion, is_true};
 use bellwether_work::record;
-use bellwether_work::status::{Failure, Report};
-use bellwether_work::strategy;
+use bellwether_work::status::Report;
 use jiff::{SignedDuration, Timestamp};
 
-use super::apply_one::{self, ApplyRequest, Effect, Obstacle, Outcome};
 use super::arrivals::Dependencies;
 use super::hub::HubWork;
-use super::member::{Member, Memories, Memory};
+use super::member::{Member, Memories};
 use super::records::{Record, Records};
-use super::removal::{self, Pending};
-use super::report::Findings;
+use super::removal;
 use super::{AgentError, Shared, WorkApi, WorkKey, report};
+pub(super) use deliver::owned_by;
 use reporting::Reported;
+use slots::Mapped;
 pub(super) use slots::Slot;
-use slots::{Mapped, entry_of, is_unmapped};
 
-/// Looks at one work, or at what is left of one.
+/// Reconciles one work, or what is left of one.
 pub(super) async fn reconcile_work(
     shared: &Shared,
     member: &Arc<Member>,
@@ -173,7 +166,7 @@ async fn remove_expired(
     }
 }
 
-/// One look at one work that is to be on the cluster.
+/// One reconcile of one work that is to be on the cluster.
 struct Pass<'a> {
     shared: &'a Shared,
     member: &'a Member,
@@ -216,7 +209,7 @@ impl Pass<'_> {
             return Ok(reported.next());
         }
         let was_recorded = record.is_some();
-        let record = match self.with_record(&work, record, &slots).await {
+        let mut record = match self.with_record(&work, record, &slots).await {
             Ok(record) => record,
             Err(error) => {
                 if error.is_forbidden() {
@@ -231,32 +224,23 @@ impl Pass<'_> {
         } else {
             self.member.rights.forget(self.key);
         }
-        let applied = self.apply_all(&work, &record, &slots, memories).await;
+        let applied = self.deliver(&work, &mut record, &slots, memories).await?;
         let dependencies = applied.dependencies.clone();
         self.member.arrivals.set(self.key, dependencies);
-        let (pending, keep_all, failed_removals) = match self.prune(&work, &record, &slots).await {
-            Ok(Some(pending)) => (pending, false, 0),
-            Ok(None) => (Vec::new(), true, 0),
-            Err(error) => {
-                tracing::debug!(%error, "pruning failed");
-                (Vec::new(), true, 1)
-            }
-        };
-        self.write_record(&work, record, &slots, &applied, &pending, keep_all)
-            .await?;
+        self.write_record(&work, record, &slots, &applied).await?;
         if let Some(time) = applied.settles_at {
             // A kind that was just defined is served in a moment. That is no failure to report.
             return Ok(Some(time));
         }
-        let failures = applied.retries + failed_removals;
-        let next = [applied.again, self.safety_net(&pending)]
+        let failures = applied.retries + applied.failed_removals;
+        let next = [applied.again, self.safety_net(&applied.pending)]
             .into_iter()
             .flatten()
             .min();
         let reported = self.write_status(&work, &applied, next).await?;
         // What was not removed because nothing had been reported is removed now that it has been.
         let next = match reported {
-            Reported::Said(_) if keep_all => Some(self.now),
+            Reported::Said(_) if applied.is_pruning_put_off => Some(self.now),
             Reported::Said(next) | Reported::Later(next) => next,
         };
         memories.retain(|id, _| {
@@ -286,7 +270,7 @@ impl Pass<'_> {
     /// Says which objects concern the work. What was applied before is read with one list a kind.
     async fn await_watches(&self, slots: &[Slot], was_recorded: bool) {
         for mapped in slots.iter().filter_map(|slot| slot.mapped.as_ref().ok()) {
-            self.member.watches.track(&mapped.id, self.key);
+            self.member.delivery.watches.track(&mapped.id, self.key);
         }
         if !was_recorded {
             return;
@@ -295,173 +279,10 @@ impl Pass<'_> {
             if let (Ok(mapped), Some(known)) = (&slot.mapped, &slot.known)
                 && is_true(&known.conditions, condition::APPLIED)
             {
-                self.member.watches.ensure(&mapped.resource);
-                self.member.watches.settled(&mapped.id).await;
+                self.member.delivery.watches.ensure(&mapped.resource);
+                self.member.delivery.watches.settled(&mapped.id).await;
             }
         }
-    }
-
-    /// Applies all manifests in the order of their kinds.
-    async fn apply_all(
-        &self,
-        work: &HubWork,
-        record: &Record,
-        slots: &[Slot],
-        memories: &mut Memories,
-    ) -> Applied {
-        let spec = &work.work.spec;
-        let owner = record.owner();
-        let executor = spec.executor.as_ref().map(Account::of).transpose();
-        let of_generation = is_of_generation(work);
-        let mut order: Vec<usize> = (0..slots.len()).collect();
-        order.sort_by_key(|index| {
-            let mapped = slots[*index].mapped.as_ref();
-            mapped.map_or(usize::MAX, |mapped| mapped.manifest.rank())
-        });
-        let mapped = slots.iter().filter_map(|slot| slot.mapped.as_ref().ok());
-        let configs = Configs::new(&spec.manifest_configs, mapped.map(|mapped| &mapped.id));
-        let mut applied = Applied::new(slots);
-        let mut allowance = Allowance::default();
-        for index in order {
-            let slot = &slots[index];
-            let options = match &slot.mapped {
-                Ok(mapped) => configs.of(&mapped.id),
-                Err(_) => Options {
-                    rules: configs.rules_of_unknown(&slot.meta),
-                    ..Options::default()
-                },
-            };
-            applied.depend_on(slot);
-            if slot.is_complete {
-                applied.reports[index] = report::of_complete(slot, &options.rules);
-                if let Err(error) = self.realign(work, record, slot).await {
-                    applied.retries += 1;
-                    applied.reports[index].applied = Err(Failure::Apply(error.to_string()));
-                }
-                continue;
-            }
-            let (mapped, executor) = match (&slot.mapped, &executor) {
-                (Ok(mapped), Ok(executor)) => (mapped, executor),
-                (Err(error), _) | (_, Err(error)) => {
-                    applied.retries += 1;
-                    applied.reports[index] = report::of_unmapped(&slot.meta, &options.rules, error);
-                    continue;
-                }
-            };
-            let known = slot.known.as_ref();
-            let request = ApplyRequest {
-                manifest: &mapped.manifest,
-                resource: &mapped.resource,
-                id: &mapped.id,
-                strategy: strategy::strategy(options.strategy),
-                options,
-                owner: &owner,
-                owned: options::is_owned(spec, &mapped.id),
-                applied_before: of_generation
-                    && known.is_some_and(|known| is_true(&known.conditions, condition::APPLIED)),
-                is_defined_here: mapped.is_defined_here,
-                executor: executor.as_ref(),
-                generation: work.generation(),
-            };
-            let memory = memories.entry(mapped.id.clone()).or_default();
-            let outcome = self.apply_one(work, mapped, &request, memory).await;
-            let findings = Findings {
-                shared: self.shared,
-                member: self.member,
-                work,
-                slot,
-                options: &request.options,
-                outcome: &outcome,
-                id: &mapped.id,
-            };
-            let (report, again) = report::of_outcome(&findings, &mut allowance, memory).await;
-            let polled = self
-                .member
-                .watches
-                .is_refused(&mapped.id)
-                .then(|| self.poll_time(work, &mapped.manifest));
-            let times = [applied.again, outcome.again, again, polled.flatten()];
-            applied.again = times.into_iter().flatten().min();
-            applied.take(index, mapped, &outcome, report);
-        }
-        applied
-    }
-
-    /// Applies one manifest, and sees to what follows from it.
-    async fn apply_one(
-        &self,
-        work: &HubWork,
-        mapped: &Mapped,
-        request: &ApplyRequest<'_>,
-        memory: &mut Memory,
-    ) -> Outcome {
-        let outcome = apply_one::apply(self.shared, self.member, request, memory).await;
-        self.member.watches.ensure(&mapped.resource);
-        if outcome.effect != Effect::Left && mapped.manifest.kind == "CustomResourceDefinition" {
-            self.forget_kinds(&mapped.manifest);
-        }
-        if outcome.recreated {
-            self.member.watches.enqueue_others(&mapped.id, self.key);
-        }
-        if outcome.effect == Effect::Repaired {
-            let text = format!("{} was changed by others and has been repaired", mapped.id);
-            self.shared
-                .events
-                .normal(work, event::DRIFT_REPAIRED, &text);
-        }
-        outcome
-    }
-
-    /// What a definition defines may be called otherwise now.
-    fn forget_kinds(&self, definition: &Manifest) {
-        for (group, version, _) in defined_kinds([definition]).keys() {
-            self.member.discovery.forget(group, version);
-        }
-    }
-
-    /// When to read an object again that cannot be watched: as often as the agent is told to, or
-    /// more often if its values are asked for more often.
-    fn poll_time(&self, work: &HubWork, manifest: &Manifest) -> Option<Timestamp> {
-        let interval = self.shared.options.status_sync_interval;
-        let interval = SignedDuration::try_from(interval).ok()?;
-        let period = report::period(self.shared, work, manifest);
-        let wait = period.map_or(interval, |period| period.min(interval));
-        self.now.checked_add(wait).ok()
-    }
-
-    /// Removes what the work no longer has, and returns what is not gone yet. A work about which
-    /// nothing has been reported yet may be of a hub that took the place of another: nothing is
-    /// removed then, and nothing returned.
-    async fn prune(
-        &self,
-        work: &HubWork,
-        record: &Record,
-        slots: &[Slot],
-    ) -> Result<Option<Vec<Pending>>, AgentError> {
-        let wanted: BTreeSet<ObjectId> = slots
-            .iter()
-            .filter_map(|slot| slot.mapped.as_ref().ok())
-            .map(|mapped| mapped.id.clone())
-            .collect();
-        let everything = record.everything();
-        let gone: Vec<AppliedResource> = record::untracked(&everything, &wanted)
-            .into_iter()
-            .filter(|entry| !is_unmapped(slots, entry))
-            .cloned()
-            .collect();
-        let status = work.work.status.as_ref();
-        let conditions = status.map_or(&[][..], |status| &status.conditions);
-        if find(conditions, condition::APPLIED).is_none() && !gone.is_empty() {
-            return Ok(None);
-        }
-        let pending = removal::remove_all(self.member, self.key, &record.owner(), &gone).await?;
-        for entry in &gone {
-            let id = record::id_of(entry);
-            if !pending.iter().any(|it| record::id_of(&it.entry) == id) {
-                self.member.watches.untrack(&id, self.key);
-            }
-        }
-        Ok(Some(pending))
     }
 
     fn safety_net(&self, pending: &[Pending]) -> Option<Timestamp> {
@@ -471,31 +292,31 @@ impl Pass<'_> {
 }
 
 /// What was found out about all manifests of a work.
+#[derive(Default)]
 struct Applied {
     reports: Vec<Report>,
-    entries: Vec<AppliedResource>,
     again: Option<Timestamp>,
     retries: usize,
-    /// For each manifest, whether its object may be there although nobody has seen it.
-    unclear: Vec<bool>,
     dependencies: Dependencies,
     /// When to look again for kinds that were just defined, if nothing else failed.
     settles_at: Option<Timestamp>,
+    /// Objects that are being deleted.
+    pending: Vec<Pending>,
+    failed_removals: usize,
+    /// Whether there is something to be removed that must not be removed yet.
+    is_pruning_put_off: bool,
+    /// What the record has to say where it says otherwise.
+    change: RecordChange,
 }
 
 impl Applied {
     fn new(slots: &[Slot]) -> Self {
+        let reports = slots
+            .iter()
+            .map(|slot| report::unchanged(slot.meta.clone(), &[]));
         Self {
-            reports: slots
-                .iter()
-                .map(|slot| report::unchanged(slot.meta.clone(), &[]))
-                .collect(),
-            entries: Vec::new(),
-            again: None,
-            retries: 0,
-            unclear: vec![true; slots.len()],
-            dependencies: Dependencies::default(),
-            settles_at: None,
+            reports: reports.collect(),
+            ..Self::default()
         }
     }
 
@@ -507,21 +328,28 @@ impl Applied {
 
     /// Takes in what became of a manifest.
     fn take(&mut self, index: usize, mapped: &Mapped, outcome: &Outcome, report: Report) {
-        if let LiveState::Present(object) = &outcome.live {
-            let uid = object["metadata"]["uid"].as_str();
-            self.entries.push(entry_of(mapped, uid));
-        }
-        self.unclear[index] = matches!(outcome.live, LiveState::Unknown);
-        match outcome.obstacle {
+        let obstacle = match &outcome.result {
+            Err(Problem::Failed { obstacle, .. }) => *obstacle,
+            _ => None,
+        };
+        match obstacle {
             Some(Obstacle::NoNamespace) => self.dependencies.add_namespace(&mapped.id.namespace),
             Some(Obstacle::Unserved(time)) => {
                 let earliest = self.settles_at.map_or(time, |known| known.min(time));
                 self.settles_at = Some(earliest);
             }
-            Some(Obstacle::Denied) | None => {}
+            None => {}
         }
-        self.retries += usize::from(outcome.retry);
+        self.retries += usize::from(outcome.needs_retry());
         self.reports[index] = report;
+    }
+
+    /// Takes in what became of the set.
+    fn take_settled(&mut self, settled: Settled<'_>) {
+        self.failed_removals = settled.failed.len();
+        self.pending = settled.pending;
+        self.is_pruning_put_off = settled.is_pruning_put_off;
+        self.change = settled.change;
     }
 }
 
@@ -534,15 +362,4 @@ fn refused(slots: &[Slot]) -> Applied {
         }
     }
     applied
-}
-
-/// Whether the status speaks of the work as it is.
-fn is_of_generation(work: &HubWork) -> bool {
-    let conditions = work
-        .work
-        .status
-        .as_ref()
-        .map_or(&[][..], |status| &status.conditions);
-    find(conditions, condition::APPLIED)
-        .is_some_and(|found| found.observed_generation == Some(work.generation()))
 }

@@ -8,6 +8,7 @@ use bellwether_api::meta::{ObjectMeta, Time};
 use bellwether_api::multicluster::{self, AppliedResourceMeta, AppliedWork};
 use bellwether_api::work::names::{annotation, finalizer};
 use bellwether_api::work::{AppliedManifestWork, AppliedResource};
+use bellwether_apply::record::{Entry, Record as Entries};
 use bellwether_apply::{ObjectId, Owner, ResourceType};
 use bellwether_runtime::{
     Cache, ClusterHandle, Deleted, ObjectKey, Objects, RequestError, Selection,
@@ -30,7 +31,7 @@ pub(super) struct Record {
     /// What is on the cluster.
     pub(super) applied: Vec<AppliedResource>,
     /// What was about to be created.
-    pub(super) intent: Vec<AppliedResource>,
+    pub(super) intent: Vec<Entry>,
     /// Since when its work is missing.
     pub(super) eviction_start: Option<Timestamp>,
 }
@@ -66,16 +67,12 @@ impl Record {
         record::read_completed(text.map(String::as_str), work_uid)
     }
 
-    /// The UID of an object as it was applied.
-    pub(super) fn uid_of(&self, id: &ObjectId) -> Option<&str> {
-        let entry = self.applied.iter().find(|it| record::id_of(it) == *id)?;
-        entry.uid.as_deref()
-    }
-
-    /// Everything that may be on the cluster because of it.
-    pub(super) fn everything(&self) -> Vec<AppliedResource> {
-        let all = self.applied.iter().chain(&self.intent).cloned().collect();
-        record::sorted(all)
+    /// What it names, for decisions.
+    pub(super) fn entries(&self) -> Entries {
+        Entries {
+            applied: self.applied.iter().map(record::entry).collect(),
+            intended: self.intent.clone(),
+        }
     }
 
     fn id(&self) -> ObjectId {
@@ -113,7 +110,7 @@ impl Record {
     }
 }
 
-fn intent_of(metadata: &ObjectMeta) -> Vec<AppliedResource> {
+fn intent_of(metadata: &ObjectMeta) -> Vec<Entry> {
     let annotations = metadata.annotations.as_ref();
     let text = annotations.and_then(|map| map.get(annotation::INTENT));
     record::read_intent(text.map(String::as_str))
@@ -171,7 +168,7 @@ pub(super) struct NewRecord<'a> {
     pub(super) hub_hash: &'a str,
     pub(super) agent_id: &'a str,
     pub(super) labels: Option<&'a BTreeMap<String, String>>,
-    pub(super) intent: &'a [AppliedResource],
+    pub(super) intent: &'a [Entry],
 }
 
 /// The records of a member, in those interfaces that somebody had a need for.
@@ -518,7 +515,7 @@ pub(super) fn missing_metadata(
 }
 
 /// The annotation that says what is about to be created; nothing takes it away.
-pub(super) fn intent_annotation(intent: &[AppliedResource]) -> Value {
+pub(super) fn intent_annotation(intent: &[Entry]) -> Value {
     let text = (!intent.is_empty()).then(|| record::write_intent(intent));
     json!({(annotation::INTENT): text})
 }

@@ -1,29 +1,24 @@
 //! Works and records that go: objects first, then the record, then the work.
 
+use bellwether_api::work::ManifestWorkSpec;
 use bellwether_api::work::names::event;
-use bellwether_api::work::{AppliedResource, ManifestWorkSpec};
-use bellwether_apply::removal::{self as decide, finalizers};
-use bellwether_apply::{Owner, Ownership, Removal};
-use bellwether_runtime::{Deleted, LiveState, Next, RequestError};
+use bellwether_apply::pass::{Pass, Pending, Pruning};
+use bellwether_apply::record::{Entry, Record as Entries};
+use bellwether_apply::{LiveState, ObjectId};
+use bellwether_runtime::{Keeper, Next};
 use bellwether_work::lifecycle::{self, Eviction};
-use bellwether_work::options;
 use bellwether_work::strategy::RECORD_KINDS;
-use bellwether_work::{in_whole_seconds, record, status};
+use bellwether_work::{in_whole_seconds, options, record, status};
 use jiff::SignedDuration;
 
 use super::hub::{HubWork, Status};
 use super::member::Member;
+use super::pass::owned_by;
 use super::records::{Record, Records};
 use super::{AgentError, Shared, WorkApi, WorkKey};
 
 /// When to look again at what is waited for, besides being told, in seconds.
 const SAFETY_NET: i64 = 60;
-
-/// An object that is not gone yet, and what it waits for.
-pub(super) struct Pending {
-    pub(super) entry: AppliedResource,
-    pub(super) waits_for: String,
-}
 
 /// Brings a work that is being removed to its end.
 pub(super) async fn remove_work(
@@ -51,9 +46,10 @@ pub(super) async fn remove_work(
             .map_err(AgentError::at("looking for the record"))?,
     };
     if let Some(record) = record {
-        let pending = empty(member, records, key, record, Some(&work.work.spec)).await?;
-        if !pending.is_empty() {
-            return wait(shared, work, &pending).await;
+        let left = empty(member, records, key, record, Some(&work.work.spec)).await?;
+        if !left.pending.is_empty() {
+            let next = wait(shared, work, &left.pending).await?;
+            return left.failure.map_or(Ok(next), Err);
         }
     }
     let ours = work.finalizer();
@@ -104,13 +100,25 @@ pub(super) async fn remove_record(
     record: Record,
 ) -> Result<Next, AgentError> {
     let records = member.records(key.work_api).await?;
-    let pending = empty(member, records, key, record, None).await?;
+    let left = empty(member, records, key, record, None).await?;
+    if let Some(failure) = left.failure {
+        return Err(failure);
+    }
     let again = shared
         .clock
         .now()
         .checked_add(SignedDuration::from_secs(SAFETY_NET))
         .ok();
-    Ok(again.filter(|_| !pending.is_empty()))
+    Ok(again.filter(|_| !left.pending.is_empty()))
+}
+
+/// What is left of a record.
+#[derive(Default)]
+struct Left {
+    /// Objects that are being deleted, or cannot be removed.
+    pending: Vec<Pending>,
+    /// Why one cannot be removed, if so.
+    failure: Option<AgentError>,
 }
 
 /// Removes all that a record names, and then the record. What is not gone yet is returned. What the
@@ -121,7 +129,7 @@ async fn empty(
     key: &WorkKey,
     mut record: Record,
     spec: Option<&ManifestWorkSpec>,
-) -> Result<Vec<Pending>, AgentError> {
+) -> Result<Left, AgentError> {
     if !record.is_deleting() {
         // From here on nobody applies anything for it, whatever happens to this process.
         match records
@@ -130,171 +138,51 @@ async fn empty(
             .map_err(AgentError::at("removing the record"))?
         {
             Some(marked) => record = marked,
-            None => return Ok(Vec::new()),
+            None => return Ok(Left::default()),
         }
     }
-    let everything = record.everything();
     let owner = record.owner();
-    let is_left = |entry: &&AppliedResource| {
-        spec.is_some_and(|spec| !options::is_owned(spec, &record::id_of(entry)))
+    let is_left = |id: &ObjectId| spec.is_some_and(|spec| !options::is_owned(spec, id));
+    let pruning = Pruning {
+        ownership: owned_by(&owner),
+        rivals: &RECORD_KINDS,
+        is_left: Some(&is_left),
+        is_allowed: true,
     };
-    for entry in everything.iter().filter(is_left) {
-        let released = release(member, &owner, entry).await;
-        released.map_err(AgentError::at("leaving an object behind"))?;
-    }
-    let pending = remove_all(member, key, &owner, &everything).await?;
-    if pending.is_empty() {
+    let known = |_: &ObjectId| LiveState::Unknown;
+    let pass = Pass::new(Vec::new(), record.entries(), pruning, known);
+    let delivery = &member.delivery;
+    let settled = delivery.carry_out(key, pass, &mut NothingToWrite).await?;
+    if settled.pending.is_empty() {
         records
             .release(&record)
             .await
             .map_err(AgentError::at("letting the record go"))?;
-        for entry in &everything {
-            member.watches.untrack(&record::id_of(entry), key);
-        }
         member.forget(key);
-        return Ok(pending);
+        return Ok(Left::default());
     }
-    let left: Vec<AppliedResource> = pending.iter().map(|it| it.entry.clone()).collect();
-    if left != record.applied {
+    if let Some(left) = &settled.change.applied {
+        let left = record::applied_resources(left, &record.applied);
         records
             .set_status(&record, &left, record.eviction_start)
             .await
             .map_err(AgentError::at("recording what is left"))?;
     }
-    Ok(pending)
+    let failure = settled.failed.into_iter().next();
+    Ok(Left {
+        pending: settled.pending,
+        failure: failure.map(|refusal| AgentError::Removal(refusal.message)),
+    })
 }
 
-/// Removes objects that a record names. What is not gone yet is returned.
-pub(super) async fn remove_all(
-    member: &Member,
-    key: &WorkKey,
-    owner: &Owner,
-    entries: &[AppliedResource],
-) -> Result<Vec<Pending>, AgentError> {
-    let mut pending = Vec::new();
-    for entry in entries {
-        match remove(member, key, owner, entry).await {
-            Ok(None) => {}
-            Ok(Some(waits_for)) => pending.push(Pending {
-                entry: entry.clone(),
-                waits_for,
-            }),
-            Err(error) => {
-                return Err(AgentError::at("removing an object")(error));
-            }
-        }
-    }
-    Ok(pending)
-}
+/// Removes objects, and never writes any.
+struct NothingToWrite;
 
-/// Takes an object out of the possession of a record, so that it stays.
-async fn release(
-    member: &Member,
-    owner: &Owner,
-    entry: &AppliedResource,
-) -> Result<(), RequestError> {
-    let id = record::id_of(entry);
-    let (discovery, objects) = (&member.discovery, &member.objects);
-    let resource = discovery
-        .find_plural(objects, &entry.group, &entry.version, &entry.resource)
-        .await?;
-    let Some(resource) = resource else {
-        return Ok(());
-    };
-    let live = match member.watches.known(&id) {
-        LiveState::Present(object) => Some(object),
-        LiveState::Absent => None,
-        LiveState::Unknown => objects.get(&resource, &id).await?.map(Into::into),
-    };
-    let ownership = owned_by(owner);
-    let Some(patch) = live.and_then(|live| ownership.release(&live)) else {
-        return Ok(());
-    };
-    match objects.merge(&resource, &id, &patch).await {
-        Ok(object) => {
-            member.watches.note(&id, &object);
-            Ok(())
-        }
-        Err(error) if error.is_not_found() => Ok(()),
-        Err(error) => Err(error),
-    }
-}
+impl Keeper for NothingToWrite {
+    type Error = AgentError;
 
-/// Removes one object; says what it waits for if it is not gone.
-async fn remove(
-    member: &Member,
-    key: &WorkKey,
-    owner: &Owner,
-    entry: &AppliedResource,
-) -> Result<Option<String>, RequestError> {
-    let id = record::id_of(entry);
-    let resource = member
-        .discovery
-        .find_plural(
-            &member.objects,
-            &entry.group,
-            &entry.version,
-            &entry.resource,
-        )
-        .await?;
-    // A kind that the cluster no longer has, has no objects.
-    let Some(resource) = resource else {
-        return Ok(None);
-    };
-    let live = match member.watches.known(&id) {
-        LiveState::Present(object) => Some(object),
-        LiveState::Absent => None,
-        LiveState::Unknown => member.objects.get(&resource, &id).await?.map(Into::into),
-    };
-    let ownership = owned_by(owner);
-    match decide::removal(
-        entry.uid.as_deref(),
-        live.as_deref(),
-        &ownership,
-        &RECORD_KINDS,
-    ) {
-        Removal::Forget => Ok(None),
-        Removal::Release(patch) => match member.objects.merge(&resource, &id, &patch).await {
-            Ok(object) => {
-                member.watches.note(&id, &object);
-                Ok(None)
-            }
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        },
-        Removal::Wait(finalizers) => {
-            member.watches.track(&id, key);
-            member.watches.ensure(&resource);
-            Ok(Some(waiting_text(&id, &finalizers)))
-        }
-        Removal::Delete { uid } => match member.objects.delete(&resource, &id, &uid).await? {
-            Deleted::Gone => {
-                member.watches.note_gone(&id);
-                member.watches.enqueue_others(&id, key);
-                Ok(None)
-            }
-            Deleted::Waits(object) => {
-                member.watches.track(&id, key);
-                member.watches.ensure(&resource);
-                member.watches.note(&id, &object);
-                Ok(Some(waiting_text(&id, &finalizers(&object))))
-            }
-        },
-    }
-}
-
-fn owned_by(owner: &Owner) -> Ownership<'_> {
-    Ownership::Reference {
-        owner,
-        belongs: true,
-    }
-}
-
-fn waiting_text(id: &impl std::fmt::Display, finalizers: &[String]) -> String {
-    if finalizers.is_empty() {
-        format!("{id} to end")
-    } else {
-        format!("{id} with finalizers {}", finalizers.join(", "))
+    async fn intend(&mut self, _: Vec<Entry>) -> Result<Entries, AgentError> {
+        Ok(Entries::default())
     }
 }
 

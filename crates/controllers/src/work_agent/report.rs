@@ -3,8 +3,9 @@
 use bellwether_api::meta::TRUE;
 use bellwether_api::work::names::{condition, label};
 use bellwether_api::work::{ConditionRule, ManifestCondition, ManifestResourceMeta, ManifestWork};
-use bellwether_apply::{Manifest, ObjectId};
-use bellwether_runtime::{LiveState, compute};
+use bellwether_apply::pass::{Effect, Outcome, Problem};
+use bellwether_apply::{LiveState, Manifest, ObjectId};
+use bellwether_runtime::compute;
 use bellwether_work::feedback::{
     self, Allowance, Answers, Limits, Query, Structures, Subject, Versions,
 };
@@ -16,7 +17,6 @@ use bellwether_work::work_api::{self, Pace, Turn};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::apply_one::{Effect, Obstacle, Outcome};
 use super::budget::Verdict;
 use super::hub::HubWork;
 use super::member::{Member, Memory};
@@ -94,6 +94,8 @@ pub(super) struct Findings<'a> {
     pub(super) slot: &'a Slot,
     pub(super) options: &'a Options<'a>,
     pub(super) outcome: &'a Outcome,
+    /// Why it is not applied, if so.
+    pub(super) failure: Result<(), Failure>,
     /// What the object is called.
     pub(super) id: &'a ObjectId,
 }
@@ -112,11 +114,11 @@ pub(super) async fn of_outcome(
         ..
     } = findings;
     let mut report = Report {
-        applied: outcome.applied.clone(),
+        applied: findings.failure.clone(),
         available: Some(Availability::Missing),
         ..unchanged(slot.meta.clone(), &options.rules)
     };
-    let is_denied = outcome.obstacle == Some(Obstacle::Denied);
+    let is_denied = matches!(outcome.result, Err(Problem::Denied(_)));
     if is_denied || !matches!(outcome.live, LiveState::Present(_)) {
         report.unseen = unseen(&slot.meta, &options.rules);
     }
@@ -126,9 +128,9 @@ pub(super) async fn of_outcome(
         LiveState::Present(object) => object,
         LiveState::Absent => return (report, None),
         LiveState::Unknown => {
-            let why = match &outcome.applied {
+            let why = match &outcome.result {
                 Err(_) => "it has not been read since it could not be applied",
-                Ok(()) => "it has not been read",
+                Ok(_) => "it has not been read",
             };
             report.available = Some(Availability::Unknown(why.to_owned()));
             return (report, None);
@@ -257,7 +259,10 @@ async fn of_config(
         return (Feedback::Unwanted, None);
     };
     let now = shared.clock.now();
-    let was_written = findings.outcome.effect != Effect::Left;
+    let was_written = matches!(
+        findings.outcome.result,
+        Ok(Effect::Wrote | Effect::Repaired)
+    );
     if let Some(pace) = memory.pace.as_mut().filter(|_| was_written) {
         pace.restart(now);
     }
@@ -326,10 +331,11 @@ async fn answers(
 /// Reads an object in the versions that paths ask for, if there are others than that of its manifest.
 async fn versions(findings: &Findings<'_>, queries: &[Query], object: &Value) -> Versions {
     let Findings { member, id, .. } = findings;
+    let delivery = &member.delivery;
     let kind = object["kind"].as_str().unwrap_or_default();
-    let latest = member
+    let latest = delivery
         .discovery
-        .find_latest(&member.objects, &id.group, kind)
+        .find_latest(&delivery.objects, &id.group, kind)
         .await;
     let mut found = Versions {
         // Who cannot ask for versions has the one of the manifest.
@@ -337,12 +343,12 @@ async fn versions(findings: &Findings<'_>, queries: &[Query], object: &Value) ->
         ..Versions::default()
     };
     for version in feedback::versions_asked_for(queries, object, found.latest.as_deref()) {
-        let resource = member
+        let resource = delivery
             .discovery
-            .find(&member.objects, &id.group, &version, kind)
+            .find(&delivery.objects, &id.group, &version, kind)
             .await;
         let read = match resource {
-            Ok(Some(resource)) => member.objects.get(&resource, id).await,
+            Ok(Some(resource)) => delivery.objects.get(&resource, id).await,
             // A version that is not served is named as such.
             Ok(None) => continue,
             Err(error) => Err(error),

@@ -56,10 +56,11 @@ impl Pass<'_> {
         let Ok(mapped) = &slot.mapped else {
             return Ok(());
         };
-        let Some(uid) = record.uid_of(&mapped.id) else {
+        let entries = record.entries();
+        let Some(uid) = entries.uid_of(&mapped.id) else {
             return Ok(());
         };
-        let objects = &self.member.objects;
+        let objects = &self.member.delivery.objects;
         let Some(live) = objects.get(&mapped.resource, &mapped.id).await? else {
             return Ok(());
         };
@@ -74,7 +75,7 @@ impl Pass<'_> {
             return Ok(());
         };
         let object = objects.merge(&mapped.resource, &mapped.id, &patch).await?;
-        self.member.watches.note(&mapped.id, &object);
+        self.member.delivery.watches.note(&mapped.id, &object);
         Ok(())
     }
 }

@@ -3,19 +3,18 @@
 use std::collections::BTreeSet;
 
 use bellwether_api::meta::TRUE;
-use bellwether_api::work::AppliedResource;
 use bellwether_api::work::names::{annotation, condition};
 use bellwether_apply::ObjectId;
+use bellwether_apply::record::Entry;
 use bellwether_work::record;
 use bellwether_work::status::Report;
 use serde_json::{Map, json};
 
-use super::slots::{Slot, entry_of, is_unmapped};
+use super::slots::{Mapped, Slot};
 use super::{Applied, Pass};
 use crate::work_agent::AgentError;
 use crate::work_agent::hub::HubWork;
 use crate::work_agent::records::{self, NewRecord, Record};
-use crate::work_agent::removal::Pending;
 
 impl Pass<'_> {
     /// Makes sure that all that may be created is on record.
@@ -25,11 +24,11 @@ impl Pass<'_> {
         record: Option<Record>,
         slots: &[Slot],
     ) -> Result<Record, AgentError> {
-        let wanted: Vec<AppliedResource> = slots
+        let wanted: Vec<Entry> = slots
             .iter()
             .filter(|slot| !slot.is_complete)
             .filter_map(|slot| slot.mapped.as_ref().ok())
-            .map(|mapped| entry_of(mapped, None))
+            .map(Mapped::entry)
             .collect();
         let labels = work.metadata().labels.as_ref();
         let failed = || AgentError::at("recording what is about to be applied");
@@ -56,16 +55,10 @@ impl Pass<'_> {
             let taken = self.records.take_over(&record, id).await;
             taken.map_err(failed())?
         };
-        let known: BTreeSet<ObjectId> = record.everything().iter().map(record::id_of).collect();
         let mut change = records::missing_metadata(&record, labels);
-        if wanted
-            .iter()
-            .any(|entry| !known.contains(&record::id_of(entry)))
-        {
-            let mut intent = record.intent.clone();
-            intent.extend(wanted.iter().cloned());
+        if let Some(intent) = record.entries().intent_with(&wanted) {
             let metadata = change.get_or_insert_with(|| json!({}));
-            metadata["annotations"] = records::intent_annotation(&record::sorted(intent));
+            metadata["annotations"] = records::intent_annotation(&intent);
         }
         let record = match change {
             Some(metadata) => self
@@ -92,35 +85,17 @@ impl Pass<'_> {
         record: Record,
         slots: &[Slot],
         applied: &Applied,
-        pending: &[Pending],
-        keep_all: bool,
     ) -> Result<(), AgentError> {
         let failed = || AgentError::at("recording what was applied");
-        let mut entries = applied.entries.clone();
-        let has = |entries: &[AppliedResource], id: &ObjectId| {
-            entries.iter().any(|entry| record::id_of(entry) == *id)
-        };
-        // What could not be looked at may be there: it stays on record.
-        for entry in &record.applied {
-            let id = record::id_of(entry);
-            let unclear = slots.iter().zip(&applied.unclear).any(|(slot, unclear)| {
-                *unclear && slot.mapped.as_ref().is_ok_and(|mapped| mapped.id == id)
-            });
-            let is_pending = pending.iter().any(|it| record::id_of(&it.entry) == id);
-            if (unclear || is_pending || keep_all || is_unmapped(slots, entry))
-                && !has(&entries, &id)
-            {
-                entries.push(entry.clone());
+        let record = match &applied.change.applied {
+            None => record,
+            Some(entries) => {
+                let entries = record::applied_resources(entries, &record.applied);
+                self.records
+                    .set_status(&record, &entries, record.eviction_start)
+                    .await
+                    .map_err(failed())?
             }
-        }
-        let entries = record::sorted(entries);
-        let record = if entries == record.applied {
-            record
-        } else {
-            self.records
-                .set_status(&record, &entries, record.eviction_start)
-                .await
-                .map_err(failed())?
         };
         let mut annotations = json!({});
         let uid = work.metadata().uid.as_deref().unwrap_or_default();
@@ -134,20 +109,9 @@ impl Pass<'_> {
             let text = record::write_completed(uid, &completed);
             annotations[annotation::COMPLETED] = text.into();
         }
-        // Entries of things that are no longer wanted are taken out, so that nobody looks for them
-        // again.
-        let is_stale = |entry: &AppliedResource| {
-            let id = record::id_of(entry);
-            let wanted = slots
-                .iter()
-                .any(|slot| slot.mapped.as_ref().is_ok_and(|mapped| mapped.id == id));
-            !wanted && !has(&record.applied, &id) && !is_unmapped(slots, entry)
-        };
-        if !keep_all && record.intent.iter().any(is_stale) {
-            let mut intent = record.intent.clone();
-            intent.retain(|entry| !is_stale(entry));
+        if let Some(intent) = &applied.change.intended {
             annotations[annotation::INTENT] =
-                records::intent_annotation(&intent)[annotation::INTENT].take();
+                records::intent_annotation(intent)[annotation::INTENT].take();
         }
         if annotations.as_object().is_some_and(Map::is_empty) {
             return Ok(());

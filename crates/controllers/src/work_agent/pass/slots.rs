@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bellwether_api::work::{AppliedResource, ManifestCondition, ManifestResourceMeta};
+use bellwether_api::work::{ManifestCondition, ManifestResourceMeta};
 use bellwether_apply::manifest::defined_kinds;
+use bellwether_apply::record::Entry;
 use bellwether_apply::{Manifest, ObjectId, ResourceType};
 use bellwether_work::admission;
 use bellwether_work::status;
@@ -21,6 +22,17 @@ pub(super) struct Mapped {
     pub(super) resource: Arc<ResourceType>,
     pub(super) id: ObjectId,
     pub(super) is_defined_here: bool,
+}
+
+impl Mapped {
+    /// The manifest as a record names it before it is applied.
+    pub(super) fn entry(&self) -> Entry {
+        Entry {
+            id: self.id.clone(),
+            version: self.resource.version.clone(),
+            uid: None,
+        }
+    }
 }
 
 /// A manifest of the work and what is known of it.
@@ -97,10 +109,10 @@ impl Pass<'_> {
     ) -> Result<Mapped, String> {
         let (group, version, kind) = (&manifest.group, &manifest.version, &manifest.kind);
         let here = defined.get(&(group.clone(), version.clone(), kind.clone()));
-        let found = self
-            .member
+        let delivery = &self.member.delivery;
+        let found = delivery
             .discovery
-            .find(&self.member.objects, group, version, kind)
+            .find(&delivery.objects, group, version, kind)
             .await
             .map_err(|error| error.to_string())?;
         let resource = found
@@ -120,18 +132,6 @@ impl Pass<'_> {
             is_defined_here,
         })
     }
-}
-
-/// Whether an entry may be of a manifest whose kind the cluster does not know now.
-pub(super) fn is_unmapped(slots: &[Slot], entry: &AppliedResource) -> bool {
-    slots.iter().any(|slot| {
-        slot.mapped.is_err()
-            && slot.meta.group == entry.group
-            && slot.meta.name == entry.name
-            && (slot.meta.namespace == entry.namespace
-                || slot.meta.namespace.is_empty()
-                || entry.namespace.is_empty())
-    })
 }
 
 fn known_manifests(work: &HubWork) -> &[ManifestCondition] {
@@ -156,18 +156,5 @@ pub(super) fn meta_of(ordinal: usize, value: &Value) -> ManifestResourceMeta {
         name: text("/metadata/name"),
         namespace: text("/metadata/namespace"),
         ..ManifestResourceMeta::default()
-    }
-}
-
-/// A manifest as a record names it.
-pub(super) fn entry_of(mapped: &Mapped, uid: Option<&str>) -> AppliedResource {
-    AppliedResource {
-        group: mapped.id.group.clone(),
-        version: mapped.resource.version.clone(),
-        resource: mapped.id.resource.clone(),
-        name: mapped.id.name.clone(),
-        namespace: mapped.id.namespace.clone(),
-        uid: uid.map(str::to_owned),
-        ..AppliedResource::default()
     }
 }
