@@ -18,8 +18,12 @@
 //! | [`toml`] | TOML, as Go's most used library has it |
 //! | [`path`], [`url`] | `path`, `net/url` |
 //! | [`duration`] | `time.Duration` |
+//! | [`tabwriter`] | `text/tabwriter` |
+//! | [`cron`] | schedules, as Kubernetes reads them |
+//! | [`semver`] | versions and constraints, as sprig and Helm read them |
 
 pub mod civil;
+pub mod cron;
 pub mod duration;
 pub mod escape;
 pub mod float;
@@ -30,6 +34,8 @@ pub mod path;
 pub mod print;
 pub mod quote;
 pub mod regexp;
+pub mod semver;
+pub mod tabwriter;
 pub mod toml;
 pub mod url;
 pub mod value;

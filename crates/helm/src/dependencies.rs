@@ -1,10 +1,10 @@
 //! Which of the charts inside are enabled, under which names, and what their parents import.
 
+use bellwether_go::semver::{Constraints, Version};
 use serde_json::{Map, Value, json};
 
 use crate::chart::Chart;
 use crate::error::{Error, Result};
-use crate::semver::{Range, Version};
 use crate::values::{Coalescer, scalar, table};
 
 /// Fails if a chart that `Chart.yaml` names is not in `charts/`.
@@ -40,8 +40,8 @@ pub(crate) fn process(
 
 /// True if a version is in a range; what cannot be read matches nothing.
 pub(crate) fn is_compatible(range: &str, version: &str) -> bool {
-    match (Range::parse(range), Version::parse(version)) {
-        (Some(range), Some(version)) => range.contains(&version),
+    match (Constraints::parse(range), Version::parse(version)) {
+        (Ok(range), Ok(version)) => range.check(&version),
         _ => false,
     }
 }

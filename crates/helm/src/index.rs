@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_go::semver::{Constraints, Version};
 use bellwether_json::yaml::value_from_yaml;
 use serde::Deserialize;
 
 use crate::error::{Error, Result, yaml_text};
-use crate::semver::{Range, Version};
 
 /// The charts of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -50,16 +50,16 @@ impl Index {
             )));
         };
         let wanted = if range.is_empty() { "*" } else { range };
-        let Some(parsed) = Range::parse(wanted) else {
+        let Ok(parsed) = Constraints::parse(wanted) else {
             return Err(Error::values(format!(
                 "{range:?} is not a range of versions"
             )));
         };
         let newest = entries
             .iter()
-            .filter_map(|entry| Some((Version::parse(&entry.version)?, entry)))
-            .filter(|(version, entry)| entry.version == range || parsed.contains(version))
-            .max_by(|(first, _), (second, _)| first.cmp(second));
+            .filter_map(|entry| Some((Version::parse(&entry.version).ok()?, entry)))
+            .filter(|(version, entry)| entry.version == range || parsed.check(version))
+            .max_by(|(first, _), (second, _)| first.compare(second));
         match newest {
             Some((_, entry)) => Ok(entry),
             None => Err(Error::chart(format!(

@@ -26,7 +26,6 @@ pub mod oci;
 pub mod probe;
 mod render;
 mod schema;
-mod semver;
 mod set;
 mod template;
 mod values;

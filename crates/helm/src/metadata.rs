@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_go::semver::Version;
 use bellwether_json::yaml::value_from_yaml;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result, yaml_text};
-use crate::semver::Version;
 
 /// The content of `Chart.yaml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -164,7 +164,7 @@ impl Metadata {
         if self.version.is_empty() {
             return invalid("chart.metadata.version is required".to_owned());
         }
-        if Version::parse(&self.version).is_none() {
+        if Version::parse(&self.version).is_err() {
             return invalid(format!(
                 "chart.metadata.version {:?} is invalid",
                 self.version

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bellwether_api::workload::deployment::{FAILED_CREATE, SUCCESSFUL_CREATE, SUCCESSFUL_DELETE};
 use bellwether_api::workload::job::{COMPLETE, SCHEDULED};
+use bellwether_go::cron::Schedule;
 use bellwether_json::time::format_time;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -18,7 +19,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use crate::job::finished;
 use crate::kind::{Kind, Reference, is_deleting, key_of, uid_of};
 use crate::plan::{Event, Plan};
-use crate::schedule::Schedule;
 use crate::time::seconds_after;
 
 const COMPONENT: &str = "cronjob-controller";
@@ -148,7 +148,7 @@ impl Turn<'_> {
             ));
             return;
         };
-        let Some(schedule) = Schedule::parse(&self.spec.schedule) else {
+        let Ok(schedule) = Schedule::parse(&self.spec.schedule, |_| true) else {
             let message = format!("unparseable schedule: {:?}", self.spec.schedule);
             self.plan.tell(Event::warning(
                 self.owner.clone(),

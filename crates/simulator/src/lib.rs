@@ -59,7 +59,6 @@ mod replica_set;
 mod revision;
 mod route;
 mod scale;
-mod schedule;
 mod scheduler;
 mod select;
 mod service;

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use bellwether_go::tabwriter;
 use serde_json::{Map, Value};
 
 use super::read::{go_list, items, text};
@@ -131,43 +132,9 @@ fn shortened(text: &str) -> String {
     format!("{}...", &text[..end.unwrap_or(0)])
 }
 
-/// Aligns columns as Go's text/tabwriter does: a cell ends with a tab, and cells of the same column in
-/// lines that follow each other are as wide as the widest.
+/// Aligns columns as kubectl does.
 pub(super) fn align(text: &str) -> String {
-    let lines: Vec<Vec<&str>> = text
-        .lines()
-        .map(|line| line.split('\t').collect())
-        .collect();
-    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
-    let mut widths: Vec<Vec<usize>> = lines.iter().map(|line| vec![0; line.len()]).collect();
-    for column in 0..columns {
-        let has = |line: &Vec<&str>| column + 1 < line.len();
-        let mut start = 0;
-        while start < lines.len() {
-            if !has(&lines[start]) {
-                start += 1;
-                continue;
-            }
-            let length = lines[start..].iter().take_while(|line| has(line)).count();
-            let block = start..start + length;
-            let cells = lines[block.clone()].iter().map(|line| line[column]);
-            let widest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
-            for line in &mut widths[block] {
-                line[column] = widest + PADDING;
-            }
-            start += length;
-        }
-    }
-    let mut aligned = String::with_capacity(text.len());
-    for (line, widths) in lines.iter().zip(&widths) {
-        for (cell, width) in line.iter().zip(widths) {
-            aligned.push_str(cell);
-            let padding = width.saturating_sub(cell.chars().count());
-            aligned.extend(std::iter::repeat_n(' ', padding));
-        }
-        aligned.push('\n');
-    }
-    aligned
+    tabwriter::align(text, PADDING)
 }
 
 #[cfg(test)]

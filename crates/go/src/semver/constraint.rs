@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::{Version, compare_prereleases};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operator {
     TildeOrEqual,
     NotEqual,
@@ -17,7 +17,8 @@ enum Operator {
 }
 
 /// An operator and a version of which parts may be left out.
-pub(super) struct Constraint {
+#[derive(Debug, Clone)]
+struct Constraint {
     operator: Operator,
     version: Version,
     is_dirty: bool,
@@ -26,11 +27,26 @@ pub(super) struct Constraint {
 }
 
 /// Alternatives, each of which is constraints that all have to hold.
-pub(super) type Constraints = Vec<Vec<Constraint>>;
+#[derive(Debug, Clone)]
+pub struct Constraints(Vec<Vec<Constraint>>);
 
-pub(super) fn parse(text: &str) -> Result<Constraints, String> {
-    let rewritten = rewrite_ranges(text);
-    rewritten.split("||").map(parse_all).collect()
+impl Constraints {
+    /// Reads constraints such as `>=1.2, <2 || ^3`, `1.2 - 1.4`, `~1.2`, `1.x`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let rewritten = rewrite_ranges(text);
+        let alternatives = rewritten.split("||").map(parse_all);
+        alternatives.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Returns true if a version meets the constraints.
+    pub fn check(&self, version: &Version) -> bool {
+        self.0.iter().any(|all| {
+            let names_prerelease = all.iter().any(|one| !one.version.prerelease.is_empty());
+            let allowed = version.prerelease.is_empty() || names_prerelease;
+            all.iter()
+                .all(|constraint| constraint.check(version, allowed))
+        })
+    }
 }
 
 /// `1.2 - 2.3` is `>= 1.2, <= 2.3`.
@@ -111,7 +127,7 @@ const OPERATORS: [(&str, Operator); 12] = [
 ];
 
 fn parse_all(text: &str) -> Result<Vec<Constraint>, String> {
-    let improper = || format!("improper constraint: {}", bellwether_go::quote::quote(text));
+    let improper = || format!("improper constraint: {}", crate::quote::quote(text));
     let mut constraints = Vec::new();
     let mut rest = text.trim_start();
     loop {
@@ -160,7 +176,7 @@ fn one(operator: Operator, text: &str) -> Result<Constraint, String> {
     } else {
         (text.to_owned(), false, false, false)
     };
-    let version = Version::new(&version).map_err(|_| "constraint parser error".to_owned())?;
+    let version = Version::parse(&version).map_err(|_| "constraint parser error".to_owned())?;
     Ok(Constraint {
         operator,
         version,
@@ -170,26 +186,14 @@ fn one(operator: Operator, text: &str) -> Result<Constraint, String> {
     })
 }
 
-pub(super) fn check(constraints: &Constraints, version: &Version) -> bool {
-    constraints.iter().any(|all| {
-        let names_prerelease = all.iter().any(|one| !one.version.prerelease.is_empty());
-        let allowed = version.prerelease.is_empty() || names_prerelease;
-        all.iter()
-            .all(|constraint| constraint.check(version, allowed))
-    })
-}
-
 impl Constraint {
     fn check(&self, version: &Version, prerelease_is_allowed: bool) -> bool {
-        if self.operator == Operator::NotEqual {
-            return self.differs(version, prerelease_is_allowed);
-        }
         if !prerelease_is_allowed {
             return false;
         }
         let order = version.compare(&self.version);
         match self.operator {
-            Operator::NotEqual => false,
+            Operator::NotEqual => self.differs(version),
             Operator::TildeOrEqual if self.is_dirty => self.tilde(version),
             Operator::TildeOrEqual => order == Ordering::Equal,
             Operator::Greater => self.greater(version, order),
@@ -206,12 +210,9 @@ impl Constraint {
         }
     }
 
-    fn differs(&self, version: &Version, prerelease_is_allowed: bool) -> bool {
+    fn differs(&self, version: &Version) -> bool {
         if !self.is_dirty {
             return version.compare(&self.version) != Ordering::Equal;
-        }
-        if !prerelease_is_allowed {
-            return false;
         }
         if self.version.major != version.major {
             return true;
