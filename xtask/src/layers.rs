@@ -7,6 +7,7 @@ use crate::workspace::packages;
 const LAYERS: [&[&str]; 5] = [
     &["go", "json", "jsonpath", "cel", "template", "cue"],
     &[
+        "admission",
         "api",
         "helm",
         "kinds",
@@ -23,6 +24,7 @@ const LAYERS: [&[&str]; 5] = [
         "controllers",
         "ctl",
         "simulator",
+        "webhook",
     ],
     &["testkit", "bellwether"],
 ];

@@ -52,6 +52,9 @@ pub struct Rule {
     pub resources: &'static [&'static str],
     /// What is done to them.
     pub operations: &'static [Operation],
+    /// An expression in CEL, as `matchConditions` of webhooks have: where it is false, the rules have
+    /// nothing to say, and a webhook is not called. None means that it is always called.
+    pub condition: Option<&'static str>,
 }
 
 impl Rule {
@@ -159,6 +162,11 @@ pub trait Admission: Debug + Send + Sync {
     /// The resources that the rules are about. Other writes are not shown to them.
     fn rules(&self) -> &'static [Rule];
 
+    /// The resources whose objects are completed; a subset of those that the rules are about.
+    fn mutations(&self) -> &'static [Rule] {
+        &[]
+    }
+
     /// Completes an object before it is validated.
     fn mutate(&self, _review: &Review<'_>, _object: &mut Value) -> Result<(), Denial> {
         Ok(())
@@ -170,9 +178,9 @@ pub trait Admission: Debug + Send + Sync {
     }
 }
 
-/// True if any rule of an admission is about a review.
-pub fn concerns(admission: &dyn Admission, review: &Review<'_>) -> bool {
-    admission.rules().iter().any(|rule| rule.matches(review))
+/// True if any of some rules is about a review.
+pub fn concerns(rules: &[Rule], review: &Review<'_>) -> bool {
+    rules.iter().any(|rule| rule.matches(review))
 }
 
 /// What somebody wants to do, as roles and SubjectAccessReviews name it.

@@ -2,11 +2,13 @@
 
 mod accounts;
 mod certificates;
+pub(crate) mod dynamic;
 mod limits;
 pub(crate) mod quotas;
 mod registered;
 mod roles;
 mod security;
+mod type_check;
 
 pub(crate) use registered::stored;
 use serde_json::Value;
@@ -20,6 +22,9 @@ use crate::status::{ApiError, Cause, Subject};
 
 /// Group and name of the resource that defines others.
 const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
+
+/// Group and name of the resource whose status says what its expressions get wrong.
+const POLICIES: (&str, &str) = (bellwether_admission::GROUP, "validatingadmissionpolicies");
 
 /// Namespaces that a cluster cannot do without.
 const PROTECTED_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -38,6 +43,13 @@ pub(crate) async fn complete(cx: &RequestContext, object: &mut Value) -> Result<
     Ok(())
 }
 
+/// Completes what webhooks have added to a new object.
+pub(crate) fn complete_added(cx: &RequestContext, object: &mut Value) {
+    if resource(cx) == ("", "pods") {
+        limits::fill(cx, object);
+    }
+}
+
 /// Checks an object that is sound in itself against the rules of its namespace; `live` is what it was.
 pub(crate) fn check(
     cx: &RequestContext,
@@ -45,7 +57,6 @@ pub(crate) fn check(
     object: &Value,
     live: Option<&Value>,
 ) -> Result<(), ApiError> {
-    registered::validate(cx, part, object, live)?;
     let is_limited = match (resource(cx), part) {
         (("", "namespaces"), Part::Main) => {
             return security::check_namespace(cx, object, live);
@@ -68,6 +79,8 @@ pub(crate) fn check(
 /// Checks and completes an object that is about to be created.
 pub(crate) fn on_create(cx: &RequestContext, object: &mut Value) -> Result<(), ApiError> {
     registered::mutate(cx, Part::Main, object, None)?;
+    // Before the schema: these rules say more than it can.
+    registered::validate(cx, Part::Main, object, None)?;
     match resource(cx) {
         ("", "pods") => priority::assign(cx, object),
         ("", "services") => services::allocate(cx, object, None),
@@ -75,6 +88,10 @@ pub(crate) fn on_create(cx: &RequestContext, object: &mut Value) -> Result<(), A
             certificates::on_create(cx, object)
         }
         (roles::GROUP, _) => roles::check(cx, object, None),
+        POLICIES => {
+            type_check::check(cx, object);
+            Ok(())
+        }
         _ => Ok(()),
     }
 }
@@ -87,12 +104,17 @@ pub(crate) fn on_update(
     live: &Value,
 ) -> Result<(), ApiError> {
     registered::mutate(cx, part, object, Some(live))?;
+    registered::validate(cx, part, object, Some(live))?;
     match (resource(cx), part) {
         (("", "services"), Part::Main) => services::allocate(cx, object, Some(live)),
         (("certificates.k8s.io", "certificatesigningrequests"), part) => {
             certificates::on_update(cx, part, object, live)
         }
         ((roles::GROUP, _), Part::Main) => roles::check(cx, object, Some(live)),
+        (POLICIES, Part::Main) => {
+            type_check::check(cx, object);
+            Ok(())
+        }
         (DEFINITIONS, Part::Main) => {
             custom::accept(cx, object);
             Ok(())

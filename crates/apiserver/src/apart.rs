@@ -9,8 +9,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bellwether_schema::RuleLimits;
+use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
 use crate::limits::Account;
@@ -21,7 +22,7 @@ use crate::status::ApiError;
 pub(crate) const LIGHT_BYTES: usize = 32 * 1024;
 
 /// What rules of a definition may cost where all requests are served: about a millisecond.
-const LIGHT_COST: u64 = 20_000;
+pub(crate) const LIGHT_COST: u64 = 20_000;
 
 /// Requests under way for each thread: those that wait for the store leave the thread to others.
 const PLACES_PER_THREAD: usize = 4;
@@ -64,17 +65,17 @@ impl Apart {
         T: Send + 'static,
         W: Future<Output = Result<T, ApiError>> + Send + 'static,
     {
-        let _interrupted_at_the_end = InterruptOnDrop(interrupt);
+        let _interrupted_at_the_end = InterruptOnDrop(interrupt.clone());
         let (turns, places) = (account.turns(), Arc::clone(&self.places));
         let done = async {
-            let turn = turns.acquire_owned().await;
-            let place = places.acquire_owned().await;
+            interrupt.seat.offer(turns, places);
+            interrupt.seat.take().await;
             let Some(runtime) = self.runtime() else {
                 return work.await;
             };
             let task = runtime.spawn(async move {
                 let done = work.await;
-                drop((turn, place));
+                interrupt.seat.leave();
                 done
             });
             let _aborted_at_the_end = AbortOnDrop(task.abort_handle());
@@ -132,13 +133,49 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// Tells work that it should end.
+/// Tells work that it should end, and keeps its place.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Interrupt(Arc<AtomicBool>);
+pub(crate) struct Interrupt {
+    is_set: Arc<AtomicBool>,
+    seat: Arc<Seat>,
+}
 
 impl Interrupt {
     fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.is_set.load(Ordering::Relaxed)
+    }
+}
+
+/// The place of some work, which it may leave to others while it waits for somebody.
+#[derive(Debug, Default)]
+struct Seat {
+    /// Where the turn of its user and the place among all come from; none for work of our own.
+    offered: OnceLock<(Arc<Semaphore>, Arc<Semaphore>)>,
+    taken: Mutex<Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>>,
+}
+
+impl Seat {
+    fn offer(&self, turns: Arc<Semaphore>, places: Arc<Semaphore>) {
+        let _ = self.offered.set((turns, places));
+    }
+
+    async fn take(&self) {
+        let Some((turns, places)) = self.offered.get() else {
+            return;
+        };
+        if self.taken.lock().is_some() {
+            return;
+        }
+        // They are never closed.
+        let turn = Arc::clone(turns).acquire_owned().await;
+        let place = Arc::clone(places).acquire_owned().await;
+        if let (Ok(turn), Ok(place)) = (turn, place) {
+            *self.taken.lock() = Some((turn, place));
+        }
+    }
+
+    fn leave(&self) {
+        drop(self.taken.lock().take());
     }
 }
 
@@ -146,7 +183,7 @@ struct InterruptOnDrop(Interrupt);
 
 impl Drop for InterruptOnDrop {
     fn drop(&mut self) {
-        self.0.0.store(true, Ordering::Relaxed);
+        self.0.is_set.store(true, Ordering::Relaxed);
     }
 }
 
@@ -191,6 +228,17 @@ impl Effort {
                 ..RuleLimits::default()
             }),
         }
+    }
+
+    /// Waits for somebody else; meanwhile others may work here.
+    pub(crate) async fn wait<T>(&self, what: impl Future<Output = T>) -> T {
+        let Self::Full(interrupt) = self else {
+            return what.await;
+        };
+        interrupt.seat.leave();
+        let done = what.await;
+        interrupt.seat.take().await;
+        done
     }
 
     /// The error of work that does not fit here.
@@ -243,6 +291,32 @@ mod tests {
         let bob = admit("bob");
         let work = async { Ok(7) };
         let done = apart.run(bob.account(), Interrupt::default(), LONG, work);
+        assert_eq!(done.await.unwrap(), 7);
+        waiting.iter().for_each(JoinHandle::abort);
+    }
+
+    #[tokio::test]
+    async fn work_that_waits_for_somebody_leaves_its_place() {
+        let apart = Arc::new(Apart::new());
+        let in_flight = InFlight::new(Limits::default(), apart.places_per_user());
+        let ann = Identity::authenticated("ann", []);
+        let ann = in_flight.admit("hub", &ann, Load::Request).unwrap();
+        let mut waiting = Vec::new();
+        for _ in 0..10 * apart.places_per_user() {
+            let (apart, account) = (Arc::clone(&apart), Arc::clone(ann.account()));
+            waiting.push(tokio::spawn(async move {
+                let interrupt = Interrupt::default();
+                let effort = Effort::Full(interrupt.clone());
+                let work = async move {
+                    effort.wait(std::future::pending::<()>()).await;
+                    Ok(())
+                };
+                apart.run(&account, interrupt, LONG, work).await
+            }));
+        }
+        tokio::task::yield_now().await;
+        // She has all her places again.
+        let done = apart.run(ann.account(), Interrupt::default(), LONG, async { Ok(7) });
         assert_eq!(done.await.unwrap(), 7);
         waiting.iter().for_each(JoinHandle::abort);
     }

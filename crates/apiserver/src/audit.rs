@@ -1,6 +1,7 @@
 //! The audit log: one line for each request that may have changed something, in the form of
 //! Kubernetes' audit events. Bodies are not in it, so that no secret is.
 
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
@@ -158,6 +159,13 @@ impl Record {
     pub(crate) fn set_name(&mut self, name: &str) {
         if self.0["objectRef"]["name"].is_null() && !name.is_empty() {
             self.0["objectRef"]["name"] = name.into();
+        }
+    }
+
+    /// What admission noted.
+    pub(crate) fn annotate(&mut self, notes: BTreeMap<String, String>) {
+        for (key, note) in notes {
+            self.0["annotations"][key] = note.into();
         }
     }
 

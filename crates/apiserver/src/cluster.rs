@@ -9,6 +9,7 @@ use jiff::SignedDuration;
 use parking_lot::{Mutex, RwLock};
 
 use crate::access::{Authorizer, Issuers};
+use crate::admission::dynamic::Configurations;
 use crate::custom::DefinitionCache;
 use crate::kubelet::Kubelet;
 use crate::object::StoredObject;
@@ -25,6 +26,8 @@ pub struct Cluster {
     authorizer: Authorizer,
     /// Rules that the program brings along, shared with the other clusters.
     admissions: Arc<[Arc<dyn Admission>]>,
+    /// What webhooks and policies its objects configure.
+    configurations: Configurations,
     /// Who signs certificates and tokens, shared with the other clusters.
     issuers: Arc<Issuers>,
     /// Compiled definitions, shared with the other clusters.
@@ -72,6 +75,7 @@ impl Cluster {
             refreshing: Mutex::default(),
             keyspace,
             admissions: shared.admissions,
+            configurations: Configurations::default(),
             definitions: shared.definitions,
             issuers: shared.issuers,
             clock: shared.clock,
@@ -106,6 +110,11 @@ impl Cluster {
     /// Rules that the program brings along.
     pub(crate) fn admissions(&self) -> &Arc<[Arc<dyn Admission>]> {
         &self.admissions
+    }
+
+    /// Webhooks and policies that objects configure.
+    pub(crate) fn configurations(&self) -> &Configurations {
+        &self.configurations
     }
 
     pub(crate) fn issuers(&self) -> &Issuers {

@@ -1,5 +1,6 @@
 //! Everything that a handler may look at: the request, who sent it, and where it goes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -43,6 +44,10 @@ pub(crate) struct RequestContext {
     pub warnings: Warnings,
     /// How much work it may take here.
     pub effort: Effort,
+    /// What the audit log should know besides.
+    pub notes: Notes,
+    /// True if a controller of this server asks, and nobody else.
+    pub is_internal: bool,
 }
 
 /// Warnings that are gathered while a request is answered. Clones share them.
@@ -52,6 +57,22 @@ pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>);
 impl Warnings {
     /// What has been gathered so far.
     pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock())
+    }
+}
+
+/// Annotations of the audit log that are gathered while a request is answered. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Notes(Arc<Mutex<BTreeMap<String, String>>>);
+
+impl Notes {
+    /// Notes something; the first note under a key stays.
+    pub(crate) fn add(&self, key: String, note: String) {
+        self.0.lock().entry(key).or_insert(note);
+    }
+
+    /// What has been noted so far.
+    pub(crate) fn take(&self) -> BTreeMap<String, String> {
         std::mem::take(&mut self.0.lock())
     }
 }
@@ -84,6 +105,8 @@ impl RequestContext {
             now,
             warnings: Warnings::default(),
             effort: Effort::unlimited(),
+            notes: Notes::default(),
+            is_internal: true,
         }
     }
 

@@ -351,7 +351,7 @@ mod tests {
         let first = admit(&ann, Load::Request).unwrap();
         let _second = admit(&ann, Load::Request).unwrap();
         let refused = admit(&ann, Load::Request).unwrap_err();
-        assert_eq!((refused.code, refused.reason), (429, "TooManyRequests"));
+        assert_eq!((refused.code, &*refused.reason), (429, "TooManyRequests"));
         let _watch = admit(&ann, Load::Watch).unwrap();
         assert!(admit(&ann, Load::Watch).is_err());
         assert!(admit(&bob, Load::Request).is_ok());

@@ -3,7 +3,7 @@
 use bellwether_json::field::FieldSelector;
 use bellwether_json::label::LabelSelector;
 use bellwether_schema::{FieldError, FieldPath};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::request::percent_decode;
 use crate::status::{ApiError, Subject};
@@ -345,11 +345,7 @@ fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldErro
             dry_run = true;
         } else {
             let path = FieldPath::new("dryRun");
-            errors.push(FieldError::not_supported(
-                &path,
-                serde_json::json!([value]),
-                &["All"],
-            ));
+            errors.push(FieldError::not_supported(&path, json!([value]), &["All"]));
         }
     }
     dry_run
@@ -364,6 +360,17 @@ pub(crate) enum Propagation {
     Background,
     /// They are deleted before it.
     Foreground,
+}
+
+impl Propagation {
+    /// The word in `propagationPolicy`.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Orphan => "Orphan",
+            Self::Background => "Background",
+            Self::Foreground => "Foreground",
+        }
+    }
 }
 
 /// Options of delete, from the body and the query.
@@ -382,6 +389,29 @@ pub(crate) struct DeleteOptions {
 }
 
 impl DeleteOptions {
+    /// The options as admission sees them.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut options = json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"});
+        if let Some(seconds) = self.grace_period_seconds {
+            options["gracePeriodSeconds"] = seconds.into();
+        }
+        for (field, value) in [
+            ("uid", &self.uid),
+            ("resourceVersion", &self.resource_version),
+        ] {
+            if let Some(value) = value {
+                options["preconditions"][field] = value.as_str().into();
+            }
+        }
+        if let Some(propagation) = self.propagation {
+            options["propagationPolicy"] = propagation.as_str().into();
+        }
+        if self.dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+        options
+    }
+
     /// Reads and checks the options; those in the body win over those in the query.
     pub(crate) fn parse(query: &Query, body: &Value) -> Result<Self, ApiError> {
         let mut errors = Vec::new();

@@ -22,7 +22,7 @@ use crate::authenticate::{Authenticated, Caller, authenticate, bearer_token};
 use crate::body::RequestBody;
 use crate::cluster::{Cluster, Shared};
 use crate::coding::Coding;
-use crate::context::{RequestContext, Warnings};
+use crate::context::{Notes, RequestContext, Warnings};
 use crate::limits::{InFlight, Limits, Load, Permit};
 use crate::metrics::Metrics;
 use crate::negotiate::{Representation, negotiate};
@@ -228,7 +228,8 @@ impl ApiServer {
         self.inner
             .metrics
             .count(trace.verb, status, now.duration_since(started));
-        if let (Some(log), Some(record)) = (&self.inner.audit, trace.record) {
+        if let (Some(log), Some(mut record)) = (&self.inner.audit, trace.record) {
+            record.annotate(trace.notes.take());
             log.write(&record.finish(status, now)).await;
         }
         if head {
@@ -347,8 +348,10 @@ impl ApiServer {
         let hold = permit.account().hold(0);
         let body = RequestBody::read(&parts.headers, body, patience, hold).await?;
         let agent = text(parts, header::USER_AGENT).unwrap_or_default();
+        let notes = trace.notes.clone();
         let context = |asked: ResourceRequest, effort: Effort| {
             let mut cx = asked.into_context(resource.clone(), verb, agent, &writer, effort);
+            cx.notes = notes.clone();
             scope::narrow(&mut cx)?;
             Ok(cx)
         };
@@ -464,6 +467,8 @@ impl ResourceRequest {
             now: writer.now,
             effort,
             warnings: Warnings::default(),
+            notes: Notes::default(),
+            is_internal: false,
         }
     }
 }
@@ -475,6 +480,8 @@ struct Trace {
     verb: &'static str,
     /// For the audit log, if there is one and it concerns it.
     record: Option<Record>,
+    /// What admission notes for it.
+    notes: Notes,
 }
 
 impl Trace {

@@ -2,6 +2,9 @@
 //!
 //! Handlers return [`ApiError`]; the response writer turns it into a `Status` object.
 
+use std::borrow::Cow;
+
+use bellwether_admission::policy::Refusal;
 use bellwether_schema::FieldError;
 use bellwether_store::WriteError;
 use serde_json::{Map, Value, json};
@@ -13,7 +16,7 @@ pub struct ApiError {
     /// HTTP status code.
     pub code: u16,
     /// Machine-readable reason; empty where Kubernetes gives none.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// What to tell a person.
     pub message: String,
     /// `details` of the status, without the empty ones.
@@ -86,7 +89,7 @@ impl ApiError {
     fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self {
             code,
-            reason,
+            reason: reason.into(),
             message: message.into(),
             details: None,
             continue_token: None,
@@ -122,6 +125,53 @@ impl ApiError {
     /// 403 for a path that is not a resource.
     pub fn forbidden_path(message: impl Into<String>) -> Self {
         Self::new(403, "Forbidden", message).with_details(Details::default())
+    }
+
+    /// What an admission policy refuses: worded as a 403, with a code and a reason of its own.
+    pub(crate) fn refused_by_policy(subject: Subject<'_>, name: &str, refusal: &Refusal) -> Self {
+        let mut error =
+            Self::forbidden(subject, name, &refusal.message).because("", refusal.message.clone());
+        error.code = refusal.code();
+        error.reason = refusal.reason.clone().into();
+        error
+    }
+
+    /// The error that a `Status` of somebody else describes.
+    pub(crate) fn from_status(status: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let code = status["code"]
+            .as_u64()
+            .and_then(|code| u16::try_from(code).ok());
+        let details = &status["details"];
+        let causes = details["causes"].as_array().into_iter().flatten();
+        let details = details.is_object().then(|| {
+            Box::new(Details {
+                group: text(&details["group"]),
+                kind: text(&details["kind"]),
+                name: text(&details["name"]),
+                uid: text(&details["uid"]),
+                causes: causes
+                    .map(|cause| Cause {
+                        reason: text(&cause["reason"]),
+                        message: text(&cause["message"]),
+                        field: text(&cause["field"]),
+                    })
+                    .collect(),
+                retry_after_seconds: details["retryAfterSeconds"]
+                    .as_u64()
+                    .and_then(|seconds| u32::try_from(seconds).ok())
+                    .unwrap_or(0),
+            })
+        });
+        Self {
+            // Only what can be the status of a failed response.
+            code: code.filter(|code| (400..600).contains(code)).unwrap_or(400),
+            reason: text(&status["reason"]).into(),
+            message: text(&status["message"]),
+            details,
+            continue_token: None,
+            plain: false,
+        }
     }
 
     /// 404: no such object.
@@ -372,7 +422,7 @@ impl ApiError {
             "code": self.code,
         });
         if !self.reason.is_empty() {
-            status["reason"] = self.reason.into();
+            status["reason"] = (*self.reason).into();
         }
         if let Some(details) = &self.details {
             status["details"] = details.to_json();

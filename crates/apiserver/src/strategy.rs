@@ -46,7 +46,8 @@ impl Resource {
         }
     }
 
-    fn convert_from_storage(&self, value: &mut Value) {
+    /// The stored form of an object, in this version.
+    pub(crate) fn convert_from_storage(&self, value: &mut Value) {
         match &self.source {
             Source::BuiltIn(kind) => kinds::from_storage(kind, value),
             Source::Custom(version) => version.convert_from_storage(value),
@@ -171,6 +172,9 @@ impl Resource {
                 if kind.kind == "CustomResourceDefinition" && part == Part::Main {
                     errors.extend(custom::validate(&value, live.as_deref()));
                 }
+                if kind.group == bellwether_admission::GROUP && part == Part::Main {
+                    errors.extend(expression_errors(&value, live.as_deref(), kind.kind));
+                }
                 errors
             }
             (Source::Custom(version), part, live) => {
@@ -250,6 +254,18 @@ impl Resource {
                 .unwrap_or_default(),
         }
     }
+}
+
+/// What is wrong with expressions of webhooks and policies; what is unchanged is not checked again.
+fn expression_errors(value: &Value, live: Option<&Value>, kind: &str) -> Vec<FieldError> {
+    let is_unchanged = |field: &str| live.is_some_and(|live| live[field] == value[field]);
+    if is_unchanged("spec") && is_unchanged("webhooks") {
+        return Vec::new();
+    }
+    let problems = bellwether_admission::policy::problems(kind, value).into_iter();
+    problems
+        .map(|(path, expression, why)| FieldError::invalid(&FieldPath::new(&path), expression, why))
+        .collect()
 }
 
 /// What a generation counts the changes of: everything but metadata and status.

@@ -1,5 +1,4 @@
-//! The `admissionregistration.k8s.io` group: served as data. Webhooks are not called and policies
-//! are not evaluated.
+//! The `admissionregistration.k8s.io` group as data. What it configures is in the crate `admission`.
 
 use std::collections::HashSet;
 

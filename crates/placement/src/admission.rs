@@ -24,6 +24,11 @@ const CLUSTERS: &str = ManagedCluster::NAMES.plural;
 const BINDINGS: &str = ManagedClusterSetBinding::NAMES.plural;
 const REQUESTS: &str = "certificatesigningrequests";
 
+/// True for those who act for a cluster: everybody else's certificate requests must not depend on a
+/// webhook. A test compares it with [`Party::of`].
+const IS_PARTY: &str = "request.userInfo.username.startsWith('system:open-cluster-management:') || \
+    (has(request.userInfo.groups) && 'system:bootstrappers:managedcluster' in request.userInfo.groups)";
+
 /// The rules of a fleet: who may join it, accept clusters, and move them.
 #[derive(Debug, Clone, Copy)]
 pub struct FleetAdmission;
@@ -39,19 +44,32 @@ impl Admission for FleetAdmission {
                 group: GROUP,
                 resources: &[CLUSTERS],
                 operations: &[Operation::Create, Operation::Update],
+                condition: None,
             },
             Rule {
                 group: GROUP,
                 resources: &[BINDINGS],
                 operations: &[Operation::Create],
+                condition: None,
             },
             Rule {
                 group: "certificates.k8s.io",
                 resources: &[REQUESTS],
                 operations: &[Operation::Create],
+                condition: Some(IS_PARTY),
             },
         ];
         RULES
+    }
+
+    fn mutations(&self) -> &'static [Rule] {
+        const MUTATIONS: &[Rule] = &[Rule {
+            group: GROUP,
+            resources: &[CLUSTERS],
+            operations: &[Operation::Create, Operation::Update],
+            condition: None,
+        }];
+        MUTATIONS
     }
 
     fn mutate(&self, review: &Review<'_>, object: &mut Value) -> Result<(), Denial> {
@@ -395,6 +413,12 @@ mod tests {
         };
         let refused = "the token is for the cluster c2 only";
         check(&elsewhere, &Value::Null, Err(refused));
+    }
+
+    #[test]
+    fn the_condition_of_webhooks_holds_for_everybody_who_acts_for_a_cluster() {
+        assert!(IS_PARTY.contains(&format!("'{}'", registration::USER_PREFIX)));
+        assert!(IS_PARTY.contains(&format!("'{}'", registration::BOOTSTRAP_GROUP)));
     }
 
     #[test]

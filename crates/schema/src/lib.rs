@@ -58,3 +58,4 @@ pub use field::{Cause, FieldError, FieldErrorKind, FieldPath, aggregate};
 pub use field_errors::{FieldErrors, MAX_FIELD_ERRORS, cap};
 pub use model::{Limits, ListType, Logic, MapType, PatchStrategy, Rule, Schema, Type};
 pub use parse::parse;
+pub use rules::declare as declared_type;

@@ -51,7 +51,7 @@ pub(crate) struct Prepared {
 
 /// What is known about the value of a schema, as far as expressions care; `None` if they cannot use
 /// it.
-pub(crate) fn declare(schema: &Schema, is_resource: bool) -> Option<DeclType> {
+pub fn declare(schema: &Schema, is_resource: bool) -> Option<DeclType> {
     DeclType::from_schema(&publish::as_written(schema), is_resource)
 }
 

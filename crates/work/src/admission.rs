@@ -30,6 +30,7 @@ impl Admission for WorkAdmission {
             group: GROUP,
             resources: &[WORKS, REPLICA_SETS],
             operations: &[Operation::Create, Operation::Update],
+            condition: None,
         }];
         RULES
     }

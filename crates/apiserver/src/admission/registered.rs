@@ -22,6 +22,9 @@ pub(super) fn mutate(
     old: Option<&Value>,
 ) -> Result<(), ApiError> {
     each(cx, part, operation(old), old, |admission, review| {
+        if !concerns(admission.mutations(), review) {
+            return Ok(());
+        }
         let done = admission.mutate(review, object);
         done.map_err(|denial| refusal(cx, object, denial))
     })
@@ -35,6 +38,9 @@ pub(super) fn validate(
     old: Option<&Value>,
 ) -> Result<(), ApiError> {
     each(cx, part, operation(old), old, |admission, review| {
+        if !concerns(admission.rules(), review) {
+            return Ok(());
+        }
         let done = admission.validate(review, object);
         done.map_err(|denial| refusal(cx, object, denial))
     })
@@ -44,6 +50,9 @@ pub(super) fn validate(
 pub(super) fn validate_deletion(cx: &RequestContext, old: &Value) -> Result<(), ApiError> {
     let operation = Operation::Delete;
     each(cx, Part::Main, operation, Some(old), |admission, review| {
+        if !concerns(admission.rules(), review) {
+            return Ok(());
+        }
         let done = admission.validate(review, old);
         done.map_err(|denial| refusal(cx, old, denial))
     })
@@ -56,7 +65,7 @@ fn operation(old: Option<&Value>) -> Operation {
     }
 }
 
-/// Calls every admission that is about the request.
+/// Calls every admission.
 fn each(
     cx: &RequestContext,
     part: Part,
@@ -84,9 +93,7 @@ fn each(
         warnings: RefCell::default(),
     };
     for admission in admissions.iter() {
-        if concerns(&**admission, &review) {
-            call(&**admission, &review)?;
-        }
+        call(&**admission, &review)?;
     }
     for warning in review.warnings.into_inner() {
         cx.warn(warning);

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::access;
 use crate::admission;
+use crate::admission::dynamic::{self, Operation};
 use crate::answer::{Answer, Reply};
 use crate::authorize;
 use crate::body::RequestBody;
@@ -75,7 +76,8 @@ pub(crate) async fn create_object(
             candidate["metadata"]["name"] = metadata::generate_name(&prefix).into();
         }
         attempts -= 1;
-        match create_named(cx, candidate, options, ownership).await {
+        let operation = Operation::create(cx, options, generated);
+        match create_named(cx, candidate, options, ownership, &operation).await {
             Err(error) if error.reason == "AlreadyExists" && attempts > 0 => {}
             done => return done,
         }
@@ -87,6 +89,7 @@ async fn create_named(
     mut object: Value,
     options: &WriteOptions,
     ownership: &Ownership,
+    operation: &Operation,
 ) -> Result<Written, ApiError> {
     let resource = &cx.resource;
     cx.effort.admit(0)?;
@@ -103,6 +106,9 @@ async fn create_named(
         user: &user,
     };
     admission::complete(cx, &mut object).await?;
+    if dynamic::mutate(cx, Part::Main, operation, Some(&mut object), None).await? {
+        admission::complete_added(cx, &mut object);
+    }
     resource.prepare_create(&mut object, &creation);
     admission::on_create(cx, &mut object)?;
     let name = metadata::text(&object, "name").to_owned();
@@ -111,6 +117,7 @@ async fn create_named(
         return Err(ApiError::invalid(resource.kind_subject(), &name, &errors));
     }
     admission::check(cx, Part::Main, &object, None)?;
+    dynamic::validate(cx, Part::Main, operation, Some(&object), None).await?;
     let key = resource.key(cx.namespace.as_deref(), &name);
     let reservation = admission::quotas::reserve(cx, &object, None, options.dry_run).await?;
     let created = store(cx, &key, &name, object, options, has_revision).await;

@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::admission;
+use crate::admission::dynamic::{self, Operation};
 use crate::answer::{Answer, Reply};
 use crate::body::RequestBody;
 use crate::context::RequestContext;
@@ -17,6 +18,8 @@ use crate::housekeeping::{FOREGROUND, ORPHAN};
 use crate::metadata;
 use crate::object::{Draft, StoredObject};
 use crate::params::{DeleteOptions, ListOptions, Propagation};
+use crate::request::Verb;
+use crate::resource::Part;
 use crate::status::{ApiError, Details};
 
 /// Answers `DELETE` of an object.
@@ -75,6 +78,7 @@ pub(crate) async fn delete_object(
         let live = cx.resource.read(&entry.value);
         check_preconditions(cx, options, &live)?;
         admission::on_delete(cx, &live)?;
+        admit(cx, options, &live).await?;
         let object = mark(cx, options, &live);
         let finished = is_finished(cx, &object);
         if options.dry_run {
@@ -107,6 +111,16 @@ pub(crate) async fn delete_object(
             Err(error) => return Err(ApiError::unwritten(&error)),
         }
     }
+}
+
+/// Shows a deletion to webhooks and policies. An eviction deletes too, but is not called so.
+async fn admit(cx: &RequestContext, options: &DeleteOptions, live: &Value) -> Result<(), ApiError> {
+    if !matches!(cx.verb, Verb::Delete | Verb::DeleteCollection) {
+        return Ok(());
+    }
+    let operation = Operation::delete(options);
+    dynamic::mutate(cx, Part::Main, &operation, None, Some(live)).await?;
+    dynamic::validate(cx, Part::Main, &operation, None, Some(live)).await
 }
 
 async fn write(

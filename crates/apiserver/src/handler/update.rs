@@ -5,6 +5,7 @@ use bellwether_store::{Entry, Expected, WriteError};
 use http::StatusCode;
 use serde_json::Value;
 
+use crate::admission::dynamic::{self, Operation};
 use crate::admission::{self, quotas};
 use crate::answer::Reply;
 use crate::body::RequestBody;
@@ -86,6 +87,7 @@ pub(crate) async fn change(
     mut propose: impl FnMut(&Value) -> Result<Proposal, ApiError>,
 ) -> Result<Written, ApiError> {
     let key = cx.key()?;
+    let operation = Operation::update(cx, options);
     loop {
         let entry = cx
             .cluster
@@ -95,7 +97,10 @@ pub(crate) async fn change(
         cx.effort.admit(entry.value.length())?;
         let live = cx.resource.read(&entry.value);
         let Proposal { object, ownership } = propose(&live)?;
-        let object = settle(cx, part, &key, object, &live, &ownership)?;
+        let mut object = propose_to(cx, part, &key, object, &live, &ownership)?;
+        dynamic::mutate(cx, part, &operation, Some(&mut object), Some(&live)).await?;
+        let object = settle(cx, part, object, &live)?;
+        dynamic::validate(cx, part, &operation, Some(&object), Some(&live)).await?;
         if object == live {
             return Ok(Written::Stored(entry.value));
         }
@@ -120,8 +125,8 @@ pub(crate) async fn change(
     }
 }
 
-/// Makes a proposal complete and checks it.
-fn settle(
+/// Puts a proposal beside the live object: whether they fit, and who owns what.
+fn propose_to(
     cx: &RequestContext,
     part: Part,
     key: &str,
@@ -137,7 +142,17 @@ fn settle(
     metadata::check_revision(resource.subject(), &object, live)?;
     metadata::carry_over(&mut object, live);
     object["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
-    let mut object = record_update(cx, part, object, Some(live), ownership);
+    Ok(record_update(cx, part, object, Some(live), ownership))
+}
+
+/// Makes a proposal complete and checks it.
+fn settle(
+    cx: &RequestContext,
+    part: Part,
+    mut object: Value,
+    live: &Value,
+) -> Result<Value, ApiError> {
+    let resource = &cx.resource;
     resource.prepare_update(part, &mut object, live, cx.now);
     admission::on_update(cx, part, &mut object, live)?;
     managed::keep_timestamps_of_unchanged(live, &mut object);

@@ -17,3 +17,4 @@ mod objects;
 mod pods;
 mod reading;
 mod tokens;
+mod webhooks;

@@ -7,6 +7,7 @@
 )]
 
 pub mod contract;
+pub mod hook;
 pub mod http;
 pub mod wire;
 
