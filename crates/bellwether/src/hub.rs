@@ -10,6 +10,7 @@ use bellwether_controllers::registration::clusters::{self, LossThreshold};
 use bellwether_controllers::registry::{Entry, HUB, HubOptions};
 use bellwether_ctl::near::did_you_mean_or;
 use bellwether_runtime::{Clock, ControllerMetrics, Fence, MetricsRegistry, Tasks};
+use bellwether_webhook::Keeper;
 use clap::Args;
 use kube::Client;
 use kube::api::{DynamicObject, PostParams};
@@ -22,6 +23,7 @@ use crate::cli::say;
 use crate::connect::ConnectArgs;
 use crate::diagnostics::{DiagnosticsArgs, Health};
 use crate::election::{ElectionArgs, Term, client_without_retries};
+use crate::webhook::WebhookArgs;
 
 /// Run the controllers of a hub, in the foreground.
 ///
@@ -53,6 +55,8 @@ pub(crate) struct HubArgs {
     heartbeats: HeartbeatArgs,
     #[command(flatten)]
     election: ElectionArgs,
+    #[command(flatten)]
+    webhooks: WebhookArgs,
     #[command(flatten)]
     diagnostics: DiagnosticsArgs,
 }
@@ -103,7 +107,9 @@ pub(crate) async fn run(arguments: HubArgs) -> anyhow::Result<()> {
     let (health, registry) = (Health::default(), MetricsRegistry::default());
     arguments.diagnostics.serve(&registry, &health).await?;
     let client = client_without_retries(arguments.connect.config().await?)?;
+    let webhooks = arguments.webhooks.bind(&client, &registry).await?;
     let term = HubTerm {
+        keeper: webhooks.as_ref().map(|webhooks| webhooks.keeper.clone()),
         client: client.clone(),
         chosen,
         options: HubOptions {
@@ -116,14 +122,22 @@ pub(crate) async fn run(arguments: HubArgs) -> anyhow::Result<()> {
     };
     term.metrics.register(&registry);
     term.options.clusters.metrics.register(&registry);
-    let election = &arguments.election;
-    election
-        .run(&client, LEASE, &health, &term, stop_signal())
-        .await
+    let led = arguments
+        .election
+        .run(&client, LEASE, &health, &term, stop_signal());
+    let Some(webhooks) = webhooks else {
+        return led.await;
+    };
+    tokio::select! {
+        led = led => led,
+        served = webhooks.serve(client.clone()) => served.context("the webhook server ended"),
+    }
 }
 
 /// The controllers of a hub while this process leads.
 struct HubTerm {
+    /// Keeps webhooks in order, if there are any.
+    keeper: Option<Keeper>,
     client: Client,
     chosen: Vec<Entry>,
     options: HubOptions,
@@ -153,7 +167,17 @@ impl Term for HubTerm {
     }
 
     async fn lead(&self, hub: Hub) -> anyhow::Result<()> {
+        // Controllers write through the webhooks: these can be called first.
+        if let Some(keeper) = &self.keeper {
+            keeper.tidy(&hub.client).await?;
+        }
         let mut controllers = start(&hub, &self.chosen, &self.options);
+        if let Some(keeper) = self.keeper.clone() {
+            let client = hub.client.clone();
+            controllers.spawn("webhook configurations".to_owned(), async move {
+                keeper.keep(&client).await;
+            });
+        }
         let names: Vec<&'static str> = self.chosen.iter().map(|entry| entry.name).collect();
         let ready = hub.metrics.until_ready(&names, |missing| {
             let missing = missing.join(", ");

@@ -31,6 +31,7 @@ mod status;
 mod token;
 mod up;
 mod version;
+mod webhook;
 mod why;
 
 use clap::Parser as _;
