@@ -12,6 +12,7 @@ const BENCHES: &[(&str, &str)] = &[
     ("patch", "ownership"),
     ("placement", "decide"),
     ("placement", "scheduling"),
+    ("policy", "policy"),
     ("rollout", "rollout"),
     ("schema", "request"),
     ("soak", "soak"),

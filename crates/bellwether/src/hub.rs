@@ -294,12 +294,13 @@ mod tests {
             "certificate-approval",
             "cluster-set",
             "placement",
+            "policy-propagator",
             "registration",
             "replica-set",
             "work-config",
             "work-ttl",
         ];
-        let others = [all[0], all[1], all[3], all[4], all[5], all[6]];
+        let others: Vec<&str> = all.into_iter().filter(|it| *it != "placement").collect();
         check(&[], Ok(&all));
         check(&["placement"], Ok(&["placement"]));
         check(&["-placement"], Ok(&others));

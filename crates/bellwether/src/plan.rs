@@ -1,16 +1,22 @@
 //! `bellwether plan`: a rollout run forward in simulated time, before anything is touched.
 
+mod policy;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use bellwether_api::policy::Policy;
 use bellwether_apiserver::Clock;
 use bellwether_ctl::near::did_you_mean;
 use bellwether_json::duration::GoDuration;
 use bellwether_placement::rollout::rehearsal::{Assumptions, Rehearsal, rehearse};
-use bellwether_placement::rollout::{Group, Input, Reason, Status, Strategy, Wait};
+use bellwether_placement::rollout::{
+    Group, Input, Reason, Status, Strategy, UnsetConcurrency, Wait,
+};
 use bellwether_placement::schedule::DecisionGroup;
+use bellwether_policy::rollout::Mode;
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -25,12 +31,13 @@ const MOST_NAMES: usize = 8;
 
 /// Rehearse a rollout in simulated time: who starts when, and where it would stop.
 ///
-/// The file has a ManifestWorkReplicaSet, whose placements say which clusters and in which groups, or
-/// a Placement, for which --strategy says how. Placements and clusters that the file does not have
-/// are read from the hub; with --offline it has to have them all. Nothing is changed.
+/// The file has a ManifestWorkReplicaSet or a Policy, whose placements say which clusters and in which
+/// groups, or a Placement, for which --strategy says how. Bindings, placements and clusters that the
+/// file does not have are read from the hub; with --offline it has to have them all. Nothing is
+/// changed.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  bellwether plan -f rollout.yaml --duration 2m\n  bellwether plan -f rollout.yaml --duration 90s --fail cluster4 --stuck cluster7\n  bellwether plan -f placement.yaml --strategy '{type: Progressive, progressive: {maxConcurrency: 25%}}' -o json"
+    after_help = "Examples:\n  bellwether plan -f rollout.yaml --duration 2m\n  bellwether plan -f rollout.yaml --duration 90s --fail cluster4 --stuck cluster7\n  bellwether plan -f policy.yaml -n policies\n  bellwether plan -f placement.yaml --strategy '{type: Progressive, progressive: {maxConcurrency: 25%}}' -o json"
 )]
 pub(crate) struct PlanArgs {
     /// Files, directories, or - for standard input.
@@ -66,6 +73,16 @@ struct Subject {
     placement: String,
     namespace: String,
     strategy: Strategy,
+    /// The policy, if it is one.
+    policy: Option<Box<Policy>>,
+}
+
+/// What a rehearsal is made from.
+struct World<'a> {
+    known: &'a FleetSnapshot,
+    objects: &'a [Value],
+    hub: Option<&'a kube::Client>,
+    now: Timestamp,
 }
 
 pub(crate) async fn run(arguments: PlanArgs) -> anyhow::Result<()> {
@@ -103,15 +120,33 @@ pub(crate) async fn run(arguments: PlanArgs) -> anyhow::Result<()> {
     let mut documents = Vec::new();
     let mut planned: BTreeSet<Arc<str>> = BTreeSet::new();
     let mut rehearsals = Vec::new();
-    for subject in &subjects {
-        let groups = groups(&known, &objects, subject, hub.as_ref(), now).await?;
+    let world = World {
+        known: &known,
+        objects: &objects,
+        hub: hub.as_ref(),
+        now,
+    };
+    for mut subject in subjects {
+        let mut unset_concurrency = UnsetConcurrency::All;
+        let groups = if let Some(policy) = subject.policy.take() {
+            let bound = policy::bound(&world, &policy).await?;
+            subject.strategy = bound.strategy(&subject.strategy);
+            subject.placement = policy::placements(&bound);
+            unset_concurrency = UnsetConcurrency::One;
+            bound.rollout_groups()
+        } else {
+            groups(&world, &subject.namespace, &subject.placement).await?
+        };
         let count: usize = groups.iter().map(|group| group.clusters.len()).sum();
         planned.extend(
             groups
                 .iter()
                 .flat_map(|group| group.clusters.iter().cloned()),
         );
-        let input = Input::new(&subject.strategy, &groups, &[], now);
+        let input = Input {
+            unset_concurrency,
+            ..Input::new(&subject.strategy, &groups, &[], now)
+        };
         let rehearsal = rehearse(&input, &assumptions)
             .with_context(|| format!("{} cannot be rolled out", subject.name))?;
         rehearsals.push((subject, count, rehearsal));
@@ -201,9 +236,28 @@ fn subjects(objects: &[Value], strategy: Option<&str>) -> anyhow::Result<Vec<Sub
                 placement,
                 namespace: namespace.clone(),
                 strategy,
+                policy: None,
             });
             Ok(())
         };
+        if object["kind"] == "Policy" {
+            let policy: Policy = serde_json::from_value(object.clone())
+                .with_context(|| format!("policy/{name} cannot be read"))?;
+            let mode = Mode::of(&policy);
+            anyhow::ensure!(
+                mode.problem.is_none(),
+                "the rollout strategy of policy/{name}: {}",
+                mode.problem.unwrap_or_default()
+            );
+            subjects.push(Subject {
+                name: format!("policy/{name}"),
+                placement: String::new(),
+                namespace: namespace.clone(),
+                strategy: mode.strategy,
+                policy: Some(Box::new(policy)),
+            });
+            continue;
+        }
         match object["kind"].as_str().unwrap_or_default() {
             "ManifestWorkReplicaSet" => {
                 let references = object["spec"]["placementRefs"].as_array();
@@ -218,46 +272,37 @@ fn subjects(objects: &[Value], strategy: Option<&str>) -> anyhow::Result<Vec<Sub
     }
     anyhow::ensure!(
         !subjects.is_empty(),
-        "there is nothing to roll out: a ManifestWorkReplicaSet, or a Placement and --strategy"
+        "there is nothing to roll out: a ManifestWorkReplicaSet, a Policy, or a Placement and --strategy"
     );
     Ok(subjects)
 }
 
-/// The clusters of a rollout in groups: as its placement would decide now, or has decided.
-async fn groups(
-    known: &FleetSnapshot,
-    objects: &[Value],
-    subject: &Subject,
-    hub: Option<&kube::Client>,
-    now: Timestamp,
-) -> anyhow::Result<Vec<Group>> {
+/// The clusters of a placement in groups: as it would decide now, or has decided.
+async fn groups(world: &World<'_>, namespace: &str, name: &str) -> anyhow::Result<Vec<Group>> {
     let is_meant = |object: &&Value| {
         object["kind"] == "Placement"
-            && object["metadata"]["name"] == *subject.placement
-            && object["metadata"]["namespace"] == *subject.namespace
+            && object["metadata"]["name"] == *name
+            && object["metadata"]["namespace"] == *namespace
     };
-    let mut placement = objects.iter().find(is_meant).cloned();
-    if let (None, Some(client)) = (&placement, hub) {
+    let mut placement = world.objects.iter().find(is_meant).cloned();
+    if let (None, Some(client)) = (&placement, world.hub) {
         let api: kube::Api<bellwether_api::cluster::Placement> =
-            kube::Api::namespaced(client.clone(), &subject.namespace);
-        let found = api.get_opt(&subject.placement).await?;
+            kube::Api::namespaced(client.clone(), namespace);
+        let found = api.get_opt(name).await?;
         placement = found.map(serde_json::to_value).transpose()?;
     }
     let Some(placement) = placement else {
         anyhow::bail!(
-            "there is no placement {}/{}, neither in the files nor on the hub",
-            subject.namespace,
-            subject.placement
+            "there is no placement {namespace}/{name}, neither in the files nor on the hub"
         );
     };
-    let outcome = known.scene(&placement, now).outcome();
+    let outcome = world.known.scene(&placement, world.now).outcome();
     let Some(groups) = outcome.groups else {
-        anyhow::bail!("{}: {}", subject.placement, outcome.misconfigured.message);
+        anyhow::bail!("{name}: {}", outcome.misconfigured.message);
     };
     anyhow::ensure!(
         outcome.selected > 0,
-        "the placement {} chooses no cluster: {}",
-        subject.placement,
+        "the placement {name} chooses no cluster: {}",
         outcome.satisfied.message
     );
     let group = |group: &DecisionGroup| {

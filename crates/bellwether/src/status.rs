@@ -8,7 +8,8 @@ use bellwether_api::work::ManifestWork;
 use bellwether_apiserver::Clock;
 use bellwether_ctl::Connection;
 use bellwether_ctl::explain::{
-    Explainer, REPLICA_SET, Snapshot, Source, explainer, kind_and_name, rollout_triggers,
+    Explainer, POLICY, REPLICA_SET, Snapshot, Source, explainer, kind_and_name, policy_triggers,
+    rollout_triggers,
 };
 use bellwether_runtime::{Cache, Selection};
 use clap::Args;
@@ -25,16 +26,17 @@ const GATHER: Duration = Duration::from_millis(200);
 /// How often times that run are drawn again on a terminal.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Show where a work or a rollout stands.
+/// Show where a work, a policy or a rollout stands.
 ///
 /// Of a ManifestWorkReplicaSet (mwrs): every cluster in its group, which ones are done, soak, fail and
-/// wait, why, and what to do next. Of a work: what its member reports of each manifest.
+/// wait, why, and what to do next. Of a policy: every cluster, whether it enforces, complies,
+/// waits or fails. Of a work: what its member reports of each manifest.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  bellwether status mwrs/web\n  bellwether status mwrs/web -n apps -w\n  bellwether status mwrs/web -o json\n  bellwether status work/web -n cluster1"
+    after_help = "Examples:\n  bellwether status mwrs/web\n  bellwether status mwrs/web -n apps -w\n  bellwether status mwrs/web -o json\n  bellwether status work/web -n cluster1\n  bellwether status policy/limits -n policies -w"
 )]
 pub(crate) struct StatusArgs {
-    /// The object: work/NAME, manifestwork/NAME or mwrs/NAME.
+    /// The object: work/NAME, manifestwork/NAME, mwrs/NAME or policy/NAME.
     #[arg(value_name = "KIND/NAME")]
     object: String,
     /// The namespace; that of a work is named after its cluster.
@@ -63,7 +65,7 @@ pub(crate) async fn run(arguments: StatusArgs) -> anyhow::Result<()> {
         arguments: &arguments,
     };
     if arguments.watch {
-        return subject.follow(REPLICA_SET.contains(&&*kind)).await;
+        return subject.follow(&kind).await;
     }
     let snapshot = subject.read().await?;
     subject.show(&snapshot)
@@ -97,12 +99,12 @@ impl Subject<'_> {
     }
 
     /// Shows it again with every change.
-    async fn follow(&self, is_rollout: bool) -> anyhow::Result<()> {
+    async fn follow(&self, kind: &str) -> anyhow::Result<()> {
         let is_live = self.arguments.print.is_table() && screen::is_terminal();
         let changed = Arc::new(Notify::new());
         // A wrong name is an error, rather than a wait without end.
         let mut snapshot = self.read().await?;
-        let _watches = self.watch(is_rollout, &changed);
+        let _watches = self.watch(kind, &changed);
         let mut screen = Screen::default();
         let mut known = Vec::new();
         loop {
@@ -131,10 +133,13 @@ impl Subject<'_> {
     }
 
     /// Watches what it depends on, until the result is dropped.
-    fn watch(&self, is_rollout: bool, changed: &Arc<Notify>) -> Box<dyn std::any::Any> {
+    fn watch(&self, kind: &str, changed: &Arc<Notify>) -> Box<dyn std::any::Any> {
         let Connection { client, namespace } = &self.connection;
-        if is_rollout {
+        if REPLICA_SET.contains(&kind) {
             return Box::new(rollout_triggers(client, namespace, changed));
+        }
+        if POLICY.contains(&kind) {
+            return Box::new(policy_triggers(client, namespace, self.name, changed));
         }
         let selection = Selection::fields(&format!("metadata.name={}", self.name));
         let [large, small] = [(); 2].map(|()| Arc::clone(changed));

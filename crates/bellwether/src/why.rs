@@ -1,9 +1,10 @@
 //! `bellwether why`: why a cluster is chosen or has something, or what kept it out.
 
 mod placement;
+mod policy;
 mod replica_set;
 
-use bellwether_ctl::explain::{REPLICA_SET, kind_and_name, unknown_kind};
+use bellwether_ctl::explain::{POLICY, REPLICA_SET, kind_and_name, unknown_kind};
 use clap::Args;
 
 use crate::connect::ConnectArgs;
@@ -16,15 +17,15 @@ const PLACEMENT: [&str; 2] = ["placement", "placements"];
 ///
 /// Of a placement: the first predicate that does not match, the taint that is not tolerated, or the
 /// score that is too low. Of a ManifestWorkReplicaSet (mwrs): what the cluster waits for, or why it
-/// fails, down to its pods where the kubeconfig has a context of the cluster's name. Without a
-/// cluster: all of them.
+/// fails, down to its pods where the kubeconfig has a context of the cluster's name. Of a policy: what
+/// the cluster waits for before it enforces, and what it reports. Without a cluster: all of them.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "bellwether why [OPTIONS] [CLUSTER] <KIND/NAME>",
-    after_help = "Examples:\n  bellwether why cluster3 placement/canary\n  bellwether why placement/canary -n apps -o json\n  bellwether why cluster3 mwrs/shop\n  bellwether why mwrs/shop"
+    after_help = "Examples:\n  bellwether why cluster3 placement/canary\n  bellwether why placement/canary -n apps -o json\n  bellwether why cluster3 mwrs/shop\n  bellwether why mwrs/shop\n  bellwether why cluster3 policy/limits -n policies"
 )]
 pub(crate) struct WhyArgs {
-    /// The cluster, if it is about one; then placement/NAME or mwrs/NAME.
+    /// The cluster, if it is about one; then placement/NAME, mwrs/NAME or policy/NAME.
     #[arg(value_name = "[CLUSTER] KIND/NAME", num_args = 1..=2, required = true)]
     subject: Vec<String>,
     /// The namespace.
@@ -58,5 +59,8 @@ pub(crate) async fn run(arguments: WhyArgs) -> anyhow::Result<()> {
         };
         return subject.explain(cluster, arguments.print).await;
     }
-    Err(unknown_kind(&kind, &[PLACEMENT[0], REPLICA_SET[0]]).into())
+    if POLICY.contains(&&*kind) {
+        return policy::explain(&connection, name, cluster, arguments.print).await;
+    }
+    Err(unknown_kind(&kind, &[PLACEMENT[0], REPLICA_SET[0], POLICY[0]]).into())
 }

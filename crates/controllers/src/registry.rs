@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bellwether_api::admission::Admission;
 use bellwether_placement::admission::FleetAdmission;
+use bellwether_policy::admission::PolicyAdmission;
 use bellwether_work::admission::WorkAdmission;
 use futures::future::BoxFuture;
 use k8s_openapi::api::rbac::v1::PolicyRule;
@@ -15,13 +16,16 @@ use kube::Resource;
 use serde::de::DeserializeOwned;
 
 use crate::hub::Hub;
-use crate::{cluster_set, placement, registration, replica_set, work_config, work_ttl};
+use crate::{
+    cluster_set, placement, policy_propagator, registration, replica_set, work_config, work_ttl,
+};
 
 /// All controllers of a hub.
 pub const HUB: &[Entry] = &[
     registration::requests::ENTRY,
     cluster_set::ENTRY,
     placement::ENTRY,
+    policy_propagator::ENTRY,
     registration::clusters::ENTRY,
     replica_set::ENTRY,
     work_config::ENTRY,
@@ -31,7 +35,11 @@ pub const HUB: &[Entry] = &[
 /// All rules that writes to a hub have to pass. The embedded API server calls them itself; for a real
 /// one the webhook server does.
 pub fn admission() -> Vec<Arc<dyn Admission>> {
-    vec![Arc::new(FleetAdmission), Arc::new(WorkAdmission)]
+    vec![
+        Arc::new(FleetAdmission),
+        Arc::new(PolicyAdmission),
+        Arc::new(WorkAdmission),
+    ]
 }
 
 /// A controller of a hub.

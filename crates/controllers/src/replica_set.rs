@@ -2,7 +2,7 @@
 //!
 //! What is to be done is decided by `bellwether_work::replica_set`. Entry point: [`run`].
 
-mod rest;
+pub(crate) mod rest;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -5,6 +5,7 @@
 //! [`Snapshot`]; everything after that is pure.
 
 mod member;
+mod policy;
 mod read;
 mod rollout;
 pub mod tree;
@@ -15,6 +16,7 @@ use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
 
+pub use policy::{PolicySnapshot, policy_triggers, read_policy};
 pub use read::{read_rollout, rollout_triggers};
 pub use rollout::{Rollout, RolloutSnapshot, Trouble};
 pub use work::WorkSnapshot;
@@ -67,6 +69,8 @@ pub enum Snapshot {
     Works(Vec<WorkSnapshot>),
     /// A replica set of works.
     Rollout(Box<RolloutSnapshot>),
+    /// A policy.
+    Policy(Box<PolicySnapshot>),
 }
 
 impl Snapshot {
@@ -75,6 +79,7 @@ impl Snapshot {
         match self {
             Self::Works(works) => works.iter().map(WorkSnapshot::status).collect(),
             Self::Rollout(snapshot) => vec![Rollout::new(snapshot).status()],
+            Self::Policy(snapshot) => vec![snapshot.status()],
         }
     }
 
@@ -86,6 +91,7 @@ impl Snapshot {
                 several => several.iter().map(WorkSnapshot::document).collect(),
             },
             Self::Rollout(snapshot) => Rollout::new(snapshot).document(),
+            Self::Policy(snapshot) => snapshot.document(),
         }
     }
 
@@ -100,6 +106,7 @@ impl Snapshot {
                 })
                 .collect(),
             Self::Rollout(snapshot) => Rollout::new(snapshot).lines(),
+            Self::Policy(snapshot) => snapshot.lines(),
         }
     }
 
@@ -108,6 +115,7 @@ impl Snapshot {
         match self {
             Self::Works(_) => false,
             Self::Rollout(snapshot) => Rollout::new(snapshot).is_complete(),
+            Self::Policy(snapshot) => snapshot.is_complete(),
         }
     }
 }
@@ -125,7 +133,7 @@ pub struct Explainer {
 }
 
 /// The kinds that can be explained.
-pub const EXPLAINERS: [Explainer; 3] = [
+pub const EXPLAINERS: [Explainer; 4] = [
     Explainer {
         names: &["work", "works"],
         read: |source, name| Box::pin(read::works(source, name)),
@@ -138,7 +146,14 @@ pub const EXPLAINERS: [Explainer; 3] = [
         names: &REPLICA_SET,
         read: |source, name| Box::pin(read::rollout(source, name)),
     },
+    Explainer {
+        names: &POLICY,
+        read: |source, name| Box::pin(policy::read(source, name)),
+    },
 ];
+
+/// What people call a policy.
+pub const POLICY: [&str; 3] = ["policy", "policies", "plc"];
 
 /// What people call a replica set of works.
 pub const REPLICA_SET: [&str; 6] = [

@@ -28,6 +28,11 @@ pub struct PolicyStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::time")]
     pub rollout_status_last_transition_time: Option<MicroTime>,
+    /// When the rollout began that rolloutStatus of a root policy is about. Clusters that succeeded before
+    /// take no part in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "meta::time")]
+    pub rollout_start_time: Option<MicroTime>,
     /// The generation of the replica that its cluster has evaluated last. An agent that fills it in says
     /// which version it reports about; without it, the hub goes by the times of what is reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]

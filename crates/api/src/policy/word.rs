@@ -91,3 +91,10 @@ open_enum! {
         Skip = "Skip",
     }
 }
+
+impl RolloutStatus {
+    /// True if the cluster has reported, or was given up on.
+    pub fn has_ended(&self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::TimeOut)
+    }
+}

@@ -86,7 +86,7 @@ impl Subject<'_> {
     }
 }
 
-fn show(tree: &Tree, document: &Value, print: PrintArgs) -> anyhow::Result<()> {
+pub(super) fn show(tree: &Tree, document: &Value, print: PrintArgs) -> anyhow::Result<()> {
     if print.is_table() {
         say(tree.render(screen::has_colours()).trim_end());
         return Ok(());

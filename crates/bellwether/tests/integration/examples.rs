@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 /// Files that change the object of another example on purpose.
-const VARIANTS: [&str; 1] = ["web/conflict.yaml"];
+const VARIANTS: [&str; 2] = ["policy/broken.yaml", "web/conflict.yaml"];
 
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).unwrap() {

@@ -7,8 +7,9 @@ use bellwether_api::cluster::{
     PlacementDecision,
 };
 use bellwether_api::multicluster::{Work, WorkManifestConfig};
+use bellwether_api::policy::{PlacementBinding, Policy, PolicyAutomation, PolicySet};
 use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
-use bellwether_api::{Kind as _, multicluster, work};
+use bellwether_api::{Kind as _, multicluster, policy, work};
 use serde_json::{Value, json};
 
 use super::names::{cluster_role, group, registration_binding, work_binding};
@@ -88,6 +89,10 @@ fn aggregated(name: &str, to: &str, verbs: &[&str]) -> Value {
          "resources": [ManifestWork::NAMES.plural, ManifestWorkReplicaSet::NAMES.plural],
          "verbs": verbs},
         {"apiGroups": [multicluster::GROUP], "resources": [Work::NAMES.plural], "verbs": verbs},
+        {"apiGroups": [policy::GROUP],
+         "resources": [Policy::NAMES.plural, PlacementBinding::NAMES.plural, PolicySet::NAMES.plural,
+             PolicyAutomation::NAMES.plural],
+         "verbs": verbs},
     ]);
     let mut role = role(name, &rules, None);
     role["metadata"]["labels"] =

@@ -19,7 +19,7 @@ const REST_PER_WORK: i64 = 50;
 const LONGEST_REST: SignedDuration = SignedDuration::from_secs(1);
 
 /// How long a replica set of so many works rests.
-pub(super) fn rest_after(works: usize) -> Option<SignedDuration> {
+pub(crate) fn rest_after(works: usize) -> Option<SignedDuration> {
     if works < SMALL {
         return None;
     }
@@ -29,10 +29,10 @@ pub(super) fn rest_after(works: usize) -> Option<SignedDuration> {
 }
 
 /// Until when replica sets rest.
-pub(super) type Rests = Arc<Mutex<HashMap<ObjectKey, Timestamp>>>;
+pub(crate) type Rests = Arc<Mutex<HashMap<ObjectKey, Timestamp>>>;
 
 /// Until when a replica set rests, if it does.
-pub(super) fn rests_until(rests: &Rests, key: &ObjectKey, now: Timestamp) -> Option<Timestamp> {
+pub(crate) fn rests_until(rests: &Rests, key: &ObjectKey, now: Timestamp) -> Option<Timestamp> {
     let until = *rests.lock().get(key)?;
     // A time further away is that of a clock that was set back.
     let rest = until.duration_since(now);

@@ -6,6 +6,7 @@ mod fleet;
 mod attempts;
 mod common;
 mod placement;
+mod policies;
 mod real;
 mod registration;
 mod work_examples;

@@ -46,7 +46,7 @@ pub(super) async fn works(source: Source<'_>, name: &str) -> Result<Snapshot, Er
 
 /// An object, if it is there. A server that does not know the kind at all answers 404 as well, in
 /// plain text.
-async fn find<K>(api: &Api<K>, name: &str) -> Result<Option<K>, Error>
+pub(super) async fn find<K>(api: &Api<K>, name: &str) -> Result<Option<K>, Error>
 where
     K: Clone + DeserializeOwned + Debug,
 {
@@ -120,7 +120,7 @@ async fn no_set(api: &Api<ManifestWorkReplicaSet>, namespace: &str, name: &str) 
 }
 
 /// Which object may have been meant by a name that does not exist.
-async fn guess<K>(api: &Api<K>, name: &str, hint: &str) -> String
+pub(super) async fn guess<K>(api: &Api<K>, name: &str, hint: &str) -> String
 where
     K: Clone + DeserializeOwned + Debug,
 {

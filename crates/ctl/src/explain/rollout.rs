@@ -582,7 +582,7 @@ impl<'a> Rollout<'a> {
     }
 }
 
-fn next_line(commands: &[String]) -> Vec<Vec<Span>> {
+pub(super) fn next_line(commands: &[String]) -> Vec<Vec<Span>> {
     match commands {
         [] => Vec::new(),
         some => vec![vec![Span::plain(format!("next: {}", some.join(" · ")))]],
@@ -616,7 +616,7 @@ fn no_cause() -> String {
     "its member has not said why".to_owned()
 }
 
-fn waits(wait: &Wait) -> String {
+pub(super) fn waits(wait: &Wait) -> String {
     match wait {
         Wait::Held(Hold::Paused) => "waits: paused".to_owned(),
         Wait::Held(Hold::Aborted) => "stays as it is: aborted".to_owned(),
@@ -636,7 +636,7 @@ fn step_name(step: Step) -> &'static str {
     }
 }
 
-fn strategy(kind: Kind) -> &'static str {
+pub(super) fn strategy(kind: Kind) -> &'static str {
     match kind {
         Kind::All => "All",
         Kind::Progressive => "Progressive",

@@ -1,0 +1,175 @@
+//! Which policies a change concerns.
+
+use std::sync::Arc;
+
+use bellwether_api::cluster::names::label as cluster_label;
+use bellwether_api::cluster::{ManagedCluster, PlacementDecision};
+use bellwether_api::policy::names::label;
+use bellwether_api::policy::{GROUP, PlacementBinding, Policy, PolicySet};
+use bellwether_policy::binding::is_rule;
+use bellwether_policy::propagation::depends_on_set;
+use bellwether_runtime::{Cache, Change, ObjectKey, Queue, Selection};
+use kube::Resource as _;
+
+use super::lookups::Lookups;
+use super::replicas::{ReplicaEntry, Replicas};
+use super::{Sources, Triggers};
+use crate::hub::Hub;
+use crate::replica_set::rest::{Rests, rests_until};
+
+/// Follows all replicas. A change concerns their root policy; what no decision looks at concerns nobody.
+pub(super) fn replicas(
+    hub: &Hub,
+    replicas: &Replicas,
+    queue: &Queue<ObjectKey>,
+    rests: &Rests,
+) -> Cache<ReplicaEntry> {
+    let (replicas, queue) = (replicas.clone(), queue.clone());
+    let (rests, clock) = (Arc::clone(rests), hub.clock.clone());
+    let path = Policy::url_path(&(), None);
+    let selection = Selection::labels(label::ROOT_POLICY);
+    let on_change = move |change: Change<'_, ReplicaEntry>| {
+        match (change.old, change.new) {
+            (_, Some(new)) => {
+                if let Some(root) = &new.root {
+                    replicas.put(root, &new.replica);
+                }
+            }
+            (Some(old), None) => {
+                if let Some(root) = &old.root {
+                    replicas.remove(root, &old.replica);
+                }
+            }
+            (None, None) => {}
+        }
+        if let (Some(old), Some(new)) = (change.old, change.new)
+            && old.replica.is_equivalent(&new.replica)
+        {
+            return;
+        }
+        let changed = change.new.or(change.old);
+        let Some(key) = changed.and_then(|it| it.root.clone()) else {
+            return;
+        };
+        match rests_until(&rests, &key, clock.now()) {
+            Some(until) => queue.add_at(key, until),
+            None => queue.add(key),
+        }
+    };
+    Cache::follow(hub.client.clone(), path, selection, on_change)
+}
+
+/// Listens to everything that replicas are made of.
+pub(super) fn sources(sources: &Sources, triggers: &Triggers) {
+    let one = triggers.clone();
+    sources.roots.subscribe(move |change| {
+        if let (Some(old), Some(new)) = (change.old, change.new)
+            && is_same_but_for_status(old, new)
+        {
+            return;
+        }
+        one.renew(change.key.clone());
+    });
+    let (one, sets) = (triggers.clone(), sources.sets.clone());
+    sources.bindings.subscribe(move |change| {
+        for binding in [change.old, change.new].into_iter().flatten() {
+            renew_bound(&one, &sets, binding);
+        }
+    });
+    let (one, roots) = (triggers.clone(), sources.roots.clone());
+    sources.sets.subscribe(move |change| {
+        let (namespace, name) = (&change.key.namespace, &change.key.name);
+        for set in [change.old, change.new].into_iter().flatten() {
+            for policy in &set.spec.policies {
+                one.renew(ObjectKey::new(namespace, policy));
+            }
+        }
+        for root in roots.list() {
+            if depends_on_set(&root, namespace, name) {
+                one.renew(ObjectKey::of(&*root));
+            }
+        }
+    });
+    placements(sources, triggers);
+}
+
+/// True if only the status has changed, which is what this controller writes itself.
+fn is_same_but_for_status(old: &Policy, new: &Policy) -> bool {
+    let (one, other) = (&old.metadata, &new.metadata);
+    one.uid == other.uid
+        && one.generation.is_some()
+        && one.generation == other.generation
+        && one.labels == other.labels
+        && one.annotations == other.annotations
+        && one.deletion_timestamp == other.deletion_timestamp
+}
+
+/// A placement concerns the policies of the bindings that name it.
+fn placements(sources: &Sources, triggers: &Triggers) {
+    let concern = |for_rules: bool| {
+        let (bindings, sets) = (sources.bindings.clone(), sources.sets.clone());
+        let triggers = triggers.clone();
+        move |namespace: &str, placement: &str| {
+            for binding in bindings.in_namespace(namespace) {
+                let reference = &binding.placement_ref;
+                if reference.name == placement && is_rule(reference) == for_rules {
+                    renew_bound(&triggers, &sets, &binding);
+                }
+            }
+        }
+    };
+    let renew = concern(false);
+    sources.placements.subscribe(move |change| {
+        // Its decisions are other objects.
+        if change.old.is_none() || change.new.is_none() {
+            renew(&change.key.namespace, &change.key.name);
+        }
+    });
+    let renew = concern(false);
+    sources.decisions.subscribe(move |change| {
+        for decision in [change.old, change.new].into_iter().flatten() {
+            if let Some(placement) = placement_of(decision) {
+                renew(&change.key.namespace, placement);
+            }
+        }
+    });
+    let renew = concern(true);
+    let rules = &sources.rules;
+    rules.subscribe(move |change| renew(&change.key.namespace, &change.key.name));
+}
+
+/// The placement that a decision belongs to.
+pub(super) fn placement_of(decision: &PlacementDecision) -> Option<&str> {
+    let labels = decision.metadata.labels.as_ref()?;
+    labels.get(cluster_label::PLACEMENT).map(String::as_str)
+}
+
+fn renew_bound(triggers: &Triggers, sets: &Cache<PolicySet>, binding: &PlacementBinding) {
+    let namespace = binding.metadata.namespace.as_deref().unwrap_or_default();
+    for subject in binding.subjects.iter().filter(|it| it.api_group == GROUP) {
+        let key = ObjectKey::new(namespace, &subject.name);
+        match subject.kind.as_str() {
+            "Policy" => triggers.renew(key),
+            "PolicySet" => {
+                let set = sets.get(&key);
+                for policy in set.iter().flat_map(|set| &set.spec.policies) {
+                    triggers.renew(ObjectKey::new(namespace, policy));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Labels of clusters concern the policies whose hub templates read them.
+pub(super) fn clusters(sources: &Sources, lookups: &Lookups) {
+    let lookups = lookups.clone();
+    sources.clusters.subscribe(move |change| {
+        let labels = |cluster: Option<&Arc<ManagedCluster>>| {
+            cluster.and_then(|it| it.metadata.labels.clone())
+        };
+        if labels(change.old) != labels(change.new) {
+            lookups.cluster_changed();
+        }
+    });
+}

@@ -1,0 +1,5 @@
+//! Rollouts on a small fleet in memory, with a clock that is moved by hand.
+
+mod any_history;
+mod traces;
+mod world;
