@@ -27,6 +27,7 @@ impl Admission for PolicyAdmission {
             group: GROUP,
             resources: &["policies", "policysets"],
             operations: WRITES,
+            condition: None,
         }]
     }
 
