@@ -2,9 +2,10 @@
 //!
 //! What is to be done is decided by `bellwether_work::replica_set`. Entry point: [`run`].
 
+mod pending;
 pub(crate) mod rest;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bellwether_api::cluster::names::label as cluster_label;
@@ -13,14 +14,18 @@ use bellwether_api::work::names::{annotation, event, label};
 use bellwether_api::work::{GROUP, ManifestWork, ManifestWorkReplicaSet};
 use bellwether_placement::rollout::Group;
 use bellwether_runtime::{
-    Cache, Change, Controller, EventDraft, EventType, Next, ObjectKey, Queue, Reconcile, Recorder,
-    Selection, compute, created_by, delete_if_exists, patch_seen, unless_exists, write_status,
+    Cache, Change, Clock, Controller, EventDraft, EventType, Next, ObjectKey, Queue, Reconcile,
+    Recorder, Selection, compute, created_by, delete_if_exists, patch_seen, unless_exists,
+    write_status,
 };
 use bellwether_work::Programs;
 use bellwether_work::replica_set::report::Report;
-use bellwether_work::replica_set::transition::Standing;
-use bellwether_work::replica_set::{Chosen, Memo, Observed, Plan, plan_and_report};
+use bellwether_work::replica_set::transition::{Standing, Transition};
+use bellwether_work::replica_set::{
+    Chosen, Counted, Memo, Observed, Plan, count_reports, plan_and_report,
+};
 use futures::{FutureExt as _, StreamExt as _, stream};
+use jiff::SignedDuration;
 use kube::Api;
 use kube::api::DeleteParams;
 use parking_lot::Mutex;
@@ -28,6 +33,7 @@ use serde_json::json;
 
 use crate::hub::Hub;
 use crate::registry::{Entry, Rule, Watched};
+use pending::{Changes, Pending, is_report};
 use rest::{Rests, rest_after, rests_until};
 
 /// How many replica sets are reconciled at once.
@@ -79,8 +85,15 @@ type ByOwner = Arc<Mutex<BTreeMap<String, BTreeMap<ObjectKey, Arc<ManifestWork>>
 /// Keeps the works of all replica sets as they should be, until it is dropped.
 pub async fn run(hub: Hub) {
     let controller = Controller::new(ENTRY.name, &hub.clock, &hub.metrics);
-    let (by_owner, rests) = (ByOwner::default(), Rests::default());
-    let works = watch_works(&hub, &by_owner, &controller.queue(), &rests);
+    let (by_owner, rests, pending) = (ByOwner::default(), Rests::default(), Pending::default());
+    let listener = WorkListener {
+        by_owner: Arc::clone(&by_owner),
+        queue: controller.queue(),
+        rests: Arc::clone(&rests),
+        pending: pending.clone(),
+        clock: hub.clock.clone(),
+    };
+    let works = watch_works(&hub, listener);
     let sets: Cache<ManifestWorkReplicaSet> = hub.cache();
     let [with_values, of_placement, of_decision] = [(); 3].map(|()| sets.clone());
     let reconciler = ReplicaSets {
@@ -94,18 +107,22 @@ pub async fn run(hub: Hub) {
         standings: Mutex::default(),
         memos: Mutex::default(),
         rests,
+        pending: pending.clone(),
         hub: hub.clone(),
     };
+    // Whatever is not a report of a work is planned.
+    let [of_sets, of_clusters, of_placements, of_decisions] = [(); 4].map(|()| pending.clone());
     controller
-        .on(&sets, set_changed)
+        .on(&sets, move |change| of_sets.plan(set_changed(change)))
         .on(&hub.cache(), move |change| {
-            cluster_changed(&with_values, change)
+            of_clusters.plan(cluster_changed(&with_values, change))
         })
         .on(&hub.cache(), move |change: &Change<'_, Placement>| {
-            sets_of(&of_placement, &change.key.namespace, &change.key.name)
+            let (namespace, name) = (&change.key.namespace, &change.key.name);
+            of_placements.plan(sets_of(&of_placement, namespace, name))
         })
         .on(&hub.cache(), move |change| {
-            decision_changed(&of_decision, change)
+            of_decisions.plan(decision_changed(&of_decision, change))
         })
         .after(&works)
         .workers(WORKERS)
@@ -124,38 +141,59 @@ fn owner_of(work: &ManifestWork) -> Option<&String> {
     work.metadata.labels.as_ref()?.get(label::REPLICA_SET)
 }
 
+/// What is told of changes of works.
+struct WorkListener {
+    by_owner: ByOwner,
+    queue: Queue<ObjectKey>,
+    rests: Rests,
+    pending: Pending,
+    clock: Clock,
+}
+
 /// Watches only works that replica sets made.
-fn watch_works(
-    hub: &Hub,
-    by_owner: &ByOwner,
-    queue: &Queue<ObjectKey>,
-    rests: &Rests,
-) -> Cache<ManifestWork> {
-    let (by_owner, queue) = (Arc::clone(by_owner), queue.clone());
-    let (rests, clock) = (Arc::clone(rests), hub.clock.clone());
-    let config = Selection::labels(label::REPLICA_SET);
-    Cache::start(Api::all(hub.client.clone()), config, move |change| {
-        let mut all = by_owner.lock();
+fn watch_works(hub: &Hub, listener: WorkListener) -> Cache<ManifestWork> {
+    let selection = Selection::labels(label::REPLICA_SET);
+    Cache::start(Api::all(hub.client.clone()), selection, move |change| {
+        listener.see(&change);
+    })
+}
+
+impl WorkListener {
+    fn see(&self, change: &Change<'_, ManifestWork>) {
+        let is_report = match (change.old, change.new) {
+            (Some(old), Some(new)) => is_report(old, new),
+            _ => false,
+        };
         for (work, is_new) in [(change.old, false), (change.new, true)] {
             let Some(owner) = work.and_then(|work| owner_of(work)) else {
                 continue;
             };
-            let works = all.entry(owner.clone()).or_default();
-            match work {
-                Some(work) if is_new => works.insert(change.key.clone(), Arc::clone(work)),
-                _ => works.remove(change.key),
-            };
-            if works.is_empty() {
-                all.remove(owner);
-            }
+            self.keep(owner, change.key, work.filter(|_| is_new));
             if let Some(key) = owner_key(owner) {
-                match rests_until(&rests, &key, clock.now()) {
-                    Some(until) => queue.add_at(key, until),
-                    None => queue.add(key),
+                if is_report {
+                    self.pending.add_report(&key, &change.key.namespace);
+                } else {
+                    self.pending.add(&key);
+                }
+                match rests_until(&self.rests, &key, self.clock.now()) {
+                    Some(until) => self.queue.add_at(key, until),
+                    None => self.queue.add(key),
                 }
             }
         }
-    })
+    }
+
+    fn keep(&self, owner: &str, key: &ObjectKey, work: Option<&Arc<ManifestWork>>) {
+        let mut all = self.by_owner.lock();
+        let works = all.entry(owner.to_owned()).or_default();
+        match work {
+            Some(work) => works.insert(key.clone(), Arc::clone(work)),
+            None => works.remove(key),
+        };
+        if works.is_empty() {
+            all.remove(owner);
+        }
+    }
 }
 
 fn set_changed(change: &Change<'_, ManifestWorkReplicaSet>) -> Option<ObjectKey> {
@@ -263,6 +301,7 @@ struct ReplicaSets {
     /// What is remembered of the works of each replica set, so that a plan costs what has changed.
     memos: Mutex<HashMap<ObjectKey, Arc<Memo>>>,
     rests: Rests,
+    pending: Pending,
 }
 
 impl Reconcile for ReplicaSets {
@@ -271,11 +310,20 @@ impl Reconcile for ReplicaSets {
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Next, kube::Error> {
         let Some(set) = self.sets.get(key) else {
+            self.pending.take(key);
             self.standings.lock().remove(key);
             self.memos.lock().remove(key);
             self.rests.lock().remove(key);
             return Ok(None);
         };
+        if let Changes::Reports(clusters) = self.pending.take(key)
+            && let Some(counted) = self.count(key, &set, clusters)
+        {
+            // What was counted cannot be counted again: a plan follows if it cannot be written.
+            self.execute(&set, &counted.plan).await?;
+            self.rest(key, Some(rest::AFTER_COUNT));
+            return Ok(counted.plan.wake_at);
+        }
         // Values of clusters are programs of users, which may take long.
         let (plan, report) = if has_values(&set) {
             compute(|| self.decide(key, &set)).await
@@ -286,22 +334,55 @@ impl Reconcile for ReplicaSets {
             self.record_transitions(key, &set, &report);
         }
         let done = self.execute(&set, &plan).await;
-        self.begin_rest(key, &set);
+        self.rest(key, rest_after(self.works(&set)));
         done?;
         Ok(plan.wake_at)
     }
 }
 
 impl ReplicaSets {
-    /// Lets a replica set of many works rest: what they report meanwhile is looked at together.
-    fn begin_rest(&self, key: &ObjectKey, set: &ManifestWorkReplicaSet) {
+    /// How many works a replica set has.
+    fn works(&self, set: &ManifestWorkReplicaSet) -> usize {
         let owner = bellwether_work::replica_set::owner_label(set);
-        let works = self.by_owner.lock().get(&owner).map_or(0, BTreeMap::len);
-        if let Some(rest) = rest_after(works)
+        self.by_owner.lock().get(&owner).map_or(0, BTreeMap::len)
+    }
+
+    /// Lets a replica set rest: what its works report meanwhile is looked at together.
+    fn rest(&self, key: &ObjectKey, rest: Option<SignedDuration>) {
+        if let Some(rest) = rest
             && let Ok(until) = self.hub.clock.now().checked_add(rest)
         {
             self.rests.lock().insert(key.clone(), until);
         }
+    }
+
+    /// Counts what works report, if nothing else follows from it; that costs the same however many works
+    /// there are.
+    fn count(
+        &self,
+        key: &ObjectKey,
+        set: &ManifestWorkReplicaSet,
+        clusters: BTreeSet<Arc<str>>,
+    ) -> Option<Counted> {
+        let owner = bellwether_work::replica_set::owner_label(set);
+        let clusters: Vec<Arc<str>> = clusters.into_iter().collect();
+        let memo = self.memos.lock().get(key).cloned()?;
+        let works_of = |cluster: &str| -> Vec<Arc<ManifestWork>> {
+            let all = self.by_owner.lock();
+            let Some(works) = all.get(&owner) else {
+                return Vec::new();
+            };
+            let works = works.range(ObjectKey::new(cluster, "")..);
+            let works = works.take_while(|(key, _)| &*key.namespace == cluster);
+            works.map(|(_, work)| Arc::clone(work)).collect()
+        };
+        let now = self.hub.clock.now();
+        let counted = count_reports(set, &clusters, works_of, now, &memo)?;
+        let mut standings = self.standings.lock();
+        for transition in standings.get_mut(key)?.count(&counted) {
+            self.record(set, transition);
+        }
+        Some(counted)
     }
 
     fn decide(&self, key: &ObjectKey, set: &ManifestWorkReplicaSet) -> (Plan, Option<Report>) {
@@ -340,14 +421,18 @@ impl ReplicaSets {
         let known = self.standings.lock().insert(key.clone(), now);
         let before = known.unwrap_or_else(|| Standing::before(set, report));
         for transition in before.transitions(report) {
-            let event_type = if transition.is_warning {
-                EventType::Warning
-            } else {
-                EventType::Normal
-            };
-            let happening = EventDraft::new(event_type, transition.reason, transition.message);
-            self.events.record(set, happening);
+            self.record(set, transition);
         }
+    }
+
+    fn record(&self, set: &ManifestWorkReplicaSet, transition: Transition) {
+        let event_type = if transition.is_warning {
+            EventType::Warning
+        } else {
+            EventType::Normal
+        };
+        let happening = EventDraft::new(event_type, transition.reason, transition.message);
+        self.events.record(set, happening);
     }
 
     /// What a placement has chosen; nothing if there is no such placement.

@@ -15,6 +15,7 @@ mod progress;
 pub mod report;
 mod retry;
 mod summary;
+mod tally;
 mod template;
 pub mod transition;
 mod wanted;
@@ -40,6 +41,9 @@ use crate::Programs;
 use control::Control;
 pub use memo::Memo;
 use report::Report;
+use summary::Findings;
+use tally::Tally;
+pub use tally::{Counted, count_reports};
 use wanted::Wanted;
 
 /// What a placement has chosen.
@@ -290,7 +294,8 @@ fn rollout(
     handover::delete_unwanted(observed, &owners, &outlook, &mut result);
     memo.retain(observed.works.iter().map(AsRef::as_ref));
     let report = report::of(&outlook, &control);
-    let status = summary::of(set, &outlook, &report, observed.now);
+    memo.set_tally(Tally::of(set, &outlook, &report, &control, &result));
+    let status = summary::of(set, &Findings::of(&outlook, &report), observed.now);
     (changed(set, status, result), report)
 }
 

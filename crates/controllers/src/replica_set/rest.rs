@@ -18,7 +18,10 @@ const REST_PER_WORK: i64 = 50;
 /// How long it rests at most.
 const LONGEST_REST: SignedDuration = SignedDuration::from_secs(1);
 
-/// How long a replica set of so many works rests.
+/// How long a replica set rests after reports were counted: they share a write of its status.
+pub(super) const AFTER_COUNT: SignedDuration = SignedDuration::from_millis(20);
+
+/// How long a replica set of so many works rests after a plan.
 pub(crate) fn rest_after(works: usize) -> Option<SignedDuration> {
     if works < SMALL {
         return None;

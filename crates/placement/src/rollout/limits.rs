@@ -173,6 +173,36 @@ impl<'a> Limits<'a> {
     }
 }
 
+impl Strategy {
+    /// Returns the same strategy with a number of tolerated failures in place of a percentage of `total`
+    /// clusters, so that a decision about those that failed alone is what it would be about all of them.
+    ///
+    /// `None` if there is no such number: groups have budgets of their own that are percentages, or go
+    /// first and tolerate nothing.
+    pub fn with_counted_failures(&self, total: usize) -> Option<Self> {
+        if self.kind == Kind::All {
+            return Some(self.clone());
+        }
+        let is_percentage =
+            matches!(&self.max_failures, Some(Threshold::Text(text)) if text.ends_with('%'));
+        let is_by_group = self.kind == Kind::ProgressivePerGroup;
+        if !self.mandatory_decision_groups.is_empty() || (is_by_group && is_percentage) {
+            return None;
+        }
+        let max_failures = match &self.max_failures {
+            None => None,
+            Some(threshold) => {
+                let count = threshold.count(total, Compat::Bellwether)?;
+                Some(Threshold::Number(i64::try_from(count).unwrap_or(i64::MAX)))
+            }
+        };
+        Some(Self {
+            max_failures,
+            ..self.clone()
+        })
+    }
+}
+
 /// The end of time at most.
 fn after(time: Timestamp, duration: SignedDuration) -> Timestamp {
     time.checked_add(duration).unwrap_or(Timestamp::MAX)

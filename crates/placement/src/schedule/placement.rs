@@ -160,7 +160,7 @@ impl Rules {
             Some(number) => {
                 let number = number.as_u64().and_then(|it| usize::try_from(it).ok());
                 let problem =
-                    || Misconfigured::new("", "numberOfClusters is no number of clusters");
+                    || Misconfigured::new("", "numberOfClusters is not a number of clusters");
                 Some(number.ok_or_else(problem)?)
             }
         };

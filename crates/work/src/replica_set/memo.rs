@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet, ManifestWorkSpec};
 
+use super::tally::Tally;
 use super::template;
 
 /// Remembers comparisons for one replica set. Nothing is lost with it but time.
@@ -16,6 +17,8 @@ use super::template;
 pub struct Memo {
     verdicts: Mutex<HashMap<String, Verdict>>,
     compared: AtomicUsize,
+    /// What the last plan counted.
+    tally: Mutex<Option<Tally>>,
 }
 
 /// The states of a work and of its replica set, and whether their content was the same.
@@ -84,6 +87,16 @@ impl Memo {
             let there: HashSet<&String> = works.filter_map(|it| it.metadata.uid.as_ref()).collect();
             verdicts.retain(|uid, _| there.contains(uid));
         }
+    }
+
+    /// Takes what the last plan counted; it has to be set again.
+    pub(super) fn take_tally(&self) -> Option<Tally> {
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.take()
+    }
+
+    pub(super) fn set_tally(&self, counted: Option<Tally>) {
+        *self.tally.lock().unwrap_or_else(PoisonError::into_inner) = counted;
     }
 
     /// How often the content of a work was compared.

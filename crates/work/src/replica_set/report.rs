@@ -121,13 +121,7 @@ pub struct Counts {
 impl ClusterReport {
     /// How far it is, in one word.
     pub fn step(&self) -> Step {
-        match self.reason {
-            Reason::Starts | Reason::Waits(_) | Reason::Queued => Step::Waiting,
-            Reason::Progresses { .. } => Step::InProgress,
-            Reason::Soaks { .. } => Step::Soaking,
-            Reason::Failed { .. } | Reason::TimedOut { .. } => Step::Failing,
-            Reason::Done | Reason::Skipped => Step::Done,
-        }
+        step_of(&self.reason)
     }
 
     /// What its member reports of objects that are not as they should be.
@@ -155,6 +149,17 @@ impl ClusterReport {
             Some(cause) => format!("{} {what}: {cause}", self.name),
             None => format!("{} {what}", self.name),
         }
+    }
+}
+
+/// How far a cluster is, by the reason why it is there.
+pub(super) fn step_of(reason: &Reason) -> Step {
+    match reason {
+        Reason::Starts | Reason::Waits(_) | Reason::Queued => Step::Waiting,
+        Reason::Progresses { .. } => Step::InProgress,
+        Reason::Soaks { .. } => Step::Soaking,
+        Reason::Failed { .. } | Reason::TimedOut { .. } => Step::Failing,
+        Reason::Done | Reason::Skipped => Step::Done,
     }
 }
 
@@ -208,7 +213,12 @@ impl PlacementReport {
     /// How far it is, in one line.
     pub fn sentence(&self) -> String {
         let counts = self.counts();
-        let mut text = format!("{} of {} clusters are done", counts.done, counts.total);
+        self.sentence_with(counts.done, counts.total)
+    }
+
+    /// The same for a report that has only the clusters that fail.
+    pub(super) fn sentence_with(&self, done: usize, total: usize) -> String {
+        let mut text = format!("{done} of {total} clusters are done");
         if self.breached
             && let Some(spent) = self.exceeded()
         {

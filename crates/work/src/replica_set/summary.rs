@@ -1,21 +1,18 @@
 //! What is said of a replica set.
 
 use std::iter;
-use std::sync::Arc;
 
 use bellwether_api::meta::{Condition, FALSE, TRUE};
 use bellwether_api::work::names::{condition, reason};
 use bellwether_api::work::{
-    ManifestWork, ManifestWorkReplicaSet, ManifestWorkReplicaSetStatus, PlacementSummary,
-    WorkSummary,
+    ManifestWorkReplicaSet, ManifestWorkReplicaSetStatus, PlacementSummary, WorkSummary,
 };
 use jiff::Timestamp;
 
 use super::report::{Report, Stage};
+use super::tally::Flags;
 use super::{Outlook, Placed};
 use crate::conditions::{ConditionUpdate, Conditions};
-use crate::lifecycle::is_true;
-use crate::status::rollout_view;
 
 /// One thing that is said.
 struct Said<'a> {
@@ -52,7 +49,7 @@ pub(super) fn invalid_name(
 ) -> ManifestWorkReplicaSetStatus {
     let previous = set.status.clone().unwrap_or_default();
     let message = format!(
-        "the works of this replica set would be labelled {owner:?}, which is no value of a label: {problem}"
+        "the works of this replica set would be labelled {owner:?}, which is not a valid label value: {problem}"
     );
     let said = Said {
         name: condition::MANIFESTWORK_APPLIED,
@@ -66,29 +63,83 @@ pub(super) fn invalid_name(
     }
 }
 
-/// What is said of a replica set and its placements.
+/// What a status is made of.
+#[derive(Debug)]
+pub(super) struct Findings {
+    pub(super) placements: Vec<PlacementFigures>,
+    /// Placements that do not exist.
+    pub(super) missing: Vec<String>,
+    /// Why a placement could not be rolled out to.
+    pub(super) wrong: Option<String>,
+    /// Why clusters cannot have the works that they should have.
+    pub(super) problems: String,
+    /// How far the rollout is, and what stops it.
+    pub(super) progress: String,
+    /// What to know besides.
+    pub(super) notes: Vec<String>,
+}
+
+/// The numbers of one placement.
+#[derive(Debug)]
+pub(super) struct PlacementFigures {
+    pub(super) name: String,
+    /// How many decision groups it has.
+    pub(super) groups: usize,
+    pub(super) selected: i64,
+    pub(super) summary: WorkSummary,
+    /// How many clusters have come to the end well.
+    pub(super) succeeded: usize,
+}
+
+impl Findings {
+    /// What a plan has found.
+    pub(super) fn of(outlook: &Outlook<'_>, report: &Report) -> Self {
+        let figures = |placed: &Placed<'_>| PlacementFigures {
+            name: placed.name.to_owned(),
+            groups: placed.groups.len(),
+            selected: placed.selected,
+            summary: count(placed),
+            succeeded: placed.succeeded,
+        };
+        Self {
+            placements: outlook.placed.iter().map(figures).collect(),
+            missing: outlook.missing.iter().map(|&name| name.into()).collect(),
+            wrong: outlook.wrong.clone(),
+            problems: problems(outlook),
+            progress: progress(report),
+            notes: report.notes.clone(),
+        }
+    }
+
+    /// Whether all clusters of all placements have come to the end well.
+    fn is_done(&self) -> bool {
+        let selected: i64 = self.placements.iter().map(|one| one.selected).sum();
+        let succeeded: usize = self.placements.iter().map(|one| one.succeeded).sum();
+        self.missing.is_empty() && self.wrong.is_none() && i64::try_from(succeeded) == Ok(selected)
+    }
+}
+
+/// The status of a replica set.
 pub(super) fn of(
     set: &ManifestWorkReplicaSet,
-    outlook: &Outlook<'_>,
-    report: &Report,
+    findings: &Findings,
     now: Timestamp,
 ) -> ManifestWorkReplicaSetStatus {
     let previous = set.status.clone().unwrap_or_default();
-    let mut placements: Vec<PlacementSummary> = outlook.placed.iter().map(of_placement).collect();
+    let mut placements: Vec<PlacementSummary> =
+        findings.placements.iter().map(of_placement).collect();
     // Nothing new is known of works whose placement is gone.
-    let gone = |known: &&PlacementSummary| outlook.missing.contains(&known.name.as_str());
+    let gone = |known: &&PlacementSummary| findings.missing.contains(&known.name);
     placements.extend(previous.placement_summary.iter().filter(gone).cloned());
     let mut summary = WorkSummary::default();
     for placement in &placements {
         add(&mut summary, &placement.summary);
     }
-    let problems = problems(outlook);
-    let progress = progress(report);
-    let missing = outlook
+    let missing = findings
         .missing
         .first()
         .map(|name| format!("there is no Placement {name} in this namespace"));
-    let is_done = is_done(outlook);
+    let is_done = findings.is_done();
     let rolled_out = Said {
         name: condition::PLACEMENT_ROLLED_OUT,
         holds: is_done,
@@ -97,15 +148,15 @@ pub(super) fn of(
         } else {
             reason::PROGRESSING
         },
-        message: &progress,
+        message: &findings.progress,
     };
     let selected = format!(
         "{} selected by {}",
         number(summary.desired_total, "cluster"),
-        number(outlook.placed.len(), "placement")
+        number(findings.placements.len(), "placement")
     );
     let selected: Vec<String> = iter::once(selected)
-        .chain(report.notes.iter().cloned())
+        .chain(findings.notes.iter().cloned())
         .collect();
     let selected = selected.join("; ");
     let available = format!(
@@ -115,10 +166,11 @@ pub(super) fn of(
         summary.progressing,
         summary.degraded
     );
-    let is_wrong = outlook.wrong.is_some() || (summary.total == 0 && !problems.is_empty());
+    let problems = &findings.problems;
+    let is_wrong = findings.wrong.is_some() || (summary.total == 0 && !problems.is_empty());
     let said = [
         verified(&summary, missing.as_deref(), is_wrong, &selected),
-        applied(&summary, &problems, &available),
+        applied(&summary, problems, &available),
         rolled_out,
     ];
     ManifestWorkReplicaSetStatus {
@@ -129,16 +181,14 @@ pub(super) fn of(
     }
 }
 
-fn of_placement(placed: &Placed<'_>) -> PlacementSummary {
+fn of_placement(placed: &PlacementFigures) -> PlacementSummary {
     PlacementSummary {
-        name: placed.name.to_owned(),
+        name: placed.name.clone(),
         available_decision_groups: format!(
             "{} ({} / {} clusters applied)",
-            placed.groups.len(),
-            placed.current.len(),
-            placed.selected
+            placed.groups, placed.summary.total, placed.selected
         ),
-        summary: count(placed),
+        summary: placed.summary.clone(),
         ..PlacementSummary::default()
     }
 }
@@ -173,15 +223,6 @@ fn number(count: impl TryInto<u64> + std::fmt::Display + Copy, noun: &str) -> St
         Ok(1) => format!("{count} {noun}"),
         _ => format!("{count} {noun}s"),
     }
-}
-
-/// Whether all clusters of all placements have come to the end well.
-fn is_done(outlook: &Outlook<'_>) -> bool {
-    let selected: i64 = outlook.placed.iter().map(|one| one.selected).sum();
-    let succeeded: usize = outlook.placed.iter().map(|one| one.succeeded).sum();
-    outlook.missing.is_empty()
-        && outlook.wrong.is_none()
-        && i64::try_from(succeeded) == Ok(selected)
 }
 
 fn verified<'a>(
@@ -234,31 +275,14 @@ fn applied<'a>(summary: &WorkSummary, problems: &'a str, available: &'a str) -> 
 
 /// Counts the clusters that should have works, and those whose works have the present template.
 fn count(placed: &Placed<'_>) -> WorkSummary {
-    let all = |works: &[&Arc<ManifestWork>], name: &str| works.iter().all(|work| says(work, name));
-    let any = |works: &[&Arc<ManifestWork>], name: &str| {
-        works.iter().any(|work| rollout_view::is_any(work, name))
-    };
     let mut summary = WorkSummary {
         desired_total: placed.selected,
         ..WorkSummary::default()
     };
     for works in placed.current.values() {
-        summary.total += 1;
-        summary.updated += 1;
-        summary.applied += i64::from(all(works, condition::APPLIED));
-        summary.available += i64::from(all(works, condition::AVAILABLE));
-        summary.progressing += i64::from(any(works, condition::PROGRESSING));
-        summary.degraded += i64::from(any(works, condition::DEGRADED));
+        Flags::of(works.iter().map(|work| &***work)).add_to(&mut summary, 1);
     }
     summary
-}
-
-fn says(work: &ManifestWork, name: &str) -> bool {
-    let conditions = work
-        .status
-        .as_ref()
-        .map_or(&[][..], |status| &status.conditions);
-    is_true(conditions, name)
 }
 
 fn add(sum: &mut WorkSummary, one: &WorkSummary) {

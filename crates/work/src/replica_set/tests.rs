@@ -5,6 +5,7 @@ use super::*;
 use bellwether_api::work::names::annotation;
 
 mod controlled;
+mod counted;
 
 const NOW: &str = "2026-01-01T00:10:00Z";
 

@@ -10,6 +10,7 @@ use bellwether_placement::rollout::{Hold, Reason};
 use jiff::Timestamp;
 
 use super::report::{ClusterReport, PlacementReport, Report, Stage, Step};
+use super::tally::Counted;
 use crate::lifecycle::find;
 
 /// How many clusters an event names.
@@ -68,6 +69,21 @@ impl Standing {
         }
     }
 
+    /// Takes in what [`count_reports`](super::count_reports) counted. Returns what has happened by it.
+    pub fn count(&mut self, counted: &Counted) -> Vec<Transition> {
+        let placements = counted.placements.iter();
+        let mut all: Vec<Transition> = placements.filter_map(|it| self.failing(it)).collect();
+        if counted.stage != self.stage {
+            all.extend(self.entered(counted.stage, || counted.sentence.clone()));
+        }
+        for (placement, cluster, step) in &counted.steps {
+            let steps = self.steps.entry(placement.clone()).or_default();
+            steps.insert(Arc::clone(cluster), *step);
+        }
+        self.stage = counted.stage;
+        all
+    }
+
     /// What has happened since, each thing once.
     pub fn transitions(&self, report: &Report) -> Vec<Transition> {
         let mut all = Vec::new();
@@ -82,7 +98,12 @@ impl Standing {
         }
         let stage = report.stage();
         if stage != self.stage {
-            all.extend(self.entered(stage, report));
+            let sentence = || {
+                let of = |one: &PlacementReport| format!("{}: {}", one.name, one.sentence());
+                let all: Vec<String> = report.placements.iter().map(of).collect();
+                all.join("; ")
+            };
+            all.extend(self.entered(stage, sentence));
         }
         all
     }
@@ -124,12 +145,7 @@ impl Standing {
         Some(warning(event::ROLLOUT_FAILING, message))
     }
 
-    fn entered(&self, stage: Stage, report: &Report) -> Option<Transition> {
-        let sentence = || {
-            let of = |one: &PlacementReport| format!("{}: {}", one.name, one.sentence());
-            let all: Vec<String> = report.placements.iter().map(of).collect();
-            all.join("; ")
-        };
+    fn entered(&self, stage: Stage, sentence: impl Fn() -> String) -> Option<Transition> {
         match stage {
             Stage::Stopped => Some(warning(event::ROLLOUT_STOPPED, sentence())),
             Stage::Complete => Some(normal(event::ROLLOUT_COMPLETE, sentence())),
