@@ -66,14 +66,14 @@ pub(crate) struct AgentArgs {
     /// The longest JSON that comes back as one value, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 1024)]
     max_json_raw_length: usize,
-    /// How many works are looked at at a time.
+    /// How many works are reconciled at once.
     #[arg(long, value_name = "N", default_value_t = 10)]
     workload_agent_workers: usize,
     #[command(flatten)]
     election: ElectionArgs,
     #[command(flatten)]
     diagnostics: DiagnosticsArgs,
-    /// How long certificates are to be good, in seconds; the hub's usual time if not given.
+    /// Requested certificate lifetime in seconds (default: set by the hub).
     #[arg(long, value_name = "SECONDS", conflicts_with = "hub_kubeconfig")]
     client_cert_expiration_seconds: Option<i32>,
     /// How many claims of the member are reported besides the reserved ones.
@@ -352,7 +352,7 @@ impl Gates {
 fn duration(flag: &str, text: &str) -> anyhow::Result<SignedDuration> {
     let parsed: GoDuration = text
         .parse()
-        .with_context(|| format!("{flag}: {text:?} is no duration such as 10s or 1h30m"))?;
+        .with_context(|| format!("{flag}: {text:?} is not a duration, such as 10s or 1h30m"))?;
     Ok(parsed.to_signed())
 }
 

@@ -86,7 +86,7 @@ fn time_to_live(text: &str) -> Result<SignedDuration, String> {
     duration
         .ok()
         .filter(SignedDuration::is_positive)
-        .ok_or_else(|| format!("{text:?} is no duration such as 10m or 1h30m"))
+        .ok_or_else(|| format!("{text:?} is not a duration, such as 10m or 1h30m"))
 }
 
 /// A server that accepts connections.

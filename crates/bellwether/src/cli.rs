@@ -50,10 +50,10 @@ pub(crate) enum Command {
     Up(up::UpArgs),
     Agent(agent::AgentArgs),
     Hub(hub::HubArgs),
-    /// Let clusters join a fleet, show them, and let them go.
+    /// Join, list, label and detach clusters.
     #[command(after_help = "Example:\n  bellwether cluster list")]
     Cluster(cluster::ClusterArgs),
-    /// Make, show and delete tokens with which clusters join.
+    /// Create, list and delete join tokens.
     #[command(after_help = "Example:\n  bellwether token create --cluster-name edge1")]
     Token(token::TokenArgs),
     Why(why::WhyArgs),

@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use bellwether_json::name::{dns_label_problems, label_key_problems, label_value_problems};
 use clap::{Args, Subcommand};
 
-/// Let clusters join a fleet, show them, and let them go.
+/// Join, list, label and detach clusters.
 #[derive(Debug, Args)]
 pub(crate) struct ClusterArgs {
     #[command(subcommand)]
@@ -32,7 +32,7 @@ enum ClusterCommand {
     Label(label::LabelArgs),
     /// Set and remove taints of a cluster.
     Taint(taint::TaintArgs),
-    /// Let clusters go, after what they run for the hub has been removed.
+    /// Detach clusters, after what they run for the hub has been removed.
     Detach(detach::DetachArgs),
 }
 

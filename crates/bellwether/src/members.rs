@@ -29,7 +29,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::hub;
 
-/// How long the token is good with which members join.
+/// Lifetime of the token with which members join.
 const TOKEN_LIFE: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);
 
 /// How long to wait until the hub finds a member available, or has removed it. A member that is denied

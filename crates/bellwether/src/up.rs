@@ -34,7 +34,7 @@ const MEMBERS_AT_ONCE: usize = 32;
     after_help = "Examples:\n  bellwether up\n  bellwether up --clusters 100 --in-memory\n  bellwether up --listen 127.0.0.1:7443 --data-dir /tmp/fleet"
 )]
 pub(crate) struct UpArgs {
-    /// How many member clusters there are to be, named cluster1, cluster2, … Those that are missing
+    /// Number of member clusters, named cluster1, cluster2, … Those that are missing
     /// are created; without it those of the data directory run, and 3 in a new one.
     #[arg(long, value_name = "N")]
     clusters: Option<usize>,

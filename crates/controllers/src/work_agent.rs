@@ -88,7 +88,7 @@ pub struct AgentOptions {
     pub raw_feedback: bool,
     /// The longest such JSON.
     pub max_json_raw: usize,
-    /// How many works are looked at at a time.
+    /// How many works are reconciled at once.
     pub workers: usize,
     /// Where what is done is counted; agents that follow each other may count in one place.
     pub metrics: Arc<Metrics>,

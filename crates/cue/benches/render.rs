@@ -6,6 +6,8 @@
 //! - `compiled` renders each from its compiled form.
 //! - `from_text` parses and compiles as well, as if nothing were cached.
 //! - `scale` renders with 20, 200 and 2,000 variables: the cost per variable stays the same.
+//! - `fill_results` and `start_over` run a workflow of so many steps, whose results come one after the other: by
+//!   filling them into one evaluation, and by evaluating everything again with all results so far.
 //! - `parallel` renders on one and on two threads: twice as many items a second on two, as far as the
 //!   machine goes. The controls beside it show how far: `arithmetic` shares nothing at all between the
 //!   threads, `allocation` nothing but the allocator.
@@ -152,6 +154,75 @@ fn from_text(bencher: divan::Bencher<'_, '_>, name: &str) {
 fn scale(bencher: divan::Bencher<'_, '_>, variables: usize) {
     let parameter = big_parameter(variables);
     bench(bencher, WEBSERVICE, &parameter, CONTEXT, "output");
+}
+
+/// A workflow whose steps each take the result of the one before.
+fn steps(count: usize) -> String {
+    let mut source = String::from(WEBSERVICE);
+    for step in 0..count {
+        let before = match step {
+            0 => "\"start\"".to_owned(),
+            _ => format!("step{}.result.token", step - 1),
+        };
+        source.push_str(&format!(
+            "\nstep{step}: {{request: {{url: \"https://host/{step}\", token: {before}}}, result?: {{token: string, code: int}}, \
+             if result != _|_ {{done: result.code < 300}}}}\n"
+        ));
+    }
+    source
+}
+
+fn result(step: usize) -> Value {
+    value(&format!(r#"{{"token":"t{step}","code":200}}"#))
+}
+
+/// Asks for what the next step sends, as a workflow does before each.
+fn next(evaluation: &mut bellwether_cue::host::Evaluation, step: usize) -> usize {
+    let root = evaluation.root();
+    let name = format!("step{step}");
+    let found = evaluation.lookup(root, &name).expect("it is declared");
+    let request = evaluation.lookup(found, "request").expect("it is declared");
+    evaluation.json(request).expect("it is concrete").len()
+}
+
+const STEPS: [usize; 3] = [3, 10, 30];
+
+/// Results are filled into one evaluation.
+#[divan::bench(args = STEPS)]
+fn fill_results(bencher: divan::Bencher<'_, '_>, count: usize) {
+    let (template, parameter, context) = (template(&steps(count)), value(SMALL), value(CONTEXT));
+    bencher.bench(|| {
+        let mut evaluation = template.evaluate(Budget::default());
+        evaluation.fill(&["parameter"], parameter.clone());
+        evaluation.fill(&["context"], context.clone());
+        let mut length = 0;
+        for step in 0..count {
+            length += next(&mut evaluation, step);
+            let name = format!("step{step}");
+            evaluation.fill(&[&name, "result"], result(step));
+        }
+        length
+    });
+}
+
+/// Everything is evaluated again for every step.
+#[divan::bench(args = STEPS)]
+fn start_over(bencher: divan::Bencher<'_, '_>, count: usize) {
+    let (template, parameter, context) = (template(&steps(count)), value(SMALL), value(CONTEXT));
+    bencher.bench(|| {
+        let mut length = 0;
+        for step in 0..count {
+            let mut evaluation = template.evaluate(Budget::default());
+            evaluation.fill(&["parameter"], parameter.clone());
+            evaluation.fill(&["context"], context.clone());
+            for before in 0..step {
+                let name = format!("step{before}");
+                evaluation.fill(&[&name, "result"], result(before));
+            }
+            length += next(&mut evaluation, step);
+        }
+        length
+    });
 }
 
 /// Renders on every core at once; the template is shared, and each has data of its own.

@@ -81,7 +81,7 @@ impl Behaviour {
     /// Whether a pod is not among the indexes that are to fail.
     fn spares(&mut self, text: &str, pod: Option<&ObjectMeta>) -> bool {
         let Some(indexes) = ranges(text) else {
-            let problem = format!("{FAIL_INDEXES}: {text:?} is no list as 0,3-5; ignored");
+            let problem = format!("{FAIL_INDEXES}: {text:?} is not a list such as 0,3-5; ignored");
             self.problems.push(problem);
             return false;
         };
@@ -92,7 +92,7 @@ impl Behaviour {
     fn exit_code(&mut self, text: &str) -> Option<i32> {
         let code = text.parse().ok().filter(|code| (1..=255).contains(code));
         if code.is_none() {
-            let problem = format!("{EXIT_CODE}: {text:?} is no number from 1 to 255; ignored");
+            let problem = format!("{EXIT_CODE}: {text:?} is not a number from 1 to 255; ignored");
             self.problems.push(problem);
         }
         code
@@ -159,8 +159,8 @@ mod tests {
                 "simulator.bellwether.dev/ready-after: time: invalid duration \"soon\"; write it as 500ms, 10s or 1m30s; ignored",
                 "simulator.bellwether.dev/run-for: \"-1s\" is negative; ignored",
                 "simulator.bellwether.dev/fail: \"badly\" is none of image, crash, job; ignored",
-                "simulator.bellwether.dev/exit-code: \"0\" is no number from 1 to 255; ignored",
-                "simulator.bellwether.dev/fail-indexes: \"a\" is no list as 0,3-5; ignored",
+                "simulator.bellwether.dev/exit-code: \"0\" is not a number from 1 to 255; ignored",
+                "simulator.bellwether.dev/fail-indexes: \"a\" is not a list such as 0,3-5; ignored",
             ]
         );
     }

@@ -20,7 +20,7 @@ use crate::node;
 use crate::observe;
 use crate::plan::{Action, Part};
 
-/// How many objects are looked at at a time: enough that their writes share commits.
+/// How many objects are reconciled at once: enough that their writes share commits.
 const WORKERS: usize = 32;
 
 /// The namespaces that a new cluster has.

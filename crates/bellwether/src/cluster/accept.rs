@@ -85,7 +85,10 @@ async fn accept(client: &Client, name: &str, requesters: &[String]) -> anyhow::R
         let wanted = match read(request) {
             Ok(wanted) => wanted,
             Err(problem) => {
-                say(&format!("{} is left alone: {problem}", request.name_any()));
+                say(&format!(
+                    "{} is not accepted: {problem}",
+                    request.name_any()
+                ));
                 continue;
             }
         };
@@ -96,7 +99,7 @@ async fn accept(client: &Client, name: &str, requesters: &[String]) -> anyhow::R
             .any(|group| group == registration::BOOTSTRAP_GROUP);
         if !has_token && !requesters.contains(&sender) {
             say(&format!(
-                "{} is left alone: {sender} was given no token (--requesters {sender} lets it in)",
+                "{} is not accepted: {sender} was given no token (--requesters {sender} allows it)",
                 request.name_any()
             ));
             continue;

@@ -15,7 +15,7 @@ use kube::runtime::wait::await_condition;
 use crate::cli::say;
 use crate::connect::ConnectArgs;
 
-/// Let clusters go, after what they run for the hub has been removed.
+/// Detach clusters, after what they run for the hub has been removed.
 ///
 /// The hub deletes the works of a cluster, waits for its agent to remove what they applied, and takes
 /// the cluster's rights away. The namespace of the cluster stays, with what people have put there.

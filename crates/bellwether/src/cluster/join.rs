@@ -37,7 +37,7 @@ use crate::connect::ConnectArgs;
     after_help = "Examples:\n  bellwether cluster join --cluster-name edge1 --hub-kubeconfig edge1.bootstrap.yaml --kubeconfig edge1.yaml\n  bellwether cluster join --cluster-name edge1 --hub-apiserver https://hub:6443 --hub-token abcdef.0123456789abcdef --ca-file ca.crt"
 )]
 pub(crate) struct JoinArgs {
-    /// What the cluster is to be called on the hub.
+    /// Name of the cluster on the hub.
     #[arg(long, value_name = "NAME")]
     cluster_name: String,
     /// A kubeconfig with which to ask, as `bellwether token create --write` makes one.
@@ -60,10 +60,10 @@ pub(crate) struct JoinArgs {
     /// Labels that the cluster begins with, such as region=emea.
     #[arg(long, value_name = "KEY=VALUE,…", value_delimiter = ',')]
     labels: Vec<String>,
-    /// How long certificates are to be good, in seconds; the hub's usual time if not given.
+    /// Requested certificate lifetime in seconds (default: set by the hub).
     #[arg(long, value_name = "SECONDS")]
     client_cert_expiration_seconds: Option<i32>,
-    /// How long to wait to be let in, in seconds.
+    /// How long to wait to be accepted, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     timeout: u64,
     /// The kubeconfig of the member. It has to be named here or by --context: the one in use is the

@@ -25,7 +25,7 @@ use crate::print::PrintArgs;
 
 /// Create a token with which a cluster asks to join.
 ///
-/// A token for one cluster lets that cluster in without a person, once, and can be used for no other
+/// A token for one cluster admits that cluster once, without a person, and can be used for no other
 /// cluster. A token for no cluster in particular lets anybody ask, and a person accepts. --set and
 /// --labels fix where placements find the cluster.
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub(super) struct CreateArgs {
     /// The labels that the cluster begins with, such as region=emea; it may ask for no others.
     #[arg(long, value_name = "KEY=VALUE,…", value_delimiter = ',')]
     labels: Option<Vec<String>>,
-    /// For how long the token is good, such as 1h or 30m.
+    /// Lifetime of the token, such as 1h or 30m.
     #[arg(long, value_name = "DURATION", default_value = "1h")]
     ttl: String,
     /// Write a kubeconfig with the token and the hub's certificate to this file.
@@ -60,7 +60,7 @@ pub(super) struct CreateArgs {
 pub(super) async fn run(arguments: CreateArgs) -> anyhow::Result<()> {
     let ttl: GoDuration = arguments.ttl.parse().with_context(|| {
         format!(
-            "--ttl: {:?} is no duration such as 1h or 30m",
+            "--ttl: {:?} is not a duration, such as 1h or 30m",
             arguments.ttl
         )
     })?;

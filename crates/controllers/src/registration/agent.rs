@@ -129,8 +129,8 @@ pub enum AgentError {
         /// Why joining again fails.
         cause: Box<AgentError>,
     },
-    /// The hub has let the cluster go.
-    #[error("the hub has let the cluster go")]
+    /// The cluster has been detached.
+    #[error("the cluster has been detached")]
     Detached,
 }
 
@@ -196,7 +196,7 @@ pub async fn run(agent: Agent, hub: watch::Sender<Option<ClusterHandle>>) {
         };
         if matches!(error, AgentError::Detached) {
             hub.send_replace(None);
-            tracing::info!(cluster = agent.cluster, "the hub has let the cluster go");
+            tracing::info!(cluster = agent.cluster, "the cluster has been detached");
             agent.connector.on_detached().await;
             if let Err(error) = keyring(&agent).forget_hub().await {
                 tracing::warn!(cluster = agent.cluster, %error, "credentials cannot be removed");

@@ -32,7 +32,7 @@ pub trait HubConnector: Debug + Send + Sync + 'static {
         None
     }
 
-    /// Called once when the hub has let the cluster go, before its credentials are removed.
+    /// Called once when the cluster has been detached, before its credentials are removed.
     fn on_detached(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }

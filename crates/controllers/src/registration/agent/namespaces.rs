@@ -65,7 +65,7 @@ impl Namespaces {
         }
     }
 
-    /// Takes back the mark of all namespaces: the hub has let the cluster go.
+    /// Takes back the mark of all namespaces: the cluster has been detached.
     pub(super) async fn let_go(&mut self) {
         self.release(&BTreeSet::new()).await;
     }
