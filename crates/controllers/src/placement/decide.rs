@@ -152,9 +152,7 @@ fn status(
     let mut status = placement.status.clone().unwrap_or_default();
     status.number_of_selected_clusters = i32::try_from(outcome.selected).unwrap_or(i32::MAX);
     if let Some(groups) = &outcome.groups {
-        let groups = DecisionGroup::status(&rules.name, groups);
-        // It is made to be read as this type.
-        status.decision_groups = serde_json::from_value(groups).unwrap_or_default();
+        status.decision_groups = DecisionGroup::status(&rules.name, groups);
     }
     status.last_score_update_time = scored_at.map(Time);
     for condition in [&outcome.satisfied, &outcome.misconfigured] {

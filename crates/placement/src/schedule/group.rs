@@ -1,5 +1,6 @@
 //! Decision groups, and the objects that decisions are written to.
 
+use bellwether_api::cluster::DecisionGroupStatus;
 use bellwether_api::cluster::names::label;
 use serde_json::{Map, Value, json};
 
@@ -143,21 +144,18 @@ impl DecisionGroup {
     }
 
     /// `status.decisionGroups` of a placement: each group with the names of its objects.
-    pub fn status(placement: &str, groups: &[Self]) -> Value {
+    pub fn status(placement: &str, groups: &[Self]) -> Vec<DecisionGroupStatus> {
         let objects = Self::objects(placement, groups);
         let entry = |group: &Self| {
             let index = group.index.to_string();
-            let names: Vec<&str> = objects
-                .iter()
-                .filter(|object| object.labels[1].1 == index)
-                .map(|object| object.name.as_str())
-                .collect();
-            json!({
-                "decisionGroupIndex": group.index,
-                "decisionGroupName": group.name,
-                "decisions": names,
-                "clusterCount": group.decisions.len(),
-            })
+            let of_group = objects.iter().filter(|object| object.labels[1].1 == index);
+            DecisionGroupStatus {
+                decision_group_index: i32::try_from(group.index).unwrap_or(i32::MAX),
+                decision_group_name: group.name.clone(),
+                decisions: of_group.map(|object| object.name.clone()).collect(),
+                clusters_count: i32::try_from(group.decisions.len()).unwrap_or(i32::MAX),
+                ..DecisionGroupStatus::default()
+            }
         };
         groups.iter().map(entry).collect()
     }
