@@ -7,8 +7,6 @@
 )]
 #![allow(clippy::needless_pass_by_value, reason = "bodies are written in place")]
 
-use crate::common;
-
 use bellwether_apiserver::{ApiServer, Caller, Clock, HUB, Identity};
 use bellwether_store::{Options, Store};
 use bytes::Bytes;

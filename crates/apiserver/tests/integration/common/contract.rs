@@ -4,7 +4,6 @@ use bellwether_apiserver::HUB;
 use bellwether_testkit::{Assets, RealCluster};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
-use std::io::Write as _;
 
 use super::{TestServer, eventually};
 
