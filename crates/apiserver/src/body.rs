@@ -253,11 +253,19 @@ pub(crate) fn judge(
 }
 
 fn cannot_handle(resource: &Resource, why: &str) -> ApiError {
-    let kind = &resource.kind;
-    let version = &resource.version;
-    ApiError::bad_request(format!(
-        "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
-    ))
+    ApiError::bad_request(format!("{}{why}", cannot_handle_prefix(resource)))
+}
+
+fn cannot_handle_prefix(resource: &Resource) -> String {
+    let (kind, version) = (&resource.kind, &resource.version);
+    format!("{kind} in version \"{version}\" cannot be handled as a {kind}: ")
+}
+
+/// What is wrong with an object that cannot be decoded, without saying that it cannot.
+pub(crate) fn decoding_cause<'a>(resource: &Resource, error: &'a ApiError) -> &'a str {
+    let prefix = cannot_handle_prefix(resource);
+    let message = &error.message;
+    message.strip_prefix(&prefix).unwrap_or(message)
 }
 
 /// An object may leave out its type; a wrong one is refused in Kubernetes' words.

@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::apart::Effort;
-use crate::body::decode_value;
+use crate::body::{decode_value, decoding_cause};
 use crate::cluster::Cluster;
 use crate::context::RequestContext;
 use crate::metadata;
@@ -245,7 +245,7 @@ impl Mutation<'_> {
         let resource = resource.as_ref().unwrap_or(&self.cx.resource);
         let (mut patched, _) =
             decode_value(resource, patched, &Repeats::none(), FieldValidation::Ignore)
-                .map_err(|error| ApiError::internal_cause(&error.message))?;
+                .map_err(|error| ApiError::internal_cause(decoding_cause(resource, &error)))?;
         if target != attributes.target {
             patched = self.host.convert_back(&patched, target);
         }

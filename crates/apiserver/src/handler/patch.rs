@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::answer::Reply;
-use crate::body::{RequestBody, decode_value};
+use crate::body::{RequestBody, decode_value, decoding_cause};
 use crate::context::RequestContext;
 use crate::handler::create::create_object;
 use crate::handler::get::not_found;
@@ -90,15 +90,7 @@ fn undecodable(resource: &Resource, patched: &str, error: ApiError) -> ApiError 
     if resource.is_custom() {
         return error;
     }
-    let kind = &resource.kind;
-    let prefix = format!(
-        "{kind} in version \"{}\" cannot be handled as a {kind}: ",
-        resource.version
-    );
-    let why = error
-        .message
-        .strip_prefix(&prefix)
-        .unwrap_or(&error.message);
+    let why = decoding_cause(resource, &error);
     let field = FieldError::invalid(&FieldPath::new("patch"), patched, why);
     ApiError::invalid(
         Subject {

@@ -643,7 +643,10 @@ async fn a_real_api_server_does_the_same() {
         denied = about_policies().remove(14);
         answered(client, &denied, 422).await;
     }
-    let mut different = compare(&theirs, &ours, &about_webhooks()).await;
+    let mut questions = about_webhooks();
+    // Its message has the uid of the review.
+    questions.retain(|question| question.body["metadata"]["name"] != "lie");
+    let mut different = compare(&theirs, &ours, &questions).await;
     different.extend(compare(&theirs, &ours, &about_policies()).await);
     different.extend(compare(&theirs, &ours, &about_broken_policies()).await);
     different.extend(compare_reviews(&theirs, &ours, &hook).await);
