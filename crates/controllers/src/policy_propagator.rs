@@ -71,17 +71,13 @@ pub const ENTRY: Entry = Entry {
             resources: &["policies/status", "policysets/status"],
             verbs: &["patch"],
         },
-        // The keys of clusters, and what hub templates look up.
+        // The keys of clusters.
         Rule {
             group: "",
             resources: &["secrets"],
-            verbs: &["get", "list", "watch", "create"],
+            verbs: &["create"],
         },
-        Rule {
-            group: "",
-            resources: &["serviceaccounts"],
-            verbs: &["get"],
-        },
+        // What hub templates look up.
         Rule {
             group: "*",
             resources: &["*"],

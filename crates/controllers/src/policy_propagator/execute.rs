@@ -162,24 +162,18 @@ impl Propagator {
     /// Remembers why a replica is refused, and tells whether that is new.
     fn set_refused(&self, key: &ObjectKey, cluster: &Arc<str>, why: Option<&str>) -> bool {
         let mut all = self.refused.lock();
-        match why {
-            Some(why) => {
-                let of_root = all.entry(key.clone()).or_default();
-                of_root
-                    .insert(Arc::clone(cluster), why.to_owned())
-                    .as_deref()
-                    != Some(why)
-            }
-            None => {
-                if let Some(of_root) = all.get_mut(key) {
-                    of_root.remove(cluster);
-                    if of_root.is_empty() {
-                        all.remove(key);
-                    }
-                }
-                false
+        if let Some(why) = why {
+            let of_root = all.entry(key.clone()).or_default();
+            let known = of_root.insert(Arc::clone(cluster), why.to_owned());
+            return known.as_deref() != Some(why);
+        }
+        if let Some(of_root) = all.get_mut(key) {
+            of_root.remove(cluster);
+            if of_root.is_empty() {
+                all.remove(key);
             }
         }
+        false
     }
 
     /// Says on a replica how far the rollout is: once for each of its generations. An agent that does not know
