@@ -1,9 +1,11 @@
 //! Policies: what clusters have to be like, and how far that is enforced.
 
+mod certificate_policy;
 mod configuration_policy;
 mod configuration_policy_status;
 mod dependency;
 pub mod names;
+mod operator_policy;
 mod placement_binding;
 mod placement_rule;
 mod policy_automation;
@@ -12,6 +14,10 @@ mod root_policy;
 mod root_policy_status;
 mod word;
 
+pub use certificate_policy::{
+    BadCertificate, CertificatePolicy, CertificatePolicySpec, CertificatePolicyStatus,
+    NamespaceCertificates,
+};
 pub use configuration_policy::{
     ComplianceType, ConfigurationPolicy, ConfigurationPolicySpec, CustomMessage,
     EvaluationInterval, NamespaceSelector, ObjectTemplate, PruneObjectBehavior, RecordDiff,
@@ -22,6 +28,7 @@ pub use configuration_policy_status::{
     ObjectName, ObjectProperties, ObjectReference, RelatedObject, TemplateCompliance, Validity,
 };
 pub use dependency::PolicyDependency;
+pub use operator_policy::{OperatorPolicy, OperatorPolicySpec, OperatorPolicyStatus};
 pub use placement_binding::{
     BindingOverrides, PlacementBinding, PlacementBindingStatus, PlacementSubject, PolicySubject,
     SubFilter,

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bellwether_controllers::registration;
 use bellwether_controllers::registration::agent::{Agent, ClaimOptions, KubeconfigDoor};
-use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
+use bellwether_controllers::work_agent::AgentOptions;
 use bellwether_json::duration::GoDuration;
 use bellwether_runtime::{Clock, Fence, MetricsRegistry, Tasks, parse_kubeconfig, read_kubeconfig};
 use clap::Args;
@@ -23,6 +23,7 @@ use crate::apiserver::stop_signal;
 use crate::cli::say;
 use crate::diagnostics::{DiagnosticsArgs, Health};
 use crate::election::{ElectionArgs, Term, client_without_retries};
+use crate::member_agents::MemberAgents;
 
 /// Apply the works of a hub on one member, keep them in place, and report.
 ///
@@ -192,12 +193,12 @@ impl AgentTerm {
         let cluster = self.arguments.cluster_name.as_str();
         let options = self.options.clone();
         let clock = Clock::system();
-        let agents = WorkAgents::start(hub, address, Some(cluster), clock, options).await;
+        let agents = MemberAgents::start(hub, address, Some(cluster), clock, options).await;
         agents.add_member(cluster, member.clone());
         self.health.set_ready("leading");
         say(&format!("the agent of {cluster} is ready; hub {address}"));
         let mut tasks = Tasks::new();
-        tasks.spawn(format!("work agent of {cluster}"), agents.run());
+        agents.spawn(&mut tasks, &format!(" of {cluster}"));
         tasks
     }
 

@@ -10,7 +10,7 @@ use bellwether_apiserver::{
     ApiError, ApiServer, AuditLog, Authority, Clock, HUB, Identity, ServerOptions, StoredObject,
     serve, tls_config,
 };
-use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
+use bellwether_controllers::work_agent::AgentOptions;
 use bellwether_json::duration::GoDuration;
 use bellwether_runtime::{ClusterHandle, MetricsRegistry};
 use bellwether_simulator::Simulator;
@@ -23,6 +23,7 @@ use tokio::task::JoinHandle;
 use crate::cli::say;
 use crate::data::{DataDir, write_private};
 use crate::kubeconfig::kubeconfig;
+use crate::member_agents::MemberAgents;
 
 /// Run only the embedded API server: one cluster that kubectl and controllers take for a real one.
 #[derive(Debug, Args)]
@@ -203,10 +204,11 @@ impl Running {
     }
 
     /// Starts the agents of members of this hub; which ones is yet to be said.
-    pub(crate) async fn start_agents(&self, options: AgentOptions) -> WorkAgents {
+    pub(crate) async fn start_agents(&self, options: AgentOptions) -> MemberAgents {
         let hub = self.client(HUB, crate::up::AGENT);
-        let agents = WorkAgents::start(hub, &self.address, None, self.clock.clone(), options).await;
-        agents.metrics().register(&self.metrics);
+        let clock = self.clock.clone();
+        let agents = MemberAgents::start(hub, &self.address, None, clock, options).await;
+        agents.works.metrics().register(&self.metrics);
         agents
     }
 

@@ -17,6 +17,7 @@ mod hub;
 mod kubeconfig;
 mod kustomize;
 mod logging;
+mod member_agents;
 mod members;
 mod objects;
 mod plan;

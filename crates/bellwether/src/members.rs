@@ -15,7 +15,6 @@ use bellwether_controllers::registration::agent::{
 };
 use bellwether_controllers::registration::clusters::{self, force_removal};
 use bellwether_controllers::registry::{HUB as HUB_CONTROLLERS, HubOptions};
-use bellwether_controllers::work_agent::WorkAgents;
 use bellwether_json::time::format_time;
 use bellwether_runtime::{ClusterHandle, Ended, MetricsRegistry, ObjectKey, Tasks};
 use futures::future::BoxFuture;
@@ -28,6 +27,7 @@ use serde_json::json;
 use tokio::sync::{oneshot, watch};
 
 use crate::hub;
+use crate::member_agents::MemberAgents;
 
 /// Lifetime of the token with which members join.
 const TOKEN_LIFE: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);
@@ -54,8 +54,8 @@ pub(crate) struct Members {
     tasks: tokio::sync::Mutex<Tasks>,
     /// Who waits for a member to be available.
     waiting: Arc<Mutex<BTreeMap<String, oneshot::Sender<()>>>>,
-    /// Who applies works on all members.
-    works: WorkAgents,
+    /// Who looks after all members.
+    agents: MemberAgents,
 }
 
 impl Members {
@@ -63,7 +63,7 @@ impl Members {
     pub(crate) async fn start(
         server: &ApiServer,
         clock: &Clock,
-        works: WorkAgents,
+        agents: MemberAgents,
         options: clusters::Options,
         metrics: &MetricsRegistry,
     ) -> anyhow::Result<Self> {
@@ -85,7 +85,7 @@ impl Members {
         hub.metrics.register(metrics);
         options.clusters.metrics.register(metrics);
         let mut tasks = hub::start(&hub, HUB_CONTROLLERS, &options);
-        tasks.spawn("work agent", works.clone().run());
+        agents.clone().spawn(&mut tasks, "");
         let waiting: Arc<Mutex<BTreeMap<String, oneshot::Sender<()>>>> = Arc::default();
         let told = Arc::clone(&waiting);
         hub.cache::<ManagedCluster>().subscribe(move |change| {
@@ -102,7 +102,7 @@ impl Members {
             token,
             tasks: tokio::sync::Mutex::new(tasks),
             waiting,
-            works,
+            agents,
         })
     }
 
@@ -120,7 +120,7 @@ impl Members {
             server: self.server.clone(),
             token: self.token.clone(),
             cluster: name.to_owned(),
-            works: self.works.clone(),
+            agents: self.agents.clone(),
             roster: self.roster.clone(),
             clock: self.clock.clone(),
         };
@@ -226,7 +226,7 @@ struct EmbeddedConnector {
     server: ApiServer,
     token: BootstrapToken,
     cluster: String,
-    works: WorkAgents,
+    agents: MemberAgents,
     roster: Roster,
     clock: Clock,
 }
@@ -245,7 +245,7 @@ impl HubConnector for EmbeddedConnector {
         let service = service.map_err(|error| ConnectError(error.to_string()))?;
         let hub = service.reach();
         // One watch serves the works of all members, but each writes with its own rights.
-        self.works.use_hub_client(&self.cluster, hub.clone());
+        self.agents.use_hub_client(&self.cluster, &hub);
         Ok(hub)
     }
 
@@ -255,7 +255,7 @@ impl HubConnector for EmbeddedConnector {
 
     fn on_detached(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            self.works.remove_member(&self.cluster);
+            self.agents.remove_member(&self.cluster);
             let identity = Identity::administrator(MARKER);
             let namespaces: Api<Namespace> = Api::all(self.server.client(&self.cluster, identity));
             let now = format_time(self.clock.now());

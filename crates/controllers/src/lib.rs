@@ -6,6 +6,7 @@
 //! | [`cluster_set`] | the sets that every hub has, and what can be said of sets and bindings |
 //! | [`placement`] | PlacementDecisions for every Placement |
 //! | [`policy_propagator`] | a replica of a policy for every cluster that its bindings choose |
+//! | [`policy_agent`] | on members, what policies on the hub say |
 //! | [`registry`] | the controllers of a hub by name |
 //! | [`registration`] | membership: joining, heartbeats, rights, leaving |
 //! | [`replica_set`] | a work for every cluster that placements of a replica set choose |
@@ -21,6 +22,7 @@ pub mod cluster_set;
 pub mod hub;
 mod objects;
 pub mod placement;
+pub mod policy_agent;
 pub mod policy_propagator;
 pub mod registration;
 pub mod registry;

@@ -17,7 +17,7 @@ mod evaluation;
 mod facts;
 mod merge;
 mod message;
-mod namespaces;
+pub(crate) mod namespaces;
 mod object;
 mod prune;
 mod raw;

@@ -4,9 +4,11 @@
 //! |---|---|
 //! | [`admission`] | what policies the hub refuses |
 //! | [`binding`] | which clusters a policy goes to, through bindings, sets and placements |
+//! | [`certificate`] | whether certificates of a cluster are good for long enough |
 //! | [`compliance`] | what a cluster reports about the templates of a policy |
 //! | [`config_policy`] | whether the objects of a cluster are as a policy says |
 //! | [`dryrun`] | the same without a cluster |
+//! | [`operator`] | what is said of policies about operators |
 //! | [`propagation`] | what a cluster gets: the replica of a root policy |
 //! | [`report`] | how far a policy is, for people |
 //! | [`rollout`] | what to write now: which cluster enforces a new version next |
@@ -16,9 +18,11 @@
 
 pub mod admission;
 pub mod binding;
+pub mod certificate;
 pub mod compliance;
 pub mod config_policy;
 pub mod dryrun;
+pub mod operator;
 pub mod propagation;
 pub mod report;
 pub mod rollout;

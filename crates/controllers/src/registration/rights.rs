@@ -30,6 +30,7 @@ pub fn shared() -> Vec<Value> {
     let read = ["get", "list", "watch"];
     let clusters = ManagedCluster::NAMES.plural;
     let works = ManifestWork::NAMES.plural;
+    let policies = Policy::NAMES.plural;
     let add_ons = ManagedClusterAddOn::NAMES.plural;
     let bootstrap = json!([
         {"apiGroups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests"],
@@ -58,6 +59,12 @@ pub fn shared() -> Vec<Value> {
          "verbs": ["get", "list", "watch", "update", "patch", "delete"]},
         {"apiGroups": [multicluster::GROUP], "resources": [format!("{}/status", Work::NAMES.plural)],
          "verbs": ["patch", "update"]},
+        // Policies of the cluster, and the key with which texts in them are encrypted.
+        {"apiGroups": [policy::GROUP], "resources": [policies], "verbs": read},
+        {"apiGroups": [policy::GROUP], "resources": [format!("{policies}/status")],
+         "verbs": ["patch", "update"]},
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"],
+         "resourceNames": [policy::names::encryption::SECRET]},
         {"apiGroups": ["", "events.k8s.io"], "resources": ["events"],
          "verbs": ["create", "patch", "update"]},
     ]);

@@ -7,6 +7,7 @@ mod attempts;
 mod common;
 mod placement;
 mod policies;
+mod policy_agent;
 mod real;
 mod registration;
 mod work_examples;

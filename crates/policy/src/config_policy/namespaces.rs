@@ -5,7 +5,7 @@ use bellwether_json::label::LabelSelector;
 use serde_json::{Map, Value};
 
 /// Whether a selector selects nothing, whatever namespaces there are.
-pub(super) fn is_empty(selector: &NamespaceSelector) -> bool {
+pub(crate) fn is_empty(selector: &NamespaceSelector) -> bool {
     !has_labels(selector) && selector.include.is_empty()
 }
 
@@ -19,7 +19,7 @@ fn has_labels(selector: &NamespaceSelector) -> bool {
 }
 
 /// The names of the selected namespaces, in order.
-pub(super) fn selected(
+pub(crate) fn selected(
     selector: &NamespaceSelector,
     namespaces: &[Value],
 ) -> Result<Vec<String>, String> {

@@ -1,0 +1,91 @@
+//! Evaluates templates that are not ConfigurationPolicies.
+
+use bellwether_api::policy::{CertificatePolicy, OperatorPolicy};
+use bellwether_api::{Kind as _, KindNames};
+use bellwether_policy::compliance::Message;
+use bellwether_policy::{certificate, operator};
+use bellwether_runtime::{Next, RequestError};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::evaluate::Evaluator;
+use super::events;
+use super::member::{Request, core_resource, definitions, id_of, resource_of};
+
+impl Evaluator<'_> {
+    /// Evaluates a CertificatePolicy. Returns it with its status, and when a certificate is due.
+    pub(super) async fn evaluate_certificates(
+        &self,
+        live: Value,
+    ) -> Result<(Value, Next), RequestError> {
+        let policy: CertificatePolicy = read(&live)?;
+        let answers = self.answers;
+        let namespaces = core_resource("Namespace", "namespaces", false);
+        let secrets = core_resource("Secret", "secrets", true);
+        answers.track_kind(&namespaces).await;
+        answers.track_kind(&secrets).await;
+        let all = answers.member.list(&namespaces, "", "").await?;
+        // A selector that cannot be read selects nothing, which is reported.
+        let selected = certificate::namespaces(&policy, &all).unwrap_or_default();
+        let mut certificates = Vec::new();
+        for namespace in &selected {
+            let selector = certificate::selector(&policy);
+            let found = answers.member.list(&secrets, namespace, &selector).await?;
+            certificates.extend(found.iter().filter_map(certificate::certificate));
+        }
+        let report = certificate::evaluate(&policy, &selected, &certificates, self.moment());
+        let status = serde_json::to_value(&report.status).unwrap_or(Value::Null);
+        let names = CertificatePolicy::NAMES;
+        let message = report.is_news.then_some(report.message);
+        let live = self.write_report(names, live, status, message).await?;
+        Ok((live, report.due))
+    }
+
+    /// Evaluates an OperatorPolicy.
+    pub(super) async fn evaluate_operator(
+        &self,
+        live: Value,
+    ) -> Result<(Value, Next), RequestError> {
+        let policy: OperatorPolicy = read(&live)?;
+        let (api_version, kind) = operator::PACKAGES;
+        let packages = self.answers.member.find(api_version, kind).await?;
+        self.answers.track_kind(&definitions()).await;
+        let report = operator::evaluate(&policy, packages.is_some(), self.moment());
+        let status = serde_json::to_value(&report.status).unwrap_or(Value::Null);
+        let names = OperatorPolicy::NAMES;
+        let message = report.is_news.then_some(report.message);
+        let live = self.write_report(names, live, status, message).await?;
+        Ok((live, None))
+    }
+
+    /// Writes a status if it differs, with an event if there is a message.
+    async fn write_report(
+        &self,
+        names: KindNames,
+        mut live: Value,
+        status: Value,
+        message: Option<String>,
+    ) -> Result<Value, RequestError> {
+        let member = self.answers.member;
+        if live["status"] == status {
+            return Ok(live);
+        }
+        if let Some(text) = message {
+            let newest = status["history"][0]["lastTimestamp"].as_str();
+            let at = newest.and_then(|at| at.parse().ok()).unwrap_or(self.now);
+            let message = Message { at, text };
+            events::record(member, self.policy, &live, &message).await;
+        }
+        live["status"] = status;
+        let resource = resource_of(names);
+        let name = live["metadata"]["name"].as_str().unwrap_or_default();
+        let id = id_of(&resource, &member.cluster, name);
+        let request = Request::ReplaceStatus;
+        member.write(request, &resource, &id, &live).await
+    }
+}
+
+fn read<K: DeserializeOwned>(live: &Value) -> Result<K, RequestError> {
+    serde_json::from_value(live.clone())
+        .map_err(|error| RequestError::Unreached(format!("unreadable policy: {error}")))
+}

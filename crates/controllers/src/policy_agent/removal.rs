@@ -1,0 +1,129 @@
+//! Policies that go: their copies, and the objects of their templates.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bellwether_api::Kind as _;
+use bellwether_api::policy::names::label;
+use bellwether_api::policy::{CertificatePolicy, ConfigurationPolicy, OperatorPolicy, Policy};
+use bellwether_runtime::{Next, RequestError};
+use serde_json::Value;
+
+use super::answers::Answers;
+use super::evaluate::{Evaluator, microseconds};
+use super::member::{Member, TemplateObject, id_of, resource_of};
+use super::{PolicyKey, Shared};
+
+/// Kinds of templates that this agent makes.
+const KINDS: [bellwether_api::KindNames; 3] = [
+    ConfigurationPolicy::NAMES,
+    CertificatePolicy::NAMES,
+    OperatorPolicy::NAMES,
+];
+
+/// Removes what a policy that is gone from the hub has left on its member.
+pub(super) async fn remove(
+    shared: &Shared,
+    member: &Member,
+    key: &PolicyKey,
+) -> Result<Next, RequestError> {
+    let names = Policy::NAMES;
+    if member
+        .find(&names.api_version(), names.kind)
+        .await?
+        .is_none()
+    {
+        forget(member, key);
+        return Ok(None);
+    }
+    let resource = Arc::new(resource_of(names));
+    let answers = Answers::new(member, key);
+    let id = id_of(&resource, &key.cluster, &key.policy);
+    let live = member.objects.get(&resource, &id).await?;
+    if let Some(live) = &live {
+        answers.object(&resource, &key.cluster, &key.policy).await?;
+        member.delete(&resource, &id, live).await?;
+    }
+    let policy = live.and_then(|live| serde_json::from_value(live).ok());
+    let policy: Policy = policy.unwrap_or_default();
+    let evaluator = Evaluator {
+        shared,
+        answers: &answers,
+        policy: &policy,
+        now: microseconds(shared.clock.now()),
+    };
+    let mut is_left = false;
+    for (api_version, kind, name) in objects_of(member, &key.policy).await? {
+        let Some(resource) = member.find(&api_version, &kind).await? else {
+            continue;
+        };
+        let id = id_of(&resource, &key.cluster, &name);
+        let Some(live) = member.objects.get(&resource, &id).await? else {
+            continue;
+        };
+        // Its end is a change that brings us here again.
+        answers.object(&resource, &key.cluster, &name).await?;
+        if !live["metadata"]["deletionTimestamp"].is_string() {
+            member.delete(&resource, &id, &live).await?;
+        }
+        if let Some(live) = member.objects.get(&resource, &id).await? {
+            is_left = true;
+            if kind == ConfigurationPolicy::NAMES.kind {
+                evaluator.release(&live).await?;
+            }
+        }
+    }
+    answers.finish();
+    if is_left {
+        // What its objects wait for may end without being seen.
+        let retry = jiff::SignedDuration::from_secs(2);
+        return Ok(shared.clock.now().checked_add(retry).ok());
+    }
+    forget(member, key);
+    Ok(None)
+}
+
+fn forget(member: &Member, key: &PolicyKey) {
+    let memory = member.memories.lock().remove(key);
+    for id in memory.iter().flat_map(|memory| &memory.tracked) {
+        member.watches.untrack(id, key);
+    }
+    member.lists.retain(key, &BTreeSet::new());
+}
+
+/// The objects of the templates of a policy.
+pub(super) async fn objects_of(
+    member: &Member,
+    policy: &str,
+) -> Result<BTreeSet<TemplateObject>, RequestError> {
+    let mut found = BTreeSet::new();
+    for names in KINDS {
+        let resource = member.find(&names.api_version(), names.kind).await?;
+        let Some(resource) = resource else { continue };
+        let selector = format!("{}={policy}", label::POLICY);
+        let listed = member.list(&resource, &member.cluster, &selector).await?;
+        for object in listed {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            found.insert((names.api_version(), names.kind.to_owned(), name.to_owned()));
+        }
+    }
+    Ok(found)
+}
+
+/// Enqueues copies on a member, whose policies may be gone.
+pub(super) async fn find_orphans(shared: &Shared, member: &Member) -> Result<Next, RequestError> {
+    let names = Policy::NAMES;
+    let found = member.find(&names.api_version(), names.kind).await?;
+    let Some(resource) = found else {
+        return Ok(None);
+    };
+    let copies: Vec<Value> = member.list(&resource, &member.cluster, "").await?;
+    for copy in copies {
+        let name = copy["metadata"]["name"].as_str().unwrap_or_default();
+        let is_copy = copy["metadata"]["labels"][label::ROOT_POLICY].is_string();
+        if is_copy && !name.is_empty() {
+            shared.enqueue(&member.cluster, name);
+        }
+    }
+    Ok(None)
+}
