@@ -28,8 +28,10 @@ pub(crate) enum Answer {
     Watch(Body),
 }
 
-/// A JSON document: what of it is written, and what writes the rest.
+/// A document: what of it is written, and what writes the rest.
 pub(crate) struct Document {
+    /// The form in which it is written.
+    pub format: Format,
     /// The beginning.
     pub frames: Frames,
     /// The rest; `None` if there is none.
@@ -115,6 +117,7 @@ impl Writer {
             return self.document(
                 code,
                 Document {
+                    format: Format::Json,
                     frames,
                     source: None,
                 },
@@ -138,11 +141,15 @@ impl Writer {
     }
 
     fn document(&self, code: StatusCode, document: Document) -> Response<Body> {
-        let Document { frames, source } = document;
-        if self.representation.format == Format::Json {
+        let Document {
+            format,
+            frames,
+            source,
+        } = document;
+        if self.representation.format == format {
             let mut response = Response::new(Body::pieces(frames, source));
             *response.status_mut() = code;
-            set_content_type(&mut response, "application/json");
+            set_content_type(&mut response, format.media_type());
             return response;
         }
         match collect(frames, source) {
@@ -156,24 +163,24 @@ impl Writer {
             return json_response(code, json);
         }
         let value: Value = serde_json::from_slice(&json).unwrap_or_default();
-        let (kind, bytes) = if self.representation.format == Format::Yaml {
-            let yaml = bellwether_json::yaml::to_yaml(&value);
-            ("application/yaml", yaml.into_bytes())
+        let format = self.representation.format;
+        let bytes = if format == Format::Yaml {
+            bellwether_json::yaml::to_yaml(&value).into_bytes()
         } else {
             match bellwether_protobuf::encode(&value) {
-                Some(bytes) => (bellwether_protobuf::MEDIA_TYPE, bytes),
+                Some(bytes) => bytes,
                 // A subresource may be of a kind that has no such form.
                 None => return json_response(code, json),
             }
         };
         let mut response = Response::new(Body::full(bytes));
         *response.status_mut() = code;
-        set_content_type(&mut response, kind);
+        set_content_type(&mut response, format.media_type());
         response
     }
 }
 
-/// The whole of a document, for a form that cannot be written bit by bit.
+/// The whole of one object, for another form.
 fn collect(
     mut frames: Frames,
     mut source: Option<Box<dyn Source>>,

@@ -14,6 +14,17 @@ pub(crate) enum Format {
     Protobuf,
 }
 
+impl Format {
+    /// What the client is told about the form of an answer.
+    pub(crate) const fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Yaml => "application/yaml",
+            Self::Protobuf => bellwether_protobuf::MEDIA_TYPE,
+        }
+    }
+}
+
 /// What of an object is answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Shape {

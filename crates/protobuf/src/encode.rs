@@ -12,15 +12,26 @@ const VARINT: u64 = 0;
 const FIXED64: u64 = 1;
 const BYTES: u64 = 2;
 
+/// How much room is made in advance for a message that follows.
+const MAX_RESERVED: usize = 1 << 20;
+
 /// An envelope with a message of this kind.
 pub(crate) fn envelope(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
+    let mut out = open_envelope(api_version, kind, message.len());
+    out.extend_from_slice(message);
+    out
+}
+
+/// What stands before a message of this kind and length.
+fn open_envelope(api_version: &str, kind: &str, length: usize) -> Vec<u8> {
     let mut type_meta = Vec::new();
     bytes(1, api_version.as_bytes(), &mut type_meta);
     bytes(2, kind.as_bytes(), &mut type_meta);
-    let mut out = Vec::with_capacity(message.len() + type_meta.len() + 16);
+    let mut out = Vec::with_capacity(length.min(MAX_RESERVED) + type_meta.len() + 16);
     out.extend_from_slice(PREFIX);
     bytes(1, &type_meta, &mut out);
-    bytes(2, message, &mut out);
+    tag(2, BYTES, &mut out);
+    varint(length as u64, &mut out);
     out
 }
 
@@ -33,24 +44,46 @@ pub(crate) fn object(table: &Table, known: &Message, object: &Value) -> Vec<u8> 
 
 /// The message of a list, whose items are of this kind: `metadata` and `items`, in all packages alike.
 pub(crate) fn list(table: &Table, items: &Message, list: &Value) -> Vec<u8> {
+    let mut out = list_metadata(&list["metadata"]);
+    for object in list["items"].as_array().into_iter().flatten() {
+        list_item(table, items, object, &mut out);
+    }
+    out
+}
+
+/// What stands before the items of a list, if these have that length together.
+pub(crate) fn list_head(
+    api_version: &str,
+    kind: &str,
+    metadata: &Value,
+    items_length: usize,
+) -> Vec<u8> {
+    let metadata = list_metadata(metadata);
+    let length = metadata.len().saturating_add(items_length);
+    let mut out = open_envelope(api_version, kind, length);
+    out.extend_from_slice(&metadata);
+    out
+}
+
+fn list_metadata(json: &Value) -> Vec<u8> {
     let mut metadata = Vec::new();
     for (number, field) in [(1, "selfLink"), (2, "resourceVersion"), (3, "continue")] {
-        if let Some(text) = list["metadata"][field].as_str() {
+        if let Some(text) = json[field].as_str() {
             bytes(number, text.as_bytes(), &mut metadata);
         }
     }
-    if let Some(count) = list["metadata"]["remainingItemCount"].as_i64() {
+    if let Some(count) = json["remainingItemCount"].as_i64() {
         number(4, count, &mut metadata);
     }
     let mut out = Vec::new();
     bytes(1, &metadata, &mut out);
-    let mut item = Vec::new();
-    for object in list["items"].as_array().into_iter().flatten() {
-        item.clear();
-        message(table, items, object, &mut item);
-        bytes(2, &item, &mut out);
-    }
     out
+}
+
+/// Appends an item of a list.
+pub(crate) fn list_item(table: &Table, known: &Message, object: &Value, out: &mut Vec<u8>) {
+    let item = self::object(table, known, object);
+    bytes(2, &item, out);
 }
 
 fn varint(mut value: u64, out: &mut Vec<u8>) {

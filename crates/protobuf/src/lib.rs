@@ -35,6 +35,8 @@ mod tests;
 
 use serde_json::Value;
 
+use table::Message;
+
 pub use decode::{MAX_DEPTH, MAX_VALUES};
 pub use error::{DecodeError, Reason};
 pub use wire::WireType;
@@ -85,4 +87,37 @@ pub fn encode(object: &Value) -> Option<Vec<u8>> {
     let items = table.kind(api_version, kind.strip_suffix("List")?)?;
     let message = encode::list(table, items, object);
     Some(encode::envelope(api_version, kind, &message))
+}
+
+/// Writes a list item by item, for answers that are sent while they are written.
+///
+/// The length of all items stands before the first one, so items have to be written twice: once to add
+/// their lengths up, and once to send them.
+#[derive(Debug, Clone, Copy)]
+pub struct ListEncoder {
+    items: &'static Message,
+}
+
+impl ListEncoder {
+    /// For items of a kind; nothing for kinds that have no such form.
+    pub fn new(api_version: &str, kind: &str) -> Option<Self> {
+        let items = table::table().kind(api_version, kind)?;
+        Some(Self { items })
+    }
+
+    /// Returns what stands before the items of a list of this kind, given their length.
+    pub fn head(
+        self,
+        api_version: &str,
+        list_kind: &str,
+        metadata: &Value,
+        items_length: usize,
+    ) -> Vec<u8> {
+        encode::list_head(api_version, list_kind, metadata, items_length)
+    }
+
+    /// Appends an item.
+    pub fn item(self, object: &Value, out: &mut Vec<u8>) {
+        encode::list_item(table::table(), self.items, object, out);
+    }
 }

@@ -50,7 +50,7 @@ pub(crate) async fn delete_collection(
         }
     }
     let revision = cx.cluster.keyspace().revision();
-    Ok(of_entries(&cx, revision, deleted).into())
+    Ok(of_entries(&cx, revision, deleted)?.into())
 }
 
 /// What a delete did.

@@ -39,7 +39,7 @@ pub(crate) async fn list(cx: &RequestContext) -> Result<Answer, ApiError> {
         wait_for_options(cx, &options).await?;
         let walk = begin(cx, selector, start, &options)?;
         let metadata = metadata(walk.revision(), None, None);
-        return Ok(write(cx, &metadata, Items::Walk(Box::new(walk))));
+        return write(cx, metadata, Items::Walk(Box::new(walk)));
     }
     let mut found = find(cx, &options).await?;
     let metadata = found.metadata();
@@ -55,7 +55,7 @@ pub(crate) async fn list(cx: &RequestContext) -> Result<Answer, ApiError> {
         drop(found);
         Items::Walk(Box::new(begin(cx, selector, start, &options)?.until(last)))
     };
-    Ok(write(cx, &metadata, items))
+    write(cx, metadata, items)
 }
 
 /// A walk through the collection in the path.
@@ -108,20 +108,48 @@ impl Items {
             Self::Walk(walk) => walk.next(),
         }
     }
+
+    /// The same objects from the beginning.
+    fn again(&self) -> Result<Self, RangeError> {
+        Ok(match self {
+            Self::Read(entries) => Self::Read(entries.clone()),
+            Self::Walk(walk) => Self::Walk(Box::new(walk.again()?)),
+        })
+    }
 }
 
 /// Writes a list while it is sent.
 struct Writing {
     listing: Listing,
+    /// Objects that have yet to be measured, before anything is written.
+    unmeasured: Option<Items>,
     items: Items,
+}
+
+impl Writing {
+    /// Takes a step of measuring, and begins to write after the last one.
+    fn measure(&mut self, step: Step, out: &mut Frames) -> Filled {
+        match step {
+            Step::Entry(entry) => self.listing.measure(&entry.value),
+            Step::Pause => return Filled::Pause,
+            Step::End => {
+                self.unmeasured = None;
+                self.listing.begin(out);
+            }
+        }
+        Filled::More
+    }
 }
 
 impl Source for Writing {
     fn fill(&mut self, out: &mut Frames) -> Result<Filled, Interrupted> {
-        let step = self
-            .items
+        let items = self.unmeasured.as_mut().unwrap_or(&mut self.items);
+        let step = items
             .next()
             .map_err(|error| Interrupted(error.to_string()))?;
+        if self.unmeasured.is_some() {
+            return Ok(self.measure(step, out));
+        }
         Ok(match step {
             Step::Entry(entry) => {
                 self.listing.item(&entry.value, out);
@@ -129,35 +157,49 @@ impl Source for Writing {
             }
             Step::Pause => Filled::Pause,
             Step::End => {
-                Listing::end(out);
+                self.listing.end(out);
                 Filled::End
             }
         })
     }
 }
 
-fn write(cx: &RequestContext, metadata: &Value, items: Items) -> Answer {
+fn write(cx: &RequestContext, metadata: Value, items: Items) -> Result<Answer, ApiError> {
     let mut frames = Frames::default();
-    let listing = Listing::begin(&cx.resource, &cx.writer, metadata, &mut frames);
-    let mut writing = Writing { listing, items };
+    let listing = Listing::new(&cx.resource, &cx.writer, metadata);
+    let format = listing.format();
+    let unmeasured = if listing.is_measured() {
+        let again = items.again();
+        Some(again.map_err(|error| ApiError::expired(error.to_string()))?)
+    } else {
+        listing.begin(&mut frames);
+        None
+    };
+    let mut writing = Writing {
+        listing,
+        unmeasured,
+        items,
+    };
     // A short list is complete at once, so that its length can be told.
     while frames.len() < FRAME {
         match writing.fill(&mut frames) {
             Ok(Filled::More) => {}
             Ok(Filled::End) => {
-                return Answer::Document(Document {
+                return Ok(Answer::Document(Document {
+                    format,
                     frames,
                     source: None,
-                });
+                }));
             }
             // The rest is for the one who sends it; so is the error.
             Ok(Filled::Pause) | Err(_) => break,
         }
     }
-    Answer::Document(Document {
+    Ok(Answer::Document(Document {
+        format,
         frames,
         source: Some(Box::new(writing)),
-    })
+    }))
 }
 
 /// The list of objects that have been read.
@@ -165,9 +207,9 @@ pub(crate) fn of_entries(
     cx: &RequestContext,
     revision: Revision,
     entries: Vec<Entry<StoredObject>>,
-) -> Answer {
+) -> Result<Answer, ApiError> {
     let metadata = metadata(revision, None, None);
-    write(cx, &metadata, Items::Read(entries.into_iter()))
+    write(cx, metadata, Items::Read(entries.into_iter()))
 }
 
 /// The objects of a list, and where it ended.

@@ -24,6 +24,8 @@ pub(crate) struct Walk {
     selector: Selector,
     /// The revision to read at; `None` for the most recent, until something has been read.
     at: Option<Revision>,
+    /// The key after which it began.
+    start: Option<String>,
     /// The last key that has been read.
     after: Option<String>,
     /// The last key that is wanted.
@@ -58,6 +60,7 @@ impl Walk {
             prefix,
             selector,
             at,
+            start: after.clone(),
             after,
             until: None,
             chunk: Vec::new().into_iter(),
@@ -65,6 +68,14 @@ impl Walk {
         };
         walk.read()?;
         Ok(walk)
+    }
+
+    /// The same way from its beginning.
+    pub(crate) fn again(&self) -> Result<Self, RangeError> {
+        let (keyspace, prefix) = (self.keyspace.clone(), self.prefix.clone());
+        let (selector, start) = (self.selector.clone(), self.start.clone());
+        let walk = Self::begin(keyspace, prefix, selector, self.at, start)?;
+        Ok(walk.until(self.until.clone()))
     }
 
     /// Ends with this key.

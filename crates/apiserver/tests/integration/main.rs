@@ -8,6 +8,7 @@ mod certificates;
 mod changes;
 mod common;
 mod contract;
+mod contract_large;
 mod contract_objects;
 mod controller;
 mod definitions;

@@ -413,6 +413,52 @@ async fn tables_and_metadata_are_those_of_the_objects() {
     assert_eq!(without["rows"][0]["object"], Value::Null);
 }
 
+/// They are written while they are sent, and yet as if all of it had been there at once.
+#[tokio::test]
+async fn a_list_says_the_same_in_every_form() {
+    let http = Http::start().await;
+    let check = async |path: &str| {
+        let whole = http.ok("GET", path, Value::Null).await;
+        let (_, _, yaml) = fetch(&http, path, &[("accept", "application/yaml")]).await;
+        let expected = bellwether_json::yaml::to_yaml(&whole);
+        assert_eq!(String::from_utf8(yaml).unwrap(), expected, "{path}");
+        let protobuf = [("accept", "application/vnd.kubernetes.protobuf")];
+        let (_, _, bytes) = fetch(&http, path, &protobuf).await;
+        assert!(
+            Some(&bytes) == bellwether_protobuf::encode(&whole).as_ref(),
+            "{path}"
+        );
+        for form in ["Table", "PartialObjectMetadataList"] {
+            let ask = |format: &str| format!("application/{format};as={form};v=v1;g=meta.k8s.io");
+            let json = async || fetch(&http, path, &[("accept", &ask("json"))]).await.2;
+            // Ages go on: both have to be of the same second.
+            let (whole, yaml) = loop {
+                let before = json().await;
+                let (_, _, yaml) = fetch(&http, path, &[("accept", &ask("yaml"))]).await;
+                if before == json().await {
+                    break (before, yaml);
+                }
+            };
+            let whole: Value = serde_json::from_slice(&whole).unwrap();
+            let expected = bellwether_json::yaml::to_yaml(&whole);
+            assert_eq!(
+                String::from_utf8(yaml).unwrap(),
+                expected,
+                "{path} as {form}"
+            );
+        }
+    };
+    check(MAPS).await;
+    let data = json!({"text": "one\n\n  two\n", "long": "a word ".repeat(50), "number": "1"});
+    let map = json!({"metadata": {"name": "a"}, "data": data});
+    http.ok("POST", MAPS, map).await;
+    check(MAPS).await;
+    create_many(&http).await;
+    check(MAPS).await;
+    check(&format!("{MAPS}?limit=7")).await;
+    check(&format!("{MAPS}?labelSelector=even%3Dtrue")).await;
+}
+
 #[tokio::test]
 async fn long_pages_and_rare_matches_are_found() {
     let http = Http::start().await;

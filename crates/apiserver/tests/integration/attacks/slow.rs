@@ -126,6 +126,7 @@ async fn thousands_of_idle_watches_disturb_nobody() {
 }
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const JSON: &str = "application/json";
 
 /// What the server holds for all clients.
 async fn held_bytes(server: &TestServer) -> usize {
@@ -141,7 +142,7 @@ async fn held_bytes(server: &TestServer) -> usize {
 async fn open_readers(
     server: &TestServer,
     user: &str,
-    paths: &[String],
+    paths: &[(String, &str)],
 ) -> Vec<http::Response<hyper::body::Incoming>> {
     let proof = server.certify(user, &[], HUB);
     let stream = server.connect(proof.certificate.as_ref()).await.unwrap();
@@ -154,12 +155,9 @@ async fn open_readers(
         .unwrap();
     tokio::spawn(connection);
     let mut open = Vec::new();
-    for path in paths {
+    for (path, accept) in paths {
         let request = http::Request::get(format!("https://localhost{path}"));
-        let request = match path.as_str() {
-            MAPS => request.header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io"),
-            _ => request,
-        };
+        let request = request.header("accept", *accept);
         let request = request.body(Empty::<bytes::Bytes>::new()).unwrap();
         open.push(sender.send_request(request).await.unwrap());
     }
@@ -182,24 +180,33 @@ async fn slow_readers_hold_kilobytes_whatever_they_ask_for() {
         server.send(&admin, "POST", MAPS, map).await.expect(201);
     }
     let forms = [
-        format!("{MAPS}/m1"),
-        format!("{MAPS}?limit=500"),
-        format!("{MAPS}?resourceVersion=0"),
-        MAPS.to_owned(),
-        format!("{MAPS}?watch=1"),
+        (format!("{MAPS}/m1"), JSON),
+        (format!("{MAPS}?limit=500"), JSON),
+        (format!("{MAPS}?resourceVersion=0"), JSON),
+        (
+            MAPS.to_owned(),
+            "application/json;as=Table;v=v1;g=meta.k8s.io",
+        ),
+        (MAPS.to_owned(), "application/yaml"),
+        (MAPS.to_owned(), "application/vnd.kubernetes.protobuf"),
+        (format!("{MAPS}?watch=1"), JSON),
     ];
-    let paths: Vec<String> = forms.iter().cycle().take(READERS).cloned().collect();
+    let paths: Vec<(String, &str)> = forms.iter().cycle().take(READERS).cloned().collect();
     let readers = open_readers(&server, "ann", &paths).await;
     // Answers of a megabyte or two each: all of them would be more than a hundred.
     let held = held_bytes(&server).await;
     let most = READERS * 400 * 1024;
     assert!(held > 0 && held < most, "{held} bytes are held");
     // Slow is not wrong: everybody gets all of it in the end.
-    for (path, reader) in paths.iter().zip(readers) {
+    for ((path, accept), reader) in paths.iter().zip(readers) {
         if path.ends_with("watch=1") {
             continue;
         }
         let body = reader.into_body().collect().await.unwrap().to_bytes();
+        if !accept.starts_with(JSON) {
+            assert!(body.len() > 1_500_000, "{accept}: {}", body.len());
+            continue;
+        }
         let answer: Value = serde_json::from_slice(&body).unwrap();
         let items = answer["items"].as_array().or(answer["rows"].as_array());
         assert_eq!(items.map_or(OBJECTS, Vec::len), OBJECTS, "{path}");
@@ -230,7 +237,8 @@ async fn a_user_for_whom_too_much_is_held_waits_and_others_do_not() {
     let map = json!({"metadata": {"name": "m"}, "data": {"a": "x".repeat(500_000)}});
     server.send(&admin, "POST", MAPS, map).await.expect(201);
     let path = format!("{MAPS}/m");
-    let slow = open_readers(&server, "bob", &[path.clone(), path.clone()]).await;
+    let twice = [(path.clone(), JSON), (path.clone(), JSON)];
+    let slow = open_readers(&server, "bob", &twice).await;
     let bob = server.certify("bob", &[], HUB);
     crate::common::eventually("too much is held for bob", || async {
         let answer = server.send(&bob, "GET", MAPS, Value::Null).await;

@@ -141,10 +141,16 @@ pub async fn compare(
             let Question {
                 method, path, body, ..
             } = question;
+            let [body, expected, found] = [body, &expected, &found].map(beginning);
             different.push(format!(
                 "{method} {path} {body}\n  real {expected}\n  ours {found}"
             ));
         }
     }
     different
+}
+
+/// As much of a value as fits into a message.
+fn beginning(value: &Value) -> String {
+    value.to_string().chars().take(2_000).collect()
 }
