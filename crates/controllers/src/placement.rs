@@ -8,6 +8,7 @@ mod decide;
 mod execute;
 mod fleet;
 mod news;
+mod shared;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,17 +18,23 @@ use bellwether_api::cluster::{
     AddOnPlacementScore, GROUP, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding,
     Placement, PlacementDecision,
 };
-use bellwether_runtime::{Change, Controller, Next, ObjectKey, Reconcile, Recorder, compute};
+use bellwether_runtime::{
+    Change, Controller, Next, ObjectKey, Queue, Reconcile, Recorder, compute,
+};
 use futures::FutureExt as _;
 use jiff::{SignedDuration, Timestamp};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 use crate::hub::Hub;
 use crate::registry::{Entry, Rule, Watched};
-use fleet::Fleet;
+use fleet::{Fleet, IndexedPlacement};
+use shared::SharedFleet;
 
 /// How many placements are written at a time: enough that their writes share commits.
 const WORKERS: usize = 8;
+
+/// How many placements with expressions are decided or written at a time.
+const PROGRAM_WORKERS: usize = 4;
 
 /// How long changes are gathered at most after the decisions of a placement were written.
 const LONGEST_REST: Duration = Duration::from_millis(50);
@@ -64,8 +71,15 @@ pub const ENTRY: Entry = Entry {
 
 /// Keeps the decisions of all placements up to date, until it is dropped.
 pub async fn run(hub: Hub) {
-    let fleet: Arc<RwLock<Fleet>> = Arc::default();
-    let (first, scheduler) = (Arc::clone(&fleet), Scheduler::new(&hub, &fleet));
+    let fleet: Arc<SharedFleet> = Arc::default();
+    let first = Arc::clone(&fleet);
+    // Placements with expressions wait for each other, and no other placement waits for them.
+    let programs = Controller::new("placement-programs", &hub.clock, &hub.metrics);
+    let scheduler = Arc::new(Scheduler::new(&hub, &fleet, programs.queue()));
+    let programs = programs
+        .workers(PROGRAM_WORKERS)
+        .debounce(LONGEST_REST)
+        .run(Arc::new(Programs(Arc::clone(&scheduler))));
     Controller::new("placement", &hub.clock, &hub.metrics)
         .on(&hub.cache(), learn(&fleet, Fleet::cluster))
         .on(&hub.cache(), learn(&fleet, Fleet::set))
@@ -74,31 +88,46 @@ pub async fn run(hub: Hub) {
         .on(&hub.cache(), learn(&fleet, Fleet::decision))
         .on(&hub.cache(), learn(&fleet, Fleet::placement))
         // Nothing is decided before everything is known: half a fleet would be taken for all of it.
-        .begin_with(move || first.write().begin())
+        .begin_with(move || first.change(Fleet::begin))
+        .beside(programs)
         .workers(WORKERS)
         .debounce(LONGEST_REST)
-        .run(Arc::new(scheduler))
+        .run(scheduler)
         .await;
 }
 
 /// Updates the fleet by a change, and returns the placements that it can affect.
 fn learn<K>(
-    fleet: &Arc<RwLock<Fleet>>,
+    fleet: &Arc<SharedFleet>,
     learn: fn(&mut Fleet, &Change<'_, K>) -> Vec<ObjectKey>,
 ) -> impl Fn(&Change<'_, K>) -> Vec<ObjectKey> + Send + 'static
 where
     K: 'static,
 {
     let fleet = Arc::clone(fleet);
-    move |change| learn(&mut fleet.write(), change)
+    move |change| fleet.change(|fleet| learn(fleet, change))
 }
 
 struct Scheduler {
     hub: Hub,
-    fleet: Arc<RwLock<Fleet>>,
+    fleet: Arc<SharedFleet>,
     events: Recorder,
     /// Placements whose expressions cost too much, and until when that stands.
     over_budget: Mutex<HashMap<ObjectKey, (Content, Timestamp)>>,
+    /// Where placements with expressions are decided.
+    programs: Queue<ObjectKey>,
+}
+
+/// Decides about placements with expressions, which may take a while.
+struct Programs(Arc<Scheduler>);
+
+impl Reconcile for Programs {
+    type Key = ObjectKey;
+    type Error = execute::Error;
+
+    async fn reconcile(&self, key: &ObjectKey) -> Result<Next, execute::Error> {
+        self.0.decide(key).await
+    }
 }
 
 /// What is asked for by a placement.
@@ -114,16 +143,37 @@ impl Reconcile for Scheduler {
     type Error = execute::Error;
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Next, execute::Error> {
+        if self.content(key).has_expressions {
+            self.programs.add(key.clone());
+            return Ok(None);
+        }
+        self.decide(key).await
+    }
+}
+
+impl Scheduler {
+    fn new(hub: &Hub, fleet: &Arc<SharedFleet>, programs: Queue<ObjectKey>) -> Self {
+        Self {
+            events: hub.recorder("placement"),
+            hub: hub.clone(),
+            fleet: Arc::clone(fleet),
+            over_budget: Mutex::default(),
+            programs,
+        }
+    }
+
+    /// Decides about a placement, and writes what is decided.
+    async fn decide(&self, key: &ObjectKey) -> Result<Next, execute::Error> {
         let now = self.hub.clock.now();
         let content = self.content(key);
         if let Some(until) = self.over_budget_until(key, &content, now) {
             return Ok(Some(until));
         }
-        let decide = || decide::decide(&self.fleet.read(), key, now);
+        let decide = |fleet: &Fleet| decide::decide(fleet, key, now);
         let plan = if content.has_expressions {
-            compute(decide).await
+            compute(|| decide(&self.fleet.snapshot())).await
         } else {
-            decide()
+            self.fleet.read(decide)
         };
         let Some(mut plan) = plan else {
             return Ok(None);
@@ -144,30 +194,19 @@ impl Reconcile for Scheduler {
         }
         Ok(plan.wake_at)
     }
-}
-
-impl Scheduler {
-    fn new(hub: &Hub, fleet: &Arc<RwLock<Fleet>>) -> Self {
-        Self {
-            events: hub.recorder("placement"),
-            hub: hub.clone(),
-            fleet: Arc::clone(fleet),
-            over_budget: Mutex::default(),
-        }
-    }
 
     /// What a placement asks for, as far as it is known.
     fn content(&self, key: &ObjectKey) -> Content {
-        let fleet = self.fleet.read();
-        let Some(known) = fleet.known(key) else {
-            return Content::default();
+        let read = |known: &IndexedPlacement| {
+            let metadata = &known.object.metadata;
+            Content {
+                uid: metadata.uid.clone(),
+                generation: metadata.generation,
+                has_expressions: known.rules.has_expressions(),
+            }
         };
-        let metadata = &known.object.metadata;
-        Content {
-            uid: metadata.uid.clone(),
-            generation: metadata.generation,
-            has_expressions: known.rules.has_expressions(),
-        }
+        let content = |fleet: &Fleet| fleet.known(key).map(read);
+        self.fleet.read(content).unwrap_or_default()
     }
 
     /// Until when the verdict stands that expressions cost too much, if it does.

@@ -9,11 +9,11 @@ use bellwether_runtime::{
 use futures::future::try_join_all;
 use kube::api::{DeleteParams, Patch, Preconditions};
 use kube::{Api, Client, Resource as _};
-use parking_lot::RwLock;
 use serde_json::{Value, json};
 
 use super::decide::Plan;
-use super::fleet::{Fleet, Written};
+use super::fleet::Written;
+use super::shared::SharedFleet;
 
 /// Why a plan could not be carried out. What was written stands; the rest is decided again.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ impl Error {
 /// Carries a plan out, and has the fleet know at once what has been written.
 pub(super) async fn execute(
     client: &Client,
-    fleet: &RwLock<Fleet>,
+    fleet: &SharedFleet,
     key: &ObjectKey,
     plan: &Plan,
 ) -> Result<(), Error> {
@@ -73,7 +73,7 @@ pub(super) async fn execute(
             .await
             .map_err(|source| Error::Status(Box::new(source)))?;
         if let Some(written) = written {
-            fleet.write().update(key, written);
+            fleet.change(|fleet| fleet.update(key, written));
         }
     }
     Ok(())
@@ -91,7 +91,7 @@ fn whole(status: &PlacementStatus) -> Value {
 
 struct Writer<'a> {
     decisions: Api<PlacementDecision>,
-    fleet: &'a RwLock<Fleet>,
+    fleet: &'a SharedFleet,
     key: &'a ObjectKey,
     placement: &'a Placement,
 }
@@ -171,12 +171,13 @@ impl Writer<'_> {
             ..DeleteParams::default()
         };
         delete_if_exists(&self.decisions, name, &params).await?;
-        self.fleet.write().remove(self.key, name);
+        self.fleet.change(|fleet| fleet.remove(self.key, name));
         Ok(())
     }
 
     fn record(&self, written: &PlacementDecision) {
-        self.fleet.write().record(self.key, Written::read(written));
+        let written = Written::read(written);
+        self.fleet.change(|fleet| fleet.record(self.key, written));
     }
 
     fn resource_version(&self, name: &str) -> Option<String> {
@@ -185,11 +186,11 @@ impl Writer<'_> {
 
     /// Which object it is, and which state of it, that was decided about.
     fn known_as(&self, name: &str) -> Option<Preconditions> {
-        let fleet = self.fleet.read();
-        let known = fleet.written_as(self.key, name)?;
-        Some(Preconditions {
+        let precondition = |known: &Written| Preconditions {
             uid: Some(known.uid.clone()),
             resource_version: Some(known.resource_version.clone()),
-        })
+        };
+        self.fleet
+            .read(|fleet| fleet.written_as(self.key, name).map(precondition))
     }
 }

@@ -24,7 +24,7 @@ use serde_json::Value;
 use index::{Index, Label};
 
 /// Everything that decisions are made from.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Fleet {
     /// In any order, so that removal is cheap.
     clusters: Vec<Cluster>,
@@ -48,7 +48,7 @@ pub(super) struct Fleet {
 }
 
 /// A placement.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct IndexedPlacement {
     /// As it was last read or written.
     pub(super) object: Arc<Placement>,

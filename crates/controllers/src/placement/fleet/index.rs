@@ -13,7 +13,7 @@ use bellwether_runtime::ObjectKey;
 pub(super) type Label = (String, String);
 
 /// Placements and clusters by label.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Index {
     /// Only labels that some placement asks for are kept.
     anchors: HashMap<Label, Anchor>,
@@ -21,7 +21,7 @@ pub(super) struct Index {
     unanchored: BTreeSet<ObjectKey>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Anchor {
     placements: BTreeSet<ObjectKey>,
     /// Where the clusters with this label are among all clusters.

@@ -118,15 +118,21 @@ impl World {
 
     /// Starts all controllers of a hub. Users of `promised` may let clusters in.
     pub fn control(&self, promised: &[&str]) -> Vec<JoinHandle<()>> {
+        self.control_with(registration::clusters::Options::default(), promised)
+    }
+
+    /// The same, with options for the controller of clusters.
+    pub fn control_with(
+        &self,
+        options: registration::clusters::Options,
+        promised: &[&str],
+    ) -> Vec<JoinHandle<()>> {
         let hub = self.hub();
         let promised = promised.iter().map(|it| (*it).to_owned()).collect();
         vec![
             tokio::spawn(bellwether_controllers::placement::run(hub.clone())),
             tokio::spawn(bellwether_controllers::cluster_set::run(hub.clone())),
-            tokio::spawn(registration::clusters::run(
-                hub.clone(),
-                registration::clusters::Options::default(),
-            )),
+            tokio::spawn(registration::clusters::run(hub.clone(), options)),
             tokio::spawn(registration::requests::run(hub, promised)),
         ]
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bellwether_api::cluster::{ManagedCluster, ManagedClusterSet};
 use bellwether_api::meta::condition;
-use bellwether_runtime::Clock;
+use bellwether_controllers::registration::clusters::Options;
+use bellwether_runtime::{Clock, MetricsRegistry};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Event;
 use kube::api::ListParams;
@@ -132,8 +133,12 @@ async fn a_jump_of_the_time_of_day_gives_nobody_up() {
 async fn a_loss_of_most_members_at_once_is_taken_for_the_hubs_own_fault() {
     let world = World::start().await;
     world.bind_default().await;
-    let controllers = world.control(&[]);
+    let (options, registry) = (Options::default(), MetricsRegistry::default());
+    options.metrics.register(&registry);
+    let is_counted = |line: &str| registry.render().lines().any(|it| it == line);
+    let controllers = world.control_with(options, &[]);
     let members = members(&world, 5).await;
+    assert!(is_counted("bellwether_registration_heartbeat_loss 0"));
     world.place("all", json!({})).await;
     let all = ["c1", "c2", "c3", "c4", "c5"];
     world.until_chosen("all", &all).await;
@@ -150,6 +155,10 @@ async fn a_loss_of_most_members_at_once_is_taken_for_the_hubs_own_fault() {
         message.starts_with("4 of 5 clusters stopped renewing"),
         "{message}"
     );
+    assert!(is_counted("bellwether_registration_heartbeat_loss 1"));
+    assert!(is_counted(
+        "bellwether_registration_clusters{heartbeat=\"late\"} 4"
+    ));
     let events: Api<Event> = Api::namespaced(world.client.clone(), "default");
     let reasons = async || -> Vec<String> {
         let mut list = events.list(&ListParams::default()).await.unwrap().items;
