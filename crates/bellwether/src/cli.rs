@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use clap::{ArgAction, Parser, Subcommand};
 
@@ -96,21 +97,21 @@ pub(crate) enum Command {
 /// Does what the arguments say.
 pub(crate) fn run(command: Command) -> anyhow::Result<()> {
     match command {
-        Command::Up(arguments) => runtime()?.block_on(up::run(arguments)),
-        Command::Agent(arguments) => small_runtime()?.block_on(agent::run(arguments)),
-        Command::Hub(arguments) => runtime()?.block_on(hub::run(arguments)),
-        Command::Cluster(arguments) => runtime()?.block_on(cluster::run(arguments)),
-        Command::Token(arguments) => runtime()?.block_on(token::run(arguments)),
-        Command::Why(arguments) => runtime()?.block_on(why::run(arguments)),
-        Command::Plan(arguments) => runtime()?.block_on(plan::run(arguments)),
-        Command::Apiserver(arguments) => runtime()?.block_on(apiserver::run(arguments)),
-        Command::Apply(arguments) => runtime()?.block_on(objects::apply(arguments)),
-        Command::Get(arguments) => runtime()?.block_on(objects::get(arguments)),
-        Command::Delete(arguments) => runtime()?.block_on(objects::delete(arguments)),
-        Command::Wait(arguments) => runtime()?.block_on(objects::wait(arguments)),
-        Command::Describe(arguments) => runtime()?.block_on(objects::describe(arguments)),
-        Command::Status(arguments) => runtime()?.block_on(status::run(arguments)),
-        Command::Rollout(arguments) => runtime()?.block_on(rollout::run(arguments)),
+        Command::Up(arguments) => complete(runtime()?, up::run(arguments)),
+        Command::Agent(arguments) => complete(small_runtime()?, agent::run(arguments)),
+        Command::Hub(arguments) => complete(runtime()?, hub::run(arguments)),
+        Command::Cluster(arguments) => complete(runtime()?, cluster::run(arguments)),
+        Command::Token(arguments) => complete(runtime()?, token::run(arguments)),
+        Command::Why(arguments) => complete(runtime()?, why::run(arguments)),
+        Command::Plan(arguments) => complete(runtime()?, plan::run(arguments)),
+        Command::Apiserver(arguments) => complete(runtime()?, apiserver::run(arguments)),
+        Command::Apply(arguments) => complete(runtime()?, objects::apply(arguments)),
+        Command::Get(arguments) => complete(runtime()?, objects::get(arguments)),
+        Command::Delete(arguments) => complete(runtime()?, objects::delete(arguments)),
+        Command::Wait(arguments) => complete(runtime()?, objects::wait(arguments)),
+        Command::Describe(arguments) => complete(runtime()?, objects::describe(arguments)),
+        Command::Status(arguments) => complete(runtime()?, status::run(arguments)),
+        Command::Rollout(arguments) => complete(runtime()?, rollout::run(arguments)),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),
         Command::Crds(arguments) => {
@@ -129,6 +130,19 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
         Command::Policy(arguments) => policy::run(&arguments),
         Command::Probe { engine } => probe::run(engine),
     }
+}
+
+/// How long threads that still compute are waited for at the end. What they compute is for nobody any more.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Runs a command to its end, and leaves what it has started behind.
+fn complete(
+    runtime: tokio::runtime::Runtime,
+    command: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<()> {
+    let result = runtime.block_on(command);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+    result
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {

@@ -5,6 +5,8 @@
 //! with [`Writes::from_outside`]. An object that the former write more than [`MOST_WRITES`] times within
 //! a minute in which the latter write nothing at all is a fight. Leases and events do not count: the former are
 //! written for the sake of time, the latter are not one object.
+//!
+//! Where controllers run in a process of their own, [`Writes::of_audit_log`] counts what its audit log says.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +14,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{Method, Request};
+use jiff::Timestamp;
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::time::Instant;
 use tower::Service;
 
@@ -22,10 +26,23 @@ pub const MOST_WRITES: usize = 20;
 /// The time in which writes are counted.
 const WINDOW: Duration = Duration::from_mins(1);
 
+/// Users that speak for agents, wherever they run.
+const AGENTS: &str = "system:open-cluster-management:";
+
 /// Counts the writes of controllers. Cheap to clone; all clones count together.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Writes {
+    start: Instant,
     state: Arc<Mutex<State>>,
+}
+
+impl Default for Writes {
+    fn default() -> Self {
+        Self {
+            start: Instant::now(),
+            state: Arc::default(),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -36,11 +53,64 @@ struct State {
 
 #[derive(Debug)]
 struct Count {
-    since: Instant,
+    since: Duration,
     writes: usize,
 }
 
+impl State {
+    fn count(&mut self, object: String, now: Duration) {
+        let count = self.counts.entry(object.clone()).or_insert(Count {
+            since: now,
+            writes: 0,
+        });
+        if now.saturating_sub(count.since) > WINDOW {
+            *count = Count {
+                since: now,
+                writes: 0,
+            };
+        }
+        count.writes += 1;
+        let writes = count.writes;
+        if self.worst.as_ref().is_none_or(|(_, most)| writes > *most) {
+            self.worst = Some((object, writes));
+        }
+    }
+}
+
 impl Writes {
+    /// What the audit log of a server says. Its own controllers and agents send requests without an address;
+    /// requests with one are of agents if their user is, and changes from outside otherwise.
+    pub fn of_audit_log(log: &str) -> Self {
+        let writes = Self::default();
+        // A line may have been cut off when the server was killed.
+        let lines = log
+            .lines()
+            .map_while(|line| serde_json::from_str(line).ok());
+        lines.for_each(|line: Value| writes.read_audit_line(&line));
+        writes
+    }
+
+    fn read_audit_line(&self, line: &Value) {
+        let text = |pointer: &str| line.pointer(pointer).and_then(Value::as_str);
+        let user = text("/user/username").unwrap_or_default();
+        let mut state = self.state.lock();
+        if line.get("sourceIPs").is_some() && !user.starts_with(AGENTS) {
+            state.counts.clear();
+            return;
+        }
+        let part = |name: &str| text(&format!("/objectRef/{name}")).unwrap_or_default();
+        let is_update = ["update", "patch", "delete"].contains(&text("/verb").unwrap_or_default());
+        if !is_update || ["leases", "events"].contains(&part("resource")) {
+            return;
+        }
+        let cluster = text("/annotations/bellwether.dev~1cluster").unwrap_or_default();
+        let object = ["resource", "namespace", "name"].map(part).join("/");
+        let time = text("/requestReceivedTimestamp").and_then(|time| time.parse().ok());
+        let passed = time.map(|time: Timestamp| time.duration_since(Timestamp::UNIX_EPOCH));
+        let passed = passed.and_then(|passed| Duration::try_from(passed).ok());
+        state.count(format!("{cluster}:{object}"), passed.unwrap_or_default());
+    }
+
     /// A service of a cluster whose writes are counted.
     pub fn of_controllers<S>(&self, cluster: &str, inner: S) -> Watched<S> {
         Watched {
@@ -88,23 +158,7 @@ impl Writes {
         }
         let path = path.strip_suffix("/status").unwrap_or(path);
         let object = format!("{cluster}:{path}");
-        let now = Instant::now();
-        let mut state = self.state.lock();
-        let count = state.counts.entry(object.clone()).or_insert(Count {
-            since: now,
-            writes: 0,
-        });
-        if now.duration_since(count.since) > WINDOW {
-            *count = Count {
-                since: now,
-                writes: 0,
-            };
-        }
-        count.writes += 1;
-        let writes = count.writes;
-        if state.worst.as_ref().is_none_or(|(_, most)| writes > *most) {
-            state.worst = Some((object, writes));
-        }
+        self.state.lock().count(object, self.start.elapsed());
     }
 }
 
@@ -162,5 +216,49 @@ mod tests {
         write(1, "/api/v1/configmaps/a/status");
         let worst = ("hub:/api/v1/configmaps/a".to_owned(), MOST_WRITES + 1);
         assert_eq!(writes.worst(), Some(worst));
+    }
+
+    #[test]
+    fn an_audit_log_is_counted_between_changes_from_outside() {
+        let line = |second: usize, user: &str, is_remote: bool, verb: &str, resource: &str| {
+            let mut line = serde_json::json!({
+                "verb": verb, "user": {"username": user},
+                "objectRef": {"resource": resource, "namespace": "c1", "name": "a", "subresource": "status"},
+                "requestReceivedTimestamp": format!("2026-01-01T00:{:02}:{:02}.000001Z", second / 60, second % 60),
+                "annotations": {"bellwether.dev/cluster": "hub"},
+            });
+            if is_remote {
+                line["sourceIPs"] = serde_json::json!(["127.0.0.1"]);
+            }
+            line.to_string()
+        };
+        let agent = |second| {
+            line(
+                second,
+                "system:open-cluster-management:c1:a",
+                true,
+                "patch",
+                "manifestworks",
+            )
+        };
+        let mut log: Vec<String> = (0..30).map(agent).collect();
+        log.push(line(
+            30,
+            "bellwether-admin",
+            true,
+            "create",
+            "manifestworks",
+        ));
+        log.extend(
+            (30..40).map(|second| line(second, "bellwether-hub", false, "update", "manifestworks")),
+        );
+        log.extend(
+            (30..90).map(|second| line(second, "bellwether-hub", false, "update", "leases")),
+        );
+        log.push("{\"verb\": ".to_owned());
+        let worst = ("hub:manifestworks/c1/a".to_owned(), 30);
+        assert_eq!(Writes::of_audit_log(&log.join("\n")).worst(), Some(worst));
+        let late: Vec<String> = (0..15).map(|number| agent(number * 10)).collect();
+        Writes::of_audit_log(&late.join("\n")).assert_no_fight();
     }
 }

@@ -147,16 +147,53 @@ pub(crate) async fn fill(contender: &Contender, wanted: usize) -> anyhow::Result
     Ok(())
 }
 
-/// How long a list of all config maps takes, in milliseconds.
-pub(crate) async fn list(contender: &Contender, rounds: usize) -> anyhow::Result<f64> {
+/// How a list is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Form {
+    pub(crate) name: &'static str,
+    accept: &'static str,
+}
+
+/// Whole objects, what `kubectl get` asks for, and what informers of metadata ask for.
+pub(crate) const FORMS: [Form; 3] = [
+    Form {
+        name: "list",
+        accept: "application/json",
+    },
+    Form {
+        name: "table",
+        accept: "application/json;as=Table;v=v1;g=meta.k8s.io",
+    },
+    Form {
+        name: "metadata",
+        accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+    },
+];
+
+/// What a list came to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Listed {
+    pub(crate) milliseconds: f64,
+    /// Of the server, for one.
+    pub(crate) cpu_milliseconds: f64,
+}
+
+/// Lists all config maps several times, one after the other.
+pub(crate) async fn list(contender: &Contender, form: Form, rounds: u32) -> anyhow::Result<Listed> {
     let client = contender.client().await?;
     let mut times = Vec::new();
+    let before = contender.usage();
     for _ in 0..rounds {
         let began = now();
-        send(&client, Method::GET, CONFIG_MAPS.path, String::new()).await?;
+        let request = Request::get(CONFIG_MAPS.path).header("accept", form.accept);
+        client.request_text(request.body(Vec::new())?).await?;
         times.push(began.elapsed().as_secs_f64() * 1000.0);
     }
-    Ok(median(&times))
+    let spent = contender.usage().cpu_since(before);
+    Ok(Listed {
+        milliseconds: median(&times),
+        cpu_milliseconds: spent.as_secs_f64() * 1000.0 / f64::from(rounds),
+    })
 }
 
 /// How long it takes from sending a create until each watcher has the event, in milliseconds.

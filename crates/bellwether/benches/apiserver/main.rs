@@ -114,16 +114,29 @@ async fn creates(
 }
 
 async fn lists(rows: &mut Vec<Row>, contenders: &[Contender]) -> anyhow::Result<()> {
-    let mut results = Vec::new();
+    const ROUNDS: u32 = 9;
     for contender in contenders {
         load::fill(contender, 10_000).await?;
-        results.push(load::list(contender, 9).await?);
     }
-    rows.push(Row::by_index(
-        "list of 10,000 configmaps, ms",
-        contenders,
-        |index| results[index],
-    ));
+    for form in load::FORMS {
+        let mut results = Vec::new();
+        for contender in contenders {
+            results.push(load::list(contender, form, ROUNDS).await?);
+        }
+        let what = format!("{} of 10,000 configmaps", form.name);
+        rows.push(Row::by_index(&format!("{what}, ms"), contenders, |index| {
+            results[index].milliseconds
+        }));
+        rows.push(Row::by_index(
+            &format!("{what}, CPU ms"),
+            contenders,
+            |index| results[index].cpu_milliseconds,
+        ));
+        rows.push(resident(
+            &format!("memory after {}s", form.name),
+            contenders,
+        ));
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 //! With `KUBEBUILDER_ASSETS` set, the same load also goes to two real API servers; the agent is then
 //! `bellwether agent`, a process of its own, and measured alone.
 //!
-//! `cargo bench -p bellwether --bench work -- embedded fleet real` runs only the parts that are named;
+//! `cargo bench -p bellwether --bench work -- embedded up fleet real` runs only the parts that are named;
 //! `BELLWETHER_BENCH_MEMBERS` says how many members the fleet has. What is to be reached stands in
 //! brackets.
 
@@ -17,6 +17,8 @@
 )]
 
 mod bed;
+#[path = "../common/embedded.rs"]
+mod binary;
 mod progress;
 
 use std::time::{Duration, Instant};
@@ -24,10 +26,12 @@ use std::time::{Duration, Instant};
 use bed::{Bed, Counted};
 use bellwether_api::work::ManifestWork;
 use bellwether_testkit::{Assets, Usage};
+use binary::Embedded;
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use progress::Progress;
 use serde_json::{Value, json};
 
 #[global_allocator]
@@ -61,9 +65,13 @@ fn work_with_feedback(name: &str) -> ManifestWork {
 }
 
 async fn create(bed: &Bed, works: Vec<(String, ManifestWork)>) {
+    create_on(&bed.hub, works).await;
+}
+
+async fn create_on(hub: &Client, works: Vec<(String, ManifestWork)>) {
     stream::iter(works)
         .for_each_concurrent(AT_ONCE, |(cluster, work)| async move {
-            let api: Api<ManifestWork> = Api::namespaced(bed.hub.clone(), &cluster);
+            let api: Api<ManifestWork> = Api::namespaced(hub.clone(), &cluster);
             api.create(&PostParams::default(), &work).await.unwrap();
         })
         .await;
@@ -120,15 +128,39 @@ fn memory(bed: &Bed, when: &str, target: &str) {
     );
 }
 
+/// Many works for one member.
+fn works_of_a_member() -> Vec<(String, ManifestWork)> {
+    let named = |number: usize| {
+        let name = format!("w{number}");
+        let manifests = json!([config_map(&name, "1")]);
+        ("cluster1".to_owned(), work(&name, &manifests))
+    };
+    (0..COUNT).map(named).collect()
+}
+
+/// (f): `up` as people run it, with data on disk and a client over TLS.
+async fn up() {
+    let fleet = Embedded::start(&["up", "--clusters", "1"]).await.unwrap();
+    let hub = fleet.client("hub").await.unwrap();
+    let progress = Progress::follow(hub.clone());
+    let mib = |usage: Usage| usage.resident / (1 << 20);
+    let before = fleet.usage();
+    let start = Instant::now();
+    create_on(&hub, works_of_a_member()).await;
+    progress.until_applied(COUNT).await;
+    let elapsed = start.elapsed().as_secs_f64();
+    let after = fleet.usage();
+    let cpu = after.cpu_since(before).as_secs_f64();
+    println!(
+        "up: (f) 500 works applied, on disk and over TLS: {elapsed:.2} s, {cpu:.2} CPU s; memory {} MiB before, {} MiB with them",
+        mib(before),
+        mib(after)
+    );
+}
+
 /// (a), (d) and (e): many works on one member.
 async fn many_works(bed: &Bed) {
-    let all: Vec<_> = (0..COUNT)
-        .map(|number| {
-            let name = format!("w{number}");
-            let manifests = json!([config_map(&name, "1")]);
-            ("cluster1".to_owned(), work(&name, &manifests))
-        })
-        .collect();
+    let all = works_of_a_member();
     let (applied, removed) = if bed.is_real() {
         ("1.4 CPU s, 2 hub, 3 member", "OCM: 33 s")
     } else {
@@ -267,7 +299,7 @@ async fn on(bed: &Bed) {
 
 /// Which parts are wanted: those that the command line names, or all.
 fn is_wanted(part: &str) -> bool {
-    let parts = ["embedded", "fleet", "real"];
+    let parts = ["embedded", "up", "fleet", "real"];
     let named: Vec<String> = std::env::args()
         .filter(|argument| parts.contains(&argument.as_str()))
         .collect();
@@ -281,6 +313,9 @@ fn main() {
     runtime.block_on(async {
         if is_wanted("embedded") {
             on(&Bed::embedded(1).await).await;
+        }
+        if is_wanted("up") {
+            up().await;
         }
         if is_wanted("fleet") {
             large_fleet(members).await;

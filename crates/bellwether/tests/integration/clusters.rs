@@ -585,10 +585,7 @@ fn a_full_disk_is_said_and_the_hub_recovers_by_itself() {
 /// Gets a path of the hub.
 fn get(fleet: &Fleet, path: &str) -> Result<String, String> {
     block_on(async {
-        let kubeconfig = kube::config::Kubeconfig::read_from(fleet.kubeconfig()).unwrap();
-        let options = kube::config::KubeConfigOptions::default();
-        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
-        let client = kube::Client::try_from(config.unwrap()).unwrap();
+        let client = fleet.client().await;
         let request = http::Request::get(path).body(Vec::new()).unwrap();
         let answer = client.request_text(request).await;
         answer.map_err(|error| error.to_string())

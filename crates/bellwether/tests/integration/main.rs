@@ -9,5 +9,6 @@ mod examples;
 mod fleet;
 mod leadership;
 mod policies;
+mod pressure;
 mod real;
 mod templates;

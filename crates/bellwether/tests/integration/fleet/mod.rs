@@ -14,6 +14,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use bellwether_testkit::Writes;
+use kube::Config;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+/// What is written on a fleet, in its data directory. No two controllers may fight over an object.
+const AUDIT_LOG: &str = "audit.log";
+
 /// The root of the repository, where examples are.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -136,6 +143,27 @@ impl Fleet {
         self.process.wait().unwrap();
     }
 
+    /// SIGTERM: whether it ends by itself, without an error, within that time.
+    pub fn ends_when_asked(&mut self, within: Duration) -> bool {
+        let id = self.process.id().to_string();
+        Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        for _ in 0..=within.as_millis() / 200 {
+            if let Some(status) = self.process.try_wait().unwrap() {
+                return status.success();
+            }
+            pause();
+        }
+        false
+    }
+
+    /// A client of the hub.
+    pub async fn client(&self) -> kube::Client {
+        let kubeconfig = Kubeconfig::read_from(self.kubeconfig()).unwrap();
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        kube::Client::try_from(config.unwrap()).unwrap()
+    }
+
     /// A new start on the same data, after the end.
     pub fn restart(&mut self) {
         self.process = spawn(&self.data, &self.arguments);
@@ -215,6 +243,8 @@ fn spawn_command(directory: &Path, command: &[&str], arguments: &[String], ready
         .args(command)
         .args(["--listen", "127.0.0.1:0", "--data-dir"])
         .arg(directory)
+        .arg("--audit-log")
+        .arg(directory.join(AUDIT_LOG))
         .args(arguments)
         .stdout(Stdio::piped())
         .spawn()
@@ -229,6 +259,10 @@ impl Drop for Fleet {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
+        if !std::thread::panicking() {
+            let log = std::fs::read_to_string(self.data.join(AUDIT_LOG));
+            Writes::of_audit_log(&log.unwrap_or_default()).assert_no_fight();
+        }
     }
 }
 
