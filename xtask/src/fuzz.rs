@@ -12,8 +12,16 @@ pub(crate) enum Target {
     /// CUE.
     #[default]
     Cue,
-    /// Go templates and sprig.
+    /// Calls of all functions of Go templates and sprig.
     Template,
+    /// Templates of Helm, one in a chart.
+    Gotemplate,
+    /// Charts.
+    Chart,
+    /// Kustomizations.
+    Kustomize,
+    /// Templates of policies.
+    Policy,
 }
 
 impl Target {
@@ -21,6 +29,18 @@ impl Target {
         match self {
             Self::Cue => "bellwether-cue",
             Self::Template => "bellwether-template",
+            Self::Gotemplate | Self::Chart | Self::Kustomize | Self::Policy => "bellwether-testkit",
+        }
+    }
+
+    /// The engine, for a fuzzer of several.
+    const fn engine(self) -> Option<&'static str> {
+        match self {
+            Self::Cue | Self::Template => None,
+            Self::Gotemplate => Some("gotemplate"),
+            Self::Chart => Some("chart"),
+            Self::Kustomize => Some("kustomize"),
+            Self::Policy => Some("policy"),
         }
     }
 
@@ -29,6 +49,7 @@ impl Target {
         match self {
             Self::Cue => "fuzz-failure.cue",
             Self::Template => "fuzz-failure.tmpl",
+            Self::Gotemplate | Self::Chart | Self::Kustomize | Self::Policy => "fuzz-failure.jsonl",
         }
     }
 }
@@ -52,6 +73,7 @@ pub(crate) fn fuzz(
         "fuzz",
         "--",
     ]);
+    command.args(target.engine());
     command.arg(seconds.to_string()).arg(seed.to_string());
     for directory in seeds {
         command.arg(std::path::absolute(directory)?);

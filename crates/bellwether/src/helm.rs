@@ -5,6 +5,9 @@
     reason = "warnings of a command go to standard error"
 )]
 
+mod naming;
+mod output;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -12,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use bellwether_helm::{
-    Chart, NoCluster, Request, Severity, Templated, ValueSources, lint, template,
+    Chart, NoCluster, Release, Request, Severity, Templated, ValueSources, lint, lint_metadata,
+    template,
 };
 use bellwether_template::World;
 use clap::{Args, Subcommand, ValueEnum};
@@ -94,6 +98,18 @@ struct TemplateArgs {
     /// Tell templates that this is an upgrade
     #[arg(long)]
     is_upgrade: bool,
+    /// Make up a name for the release
+    #[arg(short, long, conflicts_with = "name_template")]
+    generate_name: bool,
+    /// A template for the name of the release
+    #[arg(long)]
+    name_template: Option<String>,
+    /// Write each template's manifests to a file in this directory instead of standard output
+    #[arg(long)]
+    output_dir: Option<PathBuf>,
+    /// Put the name of the release between the output directory and the chart
+    #[arg(long, requires = "output_dir")]
+    release_name: bool,
 }
 
 /// Arguments of `bellwether helm lint`.
@@ -118,7 +134,7 @@ struct LintArgs {
 #[derive(Debug, Args)]
 struct ValueArgs {
     /// A file of values, or `-` for standard input; may be repeated, later ones win
-    #[arg(short = 'f', long = "values")]
+    #[arg(short = 'f', long = "values", value_delimiter = ',')]
     files: Vec<PathBuf>,
     /// Set values: key1=value1,key2=value2
     #[arg(long)]
@@ -165,11 +181,19 @@ pub(crate) fn run(arguments: &HelmArgs) -> anyhow::Result<()> {
 
 fn run_template(arguments: &TemplateArgs) -> anyhow::Result<()> {
     let (name, path) = match &arguments.chart {
-        Some(chart) => (arguments.name_or_chart.clone(), chart.clone()),
-        None => (
-            Request::default().name,
-            PathBuf::from(&arguments.name_or_chart),
-        ),
+        Some(_) if arguments.generate_name || arguments.name_template.is_some() => {
+            bail!("a name is given: leave it out, or --generate-name and --name-template")
+        }
+        Some(chart) => (Some(arguments.name_or_chart.clone()), chart.clone()),
+        None => (None, PathBuf::from(&arguments.name_or_chart)),
+    };
+    let values = arguments.values.sources()?.merge()?;
+    let (chart, world) = (load(&path)?, world()?);
+    let name = match (name, &arguments.name_template) {
+        (Some(name), _) => name,
+        (None, Some(text)) => naming::from_template(text, &world)?,
+        (None, None) if arguments.generate_name => naming::generated(chart.name(), &world),
+        (None, None) => Request::default().name,
     };
     let request = Request {
         name,
@@ -180,29 +204,54 @@ fn run_template(arguments: &TemplateArgs) -> anyhow::Result<()> {
         is_upgrade: arguments.is_upgrade,
         ..arguments.release.request()
     };
-    let values = arguments.values.sources()?.merge()?;
-    let chart = load(&path)?;
-    let release = match template(&chart, &values, &request, &world()?)? {
+    let release = match template(&chart, &values, &request, &world)? {
         Templated::Release(release) => release,
         Templated::Needs(queries) => bail!("templates look up {} objects", queries.len()),
     };
     for warning in &release.warnings {
         eprintln!("{warning}");
     }
-    write_out(&release.to_text(&request)?)
+    write_out(&arguments.written(&release, &request)?)
+}
+
+impl TemplateArgs {
+    /// Writes files if that is asked for; returns what to print.
+    fn written(&self, release: &Release, request: &Request) -> anyhow::Result<String> {
+        let Some(directory) = &self.output_dir else {
+            return Ok(release.to_text(request)?);
+        };
+        let directory = if self.release_name {
+            directory.join(&request.name)
+        } else {
+            directory.clone()
+        };
+        output::write_files(&directory, release, request)
+    }
 }
 
 fn run_lint(arguments: &LintArgs) -> anyhow::Result<()> {
     let path = &arguments.chart;
     let values = arguments.values.sources()?.merge()?;
     let mut text = format!("==> Linting {}\n", path.display());
-    let findings = match load(path) {
-        Ok(chart) => lint(&chart, &values, &arguments.release.request(), &world()?),
+    // An archive has been checked when it was made.
+    let metadata = fs::read_to_string(path.join("Chart.yaml")).unwrap_or_default();
+    let mut findings = match metadata.as_str() {
+        "" => Vec::new(),
+        metadata => lint_metadata(metadata),
+    };
+    match load(path) {
+        Ok(chart) => {
+            let request = arguments.release.request();
+            findings.extend(lint(&chart, &values, &request, &world()?));
+        }
         Err(error) => {
+            for finding in findings {
+                text.extend([finding.to_string(), "\n".to_owned()]);
+            }
             write_out(&format!("{text}[ERROR] {}: {error:#}\n\n", path.display()))?;
             bail!("1 chart(s) linted, 1 chart(s) failed");
         }
-    };
+    }
     let shown = findings
         .iter()
         .filter(|finding| !arguments.quiet || finding.severity > Severity::Info);

@@ -25,7 +25,7 @@ pub fn format(value: f64, form: Form, precision: Option<usize>) -> String {
     }
     match form {
         Form::Plain => match precision {
-            Some(precision) => format!("{value:.precision$}"),
+            Some(precision) => fixed(value, precision),
             None => format!("{value}"),
         },
         Form::Exponent => with_exponent(value, precision),
@@ -33,6 +33,26 @@ pub fn format(value: f64, form: Form, precision: Option<usize>) -> String {
         Form::Hex => hex(value, precision),
         Form::Binary => binary(value),
     }
+}
+
+/// No float has more digits than this behind its point, or behind its first digit: zeros follow. Rust's own
+/// formatting panics far beyond it.
+const MOST_DIGITS: usize = 1_100;
+
+/// A finite float with so many digits behind its point, however many that are.
+pub fn fixed(value: f64, precision: usize) -> String {
+    let digits = precision.min(MOST_DIGITS);
+    let mut text = format!("{value:.digits$}");
+    text.extend(std::iter::repeat_n('0', precision - digits));
+    text
+}
+
+/// A finite float as Rust writes it with an exponent, such as `1.50e2`, with so many digits behind its point.
+pub fn scientific(value: f64, precision: usize) -> String {
+    let digits = precision.min(MOST_DIGITS);
+    let text = format!("{value:.digits$e}");
+    let (front, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    format!("{front}{}e{exponent}", "0".repeat(precision - digits))
 }
 
 /// A float as `%v` writes it: with an exponent below 1e-4 and from 1e6 on.
@@ -59,7 +79,7 @@ pub fn json(value: f64) -> String {
 
 fn with_exponent(value: f64, precision: Option<usize>) -> String {
     let text = match precision {
-        Some(precision) => format!("{value:.precision$e}"),
+        Some(precision) => scientific(value, precision),
         None => format!("{value:e}"),
     };
     let (digits, exponent) = split_exponent(&text);
@@ -89,7 +109,7 @@ fn general(value: f64, precision: Option<usize>) -> String {
         }
         return format!("{value}");
     };
-    let scientific = format!("{value:.*e}", precision.max(1) - 1);
+    let scientific = scientific(value, (precision.max(1) - 1).min(MOST_DIGITS));
     let (digits, exponent) = split_exponent(&scientific);
     let digits = trim_zeros(digits);
     let shown = digits.bytes().filter(u8::is_ascii_digit).count();
@@ -194,4 +214,26 @@ fn hex(value: f64, precision: Option<usize>) -> String {
     }
     let point = if digits.is_empty() { "" } else { "." };
     signed_exponent(&format!("{sign}0x{first}{point}{digits}"), 'p', exponent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_precision_can_be_asked_for() {
+        for form in [Form::Plain, Form::Exponent, Form::General, Form::Hex] {
+            for precision in [0, 1, 1_100, 1_101, 65_535, 65_536, 400_000] {
+                for value in [0.0, -1.5, 1e308, 5e-324] {
+                    let text = format(value, form, Some(precision));
+                    assert!(
+                        form == Form::General || text.len() > precision,
+                        "{value} {precision}"
+                    );
+                }
+            }
+        }
+        assert_eq!(fixed(0.5, 70_000).len(), 70_002);
+        assert_eq!(scientific(150.0, 2), "1.50e2");
+    }
 }

@@ -1,5 +1,7 @@
 //! JSON as `encoding/json` reads and writes it.
 
+mod scan;
+
 use std::fmt::Write as _;
 
 use serde_json::Value as Json;
@@ -99,19 +101,41 @@ impl Writer<'_> {
                 let entries = map.entries();
                 self.out.push(b'{');
                 for (index, (key, item)) in entries.iter().enumerate() {
-                    self.separator(index, depth + 1)?;
-                    self.string(key.as_bytes())?;
-                    self.out.push(b':');
-                    if self.style.is_indented {
-                        self.out.push(b' ');
-                    }
-                    self.value(item, depth + 1)?;
+                    self.member(index, key.as_bytes(), item, depth)?;
                 }
                 self.close(b'}', entries.is_empty(), depth)?;
             }
-            Value::Object(object) => return self.value(&object.data(), depth + 1),
+            Value::Object(object) => match object.members() {
+                Some(members) => self.members(&members, depth)?,
+                None => return self.value(&object.data(), depth + 1),
+            },
         }
         Ok(())
+    }
+
+    /// The fields of a struct, in their order.
+    fn members(&mut self, members: &[(&str, Value)], depth: usize) -> Result<(), WriteError> {
+        self.out.push(b'{');
+        for (index, (key, item)) in members.iter().enumerate() {
+            self.member(index, key.as_bytes(), item, depth)?;
+        }
+        self.close(b'}', members.is_empty(), depth)
+    }
+
+    fn member(
+        &mut self,
+        index: usize,
+        key: &[u8],
+        item: &Value,
+        depth: usize,
+    ) -> Result<(), WriteError> {
+        self.separator(index, depth + 1)?;
+        self.string(key)?;
+        self.out.push(b':');
+        if self.style.is_indented {
+            self.out.push(b' ');
+        }
+        self.value(item, depth + 1)
     }
 
     fn list(&mut self, list: &List, depth: usize) -> Result<(), WriteError> {
@@ -180,43 +204,13 @@ impl Writer<'_> {
     }
 }
 
-/// Reads JSON into a value, with all numbers as `float64`. The error is close to Go's.
+/// Reads JSON into a value, with all numbers as `float64`; errors use Go's words.
 pub fn parse(text: &[u8]) -> Result<Value, String> {
-    match serde_json::from_slice::<Json>(text) {
-        Ok(json) => Ok(Value::from_json(&json)),
-        Err(error) => Err(parse_error(text, &error)),
-    }
+    parse_json(text).map(|json| Value::from_json(&json))
 }
 
-fn parse_error(text: &[u8], error: &serde_json::Error) -> String {
-    use crate::quote::{Keep, quote_char};
-    if error.is_eof() {
-        return "unexpected end of JSON input".to_owned();
-    }
-    // The byte that the parser stopped at: columns count from 1, and from 0 at a line's start.
-    let line_start = text
-        .split_inclusive(|byte| *byte == b'\n')
-        .take(error.line().saturating_sub(1))
-        .map(<[u8]>::len)
-        .sum::<usize>();
-    let at = line_start + error.column().saturating_sub(1);
-    let shown = match text.get(at) {
-        Some(byte) => quote_char(char::from(*byte), Keep::Printable),
-        None => return "unexpected end of JSON input".to_owned(),
-    };
-    let context = if text[..at].iter().all(u8::is_ascii_whitespace) {
-        "looking for beginning of value"
-    } else {
-        match text[..at]
-            .iter()
-            .rev()
-            .find(|byte| !byte.is_ascii_whitespace())
-        {
-            Some(b'{') => "looking for beginning of object key string",
-            Some(b',' | b'[' | b':') => "looking for beginning of value",
-            Some(b'"') => "after object key:value pair",
-            _ => "after top-level value",
-        }
-    };
-    format!("invalid character {shown} {context}")
+/// Reads JSON; errors use Go's words.
+pub fn parse_json(text: &[u8]) -> Result<Json, String> {
+    serde_json::from_slice(text)
+        .map_err(|error| scan::problem(text).unwrap_or_else(|| error.to_string()))
 }

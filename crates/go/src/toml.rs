@@ -49,6 +49,9 @@ pub fn parse(source: &str) -> Result<Item, String> {
         } else if let Some(rest) = reader.rest.strip_prefix('[') {
             reader.rest = rest;
             current = reader.key()?;
+            if !reader.rest.starts_with([']', '\n']) && !reader.rest.is_empty() {
+                return Err(reader.unexpected("']' to end table name"));
+            }
             reader.expect("]")?;
             root.open_table(&current)
                 .map_err(|message| reader.fail(&message))?;
@@ -174,6 +177,17 @@ impl<'a> Reader<'a> {
         format!("toml: line {line}: {message}")
     }
 
+    /// Says that a key goes on with a character that it cannot have.
+    fn unexpected(&self, end: &str) -> String {
+        match self.rest.chars().next() {
+            Some(found) => {
+                let found = crate::quote::quote_char(found, crate::quote::Keep::Printable);
+                self.fail(&format!("expected '.' or {end}, but got {found} instead"))
+            }
+            None => self.fail("expected a key"),
+        }
+    }
+
     fn skip_blanks(&mut self) {
         self.rest = self.rest.trim_start_matches([' ', '\t']);
     }
@@ -223,6 +237,10 @@ impl<'a> Reader<'a> {
 
     fn assignment(&mut self) -> Result<(Vec<String>, Item), String> {
         let key = self.key()?;
+        self.skip_blanks();
+        if !self.rest.starts_with(['=', '\n']) && !self.rest.is_empty() {
+            return Err(self.unexpected("'='"));
+        }
         self.expect("=")?;
         let value = self.value()?;
         Ok((key, value))
@@ -240,7 +258,11 @@ impl<'a> Reader<'a> {
                     let bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
                     let end = self.rest.find(|c| !bare(c)).unwrap_or(self.rest.len());
                     if end == 0 {
-                        return Err(self.fail("expected a key"));
+                        return Err(if self.rest.starts_with('=') {
+                            self.fail("unexpected '=': key name appears blank")
+                        } else {
+                            self.unexpected("'='")
+                        });
                     }
                     let (part, rest) = self.rest.split_at(end);
                     self.rest = rest;

@@ -1,5 +1,6 @@
 //! The functions that Helm adds to those of sprig.
 
+use bellwether_go::json as go_json;
 use bellwether_go::quote::quote;
 use bellwether_go::value::{Type, Value};
 use bellwether_json::yaml::{to_yaml, value_from_yaml};
@@ -35,14 +36,14 @@ pub(crate) const TABLE: &[Entry] = &[
             Err(_) => call.text(""),
         }
     }),
-    function("mustToYaml", &[Type::Interface], |call, arguments| {
-        let text = yaml(arguments.first())?;
-        call.text(text)
-    }),
     function("toYamlPretty", &[Type::Interface], |call, arguments| {
-        let json = json(arguments.first())?;
+        let value = arguments.first().cloned().unwrap_or_default();
+        let json = value
+            .to_json_with_floats()
+            .map_err(|error| Failure::Message(error.to_string()))?;
         let style = bellwether_json::yaml::YamlStyle {
             indent_lists: true,
+            is_direct: true,
             ..bellwether_json::yaml::YamlStyle::default()
         };
         let text = bellwether_json::yaml::to_yaml_with(&json, style);
@@ -66,31 +67,30 @@ pub(crate) const TABLE: &[Entry] = &[
             Err(message) => Value::list(vec![Value::from(message)]),
         })
     }),
-    function("toJson", &[Type::Interface], |call, arguments| {
-        match json(arguments.first()) {
-            Ok(json) => call.text(bellwether_json::marshal::to_json(&json)),
-            Err(_) => call.text(""),
-        }
-    }),
-    function("mustToJson", &[Type::Interface], |call, arguments| {
-        let json = json(arguments.first())?;
-        call.text(bellwether_json::marshal::to_json(&json))
-    }),
+    function(
+        "toJson",
+        &[Type::Interface],
+        |call, arguments| match compact(call, arguments) {
+            Err(Failure::Message(_)) => call.text(""),
+            written => written,
+        },
+    ),
+    function("mustToJson", &[Type::Interface], compact),
     function("fromJson", &[Type::String], |call, arguments| {
-        let read = read(call, arguments, value_from_json_text)?;
+        let read = read(call, arguments, |text| go_json::parse_json(text.as_bytes()))?;
         Ok(match read {
             Ok(members @ Json::Object(_)) => Value::from_json(&members),
             Ok(Json::Null) => Value::map::<&str>([]),
-            Ok(other) => failed(&wrong_type(&other, "map[string]interface {}")),
+            Ok(other) => failed(&wrong_json(&other, "map[string]interface {}")),
             Err(message) => failed(&message),
         })
     }),
     function("fromJsonArray", &[Type::String], |call, arguments| {
-        let read = read(call, arguments, value_from_json_text)?;
+        let read = read(call, arguments, |text| go_json::parse_json(text.as_bytes()))?;
         Ok(match read {
             Ok(items @ Json::Array(_)) => Value::from_json(&items),
             Ok(Json::Null) => Value::list(Vec::new()),
-            Ok(other) => Value::list(vec![Value::from(wrong_type(&other, "[]interface {}"))]),
+            Ok(other) => Value::list(vec![Value::from(wrong_json(&other, "[]interface {}"))]),
             Err(message) => Value::list(vec![Value::from(message)]),
         })
     }),
@@ -186,6 +186,16 @@ fn json(argument: Option<&Value>) -> Result<Json, Failure> {
         .map_err(|error| Failure::Message(error.to_string()))
 }
 
+fn compact(call: &mut Call<'_>, arguments: &[Value]) -> Result<Value, Failure> {
+    let mut out = Vec::new();
+    let value = arguments.first().cloned().unwrap_or_default();
+    match go_json::append(&mut out, &value, go_json::Style::COMPACT, call) {
+        Ok(()) => Ok(Value::string(out)),
+        Err(go_json::WriteError::Exhausted(message)) => Err(Failure::Exhausted(message)),
+        Err(error) => Err(Failure::Message(error.to_string())),
+    }
+}
+
 fn yaml(argument: Option<&Value>) -> Result<String, Failure> {
     let text = to_yaml(&json(argument)?);
     Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
@@ -208,11 +218,14 @@ fn value_from_yaml_text(text: &str) -> Result<Json, String> {
     value_from_yaml(text).map_err(|error| crate::error::yaml_text(&error))
 }
 
-fn value_from_json_text(text: &str) -> Result<Json, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
+/// What Go says of YAML that is of another type.
+fn wrong_type(value: &Json, wanted: &str) -> String {
+    let problem = wrong_json(value, wanted);
+    format!("error unmarshaling JSON: while decoding JSON: {problem}")
 }
 
-fn wrong_type(value: &Json, wanted: &str) -> String {
+/// What Go says of JSON that is of another type.
+fn wrong_json(value: &Json, wanted: &str) -> String {
     let kind = match value {
         Json::Array(_) => "array",
         Json::Object(_) => "object",
@@ -220,10 +233,7 @@ fn wrong_type(value: &Json, wanted: &str) -> String {
         Json::Bool(_) => "bool",
         _ => "number",
     };
-    format!(
-        "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value \
-         of type {wanted}"
-    )
+    format!("json: cannot unmarshal {kind} into Go value of type {wanted}")
 }
 
 /// How `fromYaml` and `fromJson` report what is wrong.

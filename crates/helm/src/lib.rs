@@ -32,7 +32,7 @@ mod values;
 
 pub use chart::{Chart, File};
 pub use error::Error;
-pub use lint::{Finding, Severity, lint};
+pub use lint::{Finding, Severity, lint, lint_metadata};
 pub use manifest::{Hook, Manifest};
 pub use metadata::{Dependency, Maintainer, Metadata};
 pub use template::{NoCluster, Release, Request, Templated, ValueSources, template};

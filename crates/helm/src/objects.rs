@@ -7,7 +7,7 @@ use base64::Engine as _;
 use bellwether_go::value::{
     Kind, List, Map, Meter, Method, Named, Object, Text, Type, UintKind, Value,
 };
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::capabilities::{HELM_VERSION, KubeVersion};
 use crate::chart::{Chart, File};
@@ -28,6 +28,27 @@ static CHART: Named = Named {
     name: "struct { chart.Metadata; IsRoot bool }",
     methods: &[],
 };
+
+/// The JSON keys of `chart.Metadata` in the order of its fields.
+const MEMBERS: [&str; 17] = [
+    "name",
+    "home",
+    "sources",
+    "version",
+    "description",
+    "keywords",
+    "maintainers",
+    "icon",
+    "apiVersion",
+    "condition",
+    "tags",
+    "appVersion",
+    "deprecated",
+    "annotations",
+    "kubeVersion",
+    "dependencies",
+    "type",
+];
 
 impl ChartObject {
     pub(crate) fn value(chart: &Chart, is_root: bool) -> Value {
@@ -68,12 +89,17 @@ impl Object for ChartObject {
         ]
     }
 
-    fn data(&self) -> Value {
-        let mut data = serde_json::to_value(&self.metadata).unwrap_or_default();
-        if let Json::Object(members) = &mut data {
-            members.insert("IsRoot".to_owned(), json!(self.is_root));
-        }
-        Value::from_json(&data)
+    fn members(&self) -> Option<Vec<(&'static str, Value)>> {
+        let data = serde_json::to_value(&self.metadata).unwrap_or_default();
+        let value = |key: &str| match key {
+            "maintainers" => records(&MAINTAINER, &self.metadata.maintainers),
+            "dependencies" => records(&DEPENDENCY, &self.metadata.dependencies),
+            key => Value::from_json(&data[key]),
+        };
+        let present = MEMBERS.iter().filter(|key| data.get(key).is_some());
+        let mut members: Vec<_> = present.map(|key| (*key, value(key))).collect();
+        members.push(("IsRoot", Value::from(self.is_root)));
+        Some(members)
     }
 
     fn as_any(&self) -> &dyn std::any::Any {
@@ -161,8 +187,12 @@ impl Object for Record {
         self.kind.fields.iter().map(field).collect()
     }
 
-    fn data(&self) -> Value {
-        Value::from_json(&self.data)
+    fn members(&self) -> Option<Vec<(&'static str, Value)>> {
+        let member = |(_, key): &(&'static str, &'static str)| {
+            let value = self.data.get(key)?;
+            Some((*key, Value::from_json(value)))
+        };
+        Some(self.kind.fields.iter().filter_map(member).collect())
     }
 
     fn as_any(&self) -> &dyn std::any::Any {
@@ -404,6 +434,10 @@ impl Object for Capabilities {
         ]
     }
 
+    fn members(&self) -> Option<Vec<(&'static str, Value)>> {
+        Some(self.fields())
+    }
+
     fn as_any(&self) -> &dyn std::any::Any {
         self
     }
@@ -447,6 +481,10 @@ impl Object for KubeVersion {
         ]
     }
 
+    fn members(&self) -> Option<Vec<(&'static str, Value)>> {
+        Some(self.fields())
+    }
+
     fn string(&self) -> Option<String> {
         Some(self.version.clone())
     }
@@ -458,6 +496,9 @@ impl Object for KubeVersion {
 
 #[derive(Debug)]
 struct HelmVersion;
+
+/// The version of Go whose templates these are.
+const GO_VERSION: &str = "go1.26.8";
 
 static BUILD_INFO: Named = Named {
     name: "version.BuildInfo",
@@ -474,8 +515,15 @@ impl Object for HelmVersion {
             ("Version", Value::from(HELM_VERSION)),
             ("GitCommit", Value::from("")),
             ("GitTreeState", Value::from("")),
-            ("GoVersion", Value::from("go1.26.8")),
+            ("GoVersion", Value::from(GO_VERSION)),
         ]
+    }
+
+    fn members(&self) -> Option<Vec<(&'static str, Value)>> {
+        Some(vec![
+            ("version", Value::from(HELM_VERSION)),
+            ("go_version", Value::from(GO_VERSION)),
+        ])
     }
 
     fn as_any(&self) -> &dyn std::any::Any {

@@ -114,7 +114,9 @@ pub(crate) fn render(
             ("Name", Value::from(template.path.as_str())),
             ("BasePath", Value::from(template.base_path.as_str())),
         ];
-        template.dot.set(Text::from("Template"), Value::map(about));
+        let about = about.map(|(name, value)| (Text::from(name), value));
+        let about = GoMap::from_iter(about).with_name(&VALUES);
+        template.dot.set(Text::from("Template"), Value::Map(about));
         let dot = Value::Map(template.dot.clone());
         match session.render(&template.path, &dot) {
             Ok(Rendered::Text(text)) => {
@@ -166,6 +168,7 @@ fn add(
         ),
         (Text::from("Subcharts"), Value::Map(subcharts.clone())),
     ]);
+    let dot = if is_root { dot.with_name(&VALUES) } else { dot };
     for dependency in &chart.dependencies {
         let name = dependency.name();
         let own = values.get(name.as_bytes()).unwrap_or_default();

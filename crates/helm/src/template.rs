@@ -265,29 +265,34 @@ fn sort(
 }
 
 impl Release {
+    /// Paths and texts of all that is printed, in order: definitions, manifests, hooks.
+    pub fn documents(&self, request: &Request) -> Vec<(&str, &str)> {
+        let is_test = |hook: &&Hook| hook.events.iter().any(|event| event == "test");
+        let crds = self.crds.iter().filter(|_| request.include_crds);
+        let hooks = self.hooks.iter().filter(|_| !request.no_hooks);
+        let hooks = hooks.filter(|hook| !(request.skip_tests && is_test(hook)));
+        let mut documents: Vec<(&str, &str)> = Vec::new();
+        documents.extend(crds.map(|(path, content)| (path.as_str(), content.as_str())));
+        documents.extend(self.manifests.iter().map(|it| (&*it.path, &*it.content)));
+        documents.extend(hooks.map(|it| (&*it.path, &*it.content)));
+        documents
+    }
+
     /// The text that `helm template` prints.
     pub fn to_text(&self, request: &Request) -> Result<String> {
-        let mut text = String::new();
-        let mut add = |path: &str, content: &str| {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "---\n# Source: {path}\n{content}");
+        let documents = self.documents(request);
+        let crds = self.crds.iter().filter(|_| request.include_crds).count();
+        let (manifests, hooks) = documents.split_at(crds + self.manifests.len());
+        let print = |documents: &[(&str, &str)]| {
+            let mut text = String::new();
+            for (path, content) in documents {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "---\n# Source: {path}\n{content}");
+            }
+            text
         };
-        if request.include_crds {
-            for (path, content) in &self.crds {
-                add(path, content);
-            }
-        }
-        for manifest in &self.manifests {
-            add(&manifest.path, &manifest.content);
-        }
-        let mut text = format!("{}\n", text.trim());
-        let is_test = |hook: &&Hook| hook.events.iter().any(|event| event == "test");
-        for hook in self.hooks.iter().filter(|_| !request.no_hooks) {
-            if request.skip_tests && is_test(&hook) {
-                continue;
-            }
-            let _ = writeln!(text, "---\n# Source: {}\n{}", hook.path, hook.content);
-        }
+        // Blank lines around all manifests are not printed; those of hooks are.
+        let text = format!("{}\n{}", print(manifests).trim(), print(hooks));
         if request.show_only.is_empty() {
             return Ok(text);
         }

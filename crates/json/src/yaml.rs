@@ -179,6 +179,8 @@ pub struct YamlStyle {
     pub fold_after: Option<usize>,
     /// Whether the items of a list stand two columns to the right of the list's key.
     pub indent_lists: bool,
+    /// Whether numbers come from values of Go instead of JSON: floats are then written as `%g` does.
+    pub is_direct: bool,
 }
 
 impl Default for YamlStyle {
@@ -187,6 +189,7 @@ impl Default for YamlStyle {
         Self {
             fold_after: Some(80),
             indent_lists: false,
+            is_direct: false,
         }
     }
 }

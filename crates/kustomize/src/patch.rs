@@ -138,6 +138,15 @@ fn is_list(text: &str) -> bool {
 }
 
 fn read_json(text: &str) -> Result<JsonPatch> {
+    // What begins with a bracket is JSON to kustomize, not YAML.
+    if text.starts_with('[')
+        && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
+    {
+        let message = format!(
+            "unable to parse SM or JSON patch: {error}: quote keys and texts, or write a YAML list"
+        );
+        return Err(Problem::new(message));
+    }
     let operations = value_from_yaml(text)?;
     if operations.as_array().is_none_or(Vec::is_empty) {
         return Err(Problem::new(

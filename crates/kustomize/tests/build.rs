@@ -222,6 +222,19 @@ fn errors_name_file_and_line() {
         "kustomization.yaml: p.yaml: no resource matches strategic merge patch \
          Deployment.v1.apps/other.[noNs]: correct its kind, name or namespace, or give the patch a `target`",
     );
+    fails(
+        &[
+            (
+                "kustomization.yaml",
+                "resources: [d.yaml]\npatches:\n- target: {kind: Deployment}\n  path: p.yaml\n",
+            ),
+            ("d.yaml", DEPLOYMENT),
+            ("p.yaml", "[{op: remove, path: /spec}]\n"),
+        ],
+        ".",
+        "kustomization.yaml: p.yaml: unable to parse SM or JSON patch: key must be a string at line 1 column \
+         3: quote keys and texts, or write a YAML list",
+    );
 }
 
 #[test]

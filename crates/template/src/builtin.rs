@@ -71,9 +71,16 @@ fn escaped(
     arguments: &[Value],
     escape: fn(&[u8]) -> Vec<u8>,
 ) -> Result<Value, Failure> {
-    let text = match arguments {
-        [Value::String(text)] => text.as_bytes().to_vec(),
-        _ => metered(print::sprint(arguments, call))?,
+    let text = if let [Value::String(text)] = arguments {
+        text.as_bytes().to_vec()
+    } else {
+        // What is not there is printed as templates print it.
+        let shown = |argument: &Value| match argument {
+            Value::Nil | Value::Invalid => Value::from("<no value>"),
+            other => other.clone(),
+        };
+        let shown: Vec<Value> = arguments.iter().map(shown).collect();
+        metered(print::sprint(&shown, call))?
     };
     call.text(escape(&text))
 }

@@ -10,7 +10,7 @@ use crate::call::{Call, Failure};
 use crate::function::{Entry, function};
 use crate::sprig::argument::{any, bytes, string};
 
-/// `toToml`, `mustToToml` and `fromToml`.
+/// `toToml` and `fromToml`.
 pub const TABLE: &[Entry] = &[
     // The text of an error is the result.
     function("toToml", &[Type::Interface], |call, a| {
@@ -19,7 +19,6 @@ pub const TABLE: &[Entry] = &[
             written => written,
         }
     }),
-    function("mustToToml", &[Type::Interface], write),
     function("fromToml", &[Type::String], |call, a| {
         call.bytes(bytes(a, 0).len().saturating_mul(8))?;
         Ok(match toml::parse(&string(a, 0)) {

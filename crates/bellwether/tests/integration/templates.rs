@@ -78,3 +78,29 @@ fn a_chart_is_rendered_checked_and_shown() {
     let (succeeded, output, _) = bellwether("helm show values examples/helm/shop");
     assert!(succeeded && output.starts_with("replicas: 2\n"), "{output}");
 }
+
+#[test]
+fn a_release_is_named_by_a_template_and_written_to_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().display();
+    let command = format!(
+        "helm template examples/helm/shop --name-template {{{{`night`}}}} --output-dir {place} --release-name"
+    );
+    let (succeeded, output, errors) = bellwether(&command);
+    assert!(succeeded, "{errors}");
+    let written = format!("wrote {place}/night/shop/templates/");
+    assert!(output.starts_with(&written), "{output}");
+    let first = output
+        .lines()
+        .next()
+        .unwrap()
+        .strip_prefix("wrote ")
+        .unwrap();
+    let text = std::fs::read_to_string(first).unwrap();
+    assert!(text.starts_with("---\n# Source: shop/templates/"), "{text}");
+    let (succeeded, _, errors) = bellwether("helm template shop examples/helm/shop -g");
+    assert!(
+        !succeeded && errors.contains("error: a name is given"),
+        "{errors}"
+    );
+}

@@ -248,7 +248,7 @@ fn fixed(argument: &Value<'_>, precision: usize) -> Formatted {
     if let Some(text) = special(value) {
         return Ok(text);
     }
-    Ok(grouped(&format!("{value:.precision$}")))
+    Ok(grouped(&bellwether_go::float::fixed(value, precision)))
 }
 
 /// Inserts commas between thousands, as the English locale does.

@@ -195,7 +195,9 @@ impl<'m> Printer<'m> {
         };
         let digits = self.flags.precision.filter(|p| *p > 4).unwrap_or(4);
         self.meter.charge(digits)?;
-        let mut text = format!("U+{code:0digits$X}");
+        let code_text = format!("{code:X}");
+        let zeros = "0".repeat(digits.saturating_sub(code_text.len()));
+        let mut text = format!("U+{zeros}{code_text}");
         if self.flags.sharp
             && let Some(shown) = u32::try_from(code).ok().and_then(char::from_u32)
             && quote::is_print(shown)

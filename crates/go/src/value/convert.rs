@@ -69,11 +69,23 @@ impl Value {
     /// The JSON of a value. Floats without a fraction below 2^53 become integers, which print the
     /// same as `encoding/json` prints such floats.
     pub fn to_json(&self) -> Result<Json, JsonError> {
-        to_json(self, 0, &mut Limit(SIZE_LIMIT))
+        to_json(self, 0, &mut Limit(SIZE_LIMIT), float)
+    }
+
+    /// The same, with floats that are whole numbers as floats.
+    pub fn to_json_with_floats(&self) -> Result<Json, JsonError> {
+        to_json(self, 0, &mut Limit(SIZE_LIMIT), exact_float)
     }
 }
 
-fn to_json(value: &Value, depth: usize, limit: &mut Limit) -> Result<Json, JsonError> {
+type FloatToJson = fn(f64) -> Result<Json, JsonError>;
+
+fn to_json(
+    value: &Value,
+    depth: usize,
+    limit: &mut Limit,
+    float: FloatToJson,
+) -> Result<Json, JsonError> {
     if depth > DEPTH_LIMIT {
         return Err(JsonError::Cycle);
     }
@@ -92,18 +104,21 @@ fn to_json(value: &Value, depth: usize, limit: &mut Limit) -> Result<Json, JsonE
         }
         Value::List(list) => Json::Array(
             list.iter()
-                .map(|item| to_json(item, depth + 1, limit))
+                .map(|item| to_json(item, depth + 1, limit, float))
                 .collect::<Result<_, _>>()?,
         ),
         Value::Map(map) if map.is_nil() => Json::Null,
         Value::Map(map) => {
             let mut fields = Fields::new();
             for (key, value) in map.entries().iter() {
-                fields.insert(key.to_str().into_owned(), to_json(value, depth + 1, limit)?);
+                fields.insert(
+                    key.to_str().into_owned(),
+                    to_json(value, depth + 1, limit, float)?,
+                );
             }
             Json::Object(fields)
         }
-        Value::Object(object) => to_json(&object.data(), depth + 1, limit)?,
+        Value::Object(object) => to_json(&object.data(), depth + 1, limit, float)?,
     })
 }
 
@@ -113,6 +128,10 @@ fn float(value: f64) -> Result<Json, JsonError> {
         #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
         return Ok(Json::from(value as i64));
     }
+    exact_float(value)
+}
+
+fn exact_float(value: f64) -> Result<Json, JsonError> {
     match Number::from_f64(value) {
         Some(number) => Ok(Json::Number(number)),
         None => Err(JsonError::Number(crate::float::shortest(value))),

@@ -34,10 +34,17 @@ pub trait Object: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What `encoding/json` writes, in the order of the fields; nothing for types that are no JSON object,
+    /// or whose order does not matter.
+    fn members(&self) -> Option<Vec<(&'static str, Value)>> {
+        None
+    }
+
     /// The plain data that `encoding/json` makes of it.
     fn data(&self) -> Value {
-        let fields = self.fields().into_iter();
-        Value::map(fields.map(|(name, value)| (Text::from(name), value)))
+        let members = self.members().unwrap_or_else(|| self.fields());
+        let members = members.into_iter();
+        Value::map(members.map(|(name, value)| (Text::from(name), value)))
     }
 
     /// For conversions back to the Rust type.

@@ -223,3 +223,44 @@ fn lint_reports_what_is_wrong() {
         "{text}"
     );
 }
+
+#[test]
+fn lint_names_the_template_that_is_wrong() {
+    let check = |template: &str, expected: &str| {
+        let files = [
+            ("Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\n"),
+            ("values.yaml", "a: 1\n"),
+            ("templates/a.yaml", template),
+        ];
+        let chart = Chart::from_directory(files).unwrap();
+        let found = lint(
+            &chart,
+            &serde_json::Map::new(),
+            &Request::default(),
+            &world(),
+        );
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert!(found.join("\n").starts_with(expected), "{found:?}");
+    };
+    check("kind: A\nmetadata: {name: a}\n", "");
+    check(
+        "{{ .Values.x.y }}",
+        "[ERROR] templates/a.yaml: template: app/templates/a.yaml:1:",
+    );
+    check(
+        "{{ if }}",
+        "[ERROR] templates/a.yaml: parse error at (app/templates/a.yaml:1)",
+    );
+    check(
+        "a: b: c\n",
+        "[ERROR] templates/a.yaml: YAML parse error on app/templates/a.yaml",
+    );
+    check(
+        "kind: ConfigMap\nmetadata: {name: Bad_Name}\n",
+        "[WARNING] templates/a.yaml: object name does not conform to Kubernetes naming requirements: \"Bad_Name\"",
+    );
+    check(
+        "kind: Deployment\nmetadata: {name: a}\nspec: {selector: {}}\n",
+        "[ERROR] templates/a.yaml: a Deployment must contain matchLabels or matchExpressions, and \"a\" does not",
+    );
+}

@@ -25,6 +25,7 @@ pub(super) fn emit(value: &Value, style: YamlStyle) -> String {
         only_indentation: true,
         fold_after,
         indent_lists: style.indent_lists,
+        is_direct: style.is_direct,
     };
     emitter.node(value, None, Place::Root);
     emitter.indent_to(0);
@@ -47,6 +48,10 @@ enum ScalarStyle {
     Literal,
 }
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a position and two choices of the caller"
+)]
 struct Emitter {
     out: String,
     column: usize,
@@ -54,6 +59,7 @@ struct Emitter {
     only_indentation: bool,
     fold_after: usize,
     indent_lists: bool,
+    is_direct: bool,
 }
 
 impl Emitter {
@@ -63,7 +69,7 @@ impl Emitter {
         match value {
             Value::Null => self.plain("null", indent, true),
             Value::Bool(flag) => self.plain(if *flag { "true" } else { "false" }, indent, true),
-            Value::Number(number) => self.plain(&number_text(number), indent, true),
+            Value::Number(number) => self.plain(&self.number_text(number), indent, true),
             Value::String(text) => self.scalar(text, indent, false),
             Value::Array(items) if items.is_empty() => self.indicator("[]", true, false),
             Value::Array(items) => self.list(items, indent, place),
@@ -287,18 +293,21 @@ impl Emitter {
         self.out.push_str(text);
         self.column += text.chars().count();
     }
-}
 
-/// Integers as they are; floats as a YAML reader of Go would make of their JSON text.
-fn number_text(number: &Number) -> String {
-    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
-        return number.to_string();
-    };
-    let text = number::go_json_float(float);
-    match resolve(&text) {
-        Resolved::Integer(integer) => integer.to_string(),
-        Resolved::Unsigned(integer) => integer.to_string(),
-        _ => number::go_general_float(float),
+    /// Integers as they are; floats as a YAML reader of Go would make of their JSON text, or as Go writes them.
+    fn number_text(&self, number: &Number) -> String {
+        let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
+            return number.to_string();
+        };
+        if self.is_direct {
+            return number::go_general_float(float);
+        }
+        let text = number::go_json_float(float);
+        match resolve(&text) {
+            Resolved::Integer(integer) => integer.to_string(),
+            Resolved::Unsigned(integer) => integer.to_string(),
+            _ => number::go_general_float(float),
+        }
     }
 }
 

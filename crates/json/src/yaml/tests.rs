@@ -280,6 +280,7 @@ fn layout_is_that_of_kubectl() {
     let style = YamlStyle {
         indent_lists: true,
         fold_after: None,
+        ..YamlStyle::default()
     };
     assert_eq!(
         to_yaml_with(&json!({"a": [1, [2]]}), style),
@@ -450,7 +451,7 @@ proptest! {
     #[test]
     fn what_was_written_is_read_back(value in values()) {
         let value = normalized(value);
-        for style in [YamlStyle::default(), YamlStyle { fold_after: None, indent_lists: true }] {
+        for style in [YamlStyle::default(), YamlStyle { fold_after: None, indent_lists: true, ..YamlStyle::default() }] {
             let text = to_yaml_with(&value, style);
             prop_assert_eq!(&value_from_yaml(&text).unwrap(), &value, "{}", text);
         }

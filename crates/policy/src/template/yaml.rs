@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 pub(super) const STYLE: YamlStyle = YamlStyle {
     fold_after: None,
     indent_lists: true,
+    is_direct: false,
 };
 
 /// The reader's message for text behind the end of the first document.

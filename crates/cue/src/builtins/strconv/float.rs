@@ -1,5 +1,7 @@
 //! Formats binary floats the way C's `printf` and its descendants do.
 
+use bellwether_go::float;
+
 /// Formats with a verb of `e`, `E`, `f`, `F`, `g` or `G`; a negative precision asks for the shortest
 /// text that reads back the same. `None` for other verbs.
 pub(super) fn format(value: f64, verb: char, precision: i64, narrow: bool) -> Option<String> {
@@ -14,7 +16,7 @@ pub(super) fn format(value: f64, verb: char, precision: i64, narrow: bool) -> Op
 
 fn fixed(value: f64, precision: Option<usize>, narrow: bool) -> String {
     match precision {
-        Some(precision) => format!("{value:.precision$}"),
+        Some(precision) => float::fixed(value, precision),
         None if narrow => format!("{}", narrowed(value)),
         None => format!("{value}"),
     }
@@ -32,7 +34,7 @@ fn narrowed(value: f64) -> f32 {
 /// Mantissa digits with a point after the first, and the exponent.
 fn parts(value: f64, precision: Option<usize>, narrow: bool) -> (String, i32) {
     let text = match precision {
-        Some(precision) => format!("{value:.precision$e}"),
+        Some(precision) => float::scientific(value, precision),
         None if narrow => format!("{:e}", narrowed(value)),
         None => format!("{value:e}"),
     };
@@ -67,7 +69,7 @@ fn general(value: f64, precision: Option<usize>, narrow: bool, verb: char) -> St
         return format!("{mantissa}{}", exponent_text(letter, exponent));
     }
     let decimals = usize::try_from(digits - 1 - exponent).unwrap_or(0);
-    trim_fraction(&format!("{value:.decimals$}"), shortest).to_owned()
+    trim_fraction(&float::fixed(value, decimals), shortest).to_owned()
 }
 
 /// Removes trailing zeros of a fraction and a point that is left alone.
