@@ -13,6 +13,7 @@ use crate::execute::{Run, State};
 use crate::facts::{Query, World};
 use crate::function::Functions;
 use crate::parse;
+use crate::stack::deeper;
 
 /// What a key that a map does not have evaluates to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -173,7 +174,8 @@ impl<'b> Templates<'b> {
 
     fn add(&mut self, name: &str, text: &str) -> Result<(), TemplateError> {
         let (left, right) = &self.options.delimiters;
-        let trees = parse::parse(name, text, (left, right), &self.options.functions)?;
+        let functions = &self.options.functions;
+        let trees = deeper(|| parse::parse(name, text, (left, right), functions))?;
         for (name, tree) in trees {
             if tree.is_empty() && self.get(&name).is_some() {
                 continue;
@@ -195,7 +197,8 @@ impl<'b> Templates<'b> {
             base: Some(self),
         };
         let (left, right) = &self.options.delimiters;
-        let trees = parse::parse(name, text, (left, right), &self.options.functions)?;
+        let functions = &self.options.functions;
+        let trees = deeper(|| parse::parse(name, text, (left, right), functions))?;
         for (defined, tree) in trees {
             if defined != name && tree.is_empty() && self.get(&defined).is_some() {
                 continue;
