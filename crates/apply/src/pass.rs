@@ -27,13 +27,15 @@ use crate::removal::{OwnerKind, Removal};
 
 use object::ObjectState;
 pub use object::{
-    Blocked, Effect, Memory, Object, Obstacle, Outcome, Permission, Problem, Refusal, RefusalKind,
+    Blocked, Effect, IsDone, Memory, Object, Obstacle, Outcome, Permission, Problem, Refusal,
+    RefusalKind,
 };
 pub use prune::Pending;
 use prune::Prune;
 
 /// One place of a set.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are open")]
 pub enum Slot<'a> {
     /// An object that is to be as its target says.
     Open(Object<'a>),
@@ -314,14 +316,14 @@ impl<'a> Pass<'a> {
     }
 
     /// Takes note of what was read of an object that is on record.
-    pub fn recorded_was_read(&mut self, entry: &Entry, answer: Result<Option<Value>, Refusal>) {
+    pub fn recorded_was_read(&mut self, entry: &Entry, answer: &Result<Option<Value>, Refusal>) {
         if let Some(prune) = &mut self.prune {
             prune.was_read(&entry.id, answer);
         }
     }
 
     /// Takes note of what came of a removal: the object if it is still there, or why it was refused.
-    pub fn was_removed(&mut self, entry: &Entry, answer: Result<Option<Value>, Refusal>) {
+    pub fn was_removed(&mut self, entry: &Entry, answer: &Result<Option<Value>, Refusal>) {
         if let Some(prune) = &mut self.prune {
             prune.was_removed(&entry.id, answer);
         }

@@ -157,13 +157,12 @@ fn changes_nothing(patch: &Patch, kind: Kind<'_>, live: &Value) -> bool {
         return true;
     }
     let known = bellwether_kinds::find_kind(kind.0, kind.1, kind.2);
-    let patched = match known.filter(|_| patch.is_strategic) {
-        Some(known) => strategic::apply(live.clone(), patch.content.clone(), &known.schema()).ok(),
-        None => {
-            let mut patched = live.clone();
-            let applied = merge::apply(&mut patched, patch.content.clone());
-            applied.is_ok().then_some(patched)
-        }
+    let patched = if let Some(known) = known.filter(|_| patch.is_strategic) {
+        strategic::apply(live.clone(), patch.content.clone(), &known.schema()).ok()
+    } else {
+        let mut patched = live.clone();
+        let applied = merge::apply(&mut patched, patch.content.clone());
+        applied.is_ok().then_some(patched)
     };
     patched.is_some_and(|patched| semantic_eq(&patched, live))
 }

@@ -145,11 +145,13 @@ impl<K: Clone + Ord + Debug + Send + Sync + 'static> Delivery<K> {
             }
             Task::ReadRecorded(entry) => {
                 let answer = self.read_recorded(&entry).await;
-                pass.recorded_was_read(&entry, answer.map_err(|error| refusal(&error, None)));
+                let answer = answer.map_err(|error| refusal(&error, None));
+                pass.recorded_was_read(&entry, &answer);
             }
             Task::Remove(entry, removal) => {
                 let answer = self.remove(key, &entry, &removal).await;
-                pass.was_removed(&entry, answer.map_err(|error| refusal(&error, None)));
+                let answer = answer.map_err(|error| refusal(&error, None));
+                pass.was_removed(&entry, &answer);
             }
         }
     }
@@ -192,13 +194,12 @@ impl<K: Clone + Ord + Debug + Send + Sync + 'static> Delivery<K> {
             }
             Step::Recreate { uid, object: new } => {
                 // When an old one is gone that waits, its watch tells, and a new one is created.
-                match self.delete(key, resource, id, uid).await? {
-                    Some(old) => old,
-                    None => {
-                        let new = objects.create(resource, &id.namespace, new).await?;
-                        self.watches.enqueue_others(id, key);
-                        new
-                    }
+                if let Some(old) = self.delete(key, resource, id, uid).await? {
+                    old
+                } else {
+                    let new = objects.create(resource, &id.namespace, new).await?;
+                    self.watches.enqueue_others(id, key);
+                    new
                 }
             }
             Step::Delete { uid } => return self.delete(key, resource, id, uid).await,

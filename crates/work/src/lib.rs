@@ -7,6 +7,7 @@
 //! | [`executor`] | what has to be asked before a write |
 //! | [`rules`] | what is concluded from an object |
 //! | [`feedback`] | which values of it come back |
+//! | [`events`] | which Events are recorded about it |
 //! | [`status`], [`work_api`] | what is said of a work, in the words of its interface |
 //! | [`tree`] | how a work is shown to people |
 //! | [`lifecycle`] | when a work is done, when it goes, when leftovers are evicted |
@@ -26,6 +27,7 @@
 pub mod admission;
 pub mod cause;
 mod conditions;
+pub mod events;
 pub mod executor;
 pub mod feedback;
 pub mod lifecycle;

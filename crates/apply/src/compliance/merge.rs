@@ -67,12 +67,11 @@ impl Merge {
     ) -> Result<Map<String, Value>, CompareError> {
         let mut merged = live.clone();
         for (key, wanted) in template {
-            let value = match live.get(key) {
-                Some(live) => self.merge(wanted, live, depth + 1)?,
-                None => {
-                    self.has_missing_field = true;
-                    wanted.clone()
-                }
+            let value = if let Some(live) = live.get(key) {
+                self.merge(wanted, live, depth + 1)?
+            } else {
+                self.has_missing_field = true;
+                wanted.clone()
             };
             merged.insert(key.clone(), value);
         }

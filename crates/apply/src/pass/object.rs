@@ -67,6 +67,9 @@ pub struct Blocked {
     pub retry: bool,
 }
 
+/// Says whether an object in a state is done.
+pub type IsDone<'a> = Box<dyn Fn(&Value) -> bool + Send + Sync + 'a>;
+
 /// An object of a set.
 pub struct Object<'a> {
     /// The object.
@@ -86,7 +89,7 @@ pub struct Object<'a> {
     /// Whether the definition of its kind is in the same set: the cluster may not serve it yet.
     pub is_defined_here: bool,
     /// Says whether an object in this state is done, and never written again.
-    pub is_done: Option<Box<dyn Fn(&Value) -> bool + Send + Sync + 'a>>,
+    pub is_done: Option<IsDone<'a>>,
     /// Whether that runs programs of users.
     pub is_done_by_program: bool,
 }
@@ -294,10 +297,11 @@ impl ObjectState {
         object: &mut Object<'_>,
         now: Timestamp,
     ) -> Option<Task> {
-        if self.outcome.is_none() && self.end.is_none() {
-            if let Some(task) = self.decide(index, object, now) {
-                return Some(task);
-            }
+        if self.outcome.is_none()
+            && self.end.is_none()
+            && let Some(task) = self.decide(index, object, now)
+        {
+            return Some(task);
         }
         let end = self.end.clone()?;
         // What cannot be written is reported as it is.

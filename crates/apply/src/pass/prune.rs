@@ -64,17 +64,17 @@ impl Prune {
         open.filter(move |it| it.fate.is_none() && it.entry.id == *id)
     }
 
-    pub(super) fn was_read(&mut self, id: &ObjectId, answer: Result<Option<Value>, Refusal>) {
+    pub(super) fn was_read(&mut self, id: &ObjectId, answer: &Result<Option<Value>, Refusal>) {
         for leftover in self.find(id) {
-            match &answer {
+            match answer {
                 Ok(object) => leftover.known = LiveState::of(object.clone()),
                 Err(refusal) => leftover.fate = Some(Fate::Failed(refusal.clone())),
             }
         }
     }
 
-    pub(super) fn was_removed(&mut self, id: &ObjectId, answer: Result<Option<Value>, Refusal>) {
-        let fate = || match &answer {
+    pub(super) fn was_removed(&mut self, id: &ObjectId, answer: &Result<Option<Value>, Refusal>) {
+        let fate = || match answer {
             Ok(Some(object)) if object["metadata"]["deletionTimestamp"].is_string() => {
                 Fate::Waits(finalizers(object))
             }

@@ -221,11 +221,11 @@ impl Cluster {
             }
             Task::ReadRecorded(entry) => {
                 let answer = self.read(&entry.id);
-                pass.recorded_was_read(&entry, answer);
+                pass.recorded_was_read(&entry, &answer);
             }
             Task::Remove(entry, removal) => {
                 let answer = self.remove(&entry.id, &removal);
-                pass.was_removed(&entry, answer);
+                pass.was_removed(&entry, &answer);
             }
         }
     }

@@ -381,7 +381,6 @@ impl Pass<'_> {
     fn note_effect(&self, work: &HubWork, mapped: &Mapped, outcome: &Outcome) {
         let metrics = &self.shared.metrics;
         match &outcome.result {
-            Ok(Effect::Left) => return,
             Ok(Effect::Wrote) => metrics.applies.inc(),
             Ok(Effect::Repaired) => {
                 let text = format!("{} was changed by others and has been repaired", mapped.id);
@@ -390,7 +389,7 @@ impl Pass<'_> {
                 metrics.repairs.inc()
             }
             Err(Problem::Failed { .. }) => metrics.failures.inc(),
-            Err(_) => return,
+            Ok(Effect::Left) | Err(_) => return,
         };
         if outcome.result.is_ok() && mapped.manifest.kind == "CustomResourceDefinition" {
             self.forget_kinds(&mapped.manifest);
@@ -413,9 +412,8 @@ impl Pass<'_> {
         outcome: &Outcome,
         memory: &mut Memory,
     ) -> Result<(), Failure> {
-        let problem = match &outcome.result {
-            Ok(_) => return Ok(()),
-            Err(problem) => problem,
+        let Err(problem) = &outcome.result else {
+            return Ok(());
         };
         Err(match problem {
             Problem::Plan(error) => {

@@ -1,10 +1,10 @@
 //! What a look at a work came to, for the hub: its status, and events about what is new.
 
 use bellwether_api::meta::Condition;
-use bellwether_api::work::names::{condition, event};
 use bellwether_runtime::Next;
-use bellwether_work::lifecycle::{self, AfterCompletion, find, is_true};
-use bellwether_work::status::{self, Failure, Report};
+use bellwether_work::events;
+use bellwether_work::lifecycle::{self, AfterCompletion};
+use bellwether_work::status::{self, Report};
 use bellwether_work::work_api;
 use jiff::Timestamp;
 
@@ -83,7 +83,7 @@ impl Pass<'_> {
                     .set_status(work, &Status::Work(new))
                     .await
                     .map_err(failed())?;
-                self.tell(work, &previous.conditions, &conditions, &applied.reports);
+                self.record_events(work, &previous.conditions, &conditions, &applied.reports);
             }
             return Ok(Reported::Said(next));
         }
@@ -109,7 +109,7 @@ impl Pass<'_> {
             .set_status(work, &Status::ManifestWork(new))
             .await
             .map_err(failed())?;
-        self.tell(work, &previous.conditions, &conditions, &applied.reports);
+        self.record_events(work, &previous.conditions, &conditions, &applied.reports);
         // A work that has just been done may have to go, at once or later.
         Ok(Reported::Said(match lifecycle::afterlife(&written.work) {
             AfterCompletion::NotComplete => next,
@@ -119,52 +119,28 @@ impl Pass<'_> {
         }))
     }
 
-    /// Events for what is new.
-    fn tell(&self, work: &HubWork, before: &[Condition], after: &[Condition], reports: &[Report]) {
-        let events = &self.shared.events;
-        let is_new = |name: &str| {
-            let (old, new) = (find(before, name), find(after, name));
-            match (old, new) {
-                (Some(old), Some(new)) => {
-                    old.status != new.status || old.observed_generation != new.observed_generation
-                }
-                (None, Some(_)) => true,
-                _ => false,
-            }
-        };
-        if is_new(condition::APPLIED) {
-            if is_true(after, condition::APPLIED) {
-                if let Some(heard) = self.shared.news.lock().remove(self.key) {
-                    let latency = self.shared.clock.now().duration_since(heard);
-                    let latency = latency.as_secs_f64().max(0.0);
-                    self.shared.metrics.latency.observe(latency);
-                }
-                let (count, generation) = (reports.len(), work.generation());
-                let objects = if count == 1 { "object" } else { "objects" };
-                let text = format!("applied {count} {objects} of generation {generation}");
-                events.normal(work, event::APPLIED, &text);
-            } else {
-                let failures = reports.iter().filter_map(|report| match &report.applied {
-                    Err(Failure::Apply(error) | Failure::IgnoreFields(error)) => Some(format!(
-                        "{} {}: {error}",
-                        report.meta.kind, report.meta.name
-                    )),
-                    Ok(()) => None,
-                });
-                let mut text = failures.collect::<Vec<_>>().join("; ");
-                if text.is_empty() {
-                    let said = find(after, condition::APPLIED);
-                    text = said.map(|said| said.message.clone()).unwrap_or_default();
-                }
-                events.warning(work, event::APPLY_FAILED, &text);
-            }
+    /// Records events about what is new.
+    fn record_events(
+        &self,
+        work: &HubWork,
+        before: &[Condition],
+        after: &[Condition],
+        reports: &[Report],
+    ) {
+        if events::is_newly_applied(before, after)
+            && let Some(heard) = self.shared.news.lock().remove(self.key)
+        {
+            let latency = self.shared.clock.now().duration_since(heard);
+            let latency = latency.as_secs_f64().max(0.0);
+            self.shared.metrics.latency.observe(latency);
         }
-        if is_new(condition::COMPLETE) && is_true(after, condition::COMPLETE) {
-            events.normal(
-                work,
-                event::COMPLETE,
-                "the work is complete; it is no longer applied",
-            );
+        for event in events::of_change(before, after, reports, work.generation()) {
+            let recorder = &self.shared.events;
+            if event.is_warning {
+                recorder.warning(work, event.reason, &event.message);
+            } else {
+                recorder.normal(work, event.reason, &event.message);
+            }
         }
     }
 }
