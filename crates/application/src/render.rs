@@ -387,6 +387,20 @@ impl<'a> Rendering<'a> {
         Ok(rendered)
     }
 
+    /// Parameters that have no value, which is usually why an object is not complete.
+    fn missing_parameters(&mut self) -> Vec<Diagnostic> {
+        let mut found = Vec::new();
+        for evaluation in &mut self.evaluations {
+            let root = evaluation.root();
+            for name in ["parameter", "parameters"] {
+                if let Some(parameter) = evaluation.lookup(root, name) {
+                    found.extend(evaluation.validate_concrete(parameter));
+                }
+            }
+        }
+        found
+    }
+
     /// A finished object.
     fn object(&mut self, object: Object, what: &str) -> Result<Value, RenderError> {
         let evaluation = &mut self.evaluations[object.evaluation];
@@ -397,6 +411,7 @@ impl<'a> Rendering<'a> {
                 if found.is_empty() {
                     found.push(first);
                 }
+                found.extend(self.missing_parameters());
                 let problems = Problems {
                     found,
                     ..Problems::default()

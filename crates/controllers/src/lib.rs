@@ -3,6 +3,7 @@
 //! | module | brings about |
 //! |---|---|
 //! | [`hub`] | what the controllers of a hub share: the client, the clock, caches |
+//! | [`application`] | applications: revisions, delivery, state, removal |
 //! | [`cluster_set`] | the sets that every hub has, and what can be said of sets and bindings |
 //! | [`placement`] | PlacementDecisions for every Placement |
 //! | [`policy_propagator`] | a replica of a policy for every cluster that its bindings choose |
@@ -18,6 +19,7 @@
 //! as `kube::Client`s, and cannot tell an embedded one from a real one. What is decided is in the
 //! crates of the layer below; what is here reads, keeps in memory what it has read, and writes.
 
+pub mod application;
 pub mod cluster_set;
 pub mod hub;
 mod objects;

@@ -17,11 +17,13 @@ use serde::de::DeserializeOwned;
 
 use crate::hub::Hub;
 use crate::{
-    cluster_set, placement, policy_propagator, registration, replica_set, work_config, work_ttl,
+    application, cluster_set, placement, policy_propagator, registration, replica_set, work_config,
+    work_ttl,
 };
 
 /// All controllers of a hub.
 pub const HUB: &[Entry] = &[
+    application::ENTRY,
     registration::requests::ENTRY,
     cluster_set::ENTRY,
     placement::ENTRY,

@@ -3,6 +3,7 @@
 
 #[macro_use]
 mod fleet;
+mod applications;
 mod attempts;
 mod common;
 mod placement;

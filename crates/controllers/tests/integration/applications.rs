@@ -1,0 +1,330 @@
+//! Applications on the hub and on members, on embedded clusters.
+
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "tests")]
+
+use crate::fleet::*;
+
+use bellwether_apiserver::HUB;
+use bellwether_controllers::{Hub, application};
+use serde_json::{Value, json};
+
+/// Makes a test on embedded clusters of each case.
+macro_rules! embedded {
+    ($($name:ident),* $(,)?) => {
+        mod embedded {
+            $(
+                #[tokio::test(start_paused = true)]
+                async fn $name() {
+                    super::$name(&mut $crate::fleet::Fleet::embedded().await).await;
+                }
+            )*
+        }
+    };
+}
+
+embedded! {
+    an_application_is_delivered_and_removed,
+    a_change_is_a_revision_and_what_is_left_over_goes,
+    drift_is_repaired_at_once,
+    what_is_wrong_is_said_in_conditions,
+    objects_of_others_are_not_touched,
+    components_wait_for_those_that_they_depend_on,
+    a_component_reaches_a_member_and_its_health_comes_back,
+    apply_once_keeps_what_others_changed,
+    a_paused_application_is_left_alone,
+}
+
+async fn start(fleet: &mut Fleet) {
+    let hub = Hub::new(fleet.controller_client(HUB), fleet.clock.clone());
+    fleet.run(application::run(hub));
+}
+
+fn app(spec: Value) -> Value {
+    json!({"apiVersion": "core.oam.dev/v1beta1", "kind": "Application",
+        "metadata": {"name": "shop", "namespace": "default"}, "spec": spec})
+}
+
+/// A component that is a ConfigMap.
+fn settings(name: &str, value: &str) -> Value {
+    json!({"name": name, "type": "k8s-objects", "properties": {"objects": [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"key": value}}]}})
+}
+
+fn map(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}})
+}
+
+/// Waits until something is so of an object on the hub, and returns it.
+async fn until(fleet: &Fleet, object: &Value, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+    let found = fleet
+        .until(HUB, object, what, |object| object.is_some_and(&holds))
+        .await;
+    found.unwrap()
+}
+
+async fn until_phase(fleet: &Fleet, app: &Value, phase: &str) -> Value {
+    let generation = fleet.get(HUB, app).await.unwrap()["metadata"]["generation"].clone();
+    let phase = phase.to_owned();
+    until(fleet, app, "it is in that phase", |app| {
+        app["status"]["status"] == phase && app["status"]["observedGeneration"] == generation
+    })
+    .await
+}
+
+async fn an_application_is_delivered_and_removed(fleet: &mut Fleet) {
+    start(fleet).await;
+    let app = app(json!({"components": [settings("one", "1")]}));
+    fleet.create(HUB, app.clone()).await;
+    let told = until_phase(fleet, &app, "running").await;
+    for kind in ["Parsed", "Revision", "Render", "Workflow", "Ready"] {
+        assert_eq!(
+            condition(&told["status"], kind)["status"],
+            "True",
+            "{kind}: {told}"
+        );
+    }
+    assert_eq!(told["status"]["latestRevision"]["name"], "shop-v1");
+    assert_eq!(told["status"]["services"][0]["healthy"], true);
+    let object = fleet.get(HUB, &map("one")).await.unwrap();
+    assert_eq!(object["metadata"]["labels"]["app.oam.dev/component"], "one");
+    let tracker = json!({"apiVersion": "core.oam.dev/v1beta1", "kind": "ResourceTracker", "metadata": {"name": "shop-v1-default"}});
+    let tracker_now = fleet.get(HUB, &tracker).await.unwrap();
+    assert_eq!(tracker_now["spec"]["managedResources"][0]["name"], "one");
+    let rendered = fleet.get(HUB, &map("shop-v1")).await.unwrap();
+    assert!(
+        rendered["data"]["one"]
+            .as_str()
+            .unwrap()
+            .contains("ConfigMap")
+    );
+    fleet.delete(HUB, &app).await;
+    fleet.until_gone(HUB, &app).await;
+    fleet.until_gone(HUB, &map("one")).await;
+    fleet.until_gone(HUB, &tracker).await;
+}
+
+async fn a_change_is_a_revision_and_what_is_left_over_goes(fleet: &mut Fleet) {
+    start(fleet).await;
+    let app = app(json!({"components": [settings("one", "1"), settings("two", "2")]}));
+    fleet.create(HUB, app.clone()).await;
+    until_phase(fleet, &app, "running").await;
+    fleet
+        .merge(
+            HUB,
+            &app,
+            json!({"spec": {"components": [settings("one", "9")]}}),
+        )
+        .await;
+    let told = until_phase(fleet, &app, "running").await;
+    assert_eq!(told["status"]["latestRevision"]["name"], "shop-v2");
+    fleet.until_gone(HUB, &map("two")).await;
+    assert_eq!(
+        fleet.get(HUB, &map("one")).await.unwrap()["data"]["key"],
+        "9"
+    );
+    // What was before is the first revision again.
+    fleet
+        .merge(
+            HUB,
+            &app,
+            json!({"spec": {"components": [settings("one", "1"), settings("two", "2")]}}),
+        )
+        .await;
+    let told = until_phase(fleet, &app, "running").await;
+    assert_eq!(told["status"]["latestRevision"]["name"], "shop-v1");
+    fleet.until_there(HUB, &map("two")).await;
+}
+
+async fn drift_is_repaired_at_once(fleet: &mut Fleet) {
+    start(fleet).await;
+    let app = app(json!({"components": [settings("one", "1")]}));
+    fleet.create(HUB, app.clone()).await;
+    until_phase(fleet, &app, "running").await;
+    fleet
+        .merge(
+            HUB,
+            &map("one"),
+            json!({"data": {"key": "drifted", "foreign": "stays"}}),
+        )
+        .await;
+    let repaired = until(fleet, &map("one"), "its value", |map| {
+        map["data"]["key"] == "1"
+    })
+    .await;
+    assert_eq!(repaired["data"]["foreign"], "stays");
+    fleet.delete(HUB, &map("one")).await;
+    fleet.until_there(HUB, &map("one")).await;
+}
+
+async fn what_is_wrong_is_said_in_conditions(fleet: &mut Fleet) {
+    start(fleet).await;
+    let app = app(json!({"components": [{"name": "web", "type": "nothing"}]}));
+    fleet.create(HUB, app.clone()).await;
+    let told = until_phase(fleet, &app, "rendering").await;
+    let parsed = condition(&told["status"], "Parsed");
+    assert_eq!(parsed["status"], "False");
+    assert!(
+        parsed["message"].as_str().unwrap().contains("nothing"),
+        "{parsed}"
+    );
+    assert_eq!(condition(&told["status"], "Ready")["status"], "False");
+    // A definition that comes later is found.
+    fleet
+        .create(
+            HUB,
+            json!({"apiVersion": "core.oam.dev/v1beta1", "kind": "ComponentDefinition",
+        "metadata": {"name": "nothing", "namespace": "default"},
+        "spec": {"workload": {"type": "autodetects.core.oam.dev"}, "schematic": {"cue": {"template":
+            "output: {apiVersion: \"v1\", kind: \"ConfigMap\", data: a: \"b\"}\nparameter: {}"}}}}),
+        )
+        .await;
+    until_phase(fleet, &app, "running").await;
+    let missing =
+        json!({"components": [{"name": "web", "type": "webservice", "properties": {"cpu": "1"}}]});
+    fleet.merge(HUB, &app, json!({"spec": missing})).await;
+    let told = until_phase(fleet, &app, "rendering").await;
+    let render = condition(&told["status"], "Render");
+    assert!(
+        render["message"]
+            .as_str()
+            .unwrap()
+            .contains("parameter.image"),
+        "{render}"
+    );
+}
+
+async fn objects_of_others_are_not_touched(fleet: &mut Fleet) {
+    start(fleet).await;
+    let mut own = map("one");
+    own["data"] = json!({"key": "theirs"});
+    fleet.create(HUB, own).await;
+    let app = app(json!({"components": [settings("one", "1")]}));
+    fleet.create(HUB, app.clone()).await;
+    let told = until_phase(fleet, &app, "workflowFailed").await;
+    let ready = condition(&told["status"], "Ready");
+    assert!(
+        ready["message"]
+            .as_str()
+            .unwrap()
+            .contains("belongs to no application"),
+        "{ready}"
+    );
+    assert_eq!(
+        fleet.get(HUB, &map("one")).await.unwrap()["data"]["key"],
+        "theirs"
+    );
+    let take_over = json!([{"name": "t", "type": "take-over", "properties": {"rules": [{"selector": {"componentNames": ["one"]}}]}}]);
+    fleet
+        .merge(HUB, &app, json!({"spec": {"policies": take_over}}))
+        .await;
+    until_phase(fleet, &app, "running").await;
+    assert_eq!(
+        fleet.get(HUB, &map("one")).await.unwrap()["data"]["key"],
+        "1"
+    );
+}
+
+/// What a controller of deployments says of one that serves.
+fn serving() -> Value {
+    json!({"observedGeneration": 9, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1})
+}
+
+async fn components_wait_for_those_that_they_depend_on(fleet: &mut Fleet) {
+    start(fleet).await;
+    let web = json!({"name": "web", "type": "webservice", "properties": {"image": "nginx"},
+        "traits": [{"type": "scaler", "properties": {"replicas": 1}}]});
+    let mut after = settings("after", "1");
+    after["dependsOn"] = json!(["web"]);
+    let app = app(json!({"components": [web, after]}));
+    fleet.create(HUB, app.clone()).await;
+    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"}});
+    fleet.until_there(HUB, &deployment).await;
+    let told = until_phase(fleet, &app, "runningWorkflow").await;
+    let steps = &told["status"]["workflow"]["steps"];
+    assert_eq!(
+        (&steps[0]["phase"], &steps[1]["phase"]),
+        (&json!("running"), &json!("pending")),
+        "{steps}"
+    );
+    assert!(fleet.get(HUB, &map("after")).await.is_none());
+    let ready = condition(&told["status"], "Ready");
+    assert!(
+        ready["message"]
+            .as_str()
+            .unwrap()
+            .contains("component web is not healthy yet"),
+        "{ready}"
+    );
+    fleet.merge_status(HUB, &deployment, serving()).await;
+    until_phase(fleet, &app, "running").await;
+    assert!(fleet.get(HUB, &map("after")).await.is_some());
+}
+
+async fn a_component_reaches_a_member_and_its_health_comes_back(fleet: &mut Fleet) {
+    start(fleet).await;
+    fleet
+        .create(
+            HUB,
+            json!({"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
+        "metadata": {"name": MEMBER}, "spec": {"hubAcceptsClient": true}}),
+        )
+        .await;
+    let web = json!({"name": "web", "type": "webservice", "properties": {"image": "nginx"},
+        "traits": [{"type": "scaler", "properties": {"replicas": 1}}]});
+    let policy = json!({"name": "there", "type": "topology", "properties": {"clusters": [MEMBER]}});
+    let app = app(json!({"components": [web], "policies": [policy]}));
+    fleet.create(HUB, app.clone()).await;
+    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"}});
+    fleet.until_there(MEMBER, &deployment).await;
+    fleet.merge_status(MEMBER, &deployment, serving()).await;
+    let told = until_phase(fleet, &app, "running").await;
+    assert_eq!(told["status"]["services"][0]["cluster"], MEMBER);
+    assert_eq!(told["status"]["services"][0]["message"], "Ready:1/1");
+    fleet.delete(HUB, &app).await;
+    fleet.until_gone(HUB, &app).await;
+    fleet.until_gone(MEMBER, &deployment).await;
+}
+
+async fn apply_once_keeps_what_others_changed(fleet: &mut Fleet) {
+    start(fleet).await;
+    let policy = json!([{"name": "once", "type": "apply-once", "properties": {"enable": true}}]);
+    let app = app(json!({"components": [settings("one", "1")], "policies": policy}));
+    fleet.create(HUB, app.clone()).await;
+    until_phase(fleet, &app, "running").await;
+    fleet
+        .merge(HUB, &map("one"), json!({"data": {"key": "drifted"}}))
+        .await;
+    fleet.pass(2_000).await;
+    assert_eq!(
+        fleet.get(HUB, &map("one")).await.unwrap()["data"]["key"],
+        "drifted"
+    );
+    fleet
+        .merge(
+            HUB,
+            &app,
+            json!({"spec": {"components": [settings("one", "2")]}}),
+        )
+        .await;
+    until(fleet, &map("one"), "its new value", |map| {
+        map["data"]["key"] == "2"
+    })
+    .await;
+}
+
+async fn a_paused_application_is_left_alone(fleet: &mut Fleet) {
+    start(fleet).await;
+    let mut app = app(json!({"components": [settings("one", "1")]}));
+    app["metadata"]["labels"] = json!({"controller.core.oam.dev/pause": "true"});
+    fleet.create(HUB, app.clone()).await;
+    fleet.pass(2_000).await;
+    assert!(fleet.get(HUB, &map("one")).await.is_none());
+    fleet
+        .merge(
+            HUB,
+            &app,
+            json!({"metadata": {"labels": {"controller.core.oam.dev/pause": null}}}),
+        )
+        .await;
+    until_phase(fleet, &app, "running").await;
+}
