@@ -291,6 +291,7 @@ mod tests {
     #[test]
     fn controllers_are_chosen_by_name() {
         let all = [
+            "application",
             "certificate-approval",
             "cluster-set",
             "placement",
