@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_api::policy::{ComplianceState, Policy, RolloutStatus};
+use bellwether_api::policy::{ComplianceState, Policy, RemediationAction, RolloutStatus};
 use bellwether_apiserver::HUB;
 use bellwether_controllers::work_agent::AgentOptions;
 use bellwether_controllers::{Hub, cluster_set, placement, policy_propagator};
@@ -61,11 +61,12 @@ impl Bed {
         let known = Arc::clone(&broken);
         let verdict: Verdict = Arc::new(move |cluster, replica| {
             let action = replica.spec.remediation_action.as_ref();
-            let is_enforced = action.is_some_and(|it| it.is_enforce());
+            let is_enforced = action.is_some_and(RemediationAction::is_enforce);
             let is_bad = !is_enforced || known.lock().contains(cluster);
-            Some(match is_bad {
-                true => ComplianceState::NonCompliant,
-                false => ComplianceState::Compliant,
+            Some(if is_bad {
+                ComplianceState::NonCompliant
+            } else {
+                ComplianceState::Compliant
             })
         });
         let (replicas, agents) = play_agents(&fleet, verdict);
@@ -127,7 +128,7 @@ impl Bed {
         let replicas = self.replicas().await.into_iter();
         let enforcing = replicas.filter(|(_, it)| {
             let action = it.spec.remediation_action.as_ref();
-            action.is_some_and(|it| it.is_enforce())
+            action.is_some_and(RemediationAction::is_enforce)
         });
         enforcing.map(|(cluster, _)| cluster).collect()
     }
@@ -559,7 +560,7 @@ async fn a_hub_that_is_killed_two_hundred_times_releases_nobody_early_and_comes_
             .spec
             .remediation_action
             .as_ref()
-            .is_some_and(|it| it.is_enforce());
+            .is_some_and(RemediationAction::is_enforce);
         if !is_enforced {
             continue;
         }
