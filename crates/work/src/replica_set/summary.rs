@@ -280,7 +280,7 @@ fn count(placed: &Placed<'_>) -> WorkSummary {
         ..WorkSummary::default()
     };
     for works in placed.current.values() {
-        Flags::of(works.iter().map(|work| &***work)).add_to(&mut summary, 1);
+        Flags::of(&works.iter().map(|work| &***work)).add_to(&mut summary, 1);
     }
     summary
 }

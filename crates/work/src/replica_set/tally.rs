@@ -121,6 +121,7 @@ struct Contribution {
 
 /// What the works of a cluster say of themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each condition")]
 pub(super) struct Flags {
     applied: bool,
     available: bool,
@@ -129,7 +130,7 @@ pub(super) struct Flags {
 }
 
 impl Flags {
-    pub(super) fn of<'a>(works: impl Iterator<Item = &'a ManifestWork> + Clone) -> Self {
+    pub(super) fn of<'a>(works: &(impl Iterator<Item = &'a ManifestWork> + Clone)) -> Self {
         let all = |name: &str| works.clone().all(|work| says(work, name));
         let any = |name: &str| {
             let mut works = works.clone();
@@ -265,7 +266,7 @@ impl Tally {
         let recheck = decision.recheck_after;
         let recheck = recheck.and_then(|wait| now.checked_add(wait).ok());
         self.wake_at = [self.wake_at, wake_at, recheck].into_iter().flatten().min();
-        let flags = Flags::of(works.iter().map(|work| &***work));
+        let flags = Flags::of(&works.iter().map(|work| &***work));
         known.flags.add_to(&mut placed.summary, -1);
         flags.add_to(&mut placed.summary, 1);
         placed.succeeded -= usize::from(known.is_succeeded);
@@ -362,7 +363,7 @@ impl Tallied {
                 let contribution = Contribution {
                     placement: index,
                     group,
-                    flags: Flags::of(cluster.works.iter().map(|work| &**work)),
+                    flags: Flags::of(&cluster.works.iter().map(|work| &**work)),
                     is_succeeded: succeeded.contains(&*cluster.name),
                     step: cluster.step(),
                 };
