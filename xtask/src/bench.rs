@@ -21,6 +21,7 @@ const BENCHES: &[(&str, &str)] = &[
     ("template", "chart"),
     ("template", "overlay"),
     ("work", "work"),
+    ("workflow", "workflow"),
 ];
 
 /// Runs only by its name: it takes its time.

@@ -10,6 +10,7 @@ mod kustomize;
 mod lines;
 mod policy;
 mod template;
+mod workflow;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -37,6 +38,7 @@ pub(crate) fn corpus(path: &Path, failures: bool) -> anyhow::Result<()> {
         Some("kustomize") => lines::run(path, failures, &kustomize::CORPUS),
         Some("policy") => policy::run(path, failures),
         Some("template") => lines::run(path, failures, &template::CORPUS),
+        Some("workflow" | "appflow") => workflow::run(path, failures),
         _ => cue(path, failures),
     }
 }

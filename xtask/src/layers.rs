@@ -16,7 +16,14 @@ const LAYERS: [&[&str]; 5] = [
         "protobuf",
         "schema",
     ],
-    &["application", "apply", "placement", "policy", "work"],
+    &[
+        "application",
+        "apply",
+        "placement",
+        "policy",
+        "work",
+        "workflow",
+    ],
     &[
         "store",
         "runtime",

@@ -9,7 +9,7 @@ use clap::{ArgAction, Parser, Subcommand};
 use crate::logging::LogFormat;
 use crate::{
     agent, apiserver, cluster, completion, crds, cue, definitions, helm, hub, kustomize, objects,
-    plan, policy, probe, render, rollout, status, token, up, version, why,
+    plan, policy, probe, render, rollout, status, token, up, version, why, workflow,
 };
 
 /// The exit code of a program whose reader has gone, as shells know it: 128 and SIGPIPE.
@@ -67,6 +67,9 @@ pub(crate) enum Command {
     Describe(objects::DescribeArgs),
     Status(status::StatusArgs),
     Rollout(rollout::RolloutArgs),
+    /// Show and control workflows.
+    #[command(after_help = "Example:\n  bellwether workflow status release-1 -n shop")]
+    Workflow(workflow::WorkflowCommandArgs),
     Completion(completion::CompletionArgs),
     Version(version::VersionArgs),
     Crds(crds::CrdsArgs),
@@ -112,6 +115,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
         Command::Describe(arguments) => complete(runtime()?, objects::describe(arguments)),
         Command::Status(arguments) => complete(runtime()?, status::run(arguments)),
         Command::Rollout(arguments) => complete(runtime()?, rollout::run(arguments)),
+        Command::Workflow(arguments) => complete(runtime()?, workflow::run(arguments)),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),
         Command::Crds(arguments) => {

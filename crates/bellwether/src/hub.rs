@@ -24,6 +24,7 @@ use crate::connect::ConnectArgs;
 use crate::diagnostics::{DiagnosticsArgs, Health};
 use crate::election::{ElectionArgs, Term, client_without_retries};
 use crate::webhook::WebhookArgs;
+use crate::workflow::WorkflowArgs;
 
 /// Run the controllers of a hub, in the foreground.
 ///
@@ -53,6 +54,8 @@ pub(crate) struct HubArgs {
     skip_definitions: bool,
     #[command(flatten)]
     heartbeats: HeartbeatArgs,
+    #[command(flatten)]
+    workflows: WorkflowArgs,
     #[command(flatten)]
     election: ElectionArgs,
     #[command(flatten)]
@@ -115,6 +118,7 @@ pub(crate) async fn run(arguments: HubArgs) -> anyhow::Result<()> {
         options: HubOptions {
             auto_approved: arguments.auto_approve_users.iter().cloned().collect(),
             clusters: arguments.heartbeats.options(),
+            workflows: arguments.workflows.options()?,
         },
         skip_definitions: arguments.skip_definitions,
         health: health.clone(),
@@ -300,6 +304,7 @@ mod tests {
             "replica-set",
             "work-config",
             "work-ttl",
+            "workflow-run",
         ];
         let others: Vec<&str> = all.into_iter().filter(|it| *it != "placement").collect();
         check(&[], Ok(&all));

@@ -34,6 +34,7 @@ mod up;
 mod version;
 mod webhook;
 mod why;
+mod workflow;
 
 use clap::Parser as _;
 

@@ -15,6 +15,7 @@ use bellwether_controllers::registration::agent::{
 };
 use bellwether_controllers::registration::clusters::{self, force_removal};
 use bellwether_controllers::registry::{HUB as HUB_CONTROLLERS, HubOptions};
+use bellwether_controllers::workflow::WorkflowOptions;
 use bellwether_json::time::format_time;
 use bellwether_runtime::{ClusterHandle, Ended, MetricsRegistry, ObjectKey, Tasks};
 use futures::future::BoxFuture;
@@ -65,6 +66,7 @@ impl Members {
         clock: &Clock,
         agents: MemberAgents,
         options: clusters::Options,
+        workflows: WorkflowOptions,
         metrics: &MetricsRegistry,
     ) -> anyhow::Result<Self> {
         let client = server.client(HUB, Identity::administrator("bellwether-hub"));
@@ -81,6 +83,7 @@ impl Members {
         let options = HubOptions {
             auto_approved: promised,
             clusters: options,
+            workflows,
         };
         hub.metrics.register(metrics);
         options.clusters.metrics.register(metrics);

@@ -16,6 +16,7 @@ use crate::apiserver::{Running, ServerArgs, stop_signal};
 use crate::cli::say;
 use crate::hub::HeartbeatArgs;
 use crate::members::Members;
+use crate::workflow::WorkflowArgs;
 use choice::{Choice, Wish, choose, number};
 
 /// Who the agents are to hub and members.
@@ -49,6 +50,8 @@ pub(crate) struct UpArgs {
     feature_gates: Vec<String>,
     #[command(flatten)]
     heartbeats: HeartbeatArgs,
+    #[command(flatten)]
+    workflows: WorkflowArgs,
 }
 
 pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
@@ -87,8 +90,17 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
     .await?;
     let agents = launched.start_agents(options).await;
     let heartbeats = arguments.heartbeats.options();
+    let workflows = arguments.workflows.options()?;
     let (clock, metrics) = (&launched.clock, &launched.metrics);
-    let fleet = Members::start(server, clock, agents.clone(), heartbeats, metrics).await?;
+    let fleet = Members::start(
+        server,
+        clock,
+        agents.clone(),
+        heartbeats,
+        workflows,
+        metrics,
+    )
+    .await?;
     for name in &remove {
         fleet.delete(name).await?;
         launched.drop_stored(name).await?;

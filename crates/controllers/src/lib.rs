@@ -13,6 +13,8 @@
 //! | [`replica_set`] | a work for every cluster that placements of a replica set choose |
 //! | [`work_agent`] | on members, what works on the hub say |
 //! | [`work_config`] | which of several configurations for a kind counts |
+//! | [`workflow`] | what carries out workflows, whoever owns them |
+//! | [`workflow_run`] | WorkflowRuns |
 //! | [`work_ttl`] | the end of works that are complete, where agents leave it to the hub |
 //!
 //! A controller is a future that never ends; dropping it ends the controller. It knows its clusters
@@ -32,5 +34,7 @@ pub mod replica_set;
 pub mod work_agent;
 pub mod work_config;
 pub mod work_ttl;
+pub mod workflow;
+pub mod workflow_run;
 
 pub use hub::Hub;

@@ -10,6 +10,7 @@ use bellwether_api::admission::Admission;
 use bellwether_placement::admission::FleetAdmission;
 use bellwether_policy::admission::PolicyAdmission;
 use bellwether_work::admission::WorkAdmission;
+use bellwether_workflow::admission::WorkflowAdmission;
 use futures::future::BoxFuture;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::Resource;
@@ -18,7 +19,7 @@ use serde::de::DeserializeOwned;
 use crate::hub::Hub;
 use crate::{
     application, cluster_set, placement, policy_propagator, registration, replica_set, work_config,
-    work_ttl,
+    work_ttl, workflow, workflow_run,
 };
 
 /// All controllers of a hub.
@@ -32,6 +33,7 @@ pub const HUB: &[Entry] = &[
     replica_set::ENTRY,
     work_config::ENTRY,
     work_ttl::ENTRY,
+    workflow_run::ENTRY,
 ];
 
 /// All rules that writes to a hub have to pass. The embedded API server calls them itself; for a real
@@ -41,6 +43,7 @@ pub fn admission() -> Vec<Arc<dyn Admission>> {
         Arc::new(FleetAdmission),
         Arc::new(PolicyAdmission),
         Arc::new(WorkAdmission),
+        Arc::new(WorkflowAdmission),
     ]
 }
 
@@ -129,6 +132,8 @@ pub struct HubOptions {
     pub auto_approved: BTreeSet<String>,
     /// What the hub makes of clusters that stop renewing their leases.
     pub clusters: registration::clusters::Options,
+    /// How workflows are carried out.
+    pub workflows: workflow::WorkflowOptions,
 }
 
 /// What a process needs that runs controllers, besides what each of them needs: its lease, and the

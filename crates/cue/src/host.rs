@@ -348,9 +348,9 @@ impl Evaluation {
     pub fn fields(&mut self, value: Handle, options: FieldOptions) -> Vec<Field> {
         let value = self.current(value);
         self.evaluator.finalize(value.0);
-        let Ok(node) = self.evaluator.default_node(value.0, Pos::NONE) else {
-            return Vec::new();
-        };
+        // A struct that is not complete has fields, too.
+        let node = self.evaluator.default_node(value.0, Pos::NONE);
+        let node = node.unwrap_or(value.0);
         let mut fields = Vec::new();
         for (label, arc) in self.evaluator.ordered_arcs(node) {
             let kind = self.evaluator.node(arc).arc;

@@ -12,3 +12,4 @@ mod policies;
 mod pressure;
 mod real;
 mod templates;
+mod workflows;

@@ -13,4 +13,5 @@ mod real;
 mod registration;
 mod work_examples;
 mod work_faults;
+mod workflow_runs;
 mod works;

@@ -1,0 +1,58 @@
+//! Flags about workflows that `hub` and `up` share.
+
+use bellwether_controllers::workflow::providers::http::HostPattern;
+use bellwether_controllers::workflow::{HttpPolicy, WorkflowOptions};
+use bellwether_workflow::Settings;
+use clap::Args;
+use jiff::SignedDuration;
+
+/// How workflows are carried out.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WorkflowArgs {
+    /// The longest wait, in seconds, before a waiting step is looked at again. Steps that wait for
+    /// objects go on as soon as these change.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    max_workflow_wait_backoff_time: u32,
+    /// The longest wait, in seconds, before a failed step is tried again.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    max_workflow_failed_backoff_time: u32,
+    /// How often a failed step is tried again.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    max_workflow_step_error_retry_times: u32,
+    /// Suspend a workflow when a step has failed for good, instead of ending it.
+    #[arg(long)]
+    workflow_suspend_on_failure: bool,
+    /// Where actions of workflows may send requests: names of hosts, *.DOMAIN, * for all but this machine, and
+    /// loopback for this machine. Addresses of the link, where clouds serve their metadata, are never allowed.
+    #[arg(
+        long,
+        value_name = "HOST,…",
+        value_delimiter = ',',
+        default_value = "*"
+    )]
+    workflow_http_allow: Vec<String>,
+}
+
+impl WorkflowArgs {
+    /// The options of the controllers.
+    pub(crate) fn options(&self) -> anyhow::Result<WorkflowOptions> {
+        let allowed = self.workflow_http_allow.iter().map(|text| text.parse());
+        let allowed: Result<Vec<HostPattern>, String> = allowed.collect();
+        let allowed =
+            allowed.map_err(|problem| anyhow::anyhow!("--workflow-http-allow: {problem}"))?;
+        Ok(WorkflowOptions {
+            settings: Settings {
+                max_wait_backoff: SignedDuration::from_secs(
+                    self.max_workflow_wait_backoff_time.into(),
+                ),
+                max_failed_backoff: SignedDuration::from_secs(
+                    self.max_workflow_failed_backoff_time.into(),
+                ),
+                max_retries: self.max_workflow_step_error_retry_times,
+                suspend_on_failure: self.workflow_suspend_on_failure,
+                ..Settings::default()
+            },
+            http: HttpPolicy { allowed },
+        })
+    }
+}

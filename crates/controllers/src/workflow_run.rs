@@ -1,0 +1,284 @@
+//! Carries out WorkflowRuns.
+//!
+//! A run is looked at when it or something that its steps wait for changes, and when its time has come. What is
+//! true of it is in its history; its status is written from that. Entry point: [`run`].
+
+mod observe;
+mod publish;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use bellwether_api::workflow::{GROUP, HISTORY_GROUP, WorkflowRun};
+use bellwether_runtime::{
+    Cache, Controller, Next, ObjectKey, Queue, Reconcile, ReconcileError, Recorder, Retry,
+    Selection, retry_of_code,
+};
+use bellwether_workflow::{Woken, spec};
+use futures::FutureExt as _;
+use jiff::Timestamp;
+use kube::{Api, Resource as _};
+use parking_lot::Mutex;
+
+use crate::hub::Hub;
+use crate::registry::{Entry, READ, Rule};
+use crate::workflow::definitions::Definitions;
+use crate::workflow::watches::Watches;
+use crate::workflow::{Engine, NoOwnActions, PassError, WorkflowOptions};
+use observe::{RunEntry, Steps};
+
+/// How many runs are carried out at once.
+const WORKERS: usize = 16;
+
+/// The controller of WorkflowRuns. What steps do to other objects is up to their authors: an installation has to
+/// grant it.
+pub const ENTRY: Entry = Entry {
+    name: "workflow-run",
+    about: "carries out the steps of workflow runs",
+    watches: &[],
+    rights: &[
+        Rule {
+            group: GROUP,
+            resources: &["workflowruns", "workflows", "workflowstepdefinitions"],
+            verbs: READ,
+        },
+        Rule {
+            group: GROUP,
+            resources: &["workflowruns/status"],
+            verbs: &["update"],
+        },
+        Rule {
+            group: HISTORY_GROUP,
+            resources: &["workflowhistories"],
+            verbs: &["get", "create", "update"],
+        },
+        Rule {
+            group: "",
+            resources: &["configmaps"],
+            verbs: &["get", "create", "update", "patch"],
+        },
+    ],
+    run: |hub, options| run(hub, options.workflows.clone()).boxed(),
+};
+
+/// Carries out WorkflowRuns until it is dropped.
+pub async fn run(hub: Hub, options: WorkflowOptions) {
+    let path = WorkflowRun::url_path(&(), None);
+    let runs: Cache<RunEntry> =
+        Cache::follow(hub.client.clone(), path, Selection::default(), |_| {});
+    let definitions = Arc::new(Definitions::start(&hub.client));
+    definitions.cache().answered().await;
+    let controller = Controller::new(ENTRY.name, &hub.clock, &hub.metrics).workers(WORKERS);
+    let queue = controller.queue();
+    let memory = Arc::new(Memory::default());
+    let (woken, waiting) = (Arc::clone(&memory), queue.clone());
+    let watches = Watches::new(&hub.client, move |key: &ObjectKey, step: &str| {
+        woken.wake_step(key, step);
+        waiting.add(key.clone());
+    });
+    retry_on_new_definitions(&definitions, &memory, &queue);
+    let own = Arc::clone(&memory);
+    controller
+        .on(&runs, move |change| {
+            let Some(entry) = change.new else {
+                own.forget(change.key);
+                return None;
+            };
+            if own.is_own_write(change.key, &entry.version)
+                || (change.old.is_none() && entry.is_done)
+            {
+                return None;
+            }
+            own.wake_all(change.key);
+            Some(change.key.clone())
+        })
+        .run(Arc::new(Runs {
+            engine: Engine::new(&hub.client, &hub.clock, &options),
+            recorder: hub.recorder(ENTRY.name),
+            hub,
+            definitions,
+            memory,
+            watches,
+        }))
+        .await;
+}
+
+/// Runs whose definitions were missing are looked at again when definitions change.
+fn retry_on_new_definitions(
+    definitions: &Definitions,
+    memory: &Arc<Memory>,
+    queue: &Queue<ObjectKey>,
+) {
+    let (memory, queue) = (Arc::clone(memory), queue.clone());
+    definitions.cache().subscribe(move |_| {
+        for key in memory.take_blocked() {
+            memory.wake_all(&key);
+            queue.add(key);
+        }
+    });
+}
+
+/// What this process remembers of runs; nothing of it has to survive.
+#[derive(Default)]
+struct Memory {
+    runs: Mutex<HashMap<ObjectKey, Remembered>>,
+    /// Runs that cannot be carried out because something they refer to is missing.
+    blocked: Mutex<BTreeSet<ObjectKey>>,
+}
+
+#[derive(Default)]
+struct Remembered {
+    /// Why it is looked at next.
+    woken: Option<Woken>,
+    /// The version that this process wrote last.
+    version: String,
+    /// When it was looked at last.
+    last_pass: Option<Timestamp>,
+}
+
+impl Memory {
+    fn wake_step(&self, key: &ObjectKey, step: &str) {
+        let mut runs = self.runs.lock();
+        let woken = &mut runs.entry(key.clone()).or_default().woken;
+        match woken {
+            Some(Woken::All) => {}
+            Some(Woken::Steps(steps)) => {
+                steps.insert(step.to_owned());
+            }
+            _ => *woken = Some(Woken::Steps(BTreeSet::from([step.to_owned()]))),
+        }
+    }
+
+    fn wake_all(&self, key: &ObjectKey) {
+        self.runs.lock().entry(key.clone()).or_default().woken = Some(Woken::All);
+    }
+
+    fn take(&self, key: &ObjectKey) -> (Woken, Option<Timestamp>) {
+        let mut runs = self.runs.lock();
+        let remembered = runs.entry(key.clone()).or_default();
+        (
+            remembered.woken.take().unwrap_or(Woken::Timer),
+            remembered.last_pass,
+        )
+    }
+
+    fn wrote(&self, key: &ObjectKey, version: &str) {
+        version.clone_into(&mut self.runs.lock().entry(key.clone()).or_default().version);
+    }
+
+    fn passed(&self, key: &ObjectKey, time: Timestamp) {
+        self.runs.lock().entry(key.clone()).or_default().last_pass = Some(time);
+    }
+
+    fn is_own_write(&self, key: &ObjectKey, version: &str) -> bool {
+        self.runs
+            .lock()
+            .get(key)
+            .is_some_and(|known| known.version == version)
+    }
+
+    fn forget(&self, key: &ObjectKey) {
+        self.runs.lock().remove(key);
+        self.blocked.lock().remove(key);
+    }
+
+    fn block(&self, key: &ObjectKey) {
+        self.blocked.lock().insert(key.clone());
+    }
+
+    fn take_blocked(&self) -> BTreeSet<ObjectKey> {
+        std::mem::take(&mut self.blocked.lock())
+    }
+}
+
+struct Runs {
+    hub: Hub,
+    recorder: Recorder,
+    engine: Engine,
+    definitions: Arc<Definitions>,
+    memory: Arc<Memory>,
+    watches: Watches<ObjectKey>,
+}
+
+/// Why a run could not be carried out this time.
+#[derive(Debug, thiserror::Error)]
+enum RunError {
+    #[error(transparent)]
+    Kube(#[from] kube::Error),
+    #[error(transparent)]
+    Pass(#[from] PassError),
+}
+
+impl ReconcileError for RunError {
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Kube(kube::Error::Api(status)) => retry_of_code(status.code),
+            _ => Retry::Backoff,
+        }
+    }
+}
+
+impl Reconcile for Runs {
+    type Key = ObjectKey;
+    type Error = RunError;
+
+    async fn reconcile(&self, key: &ObjectKey) -> Result<Next, RunError> {
+        let api: Api<WorkflowRun> = Api::namespaced(self.hub.client.clone(), &key.namespace);
+        let Some(run) = api.get_opt(&key.name).await? else {
+            self.watches
+                .wait_for(key, &std::collections::BTreeMap::new());
+            self.memory.forget(key);
+            return Ok(None);
+        };
+        if !observe::is_ours(&run) {
+            return Ok(None);
+        }
+        let (woken, last_pass) = self.memory.take(key);
+        let result = self.advance(&run, woken.clone(), last_pass).await;
+        if result.is_err() && woken != Woken::Timer {
+            self.memory.wake_all(key);
+        }
+        result
+    }
+}
+
+impl Runs {
+    async fn advance(
+        &self,
+        run: &WorkflowRun,
+        woken: Woken,
+        last_pass: Option<Timestamp>,
+    ) -> Result<Next, RunError> {
+        let key = ObjectKey::of(run);
+        if run
+            .status
+            .as_ref()
+            .is_some_and(|status| status.finished && observe::is_settled(status))
+        {
+            return Ok(None);
+        }
+        let mut workflow = match observe::steps(&self.hub.client, run).await? {
+            Steps::Found(workflow) => *workflow,
+            Steps::Missing(problem) => return self.cannot_generate(run, problem).await,
+        };
+        // The steps of a template were checked with its own mode.
+        let is_own = run.spec.workflow_spec.is_some();
+        if is_own && let Err(problem) = spec::check(&workflow.steps, &workflow.mode) {
+            return self.cannot_generate(run, problem.to_string()).await;
+        }
+        if let Err(problem) = self.definitions.resolve(&mut workflow).await {
+            return self.cannot_generate(run, problem.to_string()).await;
+        }
+        let owner = observe::owner(run);
+        let seen = observe::seen(run);
+        let now = self.hub.clock.now();
+        let outcome = self
+            .engine
+            .pass(&owner, &workflow, &seen, woken, last_pass, &NoOwnActions)
+            .await?;
+        self.memory.passed(&key, now);
+        self.watches.wait_for(&key, &outcome.looked);
+        self.publish(run, &owner, &workflow, &outcome).await?;
+        Ok(outcome.wake_at)
+    }
+}

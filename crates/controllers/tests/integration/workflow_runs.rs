@@ -1,0 +1,207 @@
+//! WorkflowRuns on an embedded hub: what is carried out, what is waited for, what is written.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use crate::common::World;
+use bellwether_api::workflow::{WorkflowHistory, WorkflowRun};
+use bellwether_controllers::workflow::WorkflowOptions;
+use bellwether_controllers::workflow_run;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+fn start(world: &World) -> JoinHandle<()> {
+    tokio::spawn(workflow_run::run(world.hub(), WorkflowOptions::default()))
+}
+
+fn runs(world: &World) -> Api<WorkflowRun> {
+    Api::namespaced(world.client.clone(), "default")
+}
+
+async fn create(world: &World, name: &str, steps: Value) {
+    let run = json!({
+        "apiVersion": "core.oam.dev/v1alpha1",
+        "kind": "WorkflowRun",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"workflowSpec": {"steps": steps}},
+    });
+    let run = serde_json::from_value(run).unwrap();
+    runs(world)
+        .create(&PostParams::default(), &run)
+        .await
+        .unwrap();
+}
+
+/// Waits until a run is in a phase; returns its steps with theirs.
+async fn until(world: &World, name: &str, phase: &str) -> Vec<String> {
+    let api = runs(world);
+    world
+        .until(format!("{name} is {phase}"), async || {
+            let status = api.get(name).await.unwrap().status.unwrap_or_default();
+            let found = status
+                .phase
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            let steps: Vec<String> = status
+                .steps
+                .iter()
+                .map(|step| format!("{} {}", step.status.name, step.status.phase()))
+                .collect();
+            if found == phase {
+                Ok(steps)
+            } else {
+                Err(format!("{found} {steps:?}"))
+            }
+        })
+        .await
+}
+
+async fn patch_status(world: &World, name: &str, patch: Value) {
+    let patch = Patch::Merge(json!({"status": patch}));
+    runs(world)
+        .patch_status(name, &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+}
+
+fn object(name: &str, data: Value) -> Value {
+    json!({"value": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, "data": data}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_are_carried_out_and_hand_values_on() {
+    let world = World::start().await;
+    let _controller = start(&world);
+    create(
+        &world,
+        "r",
+        json!([
+            {"name": "make", "type": "apply-object", "properties": object("made", json!({"k": "v"})),
+             "outputs": [{"name": "k", "valueFrom": "apply.$returns.value.data.k"}]},
+            {"name": "copy", "type": "export2config", "properties": {"configName": "copy", "data": {}},
+             "inputs": [{"from": "k", "parameterKey": "data.k"}]},
+        ]),
+    )
+    .await;
+    let steps = until(&world, "r", "succeeded").await;
+    assert_eq!(steps, ["make succeeded", "copy succeeded"]);
+    let maps: Api<ConfigMap> = Api::namespaced(world.client.clone(), "default");
+    let copy = maps.get("copy").await.unwrap();
+    assert_eq!(copy.data.unwrap()["k"], "v");
+    assert_eq!(
+        copy.metadata.labels.unwrap()["workflowrun.oam.dev/name"],
+        "r"
+    );
+    let context = maps.get("workflow-r-context").await.unwrap();
+    assert_eq!(context.data.unwrap()["vars"], "\"k\": \"v\"\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_suspended_run_goes_on_when_the_flag_is_cleared() {
+    let world = World::start().await;
+    let _controller = start(&world);
+    let steps = json!([{"name": "ask", "type": "suspend"}, {"name": "go", "type": "apply-object", "properties": object("m", json!({}))}]);
+    create(&world, "r", steps).await;
+    assert_eq!(until(&world, "r", "suspending").await, ["ask suspending"]);
+    patch_status(&world, "r", json!({"suspend": false})).await;
+    assert_eq!(
+        until(&world, "r", "succeeded").await,
+        ["ask succeeded", "go succeeded"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_waits_for_an_object_goes_on_when_it_changes() {
+    let world = World::start().await;
+    let _controller = start(&world);
+    let steps =
+        json!([{"name": "web", "type": "apply-deployment", "properties": {"image": "web:1"}}]);
+    create(&world, "r", steps).await;
+    assert_eq!(until(&world, "r", "executing").await, ["web running"]);
+    let deployments: Api<k8s_openapi::api::apps::v1::Deployment> =
+        Api::namespaced(world.client.clone(), "default");
+    let before = world.clock.now();
+    let ready = Patch::Merge(json!({"status": {"replicas": 1, "readyReplicas": 1}}));
+    deployments
+        .patch_status("web", &PatchParams::default(), &ready)
+        .await
+        .unwrap();
+    until(&world, "r", "succeeded").await;
+    let took = world.clock.now().duration_since(before);
+    assert!(
+        took.as_millis() < 1000,
+        "it did not wait for its timer: {took:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_goes_on_where_it_was_with_another_process() {
+    let world = World::start().await;
+    let controller = start(&world);
+    let steps = json!([
+        {"name": "make", "type": "apply-object", "properties": object("m", json!({}))},
+        {"name": "ask", "type": "suspend"},
+        {"name": "end", "type": "print-message-in-status", "properties": {"message": "bye"}},
+    ]);
+    create(&world, "r", steps).await;
+    until(&world, "r", "suspending").await;
+    controller.abort();
+    let id = runs(&world).get("r").await.unwrap().status.unwrap().steps[0]
+        .status
+        .id
+        .clone();
+    patch_status(&world, "r", json!({"suspend": false})).await;
+    let _controller = start(&world);
+    until(&world, "r", "succeeded").await;
+    let status = runs(&world).get("r").await.unwrap().status.unwrap();
+    assert_eq!(status.steps[0].status.id, id);
+    assert_eq!(status.steps[2].status.message, "bye");
+    let histories: Api<WorkflowHistory> = Api::namespaced(world.client.clone(), "default");
+    let history = histories.get("workflowrun-r").await.unwrap();
+    let made = history
+        .entries
+        .iter()
+        .filter(|entry| entry.event == "StepChanged" && entry.details["step"] == "make");
+    assert_eq!(
+        made.count(),
+        1,
+        "a step that is done is not carried out again"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_flag_that_ends_a_run_ends_it_and_clearing_the_status_restarts_it() {
+    let world = World::start().await;
+    let _controller = start(&world);
+    let steps = json!([{"name": "ask", "type": "suspend"}, {"name": "b", "type": "suspend"}]);
+    create(&world, "r", steps).await;
+    until(&world, "r", "suspending").await;
+    patch_status(&world, "r", json!({"terminated": true})).await;
+    assert_eq!(
+        until(&world, "r", "terminated").await,
+        ["ask failed", "b skipped"]
+    );
+    let mut run = runs(&world).get("r").await.unwrap();
+    run.status = Some(bellwether_api::workflow::WorkflowRunStatus::default());
+    runs(&world)
+        .replace_status("r", &PostParams::default(), &run)
+        .await
+        .unwrap();
+    assert_eq!(until(&world, "r", "suspending").await, ["ask suspending"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_without_its_definition_says_so() {
+    let world = World::start().await;
+    let _controller = start(&world);
+    create(&world, "r", json!([{"name": "a", "type": "nobody-knows"}])).await;
+    until(&world, "r", "initializing").await;
+    let status = runs(&world).get("r").await.unwrap().status.unwrap();
+    assert_eq!(
+        status.conditions[0].message,
+        "workflowstepdefinitions.core.oam.dev \"nobody-knows\" not found"
+    );
+}

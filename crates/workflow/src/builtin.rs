@@ -1,0 +1,136 @@
+//! Steps that need no definition in a cluster: those that are part of the engine, and those in `definitions/steps`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use crate::definition::Definition;
+
+/// The template of `suspend`.
+const SUSPEND: &str = r#"
+import "vela/builtin"
+
+suspend: builtin.#Suspend & {$params: {
+	if parameter.duration != _|_ {
+		duration: parameter.duration
+	}
+	if parameter.message != _|_ {
+		message: parameter.message
+	}
+}}
+
+parameter: {
+	// How long the workflow is suspended; without it until somebody resumes it.
+	duration?: string
+	// What people are shown.
+	message?: string
+	...
+}
+"#;
+
+/// The definition of `suspend`.
+pub fn suspend() -> Arc<Definition> {
+    static DEFINITION: OnceLock<Arc<Definition>> = OnceLock::new();
+    DEFINITION
+        .get_or_init(|| Arc::new(Definition::new(SUSPEND)))
+        .clone()
+}
+
+/// Names and sources of the definitions in `definitions/steps`.
+macro_rules! steps {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../definitions/steps/", $name, ".cue")))),*]
+    };
+}
+
+/// The definitions in `definitions/steps`, with their documentation.
+pub const STEPS: &[(&str, &str)] = steps![
+    "addon-operation",
+    "apply-app",
+    "apply-deployment",
+    "apply-job",
+    "apply-object",
+    "apply-terraform-config",
+    "build-push-image",
+    "chat-gpt",
+    "check-metrics",
+    "clean-jobs",
+    "create-config",
+    "delete-config",
+    "depends-on-app",
+    "deploy",
+    "export-data",
+    "export-service",
+    "export2config",
+    "export2secret",
+    "generate-jdbc-connection",
+    "list-config",
+    "notification",
+    "print-message-in-status",
+    "read-app",
+    "read-config",
+    "read-object",
+    "request",
+    "restart-workflow",
+    "rollback",
+    "vela-cli",
+    "webhook",
+];
+
+/// The template of a definition in `definitions/steps`.
+pub fn step(name: &str) -> Option<&'static str> {
+    static TEMPLATES: OnceLock<BTreeMap<&'static str, String>> = OnceLock::new();
+    let templates = TEMPLATES.get_or_init(|| {
+        let templates = STEPS.iter();
+        templates
+            .map(|(name, source)| (*name, template_of(source)))
+            .collect()
+    });
+    templates.get(name).map(String::as_str)
+}
+
+/// The template within a definition: its imports, and what is between the braces of `template`.
+fn template_of(source: &str) -> String {
+    let (head, body) = source.split_once("\ntemplate: {\n").unwrap_or(("", source));
+    let body = body.trim_end();
+    let body = body.strip_suffix('}').unwrap_or(body);
+    let mut template = String::new();
+    let mut is_block = false;
+    for line in head.lines() {
+        let is_import = line.starts_with("import ");
+        if is_import || is_block {
+            template.push_str(line);
+            template.push('\n');
+        }
+        is_block = (is_block || is_import && line.ends_with('(')) && line != ")";
+    }
+    for line in body.lines() {
+        template.push_str(line.strip_prefix('\t').unwrap_or(line));
+        template.push('\n');
+    }
+    template
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::definition::StepData;
+
+    #[test]
+    fn all_steps_can_be_compiled() {
+        for (name, _) in STEPS {
+            let template = step(name).unwrap();
+            let data = StepData {
+                context: json!({"name": "r", "namespace": "ns", "stepName": "s", "stepSessionID": "id"}),
+                parameter: json!({}),
+            };
+            let evaluated = Definition::new(template).evaluate(&data, &[]);
+            assert!(
+                evaluated.is_ok(),
+                "{name}: {:?}\n{template}",
+                evaluated.err()
+            );
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The template of a type of steps, compiled once.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bellwether_cue::diagnostic::Diagnostic;
+use bellwether_cue::host::{Budget, Evaluation, Template};
+use bellwether_cue::parser::parse_file;
+use serde_json::Value;
+
+use crate::packages::PACKAGES;
+
+/// What templates may refer to without declaring it.
+const SCOPE: &str = "context: _\nparameter: _\nparameters: _\n";
+
+/// The name of the template in messages.
+const FILE: &str = "-";
+
+/// A template, and whether it can be compiled.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    source: Arc<str>,
+    compiled: Result<Template, String>,
+}
+
+impl Definition {
+    /// Compiles a template. What is wrong with it is said when it is used.
+    pub fn new(source: impl Into<Arc<str>>) -> Self {
+        let source = source.into();
+        let compiled = compile(&source, &[])
+            .map_err(|problems| syntax_problem(&source).unwrap_or_else(|| describe(&problems)));
+        Self { source, compiled }
+    }
+
+    /// The text of the template.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Begins an evaluation with data; `more` are further files of the same package.
+    pub fn evaluate(&self, data: &StepData, more: &[(&str, &str)]) -> Result<Evaluation, String> {
+        let template = if more.is_empty() {
+            self.compiled.clone()?
+        } else {
+            compile(&self.source, more).map_err(|problems| describe(&problems))?
+        };
+        let mut evaluation = template.evaluate(Budget::default());
+        evaluation.fill_json(&["context"], &data.context);
+        evaluation.fill_json(&["parameter"], &data.parameter);
+        evaluation.fill_json(&["parameters"], &data.parameter);
+        Ok(evaluation)
+    }
+}
+
+/// What a template is evaluated with.
+#[derive(Debug, Clone, Default)]
+pub struct StepData {
+    /// What is known of the workflow and the step.
+    pub context: Value,
+    /// The parameters of the step.
+    pub parameter: Value,
+}
+
+/// A template without imports of our packages that it does not use: those are no mistake worth a failure.
+fn without_unused_imports(source: &str) -> Cow<'_, str> {
+    let is_unused = |line: &str| {
+        let line = line.trim();
+        let path = line.strip_prefix("import").unwrap_or(line).trim();
+        let package = PACKAGES
+            .iter()
+            .find(|(known, _)| path == format!("{known:?}"));
+        package.is_some_and(|(path, _)| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            !source.contains(&format!("{name}.#"))
+        })
+    };
+    if !source.lines().any(is_unused) {
+        return Cow::Borrowed(source);
+    }
+    let lines = source
+        .lines()
+        .map(|line| if is_unused(line) { "" } else { line });
+    Cow::Owned(lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// Compiles files of one package with everything that they may import.
+fn compile(source: &str, more: &[(&str, &str)]) -> Result<Template, Vec<Diagnostic>> {
+    let source = &*without_unused_imports(source);
+    let mut files = vec![(FILE, source), ("scope", SCOPE)];
+    files.extend(more);
+    let used: Vec<(&str, &str)> = PACKAGES
+        .iter()
+        .copied()
+        .filter(|(path, _)| files.iter().any(|(_, text)| text.contains(path)))
+        .collect();
+    Template::compile_files(&files, &used)
+}
+
+/// What is wrong with the syntax of a template. Other tools for this API read it together with the data that
+/// follows it, which shows in the message.
+fn syntax_problem(source: &str) -> Option<String> {
+    let (_, problems) = parse_file(FILE, &format!("{source}\ncontext: {{}}\nparameter: {{}}\n"));
+    (!problems.is_empty()).then(|| describe(&problems))
+}
+
+/// What is wrong, in one line.
+pub fn describe(problems: &[Diagnostic]) -> String {
+    match problems {
+        [] => "unknown problem".to_owned(),
+        [one] => one.to_string(),
+        [one, rest @ ..] => format!("{one} (and {} more errors)", rest.len()),
+    }
+}

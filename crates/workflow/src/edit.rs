@@ -1,0 +1,168 @@
+//! What somebody changed in the status of a workflow: from the difference to what the engine wrote to events.
+//!
+//! The status that is found says up to which entry of the log it speaks (`historySeq`). What differs from what
+//! the engine wrote then was changed by somebody, and is done to the state that is true by now.
+
+use bellwether_api::workflow::{StepPhase, StepReason, StepStatus, WorkflowStepStatus};
+
+use crate::event::{Actor, Entry, Event, StepChange};
+use crate::project;
+use crate::spec::Spec;
+use crate::state::State;
+
+/// The parts of a status by which a workflow is controlled.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "they are fields of a status")]
+pub struct Seen {
+    /// Up to which entry of the log it speaks.
+    pub seq: Option<u64>,
+    /// Whether it was written at all.
+    pub is_written: bool,
+    /// Whether somebody cleared it.
+    pub is_cleared: bool,
+    /// Whether it is suspended.
+    pub suspend: bool,
+    /// Whether it is ended.
+    pub terminated: bool,
+    /// The steps.
+    pub steps: Vec<WorkflowStepStatus>,
+}
+
+/// The events by which the changes of others become true.
+pub fn events(seen: &Seen, entries: &[Entry], spec: &Spec) -> Vec<Event> {
+    let now = State::of(entries);
+    if now.started.is_none() {
+        return Vec::new();
+    }
+    if seen.is_cleared {
+        return vec![Event::Restarted {
+            by: Actor::Status,
+            steps: Vec::new(),
+        }];
+    }
+    if !seen.is_written {
+        return Vec::new();
+    }
+    let seq = seen.seq.unwrap_or(now.seq);
+    let before = State::of(
+        entries
+            .iter()
+            .filter(|entry| entry.seq <= seq || is_snapshot(&entry.event)),
+    );
+    let written = flat(&project::steps(&before, spec));
+    let found = flat(&seen.steps);
+    let mut events = Vec::new();
+    let removed: Vec<String> = written
+        .iter()
+        .filter(|step| !found.iter().any(|found| found.name == step.name))
+        .map(|step| step.name.clone())
+        .collect();
+    if !removed.is_empty() {
+        events.push(Event::Restarted {
+            by: Actor::Status,
+            steps: removed.clone(),
+        });
+    }
+    if seen.terminated && !before.terminated && !now.terminated {
+        events.extend(terminate(&now));
+        return events;
+    }
+    for step in &found {
+        let written = written.iter().find(|written| written.name == step.name);
+        if let Some(written) = written
+            && written.phase != step.phase
+        {
+            events.extend(step_edit(written, step, &now));
+        }
+    }
+    suspension(seen, &before, &now, &mut events);
+    events
+}
+
+fn is_snapshot(event: &Event) -> bool {
+    matches!(event, Event::Snapshot { .. })
+}
+
+fn suspension(seen: &Seen, before: &State, now: &State, events: &mut Vec<Event>) {
+    if seen.suspend && !before.suspend && !now.suspend {
+        events.push(Event::Suspended {
+            by: Actor::Status,
+            message: String::new(),
+        });
+    }
+    let is_resumed = events
+        .iter()
+        .any(|event| matches!(event, Event::Resumed { .. }));
+    if !seen.suspend && before.suspend && now.suspend && !is_resumed && events.is_empty() {
+        events.push(Event::Resumed {
+            by: Actor::Status,
+            step: None,
+        });
+    }
+}
+
+/// Steps and steps of groups in one list.
+fn flat(steps: &[WorkflowStepStatus]) -> Vec<StepStatus> {
+    let steps = steps.iter();
+    let all = steps.flat_map(|step| std::iter::once(&step.status).chain(&step.sub_steps));
+    all.cloned().collect()
+}
+
+/// What a change of the phase of a step means.
+fn step_edit(written: &StepStatus, found: &StepStatus, now: &State) -> Option<Event> {
+    let known = now.step(&found.name)?;
+    if known.is_finished() && known.phase != written.phase() {
+        // It finished meanwhile.
+        return None;
+    }
+    if written.phase() == StepPhase::Suspending && found.phase() == StepPhase::Running {
+        return Some(Event::Resumed {
+            by: Actor::Status,
+            step: Some(found.name.clone()),
+        });
+    }
+    Some(Event::StepChanged(Box::new(StepChange {
+        step: found.name.clone(),
+        id: known.id.clone(),
+        step_type: known.step_type.clone(),
+        group: known.group.clone(),
+        phase: found.phase(),
+        reason: found.reason.clone(),
+        message: found.message.clone(),
+        order: known.order,
+        failures: known.failures,
+        executed: false,
+    })))
+}
+
+/// Ends a workflow: what is open fails.
+pub fn terminate(now: &State) -> Vec<Event> {
+    let mut events = vec![Event::Terminated {
+        by: Actor::Status,
+        message: String::new(),
+    }];
+    for step in &now.steps {
+        let is_open = matches!(step.phase, StepPhase::Running | StepPhase::Suspending)
+            || step.phase == StepPhase::Failed
+                && !matches!(
+                    step.reason,
+                    StepReason::FailedAfterRetries | StepReason::Timeout
+                );
+        if !is_open {
+            continue;
+        }
+        events.push(Event::StepChanged(Box::new(StepChange {
+            step: step.name.clone(),
+            id: step.id.clone(),
+            step_type: step.step_type.clone(),
+            group: step.group.clone(),
+            phase: StepPhase::Failed,
+            reason: StepReason::Terminate,
+            message: step.message.clone(),
+            order: step.order,
+            failures: step.failures,
+            executed: false,
+        })));
+    }
+    events
+}

@@ -1,0 +1,271 @@
+//! A workflow as it is carried out: steps with names, and what is wrong with them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bellwether_api::workflow::names::step_type;
+use bellwether_api::workflow::{WorkflowExecuteMode, WorkflowMode, WorkflowStep, WorkflowStepBase};
+use serde_json::{Map, Value};
+
+use crate::definition::Definition;
+use crate::duration;
+
+/// A workflow that is carried out.
+#[derive(Debug, Clone, Default)]
+pub struct Spec {
+    /// Name of the object that it belongs to.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its identity.
+    pub uid: String,
+    /// How steps are ordered.
+    pub mode: WorkflowExecuteMode,
+    /// The steps; all have names.
+    pub steps: Vec<WorkflowStep>,
+    /// What templates see as context, besides what belongs to a step.
+    pub context: Map<String, Value>,
+    /// Templates of the types of steps.
+    pub definitions: BTreeMap<String, Arc<Definition>>,
+}
+
+impl Spec {
+    /// All steps with their groups, in order.
+    pub fn all(&self) -> impl Iterator<Item = (&WorkflowStepBase, Option<&WorkflowStep>)> {
+        self.steps.iter().flat_map(|step| {
+            let subs = step.sub_steps.iter().map(move |sub| (sub, Some(step)));
+            std::iter::once((&step.base, None)).chain(subs)
+        })
+    }
+
+    /// A step by name.
+    pub fn step(&self, name: &str) -> Option<(&WorkflowStepBase, Option<&WorkflowStep>)> {
+        self.all().find(|(step, _)| step.name == name)
+    }
+
+    /// How the steps of a group are ordered.
+    pub fn sub_mode(&self, group: &WorkflowStep) -> WorkflowMode {
+        let mode = group.mode.clone().or_else(|| self.mode.sub_steps.clone());
+        mode.unwrap_or(WorkflowMode::Dag)
+    }
+
+    /// The steps that another name of a step stands for: components can be named instead of steps.
+    pub fn resolve<'a>(&'a self, name: &'a str) -> Option<&'a str> {
+        let mut steps = self.all().map(|(step, _)| step);
+        if let Some(step) = steps.find(|step| step.name == name) {
+            return Some(&step.name);
+        }
+        let mut steps = self.all().map(|(step, _)| step);
+        steps
+            .find(|step| alias(step) == Some(name))
+            .map(|step| step.name.as_str())
+    }
+}
+
+/// The other name of a step: the component or object that it is about.
+pub fn alias(step: &WorkflowStepBase) -> Option<&str> {
+    let properties = step.properties.as_ref()?;
+    let text = |key: &str| properties.get(key).and_then(Value::as_str);
+    text("name").or_else(|| text("component"))
+}
+
+/// Gives names to steps that have none.
+pub fn name_steps(steps: &mut [WorkflowStep]) {
+    for (index, step) in steps.iter_mut().enumerate() {
+        if step.base.name.is_empty() {
+            step.base.name = format!("step-{index}");
+        }
+        for (sub_index, sub) in step.sub_steps.iter_mut().enumerate() {
+            if sub.name.is_empty() {
+                sub.name = format!("step-{index}-{sub_index}");
+            }
+        }
+    }
+}
+
+/// What is wrong with a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// Two steps have the same name.
+    #[error("duplicated step name {0:?}")]
+    DuplicateName(String),
+    /// A timeout is no duration.
+    #[error("step {0:?}: invalid timeout, please use the format of timeout like 1s, 1m, 1h or 1d")]
+    Timeout(String),
+    /// A step depends on one that does not exist.
+    #[error("step {step:?} depends on {on:?}, which does not exist")]
+    UnknownDependency {
+        /// The step.
+        step: String,
+        /// What it depends on.
+        on: String,
+    },
+    /// A step depends on one that is carried out later.
+    #[error(
+        "step {step:?} depends on {on:?}, which is carried out later: steps are carried out one after the other"
+    )]
+    ForwardDependency {
+        /// The step.
+        step: String,
+        /// What it depends on.
+        on: String,
+    },
+    /// Steps depend on each other.
+    #[error("steps depend on each other: {0}")]
+    Cycle(String),
+    /// Steps have no order.
+    #[error("step {0:?} has subSteps, but is no step-group")]
+    NoGroup(String),
+}
+
+/// Checks a workflow before it is carried out; steps have names already.
+pub fn check(steps: &[WorkflowStep], mode: &WorkflowExecuteMode) -> Result<(), SpecError> {
+    let spec = Spec {
+        steps: steps.to_vec(),
+        mode: mode.clone(),
+        ..Spec::default()
+    };
+    let mut names = BTreeSet::new();
+    for (step, _) in spec.all() {
+        if !names.insert(step.name.as_str()) {
+            return Err(SpecError::DuplicateName(step.name.clone()));
+        }
+        if !step.timeout.is_empty() && duration::parse(&step.timeout).is_err() {
+            return Err(SpecError::Timeout(step.name.clone()));
+        }
+    }
+    if let Some(step) = steps
+        .iter()
+        .find(|step| !step.sub_steps.is_empty() && step.base.step_type != step_type::STEP_GROUP)
+    {
+        return Err(SpecError::NoGroup(step.base.name.clone()));
+    }
+    check_dependencies(&spec)
+}
+
+fn check_dependencies(spec: &Spec) -> Result<(), SpecError> {
+    let order: Vec<&WorkflowStepBase> = spec.all().map(|(step, _)| step).collect();
+    let position = |name: &str| {
+        let name = spec.resolve(name)?;
+        order.iter().position(|step| step.name == name)
+    };
+    let is_sequence = spec.mode.steps.clone().unwrap_or_default() == WorkflowMode::StepByStep;
+    let mut edges = vec![Vec::new(); order.len()];
+    for (index, step) in order.iter().enumerate() {
+        for on in &step.depends_on {
+            let Some(target) = position(on) else {
+                return Err(SpecError::UnknownDependency {
+                    step: step.name.clone(),
+                    on: on.clone(),
+                });
+            };
+            let is_top_level = spec.steps.iter().any(|top| top.base.name == step.name);
+            if is_sequence && is_top_level && target > index {
+                return Err(SpecError::ForwardDependency {
+                    step: step.name.clone(),
+                    on: on.clone(),
+                });
+            }
+            edges[index].push(target);
+        }
+    }
+    match cycle(&edges) {
+        None => Ok(()),
+        Some(members) => {
+            let names: Vec<&str> = members
+                .iter()
+                .map(|index| order[*index].name.as_str())
+                .collect();
+            Err(SpecError::Cycle(names.join(", ")))
+        }
+    }
+}
+
+/// Those that are left when everything that depends on nothing is taken away, again and again.
+fn cycle(edges: &[Vec<usize>]) -> Option<Vec<usize>> {
+    let mut waits_for: Vec<usize> = edges.iter().map(Vec::len).collect();
+    let mut dependents = vec![Vec::new(); edges.len()];
+    for (index, targets) in edges.iter().enumerate() {
+        for target in targets {
+            dependents[*target].push(index);
+        }
+    }
+    let mut ready: Vec<usize> = (0..edges.len())
+        .filter(|index| waits_for[*index] == 0)
+        .collect();
+    let mut done = 0;
+    while let Some(index) = ready.pop() {
+        done += 1;
+        for dependent in &dependents[index] {
+            waits_for[*dependent] -= 1;
+            if waits_for[*dependent] == 0 {
+                ready.push(*dependent);
+            }
+        }
+    }
+    let left = || {
+        (0..edges.len())
+            .filter(|index| waits_for[*index] > 0)
+            .collect()
+    };
+    (done < edges.len()).then(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check_steps(mode: &str, steps: Value, error: Option<&str>) {
+        let mut steps: Vec<WorkflowStep> = serde_json::from_value(steps).unwrap();
+        name_steps(&mut steps);
+        let mode = serde_json::from_value(json!({"steps": mode})).unwrap();
+        let found = check(&steps, &mode).err().map(|error| error.to_string());
+        assert_eq!(found.as_deref(), error);
+    }
+
+    #[test]
+    fn workflows_that_cannot_end_are_refused() {
+        let a = |on: &[&str]| json!({"name": "a", "type": "t", "dependsOn": on});
+        let b = |on: &[&str]| json!({"name": "b", "type": "t", "dependsOn": on});
+        check_steps("StepByStep", json!([a(&[]), b(&["a"])]), None);
+        check_steps("DAG", json!([a(&["b"]), b(&[])]), None);
+        check_steps(
+            "DAG",
+            json!([a(&["b"]), b(&["a"])]),
+            Some("steps depend on each other: a, b"),
+        );
+        check_steps(
+            "StepByStep",
+            json!([a(&["b"]), b(&[])]),
+            Some(
+                "step \"a\" depends on \"b\", which is carried out later: steps are carried out one after the other",
+            ),
+        );
+        check_steps(
+            "DAG",
+            json!([a(&["z"])]),
+            Some("step \"a\" depends on \"z\", which does not exist"),
+        );
+        check_steps(
+            "DAG",
+            json!([a(&[]), a(&[])]),
+            Some("duplicated step name \"a\""),
+        );
+    }
+
+    #[test]
+    fn names_and_timeouts_are_checked_in_groups_too() {
+        let group = |timeout: &str| json!([{"type": "step-group", "subSteps": [{"type": "t", "timeout": timeout}, {"type": "t"}]}]);
+        check_steps("StepByStep", group("1d"), None);
+        check_steps(
+            "StepByStep",
+            group("soon"),
+            Some(
+                "step \"step-0-0\": invalid timeout, please use the format of timeout like 1s, 1m, 1h or 1d",
+            ),
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! Plays records of workflows on a hub of our own, with the player that lies beside them.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use crate::run::{cargo, root, say};
+
+/// How often, and how long in between, the server is looked for.
+const LOOKS: u32 = 300;
+const PAUSE: Duration = Duration::from_millis(100);
+/// The flags of the recorded engine, and ours.
+const FLAGS: &str = r#"{
+  "--max-workflow-step-error-retry-times": "--max-workflow-step-error-retry-times={value}",
+  "--feature-gates=EnableSuspendOnFailure=true": "--workflow-suspend-on-failure"
+}"#;
+
+/// A server that ends with us.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Plays the records of a file; the player says which were right.
+pub(super) fn run(path: &Path, failures: bool) -> anyhow::Result<()> {
+    let player = path.with_file_name("play.py");
+    anyhow::ensure!(player.exists(), "{} is not there", player.display());
+    let built = cargo(&["build", "--quiet", "-p", "bellwether"]).status()?;
+    anyhow::ensure!(built.success(), "the binary cannot be built");
+    let binary = root().join("target/debug/bellwether");
+    let folder = root().join("target/corpus-workflow");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder)?;
+    let server = Command::new(&binary)
+        .args([
+            "apiserver",
+            "--in-memory",
+            "--simulate-workloads=false",
+            "--listen",
+            "127.0.0.1:0",
+        ])
+        .arg("--data-dir")
+        .arg(&folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("cannot start the server")?;
+    let _server = Server(server);
+    let kubeconfig = folder.join("kubeconfig");
+    for _ in 0..LOOKS {
+        if kubeconfig.exists() {
+            break;
+        }
+        sleep(PAUSE);
+    }
+    let flags = folder.join("flags.json");
+    std::fs::write(&flags, FLAGS)?;
+    let binary = binary.display();
+    let engine =
+        format!("{binary} hub --leader-elect=false --workflow-http-allow *,loopback {{args}}");
+    let cli = format!("{binary} workflow");
+    let status = Command::new("python3")
+        .arg(&player)
+        .arg("--corpus")
+        .arg(path)
+        .arg("--kubeconfig")
+        .arg(&kubeconfig)
+        .args([
+            "--engine",
+            &engine,
+            "--engine-ready",
+            "the hub is ready",
+            "--engine-args-map",
+        ])
+        .arg(&flags)
+        .args([
+            "--cli",
+            &cli,
+            "--misses",
+            if failures { "200" } else { "20" },
+        ])
+        .status()
+        .context("cannot run python3")?;
+    say("played");
+    anyhow::ensure!(status.success(), "not every record was right");
+    Ok(())
+}
