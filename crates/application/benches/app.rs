@@ -14,6 +14,7 @@ fn main() {
     divan::main();
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "tables are written in place")]
 fn application(traits: Value) -> Application {
     let component = json!({
         "name": "web",

@@ -293,7 +293,7 @@ mod tests {
 
     use super::*;
 
-    fn object(app: &str, data: Value) -> Value {
+    fn object(app: &str, data: &Value) -> Value {
         let mut object = json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": "settings", "namespace": "n", "labels": {}}, "data": data});
         if !app.is_empty() {
@@ -302,7 +302,7 @@ mod tests {
         object
     }
 
-    fn policies(policies: Value) -> ResourcePolicies {
+    fn policies(policies: &Value) -> ResourcePolicies {
         let application: Application = serde_json::from_value(
             json!({"metadata": {"name": "shop"}, "spec": {"components": [], "policies": policies}}),
         )
@@ -319,6 +319,7 @@ mod tests {
     }
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "tables are written in place")]
     fn check(
         policy: Value,
         live: Option<Value>,
@@ -326,8 +327,8 @@ mod tests {
         occasion: Occasion,
         expected: Result<Action, &str>,
     ) {
-        let manifest = object("shop", json!({"a": "1"}));
-        let policies = policies(policy);
+        let manifest = object("shop", &json!({"a": "1"}));
+        let policies = policies(&policy);
         let request = Request {
             manifest: &manifest,
             last_applied: last.as_ref(),
@@ -344,7 +345,7 @@ mod tests {
 
     #[test]
     fn objects_are_created_patched_and_left() {
-        let wanted = object("shop", json!({"a": "1"}));
+        let wanted = object("shop", &json!({"a": "1"}));
         let (update, none) = (Occasion::Update, json!([]));
         check(
             none.clone(),
@@ -496,7 +497,7 @@ mod tests {
             Occasion::StateKeep,
             Ok(Action::Leave),
         );
-        let created = Action::Create(object("shop", json!({"a": "1"})));
+        let created = Action::Create(object("shop", &json!({"a": "1"})));
         check(
             rule("onUpdate"),
             None,
@@ -509,7 +510,7 @@ mod tests {
     #[test]
     fn resource_update_replaces_and_recreates() {
         let drifted = Some(object("shop", json!({"a": "9", "foreign": "x"})));
-        let mut whole = object("shop", json!({"a": "1"}));
+        let mut whole = object("shop", &json!({"a": "1"}));
         whole["metadata"]["resourceVersion"] = Value::Null;
         check(
             of_type("resource-update", json!({"op": "replace"})),

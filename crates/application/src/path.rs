@@ -98,6 +98,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "tables are written in place")]
     fn check(path: &str, expected: Value) {
         let mut target = json!({"spec": {"targets": [{"a": 1}]}});
         set(&mut target, &parse(path).unwrap(), json!("x"));

@@ -177,8 +177,12 @@ mod tests {
     use crate::catalog::Catalog;
     use crate::world::World;
 
+    /// Name of a step, the components it deploys, and how many it does at once.
+    type Step<'a> = (&'a str, &'a [&'a str], usize);
+
     #[track_caller]
-    fn check(spec: Value, expected: Result<&[(&str, &[&str], usize)], &str>) {
+    #[expect(clippy::needless_pass_by_value, reason = "tables are written in place")]
+    fn check(spec: Value, expected: Result<&[Step<'_>], &str>) {
         let application =
             serde_json::from_value(json!({"metadata": {"name": "shop"}, "spec": spec})).unwrap();
         let (catalog, world) = (Catalog::default(), World::default());

@@ -340,6 +340,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "tables are written in place")]
     fn application(policies: Value) -> Application {
         serde_json::from_value(
             json!({"metadata": {"name": "shop"}, "spec": {"components": [], "policies": policies}}),
@@ -394,6 +395,7 @@ mod tests {
     }
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "tables are written in place")]
     fn check_affect(affect: Value, update: bool, state_keep: bool) {
         let policies = ResourcePolicies::of(&application(json!([{"name": "a", "type": "apply-once", "properties": {
             "enable": true,

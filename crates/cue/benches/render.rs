@@ -164,10 +164,10 @@ fn steps(count: usize) -> String {
             0 => "\"start\"".to_owned(),
             _ => format!("step{}.result.token", step - 1),
         };
-        source.push_str(&format!(
+        source += &format!(
             "\nstep{step}: {{request: {{url: \"https://host/{step}\", token: {before}}}, result?: {{token: string, code: int}}, \
              if result != _|_ {{done: result.code < 300}}}}\n"
-        ));
+        );
     }
     source
 }

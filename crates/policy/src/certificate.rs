@@ -342,6 +342,7 @@ mod tests {
     }
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "tables are written in place")]
     fn reports(spec: Value, certificate: &Certificate, expected: &str) {
         let policy: CertificatePolicy = serde_json::from_value(json!({
             "apiVersion": "policy.open-cluster-management.io/v1",

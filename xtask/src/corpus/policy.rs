@@ -27,19 +27,18 @@ pub(crate) fn run(path: &Path, failures: bool) -> anyhow::Result<()> {
     build_probe("bellwether-policy", "policy-probe")?;
     let mut probe = Probe::start("policy-probe")?;
     let mut right = [0_usize; PARTS.len()];
-    let mut all = 0;
+    let mut all = 0_usize;
     for line in text.lines().filter(|line| !line.is_empty()) {
         let mut case: Value = serde_json::from_str(line)?;
         // Where a real server decides otherwise, a dry run is not judged.
         let counts = case["tier"].as_u64().is_some_and(|tier| tier <= LAST_TIER)
             && case["serverDependent"] != json!(true);
         let expected = case["expect"].take();
-        let answer = match probe.ask(&case.to_string()) {
-            Some(answer) => serde_json::from_str(&answer).unwrap_or_default(),
-            None => {
-                probe = Probe::start("policy-probe")?;
-                Value::Null
-            }
+        let answer = if let Some(answer) = probe.ask(&case.to_string()) {
+            serde_json::from_str(&answer).unwrap_or_default()
+        } else {
+            probe = Probe::start("policy-probe")?;
+            Value::Null
         };
         let verdicts = judge(&expected, &answer);
         if failures && verdicts.contains(&false) {

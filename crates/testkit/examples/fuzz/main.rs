@@ -7,7 +7,6 @@
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    clippy::disallowed_methods,
     reason = "a program for people"
 )]
 
