@@ -61,7 +61,7 @@ where
     let (catalog, queue) = (Arc::clone(catalog), queue.clone());
     let applications: Cache<Application> = hub.cache();
     let cache: Cache<K> = hub.cache();
-    let subscription = cache.subscribe(move |change| {
+    cache.subscribe(move |change| {
         match (change.new, DefinitionKind::from_object_kind(K::NAMES.kind)) {
             (Some(new), _) => {
                 let object = serde_json::to_value(new).unwrap_or_default();
@@ -80,8 +80,6 @@ where
     });
     Box::new(move || {
         let cache = cache.clone();
-        // Listening ends with the subscription.
-        let _ = &subscription;
         async move { cache.ready().await }.boxed()
     })
 }
