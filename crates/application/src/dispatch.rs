@@ -361,7 +361,7 @@ mod tests {
             update,
             Ok(Action::Leave),
         );
-        let drifted = object("shop", json!({"a": "9", "foreign": "x"}));
+        let drifted = object("shop", &json!({"a": "9", "foreign": "x"}));
         let patch = json!({"data": {"a": "1"}});
         check(
             none.clone(),
@@ -370,8 +370,8 @@ mod tests {
             Occasion::StateKeep,
             Ok(Action::Strategic(patch)),
         );
-        let before = object("shop", json!({"a": "9", "old": "x"}));
-        let both = object("shop", json!({"a": "1", "old": "x", "foreign": "y"}));
+        let before = object("shop", &json!({"a": "9", "old": "x"}));
+        let both = object("shop", &json!({"a": "1", "old": "x", "foreign": "y"}));
         check(
             none,
             Some(both),
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn objects_of_others_are_not_touched() {
         let update = Occasion::Update;
-        let other = Some(object("other", json!({})));
+        let other = Some(object("other", &json!({})));
         check(
             json!([]),
             other,
@@ -392,7 +392,7 @@ mod tests {
             update,
             Err("belongs to application n/other"),
         );
-        let unowned = Some(object("", json!({"a": "1"})));
+        let unowned = Some(object("", &json!({"a": "1"})));
         check(
             json!([]),
             unowned.clone(),
@@ -417,7 +417,7 @@ mod tests {
         );
         check(
             of_type("read-only", Value::Null),
-            Some(object("", json!({}))),
+            Some(object("", &json!({}))),
             None,
             update,
             Ok(Action::Leave),
@@ -426,7 +426,7 @@ mod tests {
 
     #[test]
     fn shared_objects_stay_with_the_first_application() {
-        let mut live = object("other", json!({"a": "theirs"}));
+        let mut live = object("other", &json!({"a": "theirs"}));
         live["metadata"]["annotations"] = json!({"app.oam.dev/shared-by": "n/other"});
         let patch =
             json!({"metadata": {"annotations": {"app.oam.dev/shared-by": "n/other,n/shop"}}});
@@ -443,7 +443,7 @@ mod tests {
     #[test]
     fn apply_once_keeps_what_others_changed() {
         let whole = json!([{"name": "p", "type": "apply-once", "properties": {"enable": true}}]);
-        let drifted = Some(object("shop", json!({"a": "9"})));
+        let drifted = Some(object("shop", &json!({"a": "9"})));
         let patched = Action::Strategic(json!({"data": {"a": "1"}}));
         check(
             whole.clone(),
@@ -509,7 +509,7 @@ mod tests {
 
     #[test]
     fn resource_update_replaces_and_recreates() {
-        let drifted = Some(object("shop", json!({"a": "9", "foreign": "x"})));
+        let drifted = Some(object("shop", &json!({"a": "9", "foreign": "x"})));
         let mut whole = object("shop", &json!({"a": "1"}));
         whole["metadata"]["resourceVersion"] = Value::Null;
         check(

@@ -128,7 +128,7 @@ pub const ENTRY: Entry = Entry {
 pub async fn run(hub: Hub) {
     let controller = bellwether_runtime::Controller::new(ENTRY.name, &hub.clock, &hub.metrics);
     let queue = controller.queue();
-    let reconciler = Applications {
+    let reconciler = Reconciler {
         children: Children::new(&hub.client, queue.clone()),
         applications: hub.cache(),
         revisions: hub.cache(),
@@ -149,7 +149,7 @@ pub async fn run(hub: Hub) {
         .on(&reconciler.applications, |change| {
             (!is_own_write(change)).then(|| change.key.clone())
         })
-        .on(&reconciler.works, |change| owners(change))
+        .on(&reconciler.works, owners)
         .on(&reconciler.trackers, |change| {
             if change.new.is_none() {
                 owners(change)
@@ -210,7 +210,7 @@ fn is_own_write(change: &Change<'_, Application>) -> bool {
         && old.deletion_timestamp == new.deletion_timestamp
 }
 
-struct Applications {
+struct Reconciler {
     hub: Hub,
     applications: Cache<Application>,
     revisions: Cache<ApplicationRevision>,
@@ -224,7 +224,7 @@ struct Applications {
     events: Recorder,
 }
 
-impl Reconcile for Applications {
+impl Reconcile for Reconciler {
     type Key = ObjectKey;
     type Error = Error;
 
@@ -280,7 +280,7 @@ impl From<kube::Error> for Failure {
     }
 }
 
-impl Applications {
+impl Reconciler {
     async fn add_finalizer(&self, application: &Application) -> Result<bool, kube::Error> {
         let mut finalizers = application.metadata.finalizers.clone().unwrap_or_default();
         if finalizers

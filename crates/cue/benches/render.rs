@@ -14,6 +14,8 @@
 
 #![allow(clippy::expect_used, reason = "a failure here is a failed test")]
 
+use std::fmt::Write as _;
+
 use bellwether_cue::builtins::parse_json;
 use bellwether_cue::host::{Budget, Template};
 use bellwether_cue::value::Value;
@@ -164,10 +166,12 @@ fn steps(count: usize) -> String {
             0 => "\"start\"".to_owned(),
             _ => format!("step{}.result.token", step - 1),
         };
-        source += &format!(
+        write!(
+            source,
             "\nstep{step}: {{request: {{url: \"https://host/{step}\", token: {before}}}, result?: {{token: string, code: int}}, \
              if result != _|_ {{done: result.code < 300}}}}\n"
-        );
+        )
+        .expect("writing to a text cannot fail");
     }
     source
 }

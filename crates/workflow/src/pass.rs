@@ -343,14 +343,9 @@ impl<'a> Pass<'a> {
         let mut steps = self.state.steps.iter();
         let has_failed = steps.any(|step| step.phase == StepPhase::Failed && step.is_finished());
         let goes_on = |step: &StepState| {
-            step.phase == StepPhase::Running && step.step_type != "step-group"
-                || self.is_retried(step)
+            step.phase == StepPhase::Running && step.step_type != "step-group" || is_retried(step)
         };
         has_failed && !self.state.steps.iter().any(goes_on)
-    }
-
-    fn is_retried(&self, step: &StepState) -> bool {
-        step.phase == StepPhase::Failed && !step.is_finished()
     }
 
     /// When to look again if nothing happens before.
@@ -400,4 +395,9 @@ impl<'a> Pass<'a> {
         let timeout = duration::parse(&spec.timeout).ok()?;
         Some(add(step.first_execute?, timeout))
     }
+}
+
+/// True if a step failed and is tried again.
+fn is_retried(step: &StepState) -> bool {
+    step.phase == StepPhase::Failed && !step.is_finished()
 }

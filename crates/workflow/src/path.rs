@@ -141,6 +141,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "tables are written in place")]
     fn check(mut before: Value, path: &str, after: Value) {
         set(&mut before, path, json!("v")).unwrap();
         assert_eq!(before, after, "{path}");

@@ -13,6 +13,10 @@ use serde_json::{Map, Value};
 use crate::event::{Entry, Event, StepChange};
 
 /// What is true of a workflow: the projection of its log.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a field of the status, which others may set"
+)]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct State {

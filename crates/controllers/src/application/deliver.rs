@@ -21,7 +21,7 @@ use kube::api::{DeleteParams, DynamicObject, Patch};
 use serde_json::{Value, json};
 
 use super::status::{PENDING_TRAIT, Report};
-use super::{Applications, Error, Failure};
+use super::{Error, Failure, Reconciler};
 use crate::objects;
 
 /// Live objects by what identifies them.
@@ -57,7 +57,7 @@ fn explained(error: kube::Error, object: &Value) -> Failure {
 }
 
 struct Pass<'a> {
-    applications: &'a Applications,
+    applications: &'a Reconciler,
     appfile: &'a Appfile<'a>,
     policies: &'a ResourcePolicies,
     before: &'a [ResourceTracker],
@@ -65,7 +65,7 @@ struct Pass<'a> {
     live: Live,
 }
 
-impl Applications {
+impl Reconciler {
     /// Applies what can be applied now; what waits is told when something changes.
     pub(super) async fn deliver(
         &self,

@@ -12,7 +12,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch};
 use serde_json::{Value, json};
 
-use super::{Applications, to_json};
+use super::{Reconciler, to_json};
 use crate::objects;
 
 /// How many revisions are kept besides the one that is delivered.
@@ -34,7 +34,7 @@ fn publish_version(application: &Application) -> Option<&String> {
         .get(annotation::PUBLISH_VERSION)
 }
 
-impl Applications {
+impl Reconciler {
     /// The revisions of an application, oldest first.
     fn own_revisions(&self, application: &Application) -> Vec<std::sync::Arc<ApplicationRevision>> {
         let namespace = application

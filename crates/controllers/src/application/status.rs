@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::revision::ChosenRevision;
-use super::{Applications, settled_phase, to_json};
+use super::{Reconciler, settled_phase, to_json};
 
 /// What is said of a trait that comes after the component.
 pub(super) const PENDING_TRAIT: &str = "⏳ Waiting for component to be healthy";
@@ -143,7 +143,7 @@ impl Report {
         } else {
             workflow.end_time = None;
         }
-        self.status.phase = phase::RUNNING_WORKFLOW.to_owned();
+        phase::RUNNING_WORKFLOW.clone_into(&mut self.status.phase);
         if !is_done {
             let waiting = outcomes.values().find_map(|outcome| match outcome {
                 Outcome::Waiting(message) => Some(message.clone()),
@@ -151,10 +151,10 @@ impl Report {
             });
             let message = waiting.unwrap_or_else(|| "steps are waiting for others".to_owned());
             // Once delivered, an application that is not healthy any more is not delivered again.
-            if !self.was_delivered {
-                self.set(condition::WORKFLOW, FALSE, condition::PROGRESSING, &message);
+            if self.was_delivered {
+                phase::UNHEALTHY.clone_into(&mut self.status.phase);
             } else {
-                self.status.phase = phase::UNHEALTHY.to_owned();
+                self.set(condition::WORKFLOW, FALSE, condition::PROGRESSING, &message);
             }
             self.set(condition::READY, FALSE, condition::PROGRESSING, &message);
         }
@@ -169,7 +169,7 @@ impl Report {
     pub(super) fn delivered(&mut self) {
         self.hold(condition::WORKFLOW, event::APPLIED, "Workflow finished");
         let is_healthy = self.status.services.iter().all(|service| service.healthy);
-        self.status.phase = settled_phase(is_healthy).to_owned();
+        settled_phase(is_healthy).clone_into(&mut self.status.phase);
         let was_ready = meta::is_true(&self.status.conditions, condition::READY);
         self.set(condition::READY, TRUE, condition::RECONCILE_SUCCESS, "");
         if !was_ready {
@@ -222,7 +222,7 @@ impl Report {
     }
 }
 
-impl Applications {
+impl Reconciler {
     /// Writes a status that says something else than the stored one, and the events.
     pub(super) async fn write_report(
         &self,

@@ -29,7 +29,9 @@ impl Pending {
     /// Something has changed that replica sets have to be planned for. Returns them.
     pub(super) fn plan(&self, sets: impl IntoIterator<Item = ObjectKey>) -> Vec<ObjectKey> {
         let sets: Vec<ObjectKey> = sets.into_iter().collect();
-        sets.iter().for_each(|set| self.add(set));
+        for set in &sets {
+            self.add(set);
+        }
         sets
     }
 

@@ -143,7 +143,7 @@ impl Definitions {
         }
         let path = format!("{PATH}/namespaces/{namespace}/{PLURAL}/{name}");
         let request = http::Request::get(path).body(Vec::new());
-        let request = request.map_err(|error| kube::Error::HttpError(error.into()))?;
+        let request = request.map_err(kube::Error::HttpError)?;
         match self.client.request::<serde_json::Value>(request).await {
             Ok(object) => {
                 let source = object["spec"]["schematic"]["cue"]["template"].as_str();

@@ -26,12 +26,15 @@ pub struct Looked {
 /// Who is woken: a workflow and one of its steps.
 type Waiter<K> = (K, String);
 
+/// Wakes a workflow, and says which step waited.
+type Wake<K> = Arc<dyn Fn(&K, &str) + Send + Sync>;
+
 /// The objects that steps wait for. Cheap to clone.
 #[derive(Clone)]
 pub struct Watches<K> {
     client: Client,
     inner: Arc<Mutex<Inner<K>>>,
-    wake: Arc<dyn Fn(&K, &str) + Send + Sync>,
+    wake: Wake<K>,
 }
 
 impl<K> std::fmt::Debug for Watches<K> {

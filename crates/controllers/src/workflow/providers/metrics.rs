@@ -55,10 +55,16 @@ fn escape(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
             escaped.push(char::from(byte));
         } else {
-            escaped.push_str(&format!("%{byte:02X}"));
+            escaped.extend(percent(byte));
         }
     }
     escaped
+}
+
+/// A byte as a percent sign and two digits.
+fn percent(byte: u8) -> [char; 3] {
+    let digit = |half: u8| char::from(b"0123456789ABCDEF"[usize::from(half)]);
+    ['%', digit(byte >> 4), digit(byte & 0xf)]
 }
 
 /// The one value of an answer: a scalar, or a vector with one element.
