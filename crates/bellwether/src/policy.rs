@@ -104,19 +104,15 @@ fn write(arguments: &DryrunArgs, outcome: &Outcome) -> anyhow::Result<()> {
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let mut text = outcome.output.clone();
-    let messages: String = outcome
-        .messages
-        .iter()
-        .map(|message| format!("{message}\n"))
-        .collect();
-    match &arguments.messages_path {
-        Some(path) => {
-            fs::write(path, messages).with_context(|| format!("cannot write {}", path.display()))?
-        }
-        None => {
-            text.push_str(MESSAGES);
-            text.push_str(&messages);
-        }
+    let mut messages = outcome.messages.join("\n");
+    if !messages.is_empty() {
+        messages.push('\n');
+    }
+    if let Some(path) = &arguments.messages_path {
+        fs::write(path, messages).with_context(|| format!("cannot write {}", path.display()))?;
+    } else {
+        text.push_str(MESSAGES);
+        text.push_str(&messages);
     }
     let mut output = std::io::stdout().lock();
     output.write_all(text.as_bytes())?;

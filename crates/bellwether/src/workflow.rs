@@ -121,7 +121,7 @@ pub(crate) async fn run(arguments: WorkflowCommandArgs) -> anyhow::Result<()> {
         Action::Status(target) => {
             let (client, namespace) = target.open().await?;
             let run = get(&client, &namespace, &target.name).await?;
-            show::status(&client, &run).await
+            show::status(&run)
         }
         Action::Suspend(target) => {
             let step = target.step.clone();

@@ -75,8 +75,7 @@ fn table(rows: &[Vec<String>]) -> String {
 }
 
 /// Shows a run and its steps as a tree.
-pub(super) async fn status(client: &Client, run: &WorkflowRun) -> anyhow::Result<()> {
-    let _ = client;
+pub(super) fn status(run: &WorkflowRun) -> anyhow::Result<()> {
     let status = run.status.clone().unwrap_or_default();
     let now = Clock::system().now();
     let phase = status
@@ -182,15 +181,11 @@ pub(super) async fn logs(
         .remove(context::LOG_CONFIG)
         .unwrap_or_default();
     let config: Value = serde_json::from_str(&text).unwrap_or_default();
-    let step = match step {
-        Some(step) => step.to_owned(),
-        None => {
-            let first = config.as_object().and_then(|steps| steps.keys().next());
-            first
-                .cloned()
-                .ok_or_else(|| anyhow::anyhow!("no step of {} has logs", run.name_any()))?
-        }
-    };
+    let first = || config.as_object().and_then(|steps| steps.keys().next());
+    let step = step
+        .map(str::to_owned)
+        .or_else(|| first().cloned())
+        .ok_or_else(|| anyhow::anyhow!("no step of {} has logs", run.name_any()))?;
     let source = &config[&step]["source"];
     if let Some(url) = source["url"].as_str() {
         say(&format!("the log of step {step} is at {url}"));

@@ -60,9 +60,8 @@ fn requests_that_take_much_work_hold_up_nobody_and_not_the_end() {
 /// A placement whose expression takes ten million steps.
 fn expensive(number: usize) -> String {
     let digits = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]";
-    let loops: String = ('a'..='g')
-        .map(|name| format!("{digits}.all({name}, "))
-        .collect();
+    let loops = ('a'..='g').map(|name| format!("{digits}.all({name}, "));
+    let loops = loops.collect::<Vec<_>>().concat();
     let expression = format!("{loops}a + g >= 0{}", ")".repeat(7));
     let predicate =
         json!({"requiredClusterSelector": {"celSelector": {"celExpressions": [expression]}}});
@@ -118,10 +117,10 @@ fn a_loss_of_heartbeats_is_shown_with_the_clusters() {
         let client = fleet.client().await;
         let condition = json!({"type": "HeartbeatLoss", "status": "True", "reason": "TooManyClustersSilent",
             "message": "4 of 5 clusters stopped renewing.", "lastTransitionTime": "2026-01-01T00:00:00Z"});
-        let patch = json!({"status": {"conditions": [condition]}}).to_string();
+        let body = json!({"status": {"conditions": [condition]}}).to_string();
         let path = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets/global/status";
         let request = Request::patch(path).header("content-type", "application/merge-patch+json");
-        let request = request.body(patch.into_bytes()).unwrap();
+        let request = request.body(body.into_bytes()).unwrap();
         client.request::<Value>(request).await.unwrap();
         let metrics = Request::get("/metrics").body(Vec::new()).unwrap();
         let metrics = client.request_text(metrics).await.unwrap();

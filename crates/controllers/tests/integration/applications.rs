@@ -34,7 +34,7 @@ embedded! {
     a_paused_application_is_left_alone,
 }
 
-async fn start(fleet: &mut Fleet) {
+fn start(fleet: &mut Fleet) {
     let hub = Hub::new(fleet.controller_client(HUB), fleet.clock.clone());
     fleet.run(application::run(hub));
 }
@@ -72,7 +72,7 @@ async fn until_phase(fleet: &Fleet, app: &Value, phase: &str) -> Value {
 }
 
 async fn an_application_is_delivered_and_removed(fleet: &mut Fleet) {
-    start(fleet).await;
+    start(fleet);
     let app = app(json!({"components": [settings("one", "1")]}));
     fleet.create(HUB, app.clone()).await;
     let told = until_phase(fleet, &app, "running").await;
@@ -104,7 +104,7 @@ async fn an_application_is_delivered_and_removed(fleet: &mut Fleet) {
 }
 
 async fn a_change_is_a_revision_and_what_is_left_over_goes(fleet: &mut Fleet) {
-    start(fleet).await;
+    start(fleet);
     let app = app(json!({"components": [settings("one", "1"), settings("two", "2")]}));
     fleet.create(HUB, app.clone()).await;
     until_phase(fleet, &app, "running").await;
@@ -136,7 +136,7 @@ async fn a_change_is_a_revision_and_what_is_left_over_goes(fleet: &mut Fleet) {
 }
 
 async fn drift_is_repaired_at_once(fleet: &mut Fleet) {
-    start(fleet).await;
+    start(fleet);
     let app = app(json!({"components": [settings("one", "1")]}));
     fleet.create(HUB, app.clone()).await;
     until_phase(fleet, &app, "running").await;
@@ -157,7 +157,7 @@ async fn drift_is_repaired_at_once(fleet: &mut Fleet) {
 }
 
 async fn what_is_wrong_is_said_in_conditions(fleet: &mut Fleet) {
-    start(fleet).await;
+    start(fleet);
     let app = app(json!({"components": [{"name": "web", "type": "nothing"}]}));
     fleet.create(HUB, app.clone()).await;
     let told = until_phase(fleet, &app, "rendering").await;
@@ -194,7 +194,7 @@ async fn what_is_wrong_is_said_in_conditions(fleet: &mut Fleet) {
 }
 
 async fn objects_of_others_are_not_touched(fleet: &mut Fleet) {
-    start(fleet).await;
+    start(fleet);
     let mut own = map("one");
     own["data"] = json!({"key": "theirs"});
     fleet.create(HUB, own).await;
@@ -230,7 +230,7 @@ fn serving() -> Value {
 }
 
 async fn components_wait_for_those_that_they_depend_on(fleet: &mut Fleet) {
-    start(fleet).await;
+    start(fleet);
     let web = json!({"name": "web", "type": "webservice", "properties": {"image": "nginx"},
         "traits": [{"type": "scaler", "properties": {"replicas": 1}}]});
     let mut after = settings("after", "1");
@@ -261,7 +261,7 @@ async fn components_wait_for_those_that_they_depend_on(fleet: &mut Fleet) {
 }
 
 async fn a_component_reaches_a_member_and_its_health_comes_back(fleet: &mut Fleet) {
-    start(fleet).await;
+    start(fleet);
     fleet
         .create(
             HUB,
@@ -286,7 +286,7 @@ async fn a_component_reaches_a_member_and_its_health_comes_back(fleet: &mut Flee
 }
 
 async fn apply_once_keeps_what_others_changed(fleet: &mut Fleet) {
-    start(fleet).await;
+    start(fleet);
     let policy = json!([{"name": "once", "type": "apply-once", "properties": {"enable": true}}]);
     let app = app(json!({"components": [settings("one", "1")], "policies": policy}));
     fleet.create(HUB, app.clone()).await;
@@ -313,7 +313,7 @@ async fn apply_once_keeps_what_others_changed(fleet: &mut Fleet) {
 }
 
 async fn a_paused_application_is_left_alone(fleet: &mut Fleet) {
-    start(fleet).await;
+    start(fleet);
     let mut app = app(json!({"components": [settings("one", "1")]}));
     app["metadata"]["labels"] = json!({"controller.core.oam.dev/pause": "true"});
     fleet.create(HUB, app.clone()).await;

@@ -1,5 +1,11 @@
 //! What agents do with policies, on embedded members.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a test that cannot go on fails, and tables are written in place"
+)]
+
 use std::time::Duration;
 
 use bellwether_apiserver::{HUB, Identity};

@@ -1,6 +1,10 @@
 //! WorkflowRuns on an embedded hub: what is carried out, what is waited for, what is written.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a test that cannot go on fails, and tables are written in place"
+)]
 
 use crate::common::World;
 use bellwether_api::workflow::{WorkflowHistory, WorkflowRun};
