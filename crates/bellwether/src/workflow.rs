@@ -121,7 +121,8 @@ pub(crate) async fn run(arguments: WorkflowCommandArgs) -> anyhow::Result<()> {
         Action::Status(target) => {
             let (client, namespace) = target.open().await?;
             let run = get(&client, &namespace, &target.name).await?;
-            show::status(&run)
+            show::status(&run);
+            Ok(())
         }
         Action::Suspend(target) => {
             let step = target.step.clone();

@@ -137,7 +137,7 @@ pub struct CertificatePolicyStatus {
 #[serde(rename_all = "camelCase")]
 pub struct NamespaceCertificates {
     /// How many certificates are not as the policy says.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub non_compliant_certificates: u32,
     /// Which ones, by a name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -174,4 +174,12 @@ pub struct BadCertificate {
     #[serde(flatten)]
     #[schemars(skip)]
     pub other: Unknown,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

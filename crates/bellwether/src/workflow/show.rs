@@ -75,7 +75,7 @@ fn table(rows: &[Vec<String>]) -> String {
 }
 
 /// Shows a run and its steps as a tree.
-pub(super) fn status(run: &WorkflowRun) -> anyhow::Result<()> {
+pub(super) fn status(run: &WorkflowRun) {
     let status = run.status.clone().unwrap_or_default();
     let now = Clock::system().now();
     let phase = status
@@ -119,7 +119,6 @@ pub(super) fn status(run: &WorkflowRun) -> anyhow::Result<()> {
         }
     }
     say(&text);
-    Ok(())
 }
 
 /// One step on a line.

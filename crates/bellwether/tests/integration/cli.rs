@@ -197,7 +197,7 @@ fn errors_have_one_voice_and_name_what_was_meant() {
     for (arguments, expected) in [
         (
             &["status", "mwsr/shop"][..],
-            "error: unknown kind \"mwsr\"; did you mean mwrs? This command knows work, manifestwork, mwrs.\n",
+            "error: unknown kind \"mwsr\"; did you mean mwrs? This command knows work, manifestwork, mwrs, policy.\n",
         ),
         (
             &["why", "cluster1", "shop"],

@@ -123,6 +123,28 @@ impl Bed {
             .await;
     }
 
+    /// Waits until a template has reported this message. Returns the message that it reported before.
+    async fn until_reported(&self, template: usize, message: &str) -> Value {
+        self.world
+            .until(
+                format!("template {template} has reported {message}"),
+                async || {
+                    let replica = self.replicas().get(REPLICA).await.unwrap();
+                    let replica = serde_json::to_value(&replica).unwrap();
+                    let history = &replica["status"]["details"][template]["history"];
+                    let mut messages = history.as_array().into_iter().flatten();
+                    let found = messages.any(|entry| entry["message"] == message);
+                    let before = messages.next().map(|entry| entry["message"].clone());
+                    if found {
+                        Ok(before.unwrap_or_default())
+                    } else {
+                        Err(replica["status"].to_string())
+                    }
+                },
+            )
+            .await
+    }
+
     /// Waits until the newest message of a template is this one, and returns the replica.
     async fn until_message(&self, template: usize, message: &str) -> Value {
         self.world
@@ -203,11 +225,7 @@ async fn a_policy_that_enforces_repairs_drift_and_tells_before_and_after() {
     bed.replicate(json!({"remediationAction": "enforce", "policy-templates": templates}))
         .await;
     let created = "Compliant; notification - configmaps [anchor] was created successfully in namespace default";
-    let replica = bed.until_message(0, created).await;
-    assert_eq!(
-        replica["status"]["details"][0]["history"][1]["message"],
-        MISSING
-    );
+    assert_eq!(bed.until_reported(0, created).await, MISSING);
     let drift = Patch::Merge(json!({"data": {"w": "1", "own": "2"}}));
     let params = PatchParams::default();
     bed.config_maps()
@@ -217,7 +235,7 @@ async fn a_policy_that_enforces_repairs_drift_and_tells_before_and_after() {
     bed.until_data("anchor", Some(json!({"w": "9", "own": "2"})))
         .await;
     let updated = "Compliant; notification - configmaps [anchor] was updated successfully in namespace default";
-    bed.until_message(0, updated).await;
+    bed.until_reported(0, updated).await;
     let params = DeleteParams::default();
     bed.config_maps().delete("anchor", &params).await.unwrap();
     bed.until_data("anchor", Some(json!({"w": "9"}))).await;
@@ -306,7 +324,7 @@ async fn objects_go_with_a_policy_that_prunes_them() {
         .await;
     bed.until_data("anchor", Some(json!({"w": "9"}))).await;
     let created = "Compliant; notification - configmaps [anchor] was created successfully in namespace default";
-    bed.until_message(0, created).await;
+    bed.until_reported(0, created).await;
     bed.replicas()
         .delete(REPLICA, &DeleteParams::default())
         .await
@@ -420,8 +438,7 @@ async fn the_examples_inform_and_enforce() {
     let enforce = example(include_str!("../../../../examples/policy/enforce.yaml"));
     bed.change(json!({ "spec": enforce })).await;
     let created = "Compliant; notification - limitranges [limits] was created successfully in namespace default";
-    let replica = bed.until_message(0, created).await;
-    assert_eq!(replica["status"]["compliant"], "Compliant");
+    assert_eq!(bed.until_reported(0, created).await, missing);
 }
 
 #[tokio::test(start_paused = true)]

@@ -55,6 +55,7 @@ async fn until(world: &World, name: &str, phase: &str) -> Vec<String> {
                 .map(|step| format!("{} {}", step.status.name, step.status.phase()))
                 .collect();
             if found == phase {
+                eprintln!("{}", serde_json::to_string(&status).unwrap());
                 Ok(steps)
             } else {
                 Err(format!("{found} {steps:?}"))
