@@ -3,7 +3,7 @@
 //!
 //! [`compare`] merges a template into a live object and says whether that changes it. The order of lists
 //! does not matter, and quantities are compared by their values. Where only the server can say whether
-//! a write would change anything (a field is missing whose default the template may have), [`plan`]
+//! a write would change anything (a field is missing whose default the template may have), `plan`
 //! asks it by [`Step::DryRun`].
 
 mod equality;

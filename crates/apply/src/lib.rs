@@ -3,7 +3,7 @@
 //!
 //! Whoever delivers objects (works, policies, applications) says what it wants as a [`Target`]:
 //! a [`Manifest`], a [`Strategy`], what happens to changes of others ([`Drift`]) and by what the object
-//! is known to be its own ([`Ownership`]). [`plan`] decides the next [`Step`], given what is there;
+//! is known to be its own ([`Ownership`]). [`plan()`] decides the next [`Step`], given what is there;
 //! a [`Pass`](pass::Pass) does so for a whole set, with its [`Record`](record::Record).
 //!
 //! | module | decides |
@@ -14,7 +14,7 @@
 //! | [`three_way`], [`compliance`] | the parts of `plan` that are useful on their own |
 //! | [`fields`] | where fields are that users name by paths |
 //! | [`mod@diff`] | what a write would change |
-//! | [`ownership`], [`removal`] | whom an object belongs to, and what becomes of it |
+//! | [`ownership`], [`mod@removal`] | whom an object belongs to, and what becomes of it |
 //! | [`repairs`] | when an object is repaired that somebody keeps changing |
 //! | [`record`], [`pass`] | what a set of objects has on the cluster, and what to do next for all of it |
 //!

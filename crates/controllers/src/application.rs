@@ -6,11 +6,11 @@
 //!
 //! | module | does |
 //! |---|---|
-//! | [`definitions`] | keeps the catalog of definitions |
-//! | [`children`] | watches and reads objects on the hub |
-//! | [`deliver`] | applies objects, and deletes those that are left over |
-//! | [`revision`] | stores revisions and trackers |
-//! | [`status`] | writes what can be said of an application |
+//! | `definitions` | keeps the catalog of definitions |
+//! | `children` | watches and reads objects on the hub |
+//! | `deliver` | applies objects, and deletes those that are left over |
+//! | `revision` | stores revisions and trackers |
+//! | `status` | writes what can be said of an application |
 
 mod children;
 mod definitions;

@@ -1,6 +1,6 @@
 //! PlacementDecisions for every Placement.
 //!
-//! [`Fleet`] holds what is known of clusters, sets, bindings, scores, placements and decisions, and
+//! `Fleet` holds what is known of clusters, sets, bindings, scores, placements and decisions, and
 //! tells which placements a change can affect; `decide` makes a plan for one of them, and `execute`
 //! carries it out. Entry point: [`run`].
 

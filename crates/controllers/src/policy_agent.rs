@@ -6,16 +6,16 @@
 //!
 //! | module | for |
 //! |---|---|
-//! | [`replicas`] | policies as the hub has them, and what is reported to it |
-//! | [`member`] | what is known of a member: kinds, watches, what was evaluated when |
-//! | [`list_watches`] | changes of any object of a kind, for policies that look at all of them |
-//! | [`answers`] | answers what an evaluation asks, and writes what it wants written |
-//! | [`sync`] | one reconcile of one policy: copy, templates, evaluation, report |
-//! | [`templates`] | the objects that templates are on the member |
-//! | [`evaluate`] | one evaluation of one ConfigurationPolicy |
-//! | [`others`] | evaluations of other kinds of templates |
-//! | [`removal`] | policies that go |
-//! | [`events`] | compliance events |
+//! | `replicas` | policies as the hub has them, and what is reported to it |
+//! | `member` | what is known of a member: kinds, watches, what was evaluated when |
+//! | `list_watches` | changes of any object of a kind, for policies that look at all of them |
+//! | `answers` | answers what an evaluation asks, and writes what it wants written |
+//! | `sync` | one reconcile of one policy: copy, templates, evaluation, report |
+//! | `templates` | the objects that templates are on the member |
+//! | `evaluate` | one evaluation of one ConfigurationPolicy |
+//! | `others` | evaluations of other kinds of templates |
+//! | `removal` | policies that go |
+//! | `events` | compliance events |
 
 mod answers;
 mod evaluate;

@@ -2,7 +2,7 @@
 //!
 //! What is to be done is decided by `bellwether_policy::rollout`. Entry point: [`run`].
 //!
-//! What a policy comes to for its clusters ([`Prepared`]) is kept until something changes that it is made of.
+//! What a policy comes to for its clusters (`Prepared`) is kept until something changes that it is made of.
 //! Reports of clusters change none of that: they cost a comparison for each cluster of the policy, and are
 //! gathered while they come in fast.
 

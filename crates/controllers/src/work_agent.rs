@@ -7,12 +7,12 @@
 //!
 //! | module | for |
 //! |---|---|
-//! | [`hub`] | works as the hub has them, in both interfaces |
-//! | [`member`], [`records`] | what is known of a member |
-//! | [`arrivals`], [`rights`] | what works depend on there besides their objects |
-//! | [`pass`] | one reconcile of one work: deliver, record, report |
-//! | [`removal`] | works and records that go |
-//! | [`turns`], [`budget`] | how often the hub is written to, and what programs may take |
+//! | `hub` | works as the hub has them, in both interfaces |
+//! | `member`, `records` | what is known of a member |
+//! | `arrivals`, `rights` | what works depend on there besides their objects |
+//! | `pass` | one reconcile of one work: deliver, record, report |
+//! | `removal` | works and records that go |
+//! | `turns`, `budget` | how often the hub is written to, and what programs may take |
 //!
 //! What is about to be created is on record before it is created, and a record is the owner of
 //! what was created: an agent that is killed at any moment leaves nothing behind that is neither

@@ -7,7 +7,7 @@
 //! | module | what it is in Go |
 //! |---|---|
 //! | [`value`] | values with their kinds and types, as `reflect` sees them |
-//! | [`print`] | `fmt`: `Sprint`, `Sprintln`, `Sprintf` |
+//! | [`mod@print`] | `fmt`: `Sprint`, `Sprintln`, `Sprintf` |
 //! | [`float`] | `strconv.FormatFloat` |
 //! | [`number`] | `strconv.ParseInt`, `ParseUint`, `ParseFloat` |
 //! | [`quote`] | `strconv.Quote` and its relatives, and back |

@@ -4,7 +4,7 @@
 //! same text ([`Build::to_yaml`]). Nothing is read here: a caller hands in a [`Tree`], and [`needs`]
 //! says which files and remote bases it still lacks. The way through a build:
 //!
-//! 1. [`kustomization`](kustomization::Kustomization) reads a file strictly, field by field.
+//! 1. `kustomization` reads a file strictly, field by field.
 //! 2. `build` collects resources, bases, generators and components of one directory, then runs the
 //!    transformers on them, and hands the result to the directory that asked for it.
 //! 3. At the top, hashes are added to the names of generated objects, references follow the names,

@@ -20,7 +20,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tower::Service;
 
-/// How often an object may be written within [`WINDOW`] without a change from outside. Long rollouts write
+/// How often an object may be written within a minute without a change from outside. Long rollouts write
 /// the status of their replica set with each step; two controllers that disagree write hundreds of times.
 pub const MOST_WRITES: usize = 20;
 /// The time in which writes are counted.

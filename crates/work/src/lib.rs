@@ -9,7 +9,7 @@
 //! | [`feedback`] | which values of it come back |
 //! | [`events`] | which Events are recorded about it |
 //! | [`status`], [`work_api`] | what is said of a work, in the words of its interface |
-//! | [`tree`] | how a work is shown to people |
+//! | `tree` | how a work is shown to people |
 //! | [`lifecycle`] | when a work is done, when it goes, when leftovers are evicted |
 //! | [`replica_set`] | which works a replica set has, on which clusters, and how far they are |
 //! | [`admission`] | which works are refused |

@@ -113,7 +113,7 @@ pub struct StepMeta {
 pub struct StepInput {
     /// Name of an output, with a path into it, or a path of the step's own context.
     pub from: String,
-    /// Which parameter gets the value, such as image or ports[0].port. Without it the value is there
+    /// Which parameter gets the value, such as `image` or `ports[0].port`. Without it the value is there
     /// for the condition only.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub parameter_key: String,

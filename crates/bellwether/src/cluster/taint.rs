@@ -22,7 +22,7 @@ pub(super) struct TaintArgs {
     /// The cluster.
     #[arg(value_name = "NAME")]
     name: String,
-    /// Taints to set, as KEY[=VALUE]:EFFECT, and to remove, as KEY[:EFFECT]-.
+    /// Taints to set, as KEY[=VALUE]:EFFECT, and to remove, as KEY- or KEY:EFFECT-.
     #[arg(value_name = "KEY[=VALUE]:EFFECT|KEY[:EFFECT]-", required = true)]
     changes: Vec<String>,
     #[command(flatten)]

@@ -2,7 +2,7 @@
 //! alive, and reports what it is.
 //!
 //! Entry point: [`run`]. The private key never leaves the member; it is kept there in a Secret
-//! with the certificate ([`keyring`]). How the hub is reached is the [`HubConnector`]'s business.
+//! with the certificate (`keyring`). How the hub is reached is the [`HubConnector`]'s business.
 
 mod bootstrap;
 mod certificate;
