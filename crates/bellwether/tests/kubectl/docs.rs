@@ -225,8 +225,12 @@ fn the_simulator_is_as_documented() {
     check("docs/simulator.md");
 }
 
-/// Pages whose recipes need other clusters or programs: `access.rs` and `clusters.rs` run them.
-const TESTED_ELSEWHERE: [&str; 2] = ["docs/security.md", "docs/operations.md"];
+/// Pages whose recipes need other clusters or programs: `access.rs`, `clusters.rs` and `admission.rs` run them.
+const TESTED_ELSEWHERE: [&str; 3] = [
+    "docs/security.md",
+    "docs/operations.md",
+    "docs/apiserver.md",
+];
 
 #[test]
 fn every_page_with_console_blocks_is_tested() {
