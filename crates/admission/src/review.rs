@@ -51,9 +51,9 @@ pub struct Response {
     pub patch_type: String,
     /// Why the request is refused: a `Status`.
     pub status: Option<Value>,
-    /// What the client is told.
+    /// Warnings for the client.
     pub warnings: Vec<String>,
-    /// What the audit log is told.
+    /// Annotations for the audit log.
     pub annotations: Map<String, Value>,
 }
 

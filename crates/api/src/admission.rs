@@ -95,7 +95,7 @@ pub struct Review<'a> {
     pub now: Timestamp,
     /// Answers questions about the hub.
     pub facts: &'a dyn Facts,
-    /// What the client is told besides the answer.
+    /// Warnings that go to the client with the answer.
     pub warnings: RefCell<Vec<String>>,
 }
 

@@ -30,7 +30,7 @@ const DEFAULT_REASON: &str = "Invalid";
 pub struct Refusal {
     /// The reason of the `Status`.
     pub reason: String,
-    /// What the client is told.
+    /// Message for the client.
     pub message: String,
 }
 
@@ -53,7 +53,7 @@ pub struct Judgement {
     pub refusal: Option<Refusal>,
     /// What the client is warned of.
     pub warnings: Vec<String>,
-    /// What the audit log is told.
+    /// Annotations for the audit log.
     pub annotations: BTreeMap<String, String>,
 }
 
