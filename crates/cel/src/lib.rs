@@ -48,7 +48,6 @@ pub use library::cidr::Cidr;
 pub use library::format::NamedFormat;
 pub use library::quantity::Quantity;
 pub use library::semver::Semver;
-pub use library::url::Url;
 pub use library::{Library, LibrarySet};
 pub use program::Program;
 pub use schema::{

@@ -1,13 +1,13 @@
 //! Points and spans of time, written and read as Go does.
 
-mod civil;
 mod parse;
 mod zone;
 
 use std::cmp::Ordering;
 use std::fmt;
 
-pub(crate) use civil::Civil;
+use bellwether_go::civil::DateTime;
+
 pub(crate) use parse::{
     TimestampError, parse_date, parse_date_time, parse_go_duration, parse_open_api_duration,
     parse_rfc3339,
@@ -105,11 +105,11 @@ impl Ord for Timestamp {
 impl fmt::Display for Timestamp {
     /// RFC 3339 with as many fractional digits as needed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let civil = Civil::new(self.seconds + i64::from(self.offset));
+        let at = DateTime::from_unix(self.seconds + i64::from(self.offset));
         write!(
             f,
             "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-            civil.year, civil.month, civil.day, civil.hour, civil.minute, civil.second
+            at.year, at.month, at.day, at.hour, at.minute, at.second
         )?;
         if self.nanos > 0 {
             let fraction = format!("{:09}", self.nanos);

@@ -14,12 +14,12 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use bellwether_go::url::Url;
+
 pub use list::List;
 pub use map::{Key, Map};
 
-use crate::library::{
-    cidr::Cidr, format::NamedFormat, quantity::Quantity, semver::Semver, url::Url,
-};
+use crate::library::{cidr::Cidr, format::NamedFormat, quantity::Quantity, semver::Semver};
 use crate::time::{Duration, Timestamp};
 use crate::types::{AbstractType, Type};
 
@@ -148,14 +148,6 @@ impl<'a> Value<'a> {
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Value::String(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// The integer this is, if it is an `int`.
-    pub fn as_int(&self) -> Option<i64> {
-        match self {
-            Value::Int(value) => Some(*value),
             _ => None,
         }
     }

@@ -177,11 +177,6 @@ impl Evaluation {
         Handle(self.evaluator.relocate(handle.0))
     }
 
-    /// Adds plain data at the root: the same as one more file with this content.
-    pub fn fill_root(&mut self, data: Value) {
-        self.evaluator.fill(&[], data);
-    }
-
     /// Adds plain data at a path of field names. Of what is evaluated already, only what depends on
     /// the data is evaluated again, the next time that anything is asked for. Handles stay valid; one
     /// to a field that is gone keeps the value it had.

@@ -127,11 +127,6 @@ impl Interner {
         self.intern(text, 0, 0)
     }
 
-    /// The regular label with this text, if there is one.
-    pub fn find_string(&self, text: &str) -> Option<Label> {
-        self.find(text, (0, 0))
-    }
-
     /// The label an identifier stands for; hidden ones are private to `package`.
     pub fn identifier(&mut self, text: &str, package: u32) -> Label {
         if text.starts_with("_#") {

@@ -251,7 +251,7 @@ pub trait Host {
     /// its budget.
     fn work(&mut self, steps: usize) -> Result<(), Failure>;
 
-    /// The elements of an opaque list, each opaque or plain; `None` if it is no list.
+    /// The elements of an opaque list, each opaque or plain; `None` if it is not a list.
     fn elements(&mut self, list: &Value) -> Option<Vec<Value>>;
 
     /// The regular fields of an opaque struct, each opaque or plain; `None` if it is no struct.

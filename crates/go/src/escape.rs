@@ -1,4 +1,4 @@
-//! Escapes for HTML, JavaScript and queries of URLs, as `text/template` and `net/url` write them.
+//! Escapes for HTML and JavaScript, as `text/template` writes them.
 
 use std::fmt::Write as _;
 
@@ -35,22 +35,6 @@ pub fn script(text: &[u8]) -> Vec<u8> {
             _ if is_print(character) => out.write_char(character),
             _ => write!(out, "\\u{:04X}", u32::from(character)),
         };
-    }
-    out.into_bytes()
-}
-
-/// Escapes a text for the query of a URL: `url.QueryEscape`.
-pub fn query(text: &[u8]) -> Vec<u8> {
-    let mut out = String::with_capacity(text.len());
-    for byte in text {
-        match byte {
-            b' ' => out.push('+'),
-            b'-' | b'_' | b'.' | b'~' => out.push(char::from(*byte)),
-            _ if byte.is_ascii_alphanumeric() => out.push(char::from(*byte)),
-            _ => {
-                let _ = write!(out, "%{byte:02X}");
-            }
-        }
     }
     out.into_bytes()
 }

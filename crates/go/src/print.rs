@@ -58,6 +58,26 @@ pub fn append(out: &mut Vec<u8>, value: &Value, meter: &mut dyn Meter) -> Result
     }
 }
 
+/// Appends one value as an action of a template prints it: what a pointer leads to, by its `String` if it
+/// has one.
+pub fn append_printable(
+    out: &mut Vec<u8>,
+    value: &Value,
+    meter: &mut dyn Meter,
+) -> Result<(), String> {
+    let Value::Object(object) = value else {
+        return append(out, value, meter);
+    };
+    let mut printer = verb::Printer::new(meter);
+    std::mem::swap(&mut printer.out, out);
+    let done = match object.pointer_string() {
+        Some(text) => printer.write(text.as_bytes()),
+        None => printer.fields(&**object, 'v', 0),
+    };
+    *out = printer.out;
+    done
+}
+
 /// Messages show at most as many bytes of a value.
 const MESSAGE_LIMIT: usize = 64 * 1024;
 
@@ -76,5 +96,43 @@ pub fn type_name(value: &Value) -> String {
     match value {
         Value::Invalid | Value::Nil => "<nil>".to_owned(),
         _ => Type::to_string(&value.type_of()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::semver::Version;
+    use crate::value::{List, Unmetered};
+
+    #[track_caller]
+    fn check(format: &str, operands: &[Value], expected: &str) {
+        let text = sprintf(format.as_bytes(), operands, &mut Unmetered).unwrap();
+        assert_eq!(String::from_utf8_lossy(&text), expected, "{format}");
+    }
+
+    /// Printed by Go 1.26.
+    #[test]
+    fn verbs_and_flags_are_those_of_go() {
+        let words = Value::strings(["a", "b"]);
+        check("%w", std::slice::from_ref(&words), "%!w([]string=[a b])");
+        check("%#5w", &[Value::from("[a")], "%!w(string= \"[a\")");
+        check("%+w", &[Value::Complex(0.0, 1.0)], "%!w(complex128=(0+1i))");
+        let version = Value::object(Version::parse("1.2.3").unwrap());
+        check(
+            "%+d",
+            std::slice::from_ref(&version),
+            "&{+1 +2 +3 %!d(string=) %!d(string=) %!d(string=1.2.3)}",
+        );
+        check("%s", &[version], "1.2.3");
+    }
+
+    #[test]
+    fn bytes_are_kept_as_bytes_and_print_as_a_list() {
+        let bytes = || vec![Value::List(List::bytes(b"az".as_slice().into()))];
+        check("%v", &bytes(), "[97 122]");
+        check("%s", &bytes(), "az");
+        check("%x", &bytes(), "617a");
+        check("%T", &bytes(), "[]uint8");
     }
 }

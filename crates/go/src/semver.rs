@@ -259,6 +259,18 @@ impl Object for Version {
         Kind::Pointer
     }
 
+    fn printed(&self) -> Vec<(&'static str, Value)> {
+        let number = |number: u64| Value::Uint(UintKind::Uint64, number);
+        vec![
+            ("major", number(self.major)),
+            ("minor", number(self.minor)),
+            ("patch", number(self.patch)),
+            ("pre", Value::string(self.prerelease.as_str())),
+            ("metadata", Value::string(self.metadata.as_str())),
+            ("original", Value::string(self.original.as_str())),
+        ]
+    }
+
     fn string(&self) -> Option<String> {
         Some(self.to_string())
     }

@@ -2,7 +2,7 @@
 
 mod write;
 
-use crate::number;
+use crate::{number, quote};
 
 pub use self::write::write;
 
@@ -32,6 +32,7 @@ pub fn parse(source: &str) -> Result<Item, String> {
         rest: source,
         source,
         depth: 0,
+        last_key: Vec::new(),
     };
     let mut root = Table::default();
     let mut current: Vec<String> = Vec::new();
@@ -42,24 +43,34 @@ pub fn parse(source: &str) -> Result<Item, String> {
         }
         if let Some(rest) = reader.rest.strip_prefix("[[") {
             reader.rest = rest;
+            reader.last_key.clear();
             current = reader.key()?;
-            reader.expect("]]")?;
+            if !reader.rest.starts_with("]]") {
+                return Err(reader.open_header());
+            }
+            reader.rest = &reader.rest[2..];
             root.append_element(&current)
                 .map_err(|message| reader.fail(&message))?;
+            reader.last_key.clone_from(&current);
         } else if let Some(rest) = reader.rest.strip_prefix('[') {
             reader.rest = rest;
+            reader.last_key.clear();
             current = reader.key()?;
-            if !reader.rest.starts_with([']', '\n']) && !reader.rest.is_empty() {
+            let Some(rest) = reader.rest.strip_prefix(']') else {
                 return Err(reader.unexpected("']' to end table name"));
-            }
-            reader.expect("]")?;
+            };
             root.open_table(&current)
                 .map_err(|message| reader.fail(&message))?;
+            reader.rest = rest;
+            reader.last_key.clone_from(&current);
         } else {
+            reader.last_key.clone_from(&current);
             let (key, value) = reader.assignment()?;
             let path: Vec<String> = current.iter().cloned().chain(key).collect();
+            reader.last_key.clone_from(&path);
             root.insert(&path, value)
                 .map_err(|message| reader.fail(&message))?;
+            reader.last_key.clone_from(&current);
         }
         reader.end_of_line()?;
     }
@@ -109,7 +120,7 @@ impl Table {
     fn open_table(&mut self, path: &[String]) -> Result<(), String> {
         let table = self.descend(path)?;
         if table.opened {
-            return Err(format!("duplicate key: {}", path.join(".")));
+            return Err(defined(path));
         }
         table.opened = true;
         Ok(())
@@ -132,7 +143,7 @@ impl Table {
                     elements.push(Table::default());
                     Ok(())
                 }
-                _ => Err(format!("duplicate key: {last}")),
+                _ => Err(defined(path)),
             },
         }
     }
@@ -143,7 +154,7 @@ impl Table {
         };
         let table = self.descend(parents)?;
         if table.position(last).is_some() {
-            return Err(format!("duplicate key: {}", path.join(".")));
+            return Err(defined(path));
         }
         table.entries.push((last.clone(), Entry::Value(value)));
         Ok(())
@@ -164,28 +175,57 @@ impl Table {
     }
 }
 
+/// What is wrong with a key that was there before.
+fn defined(path: &[String]) -> String {
+    format!("Key '{}' has already been defined.", path.join("."))
+}
+
 struct Reader<'a> {
     source: &'a str,
     rest: &'a str,
     depth: usize,
+    /// The key whose value is read, for messages.
+    last_key: Vec<String>,
 }
 
 impl<'a> Reader<'a> {
     fn fail(&self, message: &str) -> String {
         let offset = self.source.len() - self.rest.len();
         let line = self.source[..offset].matches('\n').count() + 1;
-        format!("toml: line {line}: {message}")
+        if self.last_key.is_empty() {
+            return format!("toml: line {line}: {message}");
+        }
+        let key = quote::quote(&self.last_key.join("."));
+        format!("toml: line {line} (last key {key}): {message}")
+    }
+
+    /// The next character in quotes; the end of the text is a zero.
+    fn found(&self) -> String {
+        let found = self.rest.chars().next().unwrap_or('\0');
+        quote::quote_char(found, quote::Keep::Printable)
     }
 
     /// Says that a key goes on with a character that it cannot have.
     fn unexpected(&self, end: &str) -> String {
-        match self.rest.chars().next() {
-            Some(found) => {
-                let found = crate::quote::quote_char(found, crate::quote::Keep::Printable);
-                self.fail(&format!("expected '.' or {end}, but got {found} instead"))
-            }
-            None => self.fail("expected a key"),
-        }
+        let found = self.found();
+        self.fail(&format!("expected '.' or {end}, but got {found} instead"))
+    }
+
+    /// Says that the name of an array of tables is not closed.
+    fn open_header(&mut self) -> String {
+        let Some(rest) = self.rest.strip_prefix(']') else {
+            return self.unexpected("']' to end table name");
+        };
+        self.rest = rest;
+        let found = self.found();
+        self.fail(&format!(
+            "expected end of table array name delimiter ']', but got {found} instead"
+        ))
+    }
+
+    /// Says that the text ends too early.
+    fn ends(&self, expected: &str) -> String {
+        self.fail(&format!("unexpected EOF; expected {expected}"))
     }
 
     fn skip_blanks(&mut self) {
@@ -220,29 +260,27 @@ impl<'a> Reader<'a> {
         if self.rest.is_empty() || self.rest.starts_with('\n') || self.rest.starts_with("\r\n") {
             Ok(())
         } else {
-            Err(self.fail("expected newline"))
-        }
-    }
-
-    fn expect(&mut self, text: &str) -> Result<(), String> {
-        self.skip_blanks();
-        match self.rest.strip_prefix(text) {
-            Some(rest) => {
-                self.rest = rest;
-                Ok(())
-            }
-            None => Err(self.fail(&format!("expected {text:?}"))),
+            let found = self.found();
+            Err(self.fail(&format!(
+                "expected a top-level item to end with a newline, comment, or EOF, but got {found} instead"
+            )))
         }
     }
 
     fn assignment(&mut self) -> Result<(Vec<String>, Item), String> {
         let key = self.key()?;
         self.skip_blanks();
-        if !self.rest.starts_with(['=', '\n']) && !self.rest.is_empty() {
-            return Err(self.unexpected("'='"));
+        if self.rest.is_empty() {
+            return Err(self.ends("key separator '='"));
         }
-        self.expect("=")?;
+        let Some(rest) = self.rest.strip_prefix('=') else {
+            return Err(self.unexpected("'='"));
+        };
+        self.rest = rest;
+        let outer = self.last_key.len();
+        self.last_key.extend(key.iter().cloned());
         let value = self.value()?;
+        self.last_key.truncate(outer);
         Ok((key, value))
     }
 
@@ -258,7 +296,7 @@ impl<'a> Reader<'a> {
                     let bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
                     let end = self.rest.find(|c| !bare(c)).unwrap_or(self.rest.len());
                     if end == 0 {
-                        return Err(if self.rest.starts_with('=') {
+                        return Err(if self.rest.is_empty() || self.rest.starts_with('=') {
                             self.fail("unexpected '=': key name appears blank")
                         } else {
                             self.unexpected("'='")
@@ -309,7 +347,15 @@ impl<'a> Reader<'a> {
             match self.rest.strip_prefix(',') {
                 Some(rest) => self.rest = rest,
                 None if self.rest.starts_with(']') => {}
-                None => return Err(self.fail("expected ',' or ']' in array")),
+                None => {
+                    let found = match self.rest {
+                        "" => "end of file".to_owned(),
+                        _ => self.found(),
+                    };
+                    return Err(self.fail(&format!(
+                        "expected a comma (',') or array terminator (']'), but got {found}"
+                    )));
+                }
             }
         }
     }
@@ -332,39 +378,83 @@ impl<'a> Reader<'a> {
                 self.rest = rest;
                 return Ok(table.into_item());
             }
-            self.expect(",")?;
+            let Some(rest) = self.rest.strip_prefix(',') else {
+                let found = match self.rest {
+                    "" => "end of file".to_owned(),
+                    _ => self.found(),
+                };
+                self.last_key.extend(key);
+                return Err(self.fail(&format!(
+                    "expected a comma or an inline table terminator '}}', but got {found} instead"
+                )));
+            };
+            self.rest = rest;
         }
     }
 
     /// Booleans, numbers, dates and times.
     fn plain(&mut self) -> Result<Item, String> {
-        let ends = |c: char| matches!(c, ',' | ']' | '}' | '#' | '\n' | '\r');
-        let end = self.rest.find(ends).unwrap_or(self.rest.len());
-        let text = self.rest[..end].trim_end();
+        let ends = |c: char| matches!(c, ',' | ']' | '}' | '#' | ' ' | '\t' | '\n' | '\r');
+        let mut end = self.rest.find(ends).unwrap_or(self.rest.len());
+        // A date may have its time behind a blank.
+        let after = self.rest[end..].strip_prefix(' ').unwrap_or_default();
+        if is_time(&self.rest[..end]) && self.rest[..end].contains('-') && is_time(after) {
+            end += 1 + after.find(ends).unwrap_or(after.len());
+        }
+        let text = &self.rest[..end];
         let value = match text {
-            "" => return Err(self.fail("expected a value")),
+            "" if self.rest.is_empty() => return Err(self.ends("value")),
+            "" => {
+                let found = self.found();
+                return Err(self.fail(&format!("expected value but found {found} instead")));
+            }
             "true" => Item::Bool(true),
             "false" => Item::Bool(false),
             _ if is_time(text) => Item::Time(text.to_owned()),
-            _ => {
-                let (sign, digits) = match text.strip_prefix('-') {
-                    Some(digits) => ("-", digits),
-                    None => ("", text.strip_prefix('+').unwrap_or(text)),
-                };
-                if !is_number(digits) {
-                    return Err(self.fail(&format!("invalid value {text:?}")));
-                }
-                Item::Number(format!("{sign}{digits}"))
-            }
+            _ => Item::Number(self.number(text)?),
         };
         self.rest = &self.rest[end..];
         Ok(value)
     }
 
+    fn number(&self, text: &str) -> Result<String, String> {
+        let (sign, digits) = match text.strip_prefix('-') {
+            Some(digits) => ("-", digits),
+            None => ("", text.strip_prefix('+').unwrap_or(text)),
+        };
+        let is_signed = digits.len() < text.len();
+        match digits.chars().next() {
+            None => return Err(self.fail("expected a digit but got '\\x00'")),
+            Some('0'..='9' | 'i' | 'n') => {}
+            Some(found) if is_signed => {
+                let found = quote::quote_char(found, quote::Keep::Printable);
+                return Err(self.fail(&format!("expected a digit but got {found}")));
+            }
+            Some(_) => {
+                let found = quote::quote(text);
+                return Err(self.fail(&format!("expected value but found {found} instead")));
+            }
+        }
+        match problem(digits) {
+            Some(problem) => {
+                let prefixed = ["0x", "0o", "0b"].iter().any(|it| digits.starts_with(it));
+                let is_float = !prefixed && digits.contains(['.', 'e', 'E']);
+                let kind = if is_float { "float" } else { "integer" };
+                let shown = quote::quote(text);
+                Err(self.fail(&format!("Invalid {kind} {shown}: {problem}")))
+            }
+            None if is_number(digits) => Ok(format!("{sign}{digits}")),
+            None => {
+                let found = quote::quote(text);
+                Err(self.fail(&format!("expected value but found {found} instead")))
+            }
+        }
+    }
+
     fn literal_string(&mut self) -> Result<String, String> {
         if let Some(body) = self.rest.strip_prefix("'''") {
             let Some(end) = body.find("'''") else {
-                return Err(self.fail("unterminated string"));
+                return Err(self.ends("\"'''\""));
             };
             let text = body[..end]
                 .strip_prefix('\n')
@@ -379,7 +469,8 @@ impl<'a> Reader<'a> {
                 self.rest = &body[end + 1..];
                 Ok(body[..end].to_owned())
             }
-            _ => Err(self.fail("unterminated string")),
+            Some(_) => Err(self.fail("strings cannot contain newlines")),
+            None => Err(self.ends("\"'\"")),
         }
     }
 
@@ -396,11 +487,17 @@ impl<'a> Reader<'a> {
                 return Ok(text);
             }
             let Some(character) = rest.chars().next() else {
-                return Err(self.fail("unterminated string"));
+                return Err(self.ends(if delimiter.len() == 1 {
+                    "'\"'"
+                } else {
+                    "'\"\"\"'"
+                }));
             };
             rest = &rest[character.len_utf8()..];
             match character {
-                '\n' if delimiter.len() == 1 => return Err(self.fail("unterminated string")),
+                '\n' if delimiter.len() == 1 => {
+                    return Err(self.fail("strings cannot contain newlines"));
+                }
                 '\\' => rest = self.escape(rest, &mut text)?,
                 _ => text.push(character),
             }
@@ -408,8 +505,8 @@ impl<'a> Reader<'a> {
     }
 
     fn escape(&self, rest: &'a str, text: &mut String) -> Result<&'a str, String> {
-        let invalid = || self.fail("invalid escape");
-        let letter = rest.chars().next().ok_or_else(invalid)?;
+        let letter = rest.chars().next().unwrap_or('\0');
+        let invalid = || self.fail(&format!("invalid escape in string '\\{letter}'"));
         let digits = match letter {
             'u' => 4,
             'U' => 8,
@@ -446,6 +543,26 @@ fn is_time(text: &str) -> bool {
     (digits(0..4) && bytes.get(4) == Some(&b'-')) || (digits(0..2) && bytes.get(2) == Some(&b':'))
 }
 
+/// What is wrong with the digits of a number.
+fn problem(digits: &str) -> Option<&'static str> {
+    let bytes = digits.as_bytes();
+    let is_digit = |at: Option<&u8>| at.is_some_and(u8::is_ascii_alphanumeric);
+    let is_stray = |(at, byte): (usize, &u8)| {
+        *byte == b'_' && !(at > 0 && is_digit(bytes.get(at - 1)) && is_digit(bytes.get(at + 1)))
+    };
+    if bytes.iter().enumerate().any(is_stray) {
+        return Some("underscores must be surrounded by digits");
+    }
+    let is_dot_alone = |(at, byte): (usize, &u8)| {
+        *byte == b'.' && !bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+    };
+    if bytes.iter().enumerate().any(is_dot_alone) {
+        return Some("'.' must be followed by one or more digits");
+    }
+    let has_leading_zero = bytes.len() > 1 && bytes[0] == b'0' && bytes[1].is_ascii_digit();
+    has_leading_zero.then_some("cannot have leading zeroes")
+}
+
 /// Whether a text without its sign is a number.
 fn is_number(text: &str) -> bool {
     let is_special = matches!(text, "inf" | "nan");
@@ -453,3 +570,6 @@ fn is_number(text: &str) -> bool {
         || number::parse_int(text).is_some()
         || number::parse_float(&text.replace('_', "")).is_some()
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@ mod types;
 
 use std::sync::Arc;
 
-pub use container::{Entries, List, Map};
+pub use container::{Elements, Entries, List, Map};
 pub(crate) use convert::base64_of;
 pub use convert::{JsonError, Numbers};
 pub use object::{Limit, Meter, Method, MethodBody, Named, Object, Unmetered};

@@ -17,8 +17,19 @@ const MAX_FILES: usize = 10_000;
 
 const BLOCK: usize = 512;
 
-/// The files of an archive, without the directory that all of them are in.
+/// The files of a packed chart, without the directory that all of them are in.
 pub(crate) fn files(archive: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
+    entries(&unpack(archive)?, path_in_chart)
+}
+
+/// The files of any archive that charts or overlays may come in, under the same bounds as those of a packed chart.
+pub fn archive_files(archive: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
+    entries(&unpack(archive)?, |name| {
+        path_in_chart(&format!("./{}", name.trim_start_matches("./")))
+    })
+}
+
+fn unpack(archive: &[u8]) -> Result<Vec<u8>> {
     if !archive.starts_with(&[0x1F, 0x8B]) {
         return Err(Error::chart("the chart is not a gzipped archive (.tgz)"));
     }
@@ -31,10 +42,11 @@ pub(crate) fn files(archive: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
         let message = format!("the unpacked chart is larger than {MAX_CHART_BYTES} bytes");
         return Err(Error::chart(message));
     }
-    entries(&unpacked)
+    Ok(unpacked)
 }
 
-fn entries(tar: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
+/// The files in an archive, each at the place that its name is turned into.
+fn entries(tar: &[u8], place: impl Fn(&str) -> Result<String>) -> Result<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
     let mut rest = tar;
     let mut long_name: Option<String> = None;
@@ -48,7 +60,7 @@ fn entries(tar: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
         match header[156] {
             b'0' | 0 => {
                 let name = long_name.take().unwrap_or_else(|| name(header));
-                files.push((path_in_chart(&name)?, file_content(&name, content)?));
+                files.push((place(&name)?, file_content(&name, content)?));
                 if files.len() > MAX_FILES {
                     let message = format!("the chart has more than {MAX_FILES} files");
                     return Err(Error::chart(message));

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bellwether_json::yaml::value_from_yaml;
+use bellwether_json::yaml::first_from_yaml;
 use serde_json::{Map, Value};
 
 use crate::archive;
 use crate::error::{Error, Result, yaml_text};
 use crate::ignore::Rules;
+use crate::lock::Lock;
 use crate::metadata::Metadata;
 use crate::render::Cache;
 use crate::values::as_floats;
@@ -31,7 +32,7 @@ pub struct Chart {
     /// What `Chart.yaml` says.
     pub metadata: Metadata,
     /// The content of `Chart.lock` or `requirements.lock`, if there is one.
-    pub lock: Option<Value>,
+    pub lock: Option<Lock>,
     /// Templates, including those that only define others.
     pub templates: Vec<File>,
     /// Files that are neither templates nor known by name.
@@ -153,10 +154,7 @@ impl Chart {
             }
             "values.schema.json" => self.schema = Some(content.into()),
             "Chart.lock" | "requirements.lock" => {
-                let lock = value_from_yaml(&text(&content)).map_err(|error| {
-                    Error::chart(format!("cannot load {name}: {}", yaml_text(&error)))
-                })?;
-                self.lock = Some(lock);
+                self.lock = Some(Lock::read(name, &text(&content))?);
                 if is_v1 && name == "requirements.lock" {
                     self.push_file(name, content);
                 }
@@ -240,7 +238,7 @@ fn text(content: &[u8]) -> String {
 
 /// Reads a file of values; the error is what is wrong with it.
 pub(crate) fn read_values(text: &str) -> Result<Map<String, Value>, String> {
-    match value_from_yaml(text).map_err(|error| yaml_text(&error))? {
+    match first_from_yaml(text).map_err(|error| yaml_text(&error))? {
         Value::Object(mut values) => {
             values.values_mut().for_each(as_floats);
             Ok(values)

@@ -3,7 +3,7 @@
 use bellwether_go::json as go_json;
 use bellwether_go::quote::quote;
 use bellwether_go::value::{Type, Value};
-use bellwether_json::yaml::{to_yaml, value_from_yaml};
+use bellwether_json::yaml::{first_from_yaml, to_yaml};
 use bellwether_template::{Call, Entry, Failure, Phase, Query, function};
 use serde_json::Value as Json;
 
@@ -215,7 +215,7 @@ fn read(
 }
 
 fn value_from_yaml_text(text: &str) -> Result<Json, String> {
-    value_from_yaml(text).map_err(|error| crate::error::yaml_text(&error))
+    first_from_yaml(text).map_err(|error| crate::error::yaml_text(&error))
 }
 
 /// What Go says of YAML that is of another type.

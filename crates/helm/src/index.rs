@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_go::semver::{Constraints, Version};
-use bellwether_json::yaml::value_from_yaml;
+use bellwether_json::yaml::first_from_yaml;
 use serde::Deserialize;
 
 use crate::error::{Error, Result, yaml_text};
@@ -35,7 +35,7 @@ pub struct Entry {
 impl Index {
     /// Reads the text of an index.
     pub fn read(text: &str) -> Result<Self> {
-        let value = value_from_yaml(text).map_err(|error| {
+        let value = first_from_yaml(text).map_err(|error| {
             Error::chart(format!("cannot read index.yaml: {}", yaml_text(&error)))
         })?;
         serde_json::from_value(value)

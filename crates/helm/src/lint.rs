@@ -1,10 +1,11 @@
 //! `helm lint`: what is wrong with a chart, and what could be better.
 
+mod deprecated;
 mod metadata;
 
 use std::fmt;
 
-use bellwether_json::yaml::value_from_yaml;
+use bellwether_json::yaml::first_from_yaml;
 use bellwether_template::World;
 use serde_json::{Map, Value};
 
@@ -69,12 +70,21 @@ pub fn lint(
     if chart.templates.is_empty() {
         add(Severity::Warning, "templates/", "directory does not exist");
     }
+    if let Some(lock) = &chart.lock
+        && !lock.digest.is_empty()
+        && !lock.is_in_sync(&chart.metadata)
+    {
+        let message =
+            "it does not belong to the dependencies in Chart.yaml: run `helm dependency update`";
+        add(Severity::Info, "Chart.lock", message);
+    }
     if chart.is_library() {
         return findings;
     }
     match template(chart, values, request, world) {
         Ok(Templated::Release(release)) => {
-            let found = release.manifests.iter().flat_map(|it| about(chart, it));
+            let found = release.manifests.iter();
+            let found = found.flat_map(|it| about(chart, it, &request.kube_version));
             findings.extend(found);
         }
         Ok(Templated::Needs(_)) => {}
@@ -102,7 +112,7 @@ fn file_in(message: &str, chart: &str) -> String {
 }
 
 /// What is wrong with an object that a template made.
-fn about(chart: &Chart, manifest: &Manifest) -> Vec<Finding> {
+fn about(chart: &Chart, manifest: &Manifest, kube_version: &str) -> Vec<Finding> {
     let prefix = format!("{}/", chart.name());
     let path = manifest.path.strip_prefix(&prefix);
     let finding = |severity, message| Finding {
@@ -110,7 +120,7 @@ fn about(chart: &Chart, manifest: &Manifest) -> Vec<Finding> {
         path: path.unwrap_or(&manifest.path).to_owned(),
         message,
     };
-    let Ok(object) = value_from_yaml(&manifest.content) else {
+    let Ok(object) = first_from_yaml(&manifest.content) else {
         // It has been read once.
         return Vec::new();
     };
@@ -132,6 +142,9 @@ fn about(chart: &Chart, manifest: &Manifest) -> Vec<Finding> {
         findings.push(finding(Severity::Warning, message));
     }
     let kind = manifest.kind.as_str();
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let deprecated = deprecated::problem(api_version, kind, kube_version);
+    findings.extend(deprecated.map(|message| finding(Severity::Warning, message)));
     let selector = &object["spec"]["selector"];
     let has = |field: &str| selector.get(field).is_some_and(|it| !it.is_null());
     let is_workload = ["Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"].contains(&kind);

@@ -1,7 +1,7 @@
 //! What templates print: documents, hooks, and their order.
 
 use bellwether_json::path::get;
-use bellwether_json::yaml::value_from_yaml;
+use bellwether_json::yaml::first_from_yaml;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -123,7 +123,7 @@ impl Sorted {
     fn add(&mut self, path: &str, document: &str) -> Result<()> {
         let wrong =
             |message: String| Error::Manifest(format!("YAML parse error on {path}: {message}"));
-        let value = value_from_yaml(document).map_err(|error| wrong(yaml_text(&error)))?;
+        let value = first_from_yaml(document).map_err(|error| wrong(yaml_text(&error)))?;
         check_head(&value).map_err(|message| {
             wrong(format!(
                 "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {message}"

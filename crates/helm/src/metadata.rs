@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_go::semver::Version;
-use bellwether_json::yaml::value_from_yaml;
+use bellwether_json::yaml::first_from_yaml;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -112,7 +112,7 @@ pub struct Dependency {
 impl Metadata {
     /// Reads `Chart.yaml`, or `requirements.yaml` into what is there.
     pub(crate) fn read(&mut self, file: &str, text: &str) -> Result<()> {
-        let value = value_from_yaml(text)
+        let value = first_from_yaml(text)
             .map_err(|error| Error::chart(format!("cannot load {file}: {}", yaml_text(&error))))?;
         let Value::Object(fields) = value else {
             if value.is_null() {
@@ -205,37 +205,26 @@ impl Dependency {
     }
 }
 
-/// Numbers that are meant as texts become texts, as Go's YAML reader makes them.
+/// Numbers and booleans where texts are meant become texts, as Go's YAML reader makes them: all but a few
+/// fields are texts. Members that are null are as if they were not there.
 fn as_go_reads(key: &str, field: &mut Value) {
-    let is_text = matches!(
-        key,
-        "name"
-            | "version"
-            | "appVersion"
-            | "kubeVersion"
-            | "description"
-            | "home"
-            | "icon"
-            | "type"
-            | "apiVersion"
-            | "condition"
-            | "tags"
-    );
-    if is_text && (field.is_number() || field.is_boolean()) {
-        *field = Value::String(field.to_string());
+    if matches!(key, "deprecated" | "enabled" | "import-values") {
+        return;
     }
-    if key == "dependencies" {
-        for dependency in field.as_array_mut().into_iter().flatten() {
-            let Value::Object(members) = dependency else {
-                continue;
-            };
-            members.retain(|_, member| !member.is_null());
-            for name in ["version", "name", "alias", "condition"] {
-                if let Some(member) = members.get_mut(name).filter(|member| member.is_number()) {
-                    *member = Value::String(member.to_string());
-                }
+    match field {
+        Value::Number(_) | Value::Bool(_) => *field = Value::String(field.to_string()),
+        Value::Array(items) => {
+            for item in items {
+                as_go_reads(key, item);
             }
         }
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            for (name, member) in members {
+                as_go_reads(name, member);
+            }
+        }
+        Value::Null | Value::String(_) => {}
     }
 }
 
@@ -248,4 +237,26 @@ fn sanitized(text: &str) -> String {
             other => Some(other),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_booleans_are_texts_where_texts_are_meant() {
+        let mut metadata = Metadata::default();
+        let text = "name: 7\nversion: 1.2\nkeywords: [1.5, yes]\nmaintainers: [{name: n, url: }]\n\
+                    annotations: {a: true}\ndeprecated: true\ndependencies:\n- {name: b, version: 1, tags: [2], \
+                    import-values: [3]}\n";
+        metadata.read("Chart.yaml", text).unwrap();
+        assert_eq!((&*metadata.name, &*metadata.version), ("7", "1.2"));
+        assert_eq!(metadata.keywords, ["1.5", "true"]);
+        assert_eq!(metadata.maintainers[0].name, "false");
+        assert_eq!(metadata.annotations["a"], "true");
+        assert!(metadata.deprecated);
+        let dependency = &metadata.dependencies[0];
+        assert_eq!((&*dependency.version, &*dependency.tags[0]), ("1", "2"));
+        assert_eq!(dependency.import_values, [Value::from(3)]);
+    }
 }

@@ -1,21 +1,14 @@
-//! What templates see beside values: the chart, its files, and the cluster.
+//! What templates see beside values and files: the chart and the cluster.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use base64::Engine as _;
-use bellwether_go::value::{
-    Kind, List, Map, Meter, Method, Named, Object, Text, Type, UintKind, Value,
-};
+use bellwether_go::value::{Kind, List, Map, Method, Named, Object, Text, Type, Value};
 use serde_json::Value as Json;
 
 use crate::capabilities::{HELM_VERSION, KubeVersion};
-use crate::chart::{Chart, File};
-use crate::glob;
+use crate::chart::Chart;
+use crate::files::text_of;
 use crate::metadata::Metadata;
-
-static BYTE: Type = Type::Uint(UintKind::Uint8);
-static BYTES: Type = Type::List(&BYTE);
 
 /// `.Chart`
 #[derive(Debug)]
@@ -59,12 +52,31 @@ impl ChartObject {
     }
 }
 
-impl Object for ChartObject {
+/// What a chart says about itself, which `.Chart` embeds.
+#[derive(Debug)]
+struct Embedded(Vec<(&'static str, Value)>);
+
+static METADATA: Named = Named {
+    name: "chart.Metadata",
+    methods: &[],
+};
+
+impl Object for Embedded {
     fn named(&self) -> &'static Named {
-        &CHART
+        &METADATA
     }
 
     fn fields(&self) -> Vec<(&'static str, Value)> {
+        self.0.clone()
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}
+
+impl ChartObject {
+    fn metadata_fields(&self) -> Vec<(&'static str, Value)> {
         let metadata = &self.metadata;
         let text = |text: &String| Value::from(text.as_str());
         vec![
@@ -85,6 +97,24 @@ impl Object for ChartObject {
             ("KubeVersion", text(&metadata.kube_version)),
             ("Dependencies", records(&DEPENDENCY, &metadata.dependencies)),
             ("Type", text(&metadata.chart_type)),
+        ]
+    }
+}
+
+impl Object for ChartObject {
+    fn named(&self) -> &'static Named {
+        &CHART
+    }
+
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        let mut fields = self.metadata_fields();
+        fields.push(("IsRoot", Value::from(self.is_root)));
+        fields
+    }
+
+    fn printed(&self) -> Vec<(&'static str, Value)> {
+        vec![
+            ("Metadata", Value::object(Embedded(self.metadata_fields()))),
             ("IsRoot", Value::from(self.is_root)),
         ]
     }
@@ -122,7 +152,9 @@ struct Record {
 }
 
 struct RecordKind {
-    named: Named,
+    named: &'static Named,
+    /// The type of elements of lists of it: pointers.
+    pointer: &'static Type,
     fields: &'static [(&'static str, &'static str)],
 }
 
@@ -132,19 +164,25 @@ impl std::fmt::Debug for RecordKind {
     }
 }
 
+static MAINTAINER_TYPE: Named = Named {
+    name: "chart.Maintainer",
+    methods: &[],
+};
+
+static DEPENDENCY_TYPE: Named = Named {
+    name: "chart.Dependency",
+    methods: &[],
+};
+
 static MAINTAINER: RecordKind = RecordKind {
-    named: Named {
-        name: "chart.Maintainer",
-        methods: &[],
-    },
+    named: &MAINTAINER_TYPE,
+    pointer: &Type::Named(&MAINTAINER_TYPE, Kind::Pointer),
     fields: &[("Name", "name"), ("Email", "email"), ("URL", "url")],
 };
 
 static DEPENDENCY: RecordKind = RecordKind {
-    named: Named {
-        name: "chart.Dependency",
-        methods: &[],
-    },
+    named: &DEPENDENCY_TYPE,
+    pointer: &Type::Named(&DEPENDENCY_TYPE, Kind::Pointer),
     fields: &[
         ("Name", "name"),
         ("Version", "version"),
@@ -162,12 +200,12 @@ fn records<T: serde::Serialize>(kind: &'static RecordKind, items: &[T]) -> Value
         let data = serde_json::to_value(item).unwrap_or_default();
         Value::object(Record { kind, data })
     };
-    Value::list(items.iter().map(record).collect())
+    Value::List(List::new(kind.pointer, items.iter().map(record).collect()))
 }
 
 impl Object for Record {
     fn named(&self) -> &'static Named {
-        &self.kind.named
+        self.kind.named
     }
 
     fn kind(&self) -> Kind {
@@ -177,9 +215,13 @@ impl Object for Record {
     fn fields(&self) -> Vec<(&'static str, Value)> {
         let field = |(name, key): &(&'static str, &'static str)| {
             let value = match (self.data.get(key), *name) {
+                (tags, "Tags") => {
+                    let tags = tags.and_then(Json::as_array).into_iter().flatten();
+                    Value::strings(tags.filter_map(Json::as_str))
+                }
                 (Some(value), _) => Value::from_json(value),
                 (None, "Enabled") => Value::from(false),
-                (None, "Tags" | "ImportValues") => Value::list(Vec::new()),
+                (None, "ImportValues") => Value::list(Vec::new()),
                 (None, _) => Value::from(""),
             };
             (*name, value)
@@ -193,179 +235,6 @@ impl Object for Record {
             Some((*key, Value::from_json(value)))
         };
         Some(self.kind.fields.iter().filter_map(member).collect())
-    }
-
-    fn as_any(&self) -> &dyn std::any::Any {
-        self
-    }
-}
-
-/// `.Files`
-#[derive(Debug, Clone)]
-pub(crate) struct Files(Arc<BTreeMap<String, Arc<[u8]>>>);
-
-static FILES: Named = Named {
-    name: "engine.files",
-    methods: &[
-        Method {
-            name: "Get",
-            parameters: &[Type::String],
-            is_variadic: false,
-            body: |receiver, arguments, meter| {
-                let content = Files::of(receiver)?.content(arguments);
-                meter.charge(content.len())?;
-                Ok(Value::String(Text::from(&content[..])))
-            },
-        },
-        Method {
-            name: "GetBytes",
-            parameters: &[Type::String],
-            is_variadic: false,
-            body: |receiver, arguments, meter| {
-                let content = Files::of(receiver)?.content(arguments);
-                bytes(&content, meter)
-            },
-        },
-        Method {
-            name: "Glob",
-            parameters: &[Type::String],
-            is_variadic: false,
-            body: |receiver, arguments, meter| Files::of(receiver)?.glob(arguments, meter),
-        },
-        Method {
-            name: "AsConfig",
-            parameters: &[],
-            is_variadic: false,
-            body: |receiver, _, meter| {
-                let text = |content: &[u8]| String::from_utf8_lossy(content).into_owned();
-                Files::of(receiver)?.as_yaml(text, meter)
-            },
-        },
-        Method {
-            name: "AsSecrets",
-            parameters: &[],
-            is_variadic: false,
-            body: |receiver, _, meter| {
-                let engine = base64::engine::general_purpose::STANDARD;
-                Files::of(receiver)?.as_yaml(|content| engine.encode(content), meter)
-            },
-        },
-        Method {
-            name: "Lines",
-            parameters: &[Type::String],
-            is_variadic: false,
-            body: |receiver, arguments, meter| {
-                let content = Files::of(receiver)?.content(arguments);
-                meter.charge(content.len())?;
-                let text = String::from_utf8_lossy(&content);
-                let text = text.strip_suffix('\n').unwrap_or(&text);
-                if content.is_empty() {
-                    return Ok(Value::strings(Vec::<String>::new()));
-                }
-                Ok(Value::strings(text.split('\n')))
-            },
-        },
-    ],
-};
-
-impl Files {
-    pub(crate) fn value(files: &[File]) -> Value {
-        let files = files
-            .iter()
-            .map(|file| (file.name.to_string(), Arc::clone(&file.data)));
-        Value::object(Self(Arc::new(files.collect())))
-    }
-
-    /// The files behind a receiver: `.Files` itself, or what a glob returned.
-    fn of(receiver: &Value) -> Result<Self, String> {
-        match receiver {
-            Value::Object(object) => {
-                let files = object.as_any().downcast_ref::<Self>().cloned();
-                files.ok_or_else(|| "not files".to_owned())
-            }
-            Value::Map(map) => {
-                let entries = map.entries();
-                let files = entries.iter().map(|(name, content)| {
-                    let content: Arc<[u8]> = match content {
-                        Value::List(list) => list.iter().filter_map(byte).collect(),
-                        _ => Arc::from(&[][..]),
-                    };
-                    (name.to_str().into_owned(), content)
-                });
-                Ok(Self(Arc::new(files.collect())))
-            }
-            _ => Err("not files".to_owned()),
-        }
-    }
-
-    fn content(&self, arguments: &[Value]) -> Arc<[u8]> {
-        let name = text_of(arguments.first());
-        self.0
-            .get(&name)
-            .cloned()
-            .unwrap_or_else(|| Arc::from(&[][..]))
-    }
-
-    fn glob(&self, arguments: &[Value], meter: &mut dyn Meter) -> Result<Value, String> {
-        let pattern = text_of(arguments.first());
-        let mut found = BTreeMap::new();
-        for (name, content) in self.0.iter() {
-            meter.charge(name.len() * pattern.len())?;
-            if glob::matches(&pattern, name) == Some(true) {
-                found.insert(Text::from(name), bytes(content, meter)?);
-            }
-        }
-        Ok(Value::Map(Map::new(&BYTES, found).with_name(&FILES)))
-    }
-
-    fn as_yaml(
-        &self,
-        text: impl Fn(&[u8]) -> String,
-        meter: &mut dyn Meter,
-    ) -> Result<Value, String> {
-        if self.0.is_empty() {
-            return Ok(Value::from(""));
-        }
-        let mut members = serde_json::Map::new();
-        for (name, content) in self.0.iter() {
-            meter.charge(content.len())?;
-            let base = name.rsplit('/').next().unwrap_or(name);
-            members.insert(base.to_owned(), Json::String(text(content)));
-        }
-        let yaml = bellwether_json::yaml::to_yaml(&Json::Object(members));
-        Ok(Value::from(yaml.trim_end_matches('\n')))
-    }
-}
-
-fn byte(value: &Value) -> Option<u8> {
-    match value {
-        Value::Uint(_, value) => u8::try_from(*value).ok(),
-        _ => None,
-    }
-}
-
-fn bytes(content: &[u8], meter: &mut dyn Meter) -> Result<Value, String> {
-    meter.charge(content.len().saturating_mul(size_of::<Value>()))?;
-    let items = content
-        .iter()
-        .map(|byte| Value::Uint(UintKind::Uint8, u64::from(*byte)));
-    Ok(Value::List(List::new(&BYTE, items.collect())))
-}
-
-fn text_of(argument: Option<&Value>) -> String {
-    match argument {
-        Some(Value::String(text)) => text.to_str().into_owned(),
-        _ => String::new(),
-    }
-}
-
-impl Object for Files {
-    fn named(&self) -> &'static Named {
-        &FILES
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Map
     }
 
     fn as_any(&self) -> &dyn std::any::Any {
@@ -485,7 +354,7 @@ impl Object for KubeVersion {
         Some(self.fields())
     }
 
-    fn string(&self) -> Option<String> {
+    fn pointer_string(&self) -> Option<String> {
         Some(self.version.clone())
     }
 

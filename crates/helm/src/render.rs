@@ -11,8 +11,9 @@ use serde_json::{Map, Value as Json};
 
 use crate::chart::Chart;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::functions::{MARK_END, MARK_START, TABLE, WITHOUT};
-use crate::objects::{ChartObject, Files};
+use crate::objects::ChartObject;
 
 /// The type of `.Values`.
 static VALUES: Named = Named {
@@ -159,7 +160,7 @@ fn add(
     let subcharts = GoMap::from_iter([]);
     let dot = GoMap::from_iter([
         (Text::from("Chart"), ChartObject::value(chart, is_root)),
-        (Text::from("Files"), Files::value(&chart.files)),
+        (Text::from("Files"), files::value(&chart.files)),
         (Text::from("Release"), scene.release.clone()),
         (Text::from("Capabilities"), scene.capabilities.clone()),
         (

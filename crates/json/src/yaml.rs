@@ -121,6 +121,16 @@ pub fn value_from_yaml_with(text: &str, options: YamlOptions) -> Result<Value, Y
     Ok(single(documents_from_yaml(text, options)?)?.value)
 }
 
+/// Reads the first document of a text, as Go's readers of one value do: what follows it is not looked at,
+/// and need not be YAML. An empty text is null.
+pub fn first_from_yaml(text: &str) -> Result<Value, YamlError> {
+    let options = YamlOptions::default();
+    match from_json(text, options) {
+        Some(documents) => Ok(documents.into_iter().next().unwrap_or_default().value),
+        None => Ok(decode::first_document(text, options)?.value),
+    }
+}
+
 /// [`value_from_yaml`] together with what was odd about it.
 pub fn document_from_yaml(text: &str) -> Result<Document, YamlError> {
     single(documents_from_yaml(text, YamlOptions::default())?)

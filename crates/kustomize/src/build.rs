@@ -323,20 +323,22 @@ impl<'t> Builder<'t> {
         file: &str,
     ) -> Result<(), Error> {
         let in_file = |problem: Problem| Error::from(problem.in_file(file));
+        let text = loader.text(path::base(file)).map_err(in_file)?;
         for entry in entries {
+            let at_path = |problem: Problem| in_file(problem.at_path(text, entry));
             let is_at_hand = self.tree.file(&loader.path(entry)).is_some()
                 || matches!(self.tree.remote(entry), Some(Remote::File(_)));
             if is_at_hand {
-                let mut resources = loader.resources(entry).map_err(in_file)?;
+                let mut resources = loader.resources(entry).map_err(at_path)?;
                 if let Some(origin) = &place.origin {
                     for resource in &mut resources {
                         resource.origin = Some(origin.join(entry));
                     }
                 }
-                accumulated.list.append_all(resources).map_err(in_file)?;
+                accumulated.list.append_all(resources).map_err(at_path)?;
                 continue;
             }
-            let (target, origin) = self.open(entry, loader, place, false).map_err(in_file)?;
+            let (target, origin) = self.open(entry, loader, place, false).map_err(at_path)?;
             let Some(target) = target else {
                 continue;
             };
@@ -429,15 +431,21 @@ impl<'t> Builder<'t> {
                 &kustomization.secret_generator,
             ),
         ];
+        let text = loader.text(path::base(file)).map_err(in_file)?;
         for (kind, name, entries) in entries {
-            for entry in entries {
+            let key = match kind {
+                Kind::ConfigMap => "configMapGenerator",
+                Kind::Secret => "secretGenerator",
+            };
+            for (index, entry) in entries.iter().enumerate() {
+                let at_item = |problem: Problem| in_file(problem.at_item(text, key, index));
                 let mut resource =
-                    generator::generate(kind, entry, general, loader).map_err(in_file)?;
+                    generator::generate(kind, entry, general, loader).map_err(at_item)?;
                 resource.origin = place
                     .origin
                     .as_ref()
                     .map(|origin| origin.builtin(path::base(file), name));
-                accumulated.list.absorb(resource).map_err(in_file)?;
+                accumulated.list.absorb(resource).map_err(at_item)?;
             }
         }
         for plugin in self.plugins(&kustomization.generators, loader, place, file)? {

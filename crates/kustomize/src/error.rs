@@ -60,6 +60,29 @@ impl Problem {
     }
 }
 
+impl Problem {
+    /// Adds the line of an item in a list of a kustomization, unless the problem is in another file.
+    pub(crate) fn at_item(self, text: &str, key: &str, index: usize) -> Self {
+        if self.file.is_some() {
+            return self;
+        }
+        self.at_line(line_of_item(text, key, index))
+    }
+
+    /// Adds the line of a path in a list of a kustomization, unless the problem is in another file.
+    pub(crate) fn at_path(self, text: &str, path: &str) -> Self {
+        if self.file.is_some() {
+            return self;
+        }
+        let is_path = |line: &str| {
+            let mut words = line.split([' ', ',', '[', ']', '"', '\'', '\t']);
+            words.any(|word| word == path)
+        };
+        let line = text.lines().position(is_path);
+        self.at_line(line.map(|index| index + 1))
+    }
+}
+
 impl From<Problem> for Error {
     fn from(problem: Problem) -> Self {
         Self::Invalid(problem)
@@ -94,4 +117,46 @@ pub(crate) fn line_of_key(text: &str, key: &str) -> Option<usize> {
         rest.is_some_and(|rest| rest.trim_start_matches(['"', '\'']).starts_with(':'))
     };
     text.lines().position(is_key).map(|index| index + 1)
+}
+
+/// The line on which an item of a list begins, where the list is the value of a key of the outermost
+/// mapping; that of the key if the list is in flow style.
+pub(crate) fn line_of_item(text: &str, key: &str, index: usize) -> Option<usize> {
+    let line = line_of_key(text, key)?;
+    let rest = || text.lines().enumerate().skip(line);
+    let is_content = |content: &str| !content.is_empty() && !content.starts_with('#');
+    let Some((_, first)) = rest().find(|(_, content)| is_content(content.trim_start())) else {
+        return Some(line);
+    };
+    let indent = first.len() - first.trim_start().len();
+    let is_item = |content: &str| {
+        content.len() - content.trim_start().len() == indent
+            && content.trim_start().starts_with('-')
+    };
+    let inside = |content: &str| {
+        let own = content.len() - content.trim_start().len();
+        !is_content(content.trim_start()) || own > indent || is_item(content)
+    };
+    let mut items = rest()
+        .take_while(|(_, content)| inside(content))
+        .filter(|(_, content)| is_item(content));
+    Some(items.nth(index).map_or(line, |(at, _)| at + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_found_by_their_line() {
+        let text = "kind: K\npatches:\n# c\n- path: a\n  target:\n    - x\n- path: b\nresources: [a, b]\nlabels:\n  - \
+                    a: 1\n\n  - b: 2\n";
+        let line = |key: &str, index| line_of_item(text, key, index);
+        assert_eq!((line("patches", 0), line("patches", 1)), (Some(4), Some(7)));
+        assert_eq!(line("patches", 2), Some(2));
+        assert_eq!(line("resources", 1), Some(8));
+        assert_eq!((line("labels", 1), line("none", 0)), (Some(12), None));
+        let at = |path| Problem::new("").at_path(text, path).line;
+        assert_eq!((at("b"), at("c.yaml")), (Some(7), None));
+    }
 }

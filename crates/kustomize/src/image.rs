@@ -138,16 +138,108 @@ impl<'t> Reference<'t> {
 }
 
 /// Tells whether an image has a name, which is a regular expression.
-struct Matcher(regex::Regex);
+enum Matcher {
+    /// A name without operators other than the dot, which stands for any character. Most are, and
+    /// compiling an expression costs more than all else that an entry does.
+    Plain(String),
+    Regex(regex::Regex),
+}
 
 impl Matcher {
     fn new(name: &str) -> Result<Self> {
+        let is_plain = |byte: u8| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'/' | b':' | b'.')
+        };
+        if name.bytes().all(is_plain) {
+            return Ok(Self::Plain(name.to_owned()));
+        }
+        Self::regex(name)
+    }
+
+    fn regex(name: &str) -> Result<Self> {
         let tag = "(:[a-zA-Z0-9_.{}-]*)?";
         let digest = "(@[a-zA-Z0-9]+([.+_-][a-zA-Z0-9]+)*:[a-zA-Z0-9_.{}-]*)?";
-        Ok(Self(regex(&format!("^{name}{tag}{digest}$"))?))
+        Ok(Self::Regex(regex(&format!("^{name}{tag}{digest}$"))?))
     }
 
     fn matches(&self, image: &str) -> bool {
-        self.0.is_match(image)
+        match self {
+            Self::Plain(name) => has_plain_name(name, image),
+            Self::Regex(regex) => regex.is_match(image),
+        }
+    }
+}
+
+/// True if an image is a plain name, then a tag or none, then a digest or none.
+fn has_plain_name(name: &str, image: &str) -> bool {
+    let mut rest = image.chars();
+    for expected in name.chars() {
+        match rest.next() {
+            Some(found) if found == expected || (expected == '.' && found != '\n') => {}
+            _ => return false,
+        }
+    }
+    let is_word = |text: &str| {
+        text.bytes().all(|byte| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'{' | b'}' | b'-')
+        })
+    };
+    let is_algorithm = |text: &str| {
+        text.split(['.', '+', '_', '-'])
+            .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+    };
+    let (tag, digest) = match rest.as_str().split_once('@') {
+        Some((tag, digest)) => (tag, Some(digest)),
+        None => (rest.as_str(), None),
+    };
+    (tag.is_empty() || tag.strip_prefix(':').is_some_and(is_word))
+        && digest.is_none_or(|digest| {
+            digest
+                .split_once(':')
+                .is_some_and(|(algorithm, value)| is_algorithm(algorithm) && is_word(value))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_names_match_as_the_expression_does() {
+        let names = ["", "a", "web", "r.io/web", "r:5000/web", "w.b", "a/b-c_d"];
+        let tails = [
+            "",
+            ":",
+            ":1.2",
+            ":a{}",
+            ":1:2",
+            ":é",
+            "@",
+            "@sha256:ab",
+            ":1@sha256:ab",
+            "@sha256",
+            "@a+b.c:",
+            "@a++b:x",
+            "@:x",
+            ":1@a:b@c",
+            "/x",
+            "\n",
+            ":1\n",
+        ];
+        for name in names {
+            let (plain, regex) = (Matcher::new(name).unwrap(), Matcher::regex(name).unwrap());
+            assert!(matches!(plain, Matcher::Plain(_)), "{name}");
+            for image in names.into_iter().chain(["wéb", "w\nb", "rXio/web"]) {
+                for tail in tails {
+                    let image = format!("{image}{tail}");
+                    assert_eq!(
+                        plain.matches(&image),
+                        regex.matches(&image),
+                        "{name} {image}"
+                    );
+                }
+            }
+        }
+        assert!(matches!(Matcher::new("a|b").unwrap(), Matcher::Regex(_)));
     }
 }

@@ -14,6 +14,7 @@
 //! from outside is bounded: see [`limits`].
 
 mod build;
+mod builtin_lists;
 mod config;
 mod config_defaults;
 mod error;

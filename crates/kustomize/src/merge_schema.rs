@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use bellwether_json::path::str_at;
-use bellwether_schema::{ListType, Schema};
 use serde_json::{Map, Value};
 
+use crate::builtin_lists::{BuiltinField, BuiltinType};
 use crate::id::Gvk;
 
 /// Where schemas come from in one build.
@@ -21,7 +21,8 @@ pub(crate) struct Schemas {
 /// What is known about one place of an object.
 #[derive(Debug, Clone)]
 pub(crate) enum MergeSchema {
-    Builtin(Arc<Schema>),
+    Builtin(BuiltinType),
+    BuiltinField(BuiltinField),
     Defined {
         node: Arc<Map<String, Value>>,
         definitions: Arc<Map<String, Value>>,
@@ -57,8 +58,7 @@ impl Schemas {
             ("batch", "CronJob") => "v1",
             _ => &gvk.version,
         };
-        bellwether_kinds::find_kind(&gvk.group, version, &gvk.kind)
-            .map(|resource| MergeSchema::Builtin(resource.schema()))
+        BuiltinType::of_kind(&gvk.group, version, &gvk.kind).map(MergeSchema::Builtin)
     }
 
     /// The schema of an object that says what it is.
@@ -106,11 +106,8 @@ impl MergeSchema {
     /// The schema of a member.
     pub(crate) fn field(&self, name: &str) -> Option<Self> {
         match self {
-            Self::Builtin(schema) => schema
-                .properties
-                .get(name)
-                .or(schema.additional_properties.as_ref())
-                .map(|schema| Self::Builtin(Arc::clone(schema))),
+            Self::Builtin(kind) => kind.field(name).map(Self::BuiltinField),
+            Self::BuiltinField(field) => field.value()?.field(name).map(Self::BuiltinField),
             Self::Defined { node, definitions } => {
                 let properties = node.get("properties");
                 let member = properties.and_then(|properties| properties.get(name));
@@ -124,11 +121,11 @@ impl MergeSchema {
     /// The schema of the items of a list.
     pub(crate) fn items(&self) -> Option<Self> {
         match self {
-            Self::Builtin(schema) => schema.items.clone().map(Self::Builtin),
+            Self::BuiltinField(list) => list.value().map(Self::Builtin),
             Self::Defined { node, definitions } => resolve(node.get("items")?, definitions),
             Self::Application(Place::Components) => Some(Self::Application(Place::Component)),
             Self::Application(Place::Steps) => Some(Self::Application(Place::Step)),
-            Self::Application(_) => None,
+            Self::Builtin(_) | Self::Application(_) => None,
         }
     }
 
@@ -136,14 +133,7 @@ impl MergeSchema {
     /// whole, no keys if its items are scalars.
     pub(crate) fn merge_keys(&self) -> Option<Vec<String>> {
         match self {
-            Self::Builtin(schema) => {
-                let strategy = schema.patch.as_ref().filter(|strategy| strategy.merge)?;
-                Some(match (&schema.list_type, &strategy.merge_key) {
-                    (ListType::Map(keys), _) => keys.clone(),
-                    (_, Some(key)) => vec![key.clone()],
-                    (_, None) => Vec::new(),
-                })
-            }
+            Self::BuiltinField(list) => list.merge_keys(),
             Self::Defined { node, .. } => {
                 let strategy = node.get("x-kubernetes-patch-strategy")?.as_str()?;
                 if !strategy.split(',').any(|part| part == "merge") {
@@ -161,7 +151,7 @@ impl MergeSchema {
             Self::Application(Place::Components | Place::Policies | Place::Steps) => {
                 Some(vec!["name".to_owned()])
             }
-            Self::Application(_) => None,
+            Self::Builtin(_) | Self::Application(_) => None,
         }
     }
 }

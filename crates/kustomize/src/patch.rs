@@ -121,10 +121,18 @@ impl Patch {
     }
 }
 
+/// Says where the patch is; a line in it is not one of the kustomization.
 fn in_place(mut problem: Problem, place: &str) -> Problem {
-    if problem.file.is_none() && !place.is_empty() {
-        problem.message = format!("{place}: {}", problem.message);
+    if problem.file.is_some() {
+        return problem;
     }
+    let message = std::mem::take(&mut problem.message);
+    problem.message = match (place, problem.line.take()) {
+        ("", None) => message,
+        ("", Some(line)) => format!("line {line} of the patch: {message}"),
+        (place, None) => format!("{place}: {message}"),
+        (place, Some(line)) => format!("{place}:{line}: {message}"),
+    };
     problem
 }
 
@@ -160,10 +168,11 @@ fn apply_json(patch: &JsonPatch, target: &Selector, list: &mut ResourceList) -> 
     for index in list.select(target)? {
         let resource = &mut list.resources[index];
         resource.remember_id();
+        let id = resource.id();
         let value = std::mem::take(&mut resource.value);
         resource.value = patch
             .apply(value)
-            .map_err(|error| Problem::new(error.to_string()))?;
+            .map_err(|error| Problem::new(format!("{error}: correct the patch of {id}")))?;
     }
     Ok(())
 }

@@ -219,7 +219,7 @@ fn errors_name_file_and_line() {
             ),
         ],
         ".",
-        "kustomization.yaml: p.yaml: no resource matches strategic merge patch \
+        "kustomization.yaml:3: p.yaml: no resource matches strategic merge patch \
          Deployment.v1.apps/other.[noNs]: correct its kind, name or namespace, or give the patch a `target`",
     );
     fails(
@@ -232,8 +232,43 @@ fn errors_name_file_and_line() {
             ("p.yaml", "[{op: remove, path: /spec}]\n"),
         ],
         ".",
-        "kustomization.yaml: p.yaml: unable to parse SM or JSON patch: key must be a string at line 1 column \
+        "kustomization.yaml:3: p.yaml: unable to parse SM or JSON patch: key must be a string at line 1 column \
          3: quote keys and texts, or write a YAML list",
+    );
+}
+
+#[test]
+fn errors_name_the_item_of_a_list() {
+    let fails = |more: &str, expected: &str| {
+        let kustomization = format!("resources:\n- d.yaml\n{more}");
+        let files = [
+            ("kustomization.yaml", kustomization.as_str()),
+            ("d.yaml", DEPLOYMENT),
+            ("p.yaml", "a: 1\nb: [\n"),
+        ];
+        fails(&files, ".", expected);
+    };
+    fails(
+        "- none.yaml\n",
+        "kustomization.yaml:3: 'none.yaml' is neither a file nor a directory",
+    );
+    fails(
+        "replicas:\n- {name: web, count: 2}\n- {name: q, count: 2}\n",
+        "kustomization.yaml:5: `replicas` names q, but nothing of that name is one of Deployment, \
+         ReplicationController, ReplicaSet, StatefulSet",
+    );
+    fails(
+        "configMapGenerator:\n- name: a\n- name: b\n  files: [none.txt]\n",
+        "kustomization.yaml:5: the file 'none.txt' does not exist",
+    );
+    fails(
+        "patches:\n- path: p.yaml\n",
+        "kustomization.yaml:4: p.yaml:2: this is not YAML: unclosed bracket '['",
+    );
+    fails(
+        "patches:\n- target: {kind: Deployment}\n  patch: |-\n    - {op: remove, path: /spec/none}\n",
+        "kustomization.yaml:4: error in remove for path: '/spec/none': Unable to remove nonexistent key: \
+         none: missing value: correct the patch of Deployment.v1.apps/web.[noNs]",
     );
 }
 
@@ -245,7 +280,7 @@ fn cycles_and_files_outside_are_refused() {
             ("a/kustomization.yaml", "resources: [..]\n"),
         ],
         ".",
-        "a/kustomization.yaml: cycle detected: '.' contains '.', which refers to it",
+        "a/kustomization.yaml:1: cycle detected: '.' contains '.', which refers to it",
     );
     fails(
         &[
@@ -253,7 +288,7 @@ fn cycles_and_files_outside_are_refused() {
             ("c.yaml", CONFIG),
         ],
         "k",
-        "k/kustomization.yaml: security: the file 'c.yaml' is not in or below 'k'; move it there, or \
+        "k/kustomization.yaml:1: security: the file 'c.yaml' is not in or below 'k'; move it there, or \
          make a base of its directory",
     );
 }

@@ -9,8 +9,6 @@
 mod names;
 mod scalar;
 
-pub(crate) use scalar::days_in;
-
 use std::fmt::{self, Write as _};
 
 use serde_json::Value;

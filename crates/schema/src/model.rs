@@ -170,7 +170,7 @@ pub struct Logic {
 pub struct Rule {
     /// The CEL expression over `self` (and `oldSelf`).
     pub rule: String,
-    /// What to tell the user when it is false.
+    /// The message for the user when it is false.
     pub message: Option<String>,
     /// A CEL expression that computes the message.
     pub message_expression: Option<String>,

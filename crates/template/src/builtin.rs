@@ -5,6 +5,7 @@ mod index;
 
 use bellwether_go::escape;
 use bellwether_go::print;
+use bellwether_go::url;
 use bellwether_go::value::{Type, Value};
 
 use crate::call::{Call, Failure};
@@ -22,7 +23,7 @@ pub(crate) const TABLE: &[Entry] = &[
         escaped(call, arguments, escape::script)
     }),
     variadic("urlquery", &[ANY], |call, arguments| {
-        escaped(call, arguments, escape::query)
+        escaped(call, arguments, |text| url::query_escape(text).into_bytes())
     }),
     variadic("index", &[SELF, SELF], index::index),
     variadic("slice", &[SELF, SELF], index::slice),

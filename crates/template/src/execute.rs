@@ -325,7 +325,7 @@ impl<'t, 's> Run<'t, 's> {
                 self.out.extend_from_slice(b"<no value>");
                 self.state.bytes(10)
             }
-            value => print::append(&mut self.out, value, self.state),
+            value => print::append_printable(&mut self.out, value, self.state),
         };
         match printed {
             Ok(()) => Ok(()),

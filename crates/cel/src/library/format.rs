@@ -226,9 +226,9 @@ fn label_value(text: &str) -> Vec<String> {
 }
 
 fn uri(text: &str) -> Vec<String> {
-    match url::parse_request(text) {
+    match url::parse(text) {
         Ok(_) => Vec::new(),
-        Err(reason) => vec![format!("parse {}: {reason}", crate::value::quoted(text))],
+        Err(error) => vec![error.to_string()],
     }
 }
 

@@ -1,37 +1,35 @@
 //! What can be asked of points and spans of time.
 
+use bellwether_go::civil::DateTime;
+
 use super::text;
 use crate::declaration::{Functions, Outcome, Plain};
 use crate::error::EvalError;
-use crate::time::{Civil, Timestamp, offset_in};
+use crate::time::{Timestamp, offset_in};
 use crate::value::Value;
 
 /// A part of a calendar or clock.
-type Part = fn(&Civil, Timestamp) -> i64;
+type Part = fn(&DateTime, Timestamp) -> i64;
 
 pub(super) fn declare(functions: &mut Functions) {
     let parts: [(&str, &str, Plain); 10] = [
-        ("getFullYear", "year", |a| part(a, |civil, _| civil.year)),
-        ("getMonth", "month", |a| part(a, |civil, _| civil.month - 1)),
+        ("getFullYear", "year", |a| part(a, |at, _| at.year)),
+        ("getMonth", "month", |a| part(a, |at, _| at.month - 1)),
         ("getDayOfYear", "day_of_year", |a| {
-            part(a, |civil, _| civil.day_of_year)
+            part(a, |at, _| at.year_day() - 1)
         }),
         ("getDayOfMonth", "day_of_month", |a| {
-            part(a, |civil, _| civil.day - 1)
+            part(a, |at, _| at.day - 1)
         }),
         ("getDate", "day_of_month_1_based", |a| {
-            part(a, |civil, _| civil.day)
+            part(a, |at, _| at.day)
         }),
         ("getDayOfWeek", "day_of_week", |a| {
-            part(a, |civil, _| civil.weekday)
+            part(a, |at, _| at.weekday())
         }),
-        ("getHours", "hours", |a| part(a, |civil, _| civil.hour)),
-        ("getMinutes", "minutes", |a| {
-            part(a, |civil, _| civil.minute)
-        }),
-        ("getSeconds", "seconds", |a| {
-            part(a, |civil, _| civil.second)
-        }),
+        ("getHours", "hours", |a| part(a, |at, _| at.hour)),
+        ("getMinutes", "minutes", |a| part(a, |at, _| at.minute)),
+        ("getSeconds", "seconds", |a| part(a, |at, _| at.second)),
         ("getMilliseconds", "milliseconds", |a| {
             part(a, |_, timestamp| i64::from(timestamp.nanos() / 1_000_000))
         }),
@@ -72,8 +70,8 @@ fn part<'a>(arguments: &[Value<'a>], part: Part) -> Outcome<'a> {
         1 => 0,
         _ => offset_in(*timestamp, text(arguments, 1)?)?,
     };
-    let civil = Civil::new(timestamp.seconds() + offset);
-    Ok(Value::Int(part(&civil, *timestamp)))
+    let at = DateTime::from_unix(timestamp.seconds() + offset);
+    Ok(Value::Int(part(&at, *timestamp)))
 }
 
 /// How many whole units a span has.

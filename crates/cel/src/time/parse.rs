@@ -1,8 +1,8 @@
 //! Reading times and durations.
 
+use bellwether_go::civil::{days_from_date, days_in_month};
 use bellwether_go::duration::GoDuration;
 
-use super::civil::{days_from_civil, days_in_month};
 use super::{Duration, Timestamp};
 
 /// Why a text is no timestamp.
@@ -54,8 +54,9 @@ fn date(text: &str) -> Option<(i64, &str)> {
     let (year, rest) = digits(text, 4)?;
     let (month, rest) = digits(rest.strip_prefix('-')?, 2)?;
     let (day, rest) = digits(rest.strip_prefix('-')?, 2)?;
-    let valid = (1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day);
-    valid.then(|| (days_from_civil(year, month, day), rest))
+    let days = i64::from(days_in_month(year, u32::try_from(month).ok()?));
+    let valid = (1..=12).contains(&month) && (1..=days).contains(&day);
+    valid.then(|| (days_from_date(year, month, day), rest))
 }
 
 /// Seconds since 1970 as if in UTC, nanoseconds, and what follows.

@@ -106,7 +106,7 @@ pub(super) fn elements(
     Err(mismatch(position, argument, "list"))
 }
 
-/// The elements of any list value; `None` if it is no list.
+/// The elements of any list value; `None` if it is not a list.
 pub(super) fn list_elements(host: &mut dyn Host, value: &Value) -> Option<Vec<Value>> {
     match value {
         Value::List(items) => Some(items.to_vec()),

@@ -1,8 +1,8 @@
 //! Package `net`: addresses, host names and the escaping of URLs.
 
-mod url;
-
 use std::net::{IpAddr, Ipv6Addr};
+
+use bellwether_go::url::{self, Url};
 
 use super::argument::{Outcome, any, string, string_list, text_result, valid};
 use super::{ANY, STRING, function};
@@ -47,19 +47,19 @@ pub(super) static PACKAGE: Package = Package {
         function("ToIP16", &[ANY], Kind::LIST, to_ip16),
         function("IPString", &[ANY], Kind::STRING, ip_string),
         function("PathEscape", &[STRING], Kind::STRING, |_, a| {
-            text_result(url::escape(string(a, 0)?, url::Part::PathSegment))
+            text_result(url::path_escape(string(a, 0)?))
         }),
         function("PathUnescape", &[STRING], Kind::STRING, |_, a| {
-            unescaped(url::unescape(string(a, 0)?, url::Part::PathSegment))
+            unescaped(url::path_unescape(string(a, 0)?))
         }),
         function("QueryEscape", &[STRING], Kind::STRING, |_, a| {
-            text_result(url::escape(string(a, 0)?, url::Part::Query))
+            text_result(url::query_escape(string(a, 0)?.as_bytes()))
         }),
         function("QueryUnescape", &[STRING], Kind::STRING, |_, a| {
-            unescaped(url::unescape(string(a, 0)?, url::Part::Query))
+            unescaped(url::query_unescape(string(a, 0)?))
         }),
         function("URL", &[STRING], Kind::BOOL, |_, a| {
-            valid(url::check(string(a, 0)?))
+            valid(read_url(string(a, 0)?).map(drop))
         }),
         function("AbsURL", &[STRING], Kind::BOOL, absolute_url),
     ],
@@ -276,10 +276,13 @@ fn is_label(label: &str) -> bool {
     sized && edges && plain && hyphens
 }
 
+fn read_url(text: &str) -> Result<Url, String> {
+    Url::parse(text).map_err(|error| error.to_string())
+}
+
 fn absolute_url(_: &mut dyn Host, arguments: &[Value]) -> Outcome {
     let text = string(arguments, 0)?;
-    url::check(text).map_err(Failure::Error)?;
-    if url::scheme(text).ok().flatten().is_none() {
+    if read_url(text).map_err(Failure::Error)?.scheme.is_empty() {
         return Err(Failure::error("URL is not absolute"));
     }
     Ok(Value::Bool(true))

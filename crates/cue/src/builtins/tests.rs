@@ -462,7 +462,7 @@ fn toml_is_read_and_written() {
     check_failure(
         "encoding/toml.Unmarshal",
         r#""a = 1\na = 2\n""#,
-        "toml: line 2: duplicate key: a",
+        "toml: line 2 (last key \"a\"): Key 'a' has already been defined.",
     );
 }
 

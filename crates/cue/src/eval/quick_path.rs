@@ -76,7 +76,7 @@ impl Evaluator {
         let pos = self.program.pos(expr);
         match self.operate(op, &Val::Atom(left), &Val::Atom(right), pos) {
             Ok(Val::Atom(result)) => Some(result),
-            // What is wrong with it is told by the general way, where it stands.
+            // The general path reports what is wrong with it, with its position.
             _ => None,
         }
     }

@@ -1,8 +1,8 @@
-//! A short run of the fuzzer, the same inputs every time. The long one is the example `fuzz`.
+//! A short run of the fuzzer, the same inputs every time. The long one is the example `cue-fuzz`.
 
-#[path = "../../examples/fuzz/exercise.rs"]
+#[path = "../../examples/cue-fuzz/exercise.rs"]
 mod exercise;
-#[path = "../../examples/fuzz/mutate.rs"]
+#[path = "../../examples/cue-fuzz/mutate.rs"]
 mod mutate;
 
 use exercise::exercise;

@@ -93,7 +93,7 @@ impl Scanner<'_> {
                 }
                 b'"' => return self.string(),
                 b'-' => {
-                    let byte = self.next()?;
+                    let byte = self.next_or_blank();
                     if !byte.is_ascii_digit() {
                         return Err(invalid(byte, "in numeric literal"));
                     }
@@ -119,11 +119,11 @@ impl Scanner<'_> {
         loop {
             match self.next()? {
                 b'"' => return Ok(()),
-                b'\\' => match self.next()? {
+                b'\\' => match self.next_or_blank() {
                     b'b' | b'f' | b'n' | b'r' | b't' | b'\\' | b'/' | b'"' => {}
                     b'u' => {
                         for _ in 0..4 {
-                            let byte = self.next()?;
+                            let byte = self.next_or_blank();
                             if !byte.is_ascii_hexdigit() {
                                 let place = "in \\u hexadecimal character escape";
                                 return Err(invalid(byte, place));
@@ -158,7 +158,7 @@ impl Scanner<'_> {
 
     /// One digit, and all that follow.
     fn digit(&mut self, place: &str) -> Scanned {
-        let byte = self.next()?;
+        let byte = self.next_or_blank();
         if !byte.is_ascii_digit() {
             return Err(invalid(byte, place));
         }
@@ -174,7 +174,7 @@ impl Scanner<'_> {
 
     fn literal(&mut self, word: &str) -> Scanned {
         for expected in word.bytes().skip(1) {
-            let byte = self.next()?;
+            let byte = self.next_or_blank();
             if byte != expected {
                 let place = format!("in literal {word} (expecting '{}')", char::from(expected));
                 return Err(invalid(byte, &place));
@@ -212,6 +212,11 @@ impl Scanner<'_> {
         self.at += 1;
         Ok(byte)
     }
+
+    /// The next byte where a blank is wrong: Go reads one behind the end of the text.
+    fn next_or_blank(&mut self) -> u8 {
+        self.next().unwrap_or(b' ')
+    }
 }
 
 fn invalid(byte: u8, place: &str) -> String {
@@ -242,11 +247,24 @@ mod tests {
         ] {
             assert_eq!(problem(fine.as_bytes()), None, "{fine}");
         }
-        for cut in [
-            "", "  ", "{", "[1,", "{\"a\"", "{\"a\":", "\"a", "tru", "-", "1.", "1e", "\"\\u12",
-        ] {
+        for cut in ["", "  ", "{", "[1,", "{\"a\"", "{\"a\":", "\"a"] {
             check(cut, END);
         }
+        check("-", "invalid character ' ' in numeric literal");
+        check(
+            "[1.",
+            "invalid character ' ' after decimal point in numeric literal",
+        );
+        check("1e", "invalid character ' ' in exponent of numeric literal");
+        check(
+            "tru",
+            "invalid character ' ' in literal true (expecting 'e')",
+        );
+        check("\"\\", "invalid character ' ' in string escape code");
+        check(
+            "\"\\u1",
+            "invalid character ' ' in \\u hexadecimal character escape",
+        );
         check(
             "here",
             "invalid character 'h' looking for beginning of value",

@@ -190,7 +190,7 @@ impl Run<'_, '_> {
         };
         self.next += 1;
         let flags = &mut self.printer.flags;
-        if verb == 'v' {
+        if matches!(verb, 'v' | 'w') {
             flags.sharp_v = std::mem::take(&mut flags.sharp);
             flags.plus_v = std::mem::take(&mut flags.plus);
         }

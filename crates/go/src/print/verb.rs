@@ -1,7 +1,7 @@
 //! Verbs: how each kind of value is written under each of them.
 
 use crate::quote::{self, Keep};
-use crate::value::{Kind, List, Map, Meter, Object, Type, UintKind, Value};
+use crate::value::{Kind, List, Map, Meter, Object, Type, Value};
 
 /// Values nested deeper than this are cut off.
 const DEPTH_LIMIT: usize = crate::value::DEPTH_LIMIT;
@@ -70,7 +70,11 @@ impl<'m> Printer<'m> {
     pub(super) fn operand(&mut self, value: &Value, verb: char) -> Result<(), String> {
         match (verb, value) {
             ('T' | 'v', Value::Invalid | Value::Nil) => self.pad(b"<nil>"),
-            (_, Value::Invalid | Value::Nil) => self.bad_verb(value, verb),
+            // Wrapping is for errors, and these are not.
+            (_, Value::Invalid | Value::Nil)
+            | ('w', Value::List(_) | Value::Map(_) | Value::Object(_)) => {
+                self.bad_verb(value, verb)
+            }
             ('T', _) => {
                 let name = super::type_name(value);
                 self.string(name.as_bytes(), 's', value)
@@ -271,10 +275,9 @@ impl<'m> Printer<'m> {
     }
 
     fn list(&mut self, value: &Value, list: &List, verb: char, depth: usize) -> Result<(), String> {
-        if matches!(list.element(), Type::Uint(UintKind::Uint8))
-            && matches!(verb, 's' | 'q' | 'x' | 'X')
+        if matches!(verb, 's' | 'q' | 'x' | 'X')
+            && let Some(bytes) = list.as_bytes()
         {
-            let bytes: Vec<u8> = list.iter().filter_map(byte).collect();
             return self.string(&bytes, verb, value);
         }
         if self.flags.sharp_v {
@@ -328,16 +331,57 @@ impl<'m> Printer<'m> {
     fn object(&mut self, object: &dyn Object, verb: char, depth: usize) -> Result<(), String> {
         if object.kind() == Kind::Pointer {
             if depth > 0 {
-                return self
-                    .write(format!("{:p}", std::ptr::from_ref(object).cast::<u8>()).as_bytes());
+                return self.address_of(object, verb);
             }
             self.write(b"&")?;
         }
+        self.fields(object, verb, depth)
+    }
+
+    /// A pointer inside of another value: its address, which is a number.
+    fn address_of(&mut self, object: &dyn Object, verb: char) -> Result<(), String> {
+        let address = std::ptr::from_ref(object).cast::<u8>().addr();
+        match verb {
+            'v' => self.address(address),
+            'b' | 'o' | 'd' | 'x' | 'X' => {
+                let base = match verb {
+                    'b' => 2,
+                    'o' => 8,
+                    'd' => 10,
+                    _ => 16,
+                };
+                self.integer(address as u64, false, base, verb, verb == 'X')
+            }
+            _ => {
+                let name = Type::Named(object.named(), Kind::Pointer);
+                self.write(format!("%!{verb}({name}=").as_bytes())?;
+                self.object(object, 'v', 0)?;
+                self.write(b")")
+            }
+        }
+    }
+
+    /// An address, with `0x` unless `#` is given.
+    fn address(&mut self, address: usize) -> Result<(), String> {
+        let sharp = self.flags.sharp;
+        self.flags.sharp = !sharp;
+        let done = self.integer(address as u64, false, 16, 'v', false);
+        self.flags.sharp = sharp;
+        done
+    }
+
+    /// A struct in braces.
+    pub(super) fn fields(
+        &mut self,
+        object: &dyn Object,
+        verb: char,
+        depth: usize,
+    ) -> Result<(), String> {
         if self.flags.sharp_v {
             self.write(object.named().name.as_bytes())?;
         }
         self.write(b"{")?;
-        for (index, (name, field)) in object.fields().iter().enumerate() {
+        for (index, (name, field)) in object.printed().iter().enumerate() {
             if index > 0 {
                 self.write(if self.flags.sharp_v { b", " } else { b" " })?;
             }
@@ -353,23 +397,10 @@ impl<'m> Printer<'m> {
     /// The address of what has one.
     fn pointer(&mut self, value: &Value, verb: char) -> Result<(), String> {
         match value {
-            Value::Map(map) => {
-                let address = map.address();
-                self.pad(address.as_bytes())
-            }
-            Value::List(list) => {
-                let address = format!("{:p}", list.items().as_ptr());
-                self.pad(address.as_bytes())
-            }
+            Value::Map(map) => self.address(map.address()),
+            Value::List(list) => self.address(list.address()),
             _ => self.bad_verb(value, verb),
         }
-    }
-}
-
-fn byte(value: &Value) -> Option<u8> {
-    match value {
-        Value::Uint(_, number) => u8::try_from(*number).ok(),
-        _ => None,
     }
 }
 

@@ -1,11 +1,12 @@
 //! Lists and maps.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::RwLock;
 
-use super::{Kind, Named, Text, Type, Value};
+use super::{Kind, Named, Text, Type, UintKind, Value};
 
 /// A slice: its elements never change, so that sharing it needs no lock.
 #[derive(Debug, Clone)]
@@ -16,8 +17,21 @@ pub struct List {
     items: Arc<Items>,
 }
 
-#[derive(Debug, Default)]
-struct Items(Vec<Value>);
+#[derive(Debug)]
+enum Items {
+    Values(Vec<Value>),
+    /// The elements of a `[]byte`, which would take many times the memory as values.
+    Bytes(Arc<[u8]>),
+}
+
+static BYTE: Type = Type::Uint(UintKind::Uint8);
+
+/// Every byte as a value, so that elements of bytes can be borrowed as those of other lists.
+static BYTES: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    (0..=u8::MAX)
+        .map(|byte| Value::Uint(UintKind::Uint8, u64::from(byte)))
+        .collect()
+});
 
 impl List {
     /// A slice of elements of a type.
@@ -26,7 +40,15 @@ impl List {
             element,
             named: None,
             is_nil: false,
-            items: Arc::new(Items(items)),
+            items: Arc::new(Items::Values(items)),
+        }
+    }
+
+    /// A `[]byte`.
+    pub fn bytes(bytes: Arc<[u8]>) -> Self {
+        Self {
+            items: Arc::new(Items::Bytes(bytes)),
+            ..Self::new(&BYTE, Vec::new())
         }
     }
 
@@ -70,35 +92,118 @@ impl List {
         self.is_nil
     }
 
-    /// The elements.
-    pub fn items(&self) -> &[Value] {
-        &self.items.0
+    /// The elements as a slice; those of a `[]byte` are made for it.
+    pub fn items(&self) -> Cow<'_, [Value]> {
+        match &*self.items {
+            Items::Values(values) => Cow::Borrowed(values),
+            Items::Bytes(_) => self.iter().cloned().collect(),
+        }
+    }
+
+    /// The content of a `[]byte`; nothing for lists of other types.
+    pub fn as_bytes(&self) -> Option<Cow<'_, [u8]>> {
+        match &*self.items {
+            Items::Bytes(bytes) => Some(Cow::Borrowed(bytes)),
+            Items::Values(values) if matches!(self.element, Type::Uint(UintKind::Uint8)) => {
+                let byte = |value: &Value| match value {
+                    Value::Uint(_, number) => u8::try_from(*number).ok(),
+                    _ => None,
+                };
+                Some(values.iter().filter_map(byte).collect())
+            }
+            Items::Values(_) => None,
+        }
+    }
+
+    /// An element.
+    pub fn get(&self, position: usize) -> Option<&Value> {
+        match &*self.items {
+            Items::Values(values) => values.get(position),
+            Items::Bytes(bytes) => Some(&BYTES[usize::from(*bytes.get(position)?)]),
+        }
+    }
+
+    /// The elements from one position to another, which have to be in order; what is out of range is
+    /// left out.
+    #[must_use]
+    pub fn slice(&self, from: usize, to: usize) -> Self {
+        let to = to.min(self.len());
+        let from = from.min(to);
+        let items = match &*self.items {
+            Items::Values(values) => Items::Values(values[from..to].to_vec()),
+            Items::Bytes(bytes) => Items::Bytes(Arc::from(&bytes[from..to])),
+        };
+        Self {
+            items: Arc::new(items),
+            ..Self::new(self.element, Vec::new())
+        }
+    }
+
+    /// Where it is in memory, as `%p` writes it.
+    pub(crate) fn address(&self) -> usize {
+        match &*self.items {
+            Items::Values(values) => values.as_ptr().addr(),
+            Items::Bytes(bytes) => bytes.as_ptr().addr(),
+        }
     }
 
     /// Iterates over the elements.
-    pub fn iter(&self) -> std::slice::Iter<'_, Value> {
-        self.items.0.iter()
+    pub fn iter(&self) -> Elements<'_> {
+        Elements {
+            list: self,
+            positions: 0..self.len(),
+        }
     }
 
     /// The number of elements.
     pub fn len(&self) -> usize {
-        self.items.0.len()
+        match &*self.items {
+            Items::Values(values) => values.len(),
+            Items::Bytes(bytes) => bytes.len(),
+        }
     }
 
     /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
-        self.items.0.is_empty()
+        self.len() == 0
     }
 }
 
 impl<'a> IntoIterator for &'a List {
     type Item = &'a Value;
-    type IntoIter = std::slice::Iter<'a, Value>;
+    type IntoIter = Elements<'a>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
     }
 }
+
+/// Iterates over the elements of a list.
+#[derive(Debug, Clone)]
+pub struct Elements<'a> {
+    list: &'a List,
+    positions: std::ops::Range<usize>,
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = &'a Value;
+
+    fn next(&mut self) -> Option<&'a Value> {
+        self.list.get(self.positions.next()?)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.positions.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for Elements<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.list.get(self.positions.next_back()?)
+    }
+}
+
+impl ExactSizeIterator for Elements<'_> {}
 
 /// The entries of a map at one moment, in the order of their keys.
 pub type Entries = Arc<BTreeMap<Text, Value>>;
@@ -183,8 +288,8 @@ impl Map {
     }
 
     /// Where it is in memory, as `%p` writes it.
-    pub(crate) fn address(&self) -> String {
-        format!("{:p}", Arc::as_ptr(&self.entries))
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.entries).addr()
     }
 
     /// The entries as they are now.
@@ -236,8 +341,10 @@ impl Map {
 
 impl Drop for Items {
     fn drop(&mut self) {
-        if self.0.iter().any(is_container) {
-            drop_all(std::mem::take(&mut self.0));
+        if let Self::Values(values) = self
+            && values.iter().any(is_container)
+        {
+            drop_all(std::mem::take(values));
         }
     }
 }
@@ -261,8 +368,10 @@ fn drop_all(mut waiting: Vec<Value>) {
     while let Some(value) = waiting.pop() {
         match value {
             Value::List(list) => {
-                if let Some(mut items) = Arc::into_inner(list.items) {
-                    waiting.append(&mut items.0);
+                if let Some(mut items) = Arc::into_inner(list.items)
+                    && let Items::Values(values) = &mut items
+                {
+                    waiting.append(values);
                 }
             }
             Value::Map(map) => {

@@ -140,15 +140,8 @@ fn exact_float(value: f64) -> Result<Json, JsonError> {
 
 /// Bytes are texts in JSON.
 pub(crate) fn base64_of(list: &List) -> String {
-    let bytes: Vec<u8> = list.iter().filter_map(byte).collect();
+    let bytes = list.as_bytes().unwrap_or_default();
     base64::engine::general_purpose::STANDARD.encode(bytes)
-}
-
-fn byte(value: &Value) -> Option<u8> {
-    match value {
-        Value::Uint(_, value) => u8::try_from(*value).ok(),
-        _ => None,
-    }
 }
 
 impl FromIterator<(Text, Value)> for Map {

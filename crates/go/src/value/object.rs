@@ -29,9 +29,20 @@ pub trait Object: fmt::Debug + Send + Sync {
         Some(self.fields().into_iter().find(found)?.1)
     }
 
+    /// The fields that `fmt` writes, which are also those that are not exported.
+    fn printed(&self) -> Vec<(&'static str, Value)> {
+        self.fields()
+    }
+
     /// What `String` or `Error` of the type says, for types that have one of them.
     fn string(&self) -> Option<String> {
         None
+    }
+
+    /// What `String` or `Error` of a pointer to it says. Only an action that prints the value itself finds
+    /// it: functions get values, which have no address.
+    fn pointer_string(&self) -> Option<String> {
+        self.string()
     }
 
     /// What `encoding/json` writes, in the order of the fields; nothing for types that are no JSON object,

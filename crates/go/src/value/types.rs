@@ -161,12 +161,8 @@ pub enum Type {
 impl Type {
     /// `int`.
     pub const INT: Self = Self::Int(IntKind::Int);
-    /// `int64`.
-    pub const INT64: Self = Self::Int(IntKind::Int64);
     /// `[]interface {}`.
     pub const LIST: Self = Self::List(&Self::Interface);
-    /// `[]string`.
-    pub const STRINGS: Self = Self::List(&Self::String);
     /// `map[string]interface {}`.
     pub const MAP: Self = Self::Map(&Self::Interface);
 

@@ -1,6 +1,6 @@
 //! What is wrong with `Chart.yaml`, in the words of Helm.
 
-use bellwether_json::yaml::value_from_yaml;
+use bellwether_json::yaml::first_from_yaml;
 use serde_json::Value;
 
 use super::{Finding, Severity};
@@ -16,7 +16,7 @@ pub fn lint_metadata(text: &str) -> Vec<Finding> {
         path: FILE.to_owned(),
         message,
     };
-    let metadata = match value_from_yaml(text) {
+    let metadata = match first_from_yaml(text) {
         Ok(metadata) => metadata,
         Err(error) => {
             let message = format!("unable to parse YAML: {}", yaml_text(&error));

@@ -264,3 +264,52 @@ fn lint_names_the_template_that_is_wrong() {
         "[ERROR] templates/a.yaml: a Deployment must contain matchLabels or matchExpressions, and \"a\" does not",
     );
 }
+
+/// The text of a template in a chart of its own.
+fn one(text: &str) -> String {
+    let template = format!("apiVersion: v1\nkind: A\nt: |-\n  {text}\n");
+    let files = [
+        (
+            "Chart.yaml",
+            "apiVersion: v2\nname: a\nversion: 1.0.0\nmaintainers: [{name: m, email: e}]\n",
+        ),
+        ("values.yaml", "a: 1\n---\na: 2\n"),
+        ("x/f.txt", "hi"),
+        ("templates/t.yaml", &template),
+    ];
+    let release = rendered(&files, &ValueSources::default()).unwrap();
+    let manifest = &release.manifests[0].content;
+    manifest.split_once("t: |-\n  ").unwrap().1.to_owned()
+}
+
+#[test]
+fn files_are_a_map_and_structs_print_as_in_go() {
+    assert_eq!(
+        one("{{ len .Files }} {{ .Files }}"),
+        "1 map[x/f.txt:[104 105]]"
+    );
+    assert_eq!(one("{{ .Files.Nope }}{{ if .Files }}yes{{ end }}"), "[]yes");
+    assert_eq!(
+        one("{{ range $k, $v := .Files }}{{ $k }}={{ $v | toString }}{{ end }}"),
+        "x/f.txt=hi"
+    );
+    assert_eq!(one("{{ index .Files \"x/f.txt\" | toJson }}"), "\"aGk=\"");
+    assert_eq!(
+        one("{{ .Capabilities.KubeVersion }} {{ .Capabilities.KubeVersion | toString }}"),
+        "v1.35.0 {v1.35.0 1 35}"
+    );
+    assert_eq!(
+        one("{{ printf \"%T\" .Chart.Maintainers }}"),
+        "[]*chart.Maintainer"
+    );
+    assert_eq!(
+        one("{{ range .Chart.Maintainers }}{{ . }}{{ end }}"),
+        "{m e }"
+    );
+}
+
+#[test]
+fn only_the_first_document_of_values_counts() {
+    assert_eq!(one("{{ .Values.a }}"), "1");
+    assert_eq!(one("{{ fromYaml \"a: 1\\n---\\nb: 2\" }}"), "map[a:1]");
+}

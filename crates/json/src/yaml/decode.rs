@@ -17,17 +17,33 @@ const CORE_NAMESPACE: &str = "tag:yaml.org,2002:";
 const NODE_BYTES: usize = 32;
 
 pub(super) fn documents(text: &str, options: YamlOptions) -> Result<Vec<Document>, YamlError> {
-    let limits = granit_parser::options! {
-        emit_comments: false,
-        flow_nesting_limit: options.max_depth,
-        block_nesting_limit: options.max_depth,
-    };
     let mut decoder = Decoder::new(options);
-    for event in Parser::new_from_str_with_options(text, limits) {
+    for event in Parser::new_from_str_with_options(text, limits(options)) {
         let (event, span) = event.map_err(|error| error_at(*error.marker(), error.info()))?;
         decoder.event(event, span.start)?;
     }
     Ok(decoder.documents)
+}
+
+pub(super) fn first_document(text: &str, options: YamlOptions) -> Result<Document, YamlError> {
+    let mut decoder = Decoder::new(options);
+    for event in Parser::new_from_str_with_options(text, limits(options)) {
+        let (event, span) = event.map_err(|error| error_at(*error.marker(), error.info()))?;
+        let is_end = matches!(event, Event::DocumentEnd);
+        decoder.event(event, span.start)?;
+        if is_end {
+            break;
+        }
+    }
+    Ok(decoder.documents.pop().unwrap_or_default())
+}
+
+fn limits(options: YamlOptions) -> granit_parser::Options {
+    granit_parser::options! {
+        emit_comments: false,
+        flow_nesting_limit: options.max_depth,
+        block_nesting_limit: options.max_depth,
+    }
 }
 
 fn error_at(marker: Marker, message: impl Into<String>) -> YamlError {

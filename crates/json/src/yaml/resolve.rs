@@ -178,7 +178,10 @@ fn is_timestamp(text: &str) -> bool {
     let Some(day) = field(&mut rest) else {
         return false;
     };
-    if !(1..=12).contains(&month) || day == 0 || day > days_in(year, month) {
+    if !(1..=12).contains(&month)
+        || day == 0
+        || day > bellwether_go::civil::days_in_month(i64::from(year), month)
+    {
         return false;
     }
     if rest.is_empty() {
@@ -248,17 +251,6 @@ fn take(rest: &mut &str, prefix: &str) -> bool {
         *rest = after;
     }
     after.is_some()
-}
-
-fn days_in(year: u32, month: u32) -> u32 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => {
-            29
-        }
-        2 => 28,
-        _ => 31,
-    }
 }
 
 /// Whether a string looks like a sexagesimal number, which other readers of YAML 1.1 would make of

@@ -445,6 +445,17 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
+#[test]
+fn the_first_document_is_read_alone() {
+    let first = |text: &str| first_from_yaml(text).unwrap();
+    assert_eq!(first("a: 1\n---\nb: 2"), json!({"a": 1}));
+    assert_eq!(first("# none\n---\n---\na: 1"), Value::Null);
+    assert_eq!(first("a: 1\n--- ["), json!({"a": 1}));
+    assert_eq!(first("{\"a\": 1}{\"b\": 2}"), json!({"a": 1}));
+    assert_eq!(first(""), Value::Null);
+    assert!(first_from_yaml("a: [").is_err());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 

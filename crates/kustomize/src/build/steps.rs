@@ -12,6 +12,8 @@ use crate::{path, plugin};
 
 /// Transformers that count as one, and what they are recorded as.
 struct Step {
+    /// The list of the kustomization that it comes from, and its place in it.
+    item: (&'static str, usize),
     transformers: Vec<Transformer>,
     origin: Option<Origin>,
 }
@@ -27,10 +29,12 @@ impl<'t> Builder<'t> {
         file: &str,
     ) -> Result<(), Error> {
         let in_file = |problem: Problem| Error::from(problem.in_file(file));
-        let builtin = builtin(kustomization, &accumulated.config, loader).map_err(in_file)?;
+        let text = loader.text(path::base(file)).map_err(in_file)?;
+        let builtin = builtin(kustomization, &accumulated.config, loader, text).map_err(in_file)?;
         let mut steps: Vec<Step> = builtin
             .into_iter()
-            .map(|(kind, transformers)| Step {
+            .map(|(kind, item, transformers)| Step {
+                item,
                 transformers,
                 origin: place
                     .origin
@@ -40,15 +44,17 @@ impl<'t> Builder<'t> {
             .collect();
         for object in self.plugins(&kustomization.transformers, loader, place, file)? {
             steps.push(Step {
+                item: ("transformers", 0),
                 transformers: plugin::transformer(&object, loader).map_err(in_file)?,
                 origin: configured_by(&object),
             });
         }
         for step in steps {
             for transformer in &step.transformers {
+                let (key, index) = step.item;
                 transformer
                     .apply(&mut accumulated.list, &self.schemas)
-                    .map_err(in_file)?;
+                    .map_err(|problem| in_file(problem.at_item(text, key, index)))?;
             }
             if let Some(origin) = &step.origin {
                 for resource in &mut accumulated.list.resources {
@@ -103,22 +109,30 @@ fn fields(extra: &Config, of: fn(&Config) -> &Vec<FieldSpec>) -> Result<Vec<Fiel
     Ok(fields)
 }
 
+/// The name of a kind of transformers, the item of the kustomization, and the transformers.
+type Builtin = (&'static str, (&'static str, usize), Vec<Transformer>);
+
 /// The transformers that the fields of a kustomization stand for, by the name of their kind.
 fn builtin(
     kustomization: &Kustomization,
     extra: &Config,
     loader: &Loader<'_>,
-) -> Result<Vec<(&'static str, Vec<Transformer>)>> {
+    text: &str,
+) -> Result<Vec<Builtin>> {
     let mut steps = Vec::new();
     let strategic = &kustomization.patches_strategic_merge;
     if !strategic.is_empty() {
-        let patches = plugin::strategic_patches(strategic, loader)?;
-        steps.push(("PatchStrategicMergeTransformer", patches));
+        let item = ("patchesStrategicMerge", 0);
+        let patches = plugin::strategic_patches(strategic, loader)
+            .map_err(|problem| problem.at_item(text, item.0, item.1))?;
+        steps.push(("PatchStrategicMergeTransformer", item, patches));
     }
-    for entry in &kustomization.patches {
-        let text = plugin::text_or_file(entry.patch.trim(), &entry.path, loader)?;
-        let patch = Patch::read(&text, entry.target.clone(), entry.options, &entry.path)?;
-        steps.push(("PatchTransformer", vec![Transformer::Patch(patch)]));
+    for (index, entry) in kustomization.patches.iter().enumerate() {
+        let item = ("patches", index);
+        let patch = plugin::text_or_file(entry.patch.trim(), &entry.path, loader)
+            .and_then(|patch| Patch::read(&patch, entry.target.clone(), entry.options, &entry.path))
+            .map_err(|problem| problem.at_item(text, item.0, item.1))?;
+        steps.push(("PatchTransformer", item, vec![Transformer::Patch(patch)]));
     }
     if !kustomization.namespace.is_empty() {
         let namespace = Namespace {
@@ -128,47 +142,63 @@ fn builtin(
         };
         steps.push((
             "NamespaceTransformer",
+            ("namespace", 0),
             vec![Transformer::Namespace(namespace)],
         ));
     }
     if !kustomization.name_prefix.is_empty() {
         let fields = fields(extra, |config| &config.name_prefix)?;
         let prefix = Transformer::Prefix(kustomization.name_prefix.clone(), fields);
-        steps.push(("PrefixTransformer", vec![prefix]));
+        steps.push(("PrefixTransformer", ("namePrefix", 0), vec![prefix]));
     }
     if !kustomization.name_suffix.is_empty() {
         let fields = fields(extra, |config| &config.name_suffix)?;
         let suffix = Transformer::Suffix(kustomization.name_suffix.clone(), fields);
-        steps.push(("SuffixTransformer", vec![suffix]));
+        steps.push(("SuffixTransformer", ("nameSuffix", 0), vec![suffix]));
     }
     for labels in label_steps(kustomization, extra)? {
-        steps.push(("LabelTransformer", vec![labels]));
+        steps.push(("LabelTransformer", ("labels", 0), vec![labels]));
     }
     if !kustomization.common_annotations.is_empty() {
         let fields = fields(extra, |config| &config.common_annotations)?;
         let annotations =
             Transformer::Annotations(kustomization.common_annotations.clone(), fields);
-        steps.push(("AnnotationsTransformer", vec![annotations]));
+        steps.push((
+            "AnnotationsTransformer",
+            ("commonAnnotations", 0),
+            vec![annotations],
+        ));
     }
-    for entry in &kustomization.patches_json6902 {
-        let text = plugin::text_or_file(&entry.patch, &entry.path, loader)?;
-        let patch = Patch::read_json6902(&text, entry.target.clone(), &entry.path)?;
-        steps.push(("PatchJson6902Transformer", vec![Transformer::Patch(patch)]));
+    for (index, entry) in kustomization.patches_json6902.iter().enumerate() {
+        let item = ("patchesJson6902", index);
+        let patch = plugin::text_or_file(&entry.patch, &entry.path, loader)
+            .and_then(|patch| Patch::read_json6902(&patch, entry.target.clone(), &entry.path))
+            .map_err(|problem| problem.at_item(text, item.0, item.1))?;
+        let patch = vec![Transformer::Patch(patch)];
+        steps.push(("PatchJson6902Transformer", item, patch));
     }
-    for entry in &kustomization.replicas {
+    for (index, entry) in kustomization.replicas.iter().enumerate() {
         let fields = fields(extra, |config| &config.replicas)?;
         let replicas = Transformer::Replicas(entry.clone(), fields);
-        steps.push(("ReplicaCountTransformer", vec![replicas]));
+        steps.push((
+            "ReplicaCountTransformer",
+            ("replicas", index),
+            vec![replicas],
+        ));
     }
-    for entry in &kustomization.images {
+    for (index, entry) in kustomization.images.iter().enumerate() {
         let fields = fields(extra, |config| &config.images)?;
         let image = Transformer::Image(entry.clone(), fields);
-        steps.push(("ImageTagTransformer", vec![image]));
+        steps.push(("ImageTagTransformer", ("images", index), vec![image]));
     }
     if !kustomization.replacements.is_empty() {
         let replacements = plugin::replacements(&kustomization.replacements, loader)?;
         let replacements = Transformer::Replacements(replacements);
-        steps.push(("ReplacementTransformer", vec![replacements]));
+        steps.push((
+            "ReplacementTransformer",
+            ("replacements", 0),
+            vec![replacements],
+        ));
     }
     Ok(steps)
 }

@@ -1,6 +1,7 @@
 //! Decoding of single values, and of the types that read their JSON themselves: times, quantities,
 //! base64 and int-or-string.
 
+use bellwether_go::civil::days_in_month;
 use serde_json::Value;
 
 use super::{DecodeError, qualified};
@@ -234,7 +235,7 @@ fn time_problem(written: &str) -> Option<TimeProblem> {
         )));
     }
     let [year, month, day, ..] = numbers;
-    if day == 0 || day > days_in(year, month) {
+    if day == 0 || day > days_in_month(i64::from(year), month) {
         out_of_range("day")
     } else {
         None
@@ -260,16 +261,4 @@ fn is_offset(zone: &str) -> bool {
         && [1, 2, 4, 5]
             .iter()
             .all(|index| bytes[*index].is_ascii_digit())
-}
-
-/// Days of a month in the Gregorian calendar.
-pub(crate) fn days_in(year: u32, month: u32) -> u32 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => {
-            29
-        }
-        2 => 28,
-        _ => 31,
-    }
 }

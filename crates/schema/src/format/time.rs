@@ -1,6 +1,6 @@
 //! Dates, times and durations.
 
-use crate::decode::days_in;
+use bellwether_go::civil::days_in_month;
 
 /// `2006-01-02`, a day that exists.
 pub(super) fn is_date(text: &str) -> bool {
@@ -15,7 +15,7 @@ pub(super) fn is_date(text: &str) -> bool {
     }
     let number = |range: std::ops::Range<usize>| text[range].parse::<u32>().unwrap_or(0);
     let (year, month, day) = (number(0..4), number(5..7), number(8..10));
-    (1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day)
+    (1..=12).contains(&month) && (1..=days_in_month(i64::from(year), month)).contains(&day)
 }
 
 /// A date and a time of day with a zone. Like its model, it looks at the first two parts around

@@ -1,6 +1,6 @@
 //! `index`, `slice` and `len`.
 
-use bellwether_go::value::{List, Type, UintKind, Value};
+use bellwether_go::value::{Type, UintKind, Value};
 
 use crate::call::{Call, Failure};
 use crate::execute::zero;
@@ -23,7 +23,7 @@ pub(super) fn index(call: &mut Call<'_>, arguments: &[Value]) -> Result<Value, F
             }
             Value::List(list) => {
                 let position = position(index, list.len())?;
-                match list.items().get(position) {
+                match list.get(position) {
                     Some(item) => item.clone(),
                     None => return Err("reflect: slice index out of range".into()),
                 }
@@ -95,8 +95,7 @@ pub(super) fn slice(call: &mut Call<'_>, arguments: &[Value]) -> Result<Value, F
         Value::String(text) => call.text(&text.as_bytes()[from..to]),
         Value::List(list) => {
             call.bytes((to - from).saturating_mul(size_of::<Value>()))?;
-            let items = list.items()[from..to].to_vec();
-            Ok(Value::List(List::new(list.element(), items)))
+            Ok(Value::List(list.slice(from, to)))
         }
         _ => Ok(Value::Nil),
     }

@@ -3,7 +3,7 @@
 
 use bellwether_go::number;
 use bellwether_go::print;
-use bellwether_go::value::{List, Map, Text, Type, Value};
+use bellwether_go::value::{Map, Text, Type, Value};
 
 use crate::builtin::metered;
 use crate::call::{Call, Failure};
@@ -46,28 +46,17 @@ pub(crate) fn map(arguments: &[Value], index: usize) -> Map {
 pub(crate) fn text_of(call: &mut Call<'_>, value: &Value) -> Result<Text, Failure> {
     match value {
         Value::String(text) => Ok(text.clone()),
-        Value::List(list) if is_bytes(list) => Ok(Text::from(bytes_of(list))),
-        _ => {
+        value => {
+            if let Value::List(list) = value
+                && let Some(bytes) = list.as_bytes()
+            {
+                return Ok(Text::from(&*bytes));
+            }
             let mut out = Vec::new();
             metered(print::append(&mut out, value, call))?;
             Ok(Text::from(out))
         }
     }
-}
-
-fn is_bytes(list: &List) -> bool {
-    matches!(
-        list.element(),
-        Type::Uint(bellwether_go::value::UintKind::Uint8)
-    )
-}
-
-fn bytes_of(list: &List) -> Vec<u8> {
-    let byte = |item: &Value| match item {
-        Value::Uint(_, byte) => u8::try_from(*byte).ok(),
-        _ => None,
-    };
-    list.iter().filter_map(byte).collect()
 }
 
 /// The texts of a list, without nil; any other value is a list of one.

@@ -1,5 +1,7 @@
 //! Lists.
 
+use std::borrow::Cow;
+
 use bellwether_go::value::{List, Text, Type, Value};
 
 use super::argument::{any, bytes, int, is_empty, text_of, texts_of, to_int};
@@ -91,7 +93,11 @@ pub(super) const TABLE: &[Entry] = &[
 ];
 
 /// The items of a list; `what` is what cannot be done to anything else.
-fn items<'a>(call: &mut Call<'_>, value: &'a Value, what: &str) -> Result<&'a [Value], Failure> {
+fn items<'a>(
+    call: &mut Call<'_>,
+    value: &'a Value,
+    what: &str,
+) -> Result<Cow<'a, [Value]>, Failure> {
     match value {
         Value::List(list) => {
             call.bytes(list.len().saturating_mul(size_of::<Value>()))?;
@@ -117,13 +123,13 @@ fn push(call: &mut Call<'_>, a: &[Value]) -> Done {
 
 fn prepend(call: &mut Call<'_>, a: &[Value]) -> Done {
     let mut list = vec![any(a, 1).clone()];
-    list.extend_from_slice(items(call, any(a, 0), "Cannot prepend on")?);
+    list.extend_from_slice(&items(call, any(a, 0), "Cannot prepend on")?);
     Ok(Value::list(list))
 }
 
 fn end(call: &mut Call<'_>, a: &[Value], name: &str, pick: fn(&[Value]) -> Option<&Value>) -> Done {
     let list = items(call, any(a, 0), &format!("Cannot find {name} on"))?;
-    Ok(pick(list).cloned().unwrap_or_default())
+    Ok(pick(&list).cloned().unwrap_or_default())
 }
 
 fn part(call: &mut Call<'_>, a: &[Value], name: &str, pick: fn(&[Value]) -> &[Value]) -> Done {
@@ -131,7 +137,7 @@ fn part(call: &mut Call<'_>, a: &[Value], name: &str, pick: fn(&[Value]) -> &[Va
     if list.is_empty() {
         return Ok(nil_list());
     }
-    Ok(Value::list(pick(list).to_vec()))
+    Ok(Value::list(pick(&list).to_vec()))
 }
 
 fn reverse(call: &mut Call<'_>, a: &[Value]) -> Done {
@@ -159,7 +165,7 @@ fn contains(call: &mut Call<'_>, list: &[Value], item: &Value) -> Result<bool, F
 fn uniq(call: &mut Call<'_>, a: &[Value]) -> Done {
     let list = items(call, any(a, 0), "Cannot find uniq on")?;
     let mut unique = Vec::new();
-    for item in list {
+    for item in list.iter() {
         if !contains(call, &unique, item)? {
             unique.push(item.clone());
         }
@@ -170,7 +176,7 @@ fn uniq(call: &mut Call<'_>, a: &[Value]) -> Done {
 fn without(call: &mut Call<'_>, a: &[Value]) -> Done {
     let list = items(call, any(a, 0), "Cannot find without on")?;
     let mut kept = Vec::new();
-    for item in list {
+    for item in list.iter() {
         if !contains(call, a.get(1..).unwrap_or_default(), item)? {
             kept.push(item.clone());
         }
@@ -183,7 +189,7 @@ fn has(call: &mut Call<'_>, a: &[Value]) -> Done {
         return Ok(Value::Bool(false));
     }
     let list = items(call, any(a, 1), "Cannot find has on")?;
-    Ok(Value::Bool(contains(call, list, any(a, 0))?))
+    Ok(Value::Bool(contains(call, &list, any(a, 0))?))
 }
 
 fn slice(call: &mut Call<'_>, a: &[Value]) -> Done {
@@ -204,16 +210,16 @@ fn slice(call: &mut Call<'_>, a: &[Value]) -> Done {
         return Err("reflect.Value.Slice: slice index out of bounds".into());
     }
     let (from, to) = (usize::try_from(from), usize::try_from(to));
-    let part = &list.items()[from.unwrap_or(0)..to.unwrap_or(0)];
+    let part = list.slice(from.unwrap_or(0), to.unwrap_or(0));
     call.bytes(part.len().saturating_mul(size_of::<Value>()))?;
-    Ok(Value::List(List::new(list.element(), part.to_vec())))
+    Ok(Value::List(part))
 }
 
 fn concat(call: &mut Call<'_>, a: &[Value]) -> Done {
     let mut all = Vec::new();
     for list in a {
         if let Value::List(_) | Value::Nil | Value::Invalid = list {
-            all.extend_from_slice(items(call, list, "")?);
+            all.extend_from_slice(&items(call, list, "")?);
         } else {
             return Err(format!("Cannot concat type {} as list", list.kind()).into());
         }

@@ -1,6 +1,6 @@
 //! Looks for templates that panic, hang or use more memory than their budget allows.
 //!
-//! Usage: `fuzz SECONDS SEED [DIRECTORY…]`. Templates are put together from pieces of the language,
+//! Usage: `template-fuzz SECONDS SEED [DIRECTORY…]`. Templates are put together from pieces of the language,
 //! from calls of every function with arguments of every type, and from files of the directories.
 //! The first finding is written to `fuzz-failure.tmpl` and ends the run with an error.
 
