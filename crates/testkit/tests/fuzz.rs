@@ -1,6 +1,6 @@
 //! The seeds of the fuzzers: each was, or could be, a case that an engine stumbles over.
 
-#[path = "../examples/fuzz/engines.rs"]
+#[path = "../examples/engines-fuzz/engines.rs"]
 mod engines;
 
 use std::time::Duration;
