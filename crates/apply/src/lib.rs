@@ -1,7 +1,7 @@
 //! Objects on a cluster: what to write for one object and for a set of them, what to record, what to
 //! remove.
 //!
-//! Whoever delivers objects (works, policies, applications) says what it wants as a [`Target`]:
+//! A controller that delivers objects (works, applications) says what it wants as a [`Target`]:
 //! a [`Manifest`], a [`Strategy`], what happens to changes of others ([`Drift`]) and by what the object
 //! is known to be its own ([`Ownership`]). [`plan()`] decides the next [`Step`], given what is there;
 //! a [`Pass`](pass::Pass) does so for a whole set, with its [`Record`](record::Record).
@@ -11,7 +11,7 @@
 //! | [`manifest`] | what an object is, and in which order objects are applied |
 //! | [`target`] | how one object is treated |
 //! | [`mod@plan`] | what to write, given what is there |
-//! | [`three_way`], [`compliance`] | the parts of `plan` that are useful on their own |
+//! | [`three_way`] | the part of `plan` that is useful on its own |
 //! | [`fields`] | where fields are that users name by paths |
 //! | [`mod@diff`] | what a write would change |
 //! | [`ownership`], [`mod@removal`] | whom an object belongs to, and what becomes of it |
@@ -34,7 +34,6 @@
 //!     drift: Drift::Undo,
 //!     ownership: Ownership::None,
 //!     baseline: None,
-//!     dry_run: None,
 //!     applied_before: false,
 //! };
 //! assert_eq!(plan(&target, Live::Absent)?, Step::Create(object.clone()));
@@ -48,7 +47,6 @@
 )]
 
 mod baseline;
-pub mod compliance;
 pub mod diff;
 pub mod fields;
 mod jq;
@@ -71,7 +69,7 @@ pub use baseline::Baseline;
 pub use diff::{Difference, diff};
 pub use live::LiveState;
 pub use manifest::{Manifest, ObjectId, ResourceType};
-pub use ownership::{Owner, Ownership};
+pub use ownership::{Owner, Ownership, SharedList};
 pub use plan::{ApplyError, Step, is_repair, plan, remember};
 pub use removal::{Removal, removal};
 pub use target::{Drift, IgnoreCondition, IgnoredFields, Live, ServerSide, Strategy, Target};

@@ -72,11 +72,129 @@ pub enum Ownership<'a> {
         /// Whether an object that has none of them is taken over.
         adopt: bool,
     },
+    /// It has the labels of one of several owners, all of which are listed in an annotation. Only the
+    /// one whose labels it has writes it; when that one lets go of it, the next on the list has it.
+    Shared {
+        /// Our labels.
+        labels: &'a BTreeMap<String, String>,
+        /// Whether an object that has none of them is taken over.
+        adopt: bool,
+        /// The list.
+        list: &'a SharedList<'a>,
+        /// Whether we are to be on the list. If not, an object that belongs to somebody else is not ours.
+        joins: bool,
+    },
     /// Nothing: any object of that name is ours.
     None,
 }
 
+/// A list of owners in an annotation, separated by commas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedList<'a> {
+    /// The annotation.
+    pub annotation: &'a str,
+    /// What we are called there.
+    pub own: String,
+    /// The labels of an owner, by what it is called there: its namespace and name.
+    pub label_keys: [&'a str; 2],
+}
+
+impl SharedList<'_> {
+    /// Whether several owners may have an object.
+    fn is_on(&self, object: &Value) -> bool {
+        object["metadata"]["annotations"][self.annotation].is_string()
+    }
+
+    fn entries<'o>(&self, object: &'o Value) -> impl Iterator<Item = &'o str> + use<'o> {
+        let list = object["metadata"]["annotations"][self.annotation].as_str();
+        let entries = list.unwrap_or_default().split(',');
+        entries.filter(|entry| !entry.is_empty())
+    }
+
+    fn has_us(&self, object: &Value) -> bool {
+        self.entries(object).any(|entry| entry == self.own)
+    }
+
+    /// The list of an object with us on it.
+    fn with_us(&self, object: &Value) -> String {
+        let mut all: Vec<&str> = self.entries(object).collect();
+        if !all.contains(&self.own.as_str()) {
+            all.push(&self.own);
+        }
+        all.join(",")
+    }
+
+    /// The merge patch that takes us from an object which others have too; nothing if nobody else has it.
+    fn leave(&self, live: &Value, is_ours: bool) -> Option<Value> {
+        let others: Vec<&str> = self.entries(live).filter(|it| *it != self.own).collect();
+        let (namespace, name) = others.first()?.split_once('/')?;
+        if !is_ours && !self.has_us(live) {
+            return None;
+        }
+        let list = Map::from_iter([(self.annotation.to_owned(), others.join(",").into())]);
+        let mut patch = metadata_patch(live, "annotations", list.into());
+        if is_ours {
+            let [of_namespace, of_name] = self.label_keys;
+            patch["metadata"]["labels"] = json!({of_namespace: namespace, of_name: name});
+        }
+        Some(patch)
+    }
+}
+
+/// How we get on the list of those who share an object.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Join {
+    /// We are on it.
+    Listed,
+    /// By this patch.
+    Patch(Value),
+}
+
 impl Ownership<'_> {
+    /// The labels that we are known by, and whether an object without them is taken over.
+    fn labels(&self) -> Option<(&BTreeMap<String, String>, bool)> {
+        match self {
+            Self::Labels { labels, adopt } | Self::Shared { labels, adopt, .. } => {
+                Some((labels, *adopt))
+            }
+            Self::Reference { .. } | Self::None => None,
+        }
+    }
+
+    /// Whether a live object belongs to somebody else who shares it.
+    fn is_shared_by_other(&self, live: &Value) -> bool {
+        match self {
+            Self::Shared { list, joins, .. } => {
+                *joins && list.is_on(live) && !self.is_ours(live) && self.is_labelled(live)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an object has any of the labels by which owners are known.
+    fn is_labelled(&self, live: &Value) -> bool {
+        let labels = self.labels().map(|(labels, _)| labels);
+        let mut keys = labels.into_iter().flat_map(BTreeMap::keys);
+        keys.any(|key| live["metadata"]["labels"][key].is_string())
+    }
+
+    /// Returns how we get on the list of an object that belongs to somebody else, if it is such an object: nobody but
+    /// its owner writes more.
+    pub(crate) fn join(&self, live: &Value) -> Option<Join> {
+        let Self::Shared { list, .. } = self else {
+            return None;
+        };
+        if !self.is_shared_by_other(live) {
+            return None;
+        }
+        if list.has_us(live) {
+            return Some(Join::Listed);
+        }
+        let entries = Map::from_iter([(list.annotation.to_owned(), list.with_us(live).into())]);
+        let patch = metadata_patch(live, "annotations", entries.into());
+        Some(Join::Patch(patch))
+    }
+
     /// Marks an object that is about to be created. References of a manifest to other owners make no
     /// sense where it comes to, if ours are references too.
     pub(crate) fn claim(&self, object: &mut Value) {
@@ -84,6 +202,7 @@ impl Ownership<'_> {
             metadata::set_owners(object, Vec::new());
         }
         self.mark(object);
+        self.list(object, &Value::Null);
     }
 
     /// Marks an object, keeping marks of others.
@@ -95,16 +214,31 @@ impl Ownership<'_> {
         self.label(object);
     }
 
+    /// Adds us to the list that a live object has, if it is shared.
+    pub(crate) fn list(&self, object: &mut Value, live: &Value) {
+        let Self::Shared {
+            list, joins: true, ..
+        } = self
+        else {
+            return;
+        };
+        let annotations = &mut object["metadata"]["annotations"];
+        if !annotations.is_object() {
+            *annotations = json!({});
+        }
+        annotations[list.annotation] = list.with_us(live).into();
+    }
+
     /// Adds the labels to an object, if it is known by labels.
     pub(crate) fn label(&self, object: &mut Value) {
-        let Self::Labels { labels, .. } = self else {
+        let Some((labels, _)) = self.labels() else {
             return;
         };
         let known = &mut object["metadata"]["labels"];
         if !known.is_object() {
             *known = json!({});
         }
-        for (key, value) in *labels {
+        for (key, value) in labels {
             known[key] = value.as_str().into();
         }
     }
@@ -113,7 +247,7 @@ impl Ownership<'_> {
     pub fn is_ours(&self, live: &Value) -> bool {
         match self {
             Self::Reference { owner, .. } => owner.owns(live),
-            Self::Labels { labels, .. } => labels
+            Self::Labels { labels, .. } | Self::Shared { labels, .. } => labels
                 .iter()
                 .all(|(key, value)| live["metadata"]["labels"][key] == *value),
             Self::None => true,
@@ -122,10 +256,10 @@ impl Ownership<'_> {
 
     /// Returns an error if a live object must not be written, because it is not ours.
     pub(crate) fn check(&self, manifest: &Manifest, live: &Value) -> Result<(), ApplyError> {
-        let Self::Labels { labels, adopt } = self else {
+        let Some((labels, adopt)) = self.labels() else {
             return Ok(());
         };
-        if self.is_ours(live) {
+        if self.is_ours(live) || self.is_shared_by_other(live) {
             return Ok(());
         }
         let values: Vec<&str> = labels
@@ -134,7 +268,7 @@ impl Ownership<'_> {
             .collect();
         let object = manifest.described();
         match values.as_slice() {
-            [] if *adopt => Ok(()),
+            [] if adopt => Ok(()),
             [] => Err(ApplyError::Unowned(object)),
             values => Err(ApplyError::OwnedByOther {
                 object,
@@ -150,7 +284,7 @@ impl Ownership<'_> {
                 let wanted = wanted_references(live, owner, *belongs);
                 (wanted != references(live)).then(|| references_patch(live, wanted))
             }
-            Self::Labels { labels, .. } => {
+            Self::Labels { labels, .. } | Self::Shared { labels, .. } => {
                 let missing: Map<String, Value> = labels
                     .iter()
                     .filter(|(key, value)| live["metadata"]["labels"][*key] != **value)
@@ -166,13 +300,14 @@ impl Ownership<'_> {
     /// goes; nothing if it has none.
     pub fn release(&self, live: &Value) -> Option<Value> {
         match self {
+            Self::Shared { .. } if self.leave(live).is_some() => self.leave(live),
             _ if !self.is_ours(live) => None,
             Self::Reference { owner, .. } => Ownership::Reference {
                 owner,
                 belongs: false,
             }
             .patch(live),
-            Self::Labels { labels, .. } => {
+            Self::Labels { labels, .. } | Self::Shared { labels, .. } => {
                 let none: Map<String, Value> = labels
                     .keys()
                     .map(|key| (key.clone(), Value::Null))
@@ -180,6 +315,14 @@ impl Ownership<'_> {
                 Some(metadata_patch(live, "labels", none.into()))
             }
             Self::None => None,
+        }
+    }
+
+    /// Returns the merge patch that leaves a live object to those who have it too; nothing if nobody has.
+    pub(crate) fn leave(&self, live: &Value) -> Option<Value> {
+        match self {
+            Self::Shared { list, .. } => list.leave(live, self.is_ours(live)),
+            _ => None,
         }
     }
 
@@ -330,6 +473,74 @@ mod tests {
         assert_eq!(ownership.patch(&ours), None);
         let released = json!({"metadata": {"uid": "u", "labels": {"a": null}}});
         assert_eq!(ownership.release(&ours), Some(released));
+    }
+
+    fn shared_list(own: &str) -> SharedList<'static> {
+        SharedList {
+            annotation: "app/shared-by",
+            own: own.to_owned(),
+            label_keys: ["app/namespace", "app/name"],
+        }
+    }
+
+    /// An object with labels of an owner in the namespace `n`, and a list.
+    fn shared_object(owner: &str, list: &str) -> Value {
+        json!({"metadata": {"labels": {"app/namespace": "n", "app/name": owner},
+            "annotations": {"app/shared-by": list}}})
+    }
+
+    #[test]
+    fn an_object_is_shared_by_those_on_its_list() {
+        let labels = BTreeMap::from([
+            ("app/name".to_owned(), "web".to_owned()),
+            ("app/namespace".to_owned(), "n".to_owned()),
+        ]);
+        let list = shared_list("n/web");
+        let ownership = |joins| Ownership::Shared {
+            labels: &labels,
+            adopt: false,
+            list: &list,
+            joins,
+        };
+        let manifest = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}});
+        let manifest = Manifest::read(0, &manifest).unwrap();
+        let theirs = shared_object("other", "n/other");
+        assert!(ownership(true).check(&manifest, &theirs).is_ok());
+        assert!(ownership(false).check(&manifest, &theirs).is_err());
+        let joined = json!({"metadata": {"annotations": {"app/shared-by": "n/other,n/web"}}});
+        assert_eq!(ownership(true).join(&theirs), Some(Join::Patch(joined)));
+        let both = shared_object("other", "n/other,n/web");
+        assert_eq!(ownership(true).join(&both), Some(Join::Listed));
+        let ours = shared_object("web", "n/web");
+        assert_eq!(ownership(true).join(&ours), None);
+        let mut unshared = shared_object("other", "");
+        unshared["metadata"]["annotations"] = json!({});
+        assert!(ownership(true).check(&manifest, &unshared).is_err());
+    }
+
+    #[test]
+    fn who_leaves_a_shared_object_hands_it_on() {
+        let labels = BTreeMap::from([
+            ("app/name".to_owned(), "web".to_owned()),
+            ("app/namespace".to_owned(), "n".to_owned()),
+        ]);
+        let list = shared_list("n/web");
+        let ownership = Ownership::Shared {
+            labels: &labels,
+            adopt: false,
+            list: &list,
+            joins: false,
+        };
+        let check = |live: Value, expected: Option<Value>| {
+            assert_eq!(ownership.leave(&live), expected, "{live}");
+        };
+        let handed = json!({"metadata": {"labels": {"app/namespace": "n", "app/name": "other"},
+            "annotations": {"app/shared-by": "n/other"}}});
+        check(shared_object("web", "n/web,n/other"), Some(handed));
+        let left = json!({"metadata": {"annotations": {"app/shared-by": "n/other"}}});
+        check(shared_object("other", "n/other,n/web"), Some(left));
+        check(shared_object("other", "n/other"), None);
+        check(shared_object("web", "n/web"), None);
     }
 
     #[test]

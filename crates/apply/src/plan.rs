@@ -10,8 +10,9 @@ use serde_json::Value;
 
 use crate::baseline::Baseline;
 use crate::fields::FieldError;
+use crate::ownership::Join;
 use crate::target::{Drift, Live, Strategy, Target};
-use crate::{compliance, metadata, server_side, three_way, update};
+use crate::{metadata, server_side, three_way, update};
 
 /// What to do next for one object.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,9 +25,6 @@ pub enum Step {
     Create(Value),
     /// Replace it; the object has the resourceVersion that it replaces.
     Replace(Value),
-    /// Ask the server what replacing it would come to, without doing it, and decide again with the
-    /// answer as [`Target::dry_run`].
-    DryRun(Value),
     /// Patch it.
     Patch(Patch),
     /// Delete the object of this UID, and create it again: what differs cannot be changed.
@@ -35,11 +33,6 @@ pub enum Step {
         uid: String,
         /// The new one.
         object: Value,
-    },
-    /// Delete the object of this UID: it must not exist.
-    Delete {
-        /// The UID.
-        uid: String,
     },
     /// Change by whom it is owned by this merge patch, and nothing else.
     Own(Value),
@@ -57,7 +50,7 @@ pub enum Step {
 impl Step {
     /// Returns true if it changes the object.
     pub fn is_write(&self) -> bool {
-        !matches!(self, Self::Read | Self::Leave | Self::DryRun(_))
+        !matches!(self, Self::Read | Self::Leave)
     }
 }
 
@@ -93,9 +86,6 @@ pub enum ApplyError {
     /// The object has to exist already.
     #[error("{0} does not exist, and is only read")]
     Missing(String),
-    /// A field whose value on the cluster is kept does not exist there.
-    #[error("the field {0}, which is left to the cluster, does not exist there")]
-    KeptField(String),
     /// What was applied and what is there cannot be compared.
     #[error("{0}")]
     Compare(String),
@@ -114,6 +104,11 @@ pub fn plan(target: &Target<'_>, live: Live<'_>) -> Result<Step, ApplyError> {
         && *target.strategy != Strategy::ReadOnly
     {
         target.ownership.check(target.manifest, live)?;
+        match target.ownership.join(live) {
+            Some(Join::Listed) => return Ok(Step::Leave),
+            Some(Join::Patch(patch)) => return Ok(Step::Own(patch)),
+            None => {}
+        }
     }
     if let Some(step) = drift::keep(target, live) {
         return Ok(step);
@@ -121,7 +116,7 @@ pub fn plan(target: &Target<'_>, live: Live<'_>) -> Result<Step, ApplyError> {
     let (Drift::KeepFields(paths), Live::Present(present)) = (target.drift, live) else {
         return write(target, live);
     };
-    let kept = drift::with_fields(target.manifest, present, paths)?;
+    let kept = drift::with_fields(target.manifest, present, paths, target.applied_before)?;
     let target = Target {
         manifest: &kept,
         // What was written before had other values in these fields.
@@ -145,7 +140,6 @@ fn write(target: &Target<'_>, live: Live<'_>) -> Result<Step, ApplyError> {
         },
         Strategy::ServerSide(settings) => server_side::plan(target, settings, live),
         Strategy::ThreeWay(settings) => three_way::plan(target, settings, live),
-        Strategy::Comply(compliance) => compliance::plan(target, *compliance, live),
         Strategy::ReadOnly => Ok(match live {
             Live::Unknown => Step::Read,
             Live::Absent | Live::Present(_) => Step::Leave,

@@ -39,6 +39,9 @@ pub fn removal(
     ownership: &Ownership<'_>,
     rivals: &[OwnerKind<'_>],
 ) -> Removal {
+    if let Some(patch) = live.and_then(|live| ownership.leave(live)) {
+        return Removal::Release(patch);
+    }
     let Some(live) = live.filter(|live| ownership.is_ours(live)) else {
         return Removal::Forget;
     };

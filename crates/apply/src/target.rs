@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use crate::baseline::Baseline;
-use crate::compliance::Compliance;
 use crate::fields::FieldSelector;
 use crate::manifest::Manifest;
 use crate::ownership::Ownership;
@@ -28,10 +27,8 @@ pub enum Strategy<'a> {
     Update,
     /// The server applies it: only fields of the manifest are kept.
     ServerSide(ServerSide<'a>),
-    /// It is patched by what changed since it was last applied, which an annotation has.
+    /// It is patched by what changed since it was last applied, which an annotation or the caller has.
     ThreeWay(ThreeWay<'a>),
-    /// It has to be as a template says, or must not exist.
-    Comply(Compliance),
     /// It is created if it does not exist, and then left alone.
     CreateOnly,
     /// It is never written.
@@ -62,8 +59,7 @@ impl Strategy<'_> {
             Self::ServerSide(settings) => {
                 format!("ServerSideApply {} {}", settings.manager, settings.force)
             }
-            Self::ThreeWay(settings) => format!("ThreeWay {}", settings.annotation),
-            Self::Comply(compliance) => format!("{compliance:?}"),
+            Self::ThreeWay(settings) => format!("ThreeWay {:?}", settings.annotation),
             Self::Update | Self::CreateOnly | Self::ReadOnly => "Update".to_owned(),
         }
     }
@@ -115,7 +111,8 @@ pub enum Drift<'a> {
     Undo,
     /// They stay; an object that was deleted is created again.
     Keep,
-    /// They stay in the fields that these JSONPaths name; `*` is the whole object.
+    /// They stay in the fields that these JSONPaths name; `*` is the whole object. An object that was
+    /// deleted stays deleted.
     KeepFields(&'a [String]),
     /// They stay, and an object that was deleted stays deleted.
     KeepDeleted,
@@ -134,8 +131,6 @@ pub struct Target<'a> {
     pub ownership: Ownership<'a>,
     /// What was written last, if this is remembered.
     pub baseline: Option<&'a Baseline>,
-    /// What the server would make of [`Step::DryRun`](crate::Step::DryRun), once that was asked.
-    pub dry_run: Option<&'a Value>,
     /// Whether this very manifest is known to have been applied before.
     pub applied_before: bool,
 }

@@ -1,6 +1,6 @@
 //! The strategy ThreeWay: an object is patched by what changed since it was last applied, as
-//! `kubectl apply` does. What was last applied is in an annotation of the object; what others added
-//! stays.
+//! `kubectl apply` does. What was last applied is in an annotation of the object, or remembered by the
+//! caller; what others added stays.
 
 use bellwether_json::equality::semantic_eq;
 use bellwether_json::marshal;
@@ -12,11 +12,17 @@ use crate::plan::{ApplyError, Patch, Step, creation};
 use crate::target::{Live, Target};
 use crate::update;
 
+/// How long a text is that is kept in an annotation, in bytes: all annotations of an object may have
+/// 256 KiB.
+const ANNOTATION_LIMIT: usize = 200 * 1024;
+
 /// Settings of a three-way patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreeWay<'a> {
-    /// The annotation that has what was last applied.
-    pub annotation: &'a str,
+    /// The annotation that has what was last applied; with none, nothing is written to the object.
+    pub annotation: Option<&'a str>,
+    /// What was last applied, where no annotation of ours has it.
+    pub recorded: Option<&'a Value>,
     /// An annotation of another client that has it where ours is missing.
     pub fallback: Option<&'a str>,
     /// JSONPaths of fields that cannot be changed: an object that differs in one is deleted and
@@ -30,11 +36,26 @@ impl ThreeWay<'_> {
     /// Returns what was applied last, by the annotations of an object.
     fn last_applied(&self, live: &Value) -> Option<Value> {
         let annotations = &live["metadata"]["annotations"];
-        [Some(self.annotation), self.fallback]
-            .into_iter()
-            .flatten()
-            .find_map(|annotation| annotations[annotation].as_str())
-            .and_then(|text| serde_json::from_str(text).ok())
+        let read = |annotation: &str| serde_json::from_str(annotations[annotation].as_str()?).ok();
+        let own = self.annotation.and_then(read);
+        own.or_else(|| self.recorded.cloned())
+            .or_else(|| self.fallback.and_then(read))
+    }
+
+    /// An object with what it is in the annotation, if there is one and the text is not too long.
+    fn remembering(&self, object: Value) -> Value {
+        let Some(annotation) = self.annotation else {
+            return object;
+        };
+        let mut object = with_last_applied(object, annotation);
+        let annotations = &mut object["metadata"]["annotations"];
+        let is_long = |text: &str| text.len() > ANNOTATION_LIMIT;
+        if annotations[annotation].as_str().is_some_and(is_long)
+            && let Some(annotations) = annotations.as_object_mut()
+        {
+            annotations.remove(annotation);
+        }
+        object
     }
 }
 
@@ -45,10 +66,9 @@ pub(crate) fn plan(
     live: Live<'_>,
 ) -> Result<Step, ApplyError> {
     let live = match live {
-        Live::Unknown => return Ok(Step::Read),
-        Live::Absent => {
-            let object = with_last_applied(creation(target)?, settings.annotation);
-            return Ok(Step::Create(object));
+        Live::Unknown if target.applied_before => return Ok(Step::Read),
+        Live::Unknown | Live::Absent => {
+            return Ok(Step::Create(settings.remembering(creation(target)?)));
         }
         Live::Present(live) => live,
     };
@@ -58,7 +78,8 @@ pub(crate) fn plan(
         update::fold_string_data(&mut modified)?;
     }
     target.ownership.mark(&mut modified);
-    let modified = with_last_applied(modified, settings.annotation);
+    target.ownership.list(&mut modified, live);
+    let modified = settings.remembering(modified);
     for path in settings.recreate {
         if differs_at(&modified, live, path)? {
             return Ok(Step::Recreate {
@@ -74,8 +95,10 @@ pub(crate) fn plan(
         baseline.holds(&manifest.object, &target.strategy.settings(), live)
     });
     if settings.replace {
-        let annotation =
-            |object: &Value| object["metadata"]["annotations"][settings.annotation].clone();
+        let annotation = |object: &Value| {
+            let annotations = &object["metadata"]["annotations"];
+            settings.annotation.map(|key| annotations[key].clone())
+        };
         let is_applied = annotation(&modified) == annotation(live)
             && (is_as_written || update::covers(&modified, live));
         return Ok(if is_applied {

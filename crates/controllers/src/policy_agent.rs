@@ -15,6 +15,7 @@
 //! | `evaluate` | one evaluation of one ConfigurationPolicy |
 //! | `others` | evaluations of other kinds of templates |
 //! | `removal` | policies that go |
+//! | `standalone` | policies that the hub knows nothing of |
 //! | `events` | compliance events |
 
 mod answers;
@@ -25,6 +26,7 @@ mod member;
 mod others;
 mod removal;
 mod replicas;
+mod standalone;
 mod sync;
 mod templates;
 
@@ -53,7 +55,7 @@ const WORKERS: usize = 16;
 pub struct PolicyKey {
     /// The member.
     pub cluster: Arc<str>,
-    /// The name of the replica.
+    /// The name of the replica; `PLURAL/NAME` for a policy that stands alone.
     pub policy: Arc<str>,
 }
 
@@ -196,6 +198,9 @@ impl Reconcile for Worker {
         );
         if key.policy.is_empty() {
             return removal::find_orphans(&self.0, &member).await;
+        }
+        if let Some(alone) = standalone::parse(key) {
+            return standalone::reconcile(&self.0, &member, key, alone).await;
         }
         sync::reconcile(&self.0, &member, key).await
     }

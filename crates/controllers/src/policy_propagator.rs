@@ -3,13 +3,15 @@
 //! What is to be done is decided by `bellwether_policy::rollout`. Entry point: [`run`].
 //!
 //! What a policy comes to for its clusters (`Prepared`) is kept until something changes that it is made of.
-//! Reports of clusters change none of that: they cost a comparison for each cluster of the policy, and are
-//! gathered while they come in fast.
+//! Reports of clusters change none of that. Once a policy is rolled out they are counted (`reports`), at the same
+//! cost for any number of clusters; during a rollout each costs a plan, and they are gathered while they come in
+//! fast.
 
 mod execute;
 mod lookups;
 mod prepare;
 mod replicas;
+mod reports;
 mod set_status;
 mod watches;
 
@@ -17,11 +19,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
+use bellwether_api::meta::ObjectMeta;
 use bellwether_api::policy::names::{PROPAGATOR, label};
 use bellwether_api::policy::{
     GROUP, PlacementBinding, PlacementRule, Policy, PolicySet, RolloutStatus,
 };
-use bellwether_policy::rollout::{Observed, plan};
+use bellwether_policy::rollout::{Observed, Plan, Tally, plan};
 use bellwether_runtime::{
     Cache, Controller, Next, ObjectKey, Queue, Reconcile, Recorder, Selection, delete_if_exists,
 };
@@ -37,6 +40,7 @@ use crate::replica_set::rest::Rests;
 use lookups::Lookups;
 use prepare::Prepared;
 use replicas::{Replicas, is_newer};
+use reports::{News, Reports};
 
 /// How many policies are reconciled at once.
 const WORKERS: usize = 4;
@@ -47,6 +51,9 @@ const SMALL: usize = 8;
 const REST_PER_REPLICA: i64 = 200;
 /// How long it rests at most.
 const LONGEST_REST: SignedDuration = SignedDuration::from_secs(1);
+
+/// When a policy is looked at again whose watch is behind what was written.
+const CATCH_UP: SignedDuration = SignedDuration::from_millis(20);
 
 /// The controller of policies.
 pub const ENTRY: Entry = Entry {
@@ -75,7 +82,7 @@ pub const ENTRY: Entry = Entry {
         Rule {
             group: "",
             resources: &["secrets"],
-            verbs: &["create"],
+            verbs: &["create", "update"],
         },
         // What hub templates look up.
         Rule {
@@ -109,12 +116,14 @@ struct Sources {
 struct Triggers {
     queue: Queue<ObjectKey>,
     outdated: Arc<Mutex<HashSet<ObjectKey>>>,
+    reports: Reports,
 }
 
 impl Triggers {
     /// Reconciles a policy after something changed that its replicas are made of.
     fn renew(&self, key: ObjectKey) {
         self.outdated.lock().insert(key.clone());
+        self.reports.add_change(&key);
         self.queue.add(key);
     }
 }
@@ -125,6 +134,7 @@ pub async fn run(hub: Hub) {
     let triggers = Triggers {
         queue: Queue::new(hub.clock.clone()),
         outdated: Arc::default(),
+        reports: Reports::default(),
     };
     let sources = Sources {
         roots: Cache::start(
@@ -141,7 +151,7 @@ pub async fn run(hub: Hub) {
     };
     let replicas = Replicas::default();
     let rests = Rests::default();
-    let copies = watches::replicas(&hub, &replicas, &triggers.queue, &rests);
+    let copies = watches::replicas(&hub, &replicas, &triggers, &rests);
     watches::sources(&sources, &triggers);
     let lookups = Lookups::new(&hub, &sources, &triggers);
     watches::clusters(&sources, &lookups);
@@ -161,6 +171,8 @@ pub async fn run(hub: Hub) {
         refused: Mutex::default(),
         marked: Mutex::default(),
         problems: Mutex::default(),
+        tallies: Mutex::default(),
+        counted: Mutex::default(),
     };
     let policies = Controller::with_queue(ENTRY.name, queue, &metrics)
         .after(&sources.roots)
@@ -193,6 +205,10 @@ struct Propagator {
     marked: Mutex<HashMap<ObjectKey, HashMap<Arc<str>, Marked>>>,
     /// What was last recorded to be wrong with strategies.
     problems: Mutex<HashMap<ObjectKey, String>>,
+    /// The counts of policies that are rolled out.
+    tallies: Mutex<HashMap<ObjectKey, Tally>>,
+    /// Metadata of policies whose counts were written, until the watch has caught up.
+    counted: Mutex<HashMap<ObjectKey, ObjectMeta>>,
 }
 
 /// What was written about the rollout on a replica of this uid and generation.
@@ -203,6 +219,12 @@ impl Reconcile for Propagator {
     type Error = kube::Error;
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Next, kube::Error> {
+        let counts = self.tallies.lock().remove(key);
+        if let (News::Reports(clusters), Some(counts)) = (self.triggers.reports.take(key), counts)
+            && self.count(key, counts, &clusters).await?
+        {
+            return Ok(None);
+        }
         let Some(root) = self.root(key) else {
             self.forget(key);
             return self.delete_orphans(key).await.map(|()| None);
@@ -210,6 +232,10 @@ impl Reconcile for Propagator {
         // A policy in the namespace of a cluster would be taken for one of its replicas.
         if self.is_cluster(&key.namespace) {
             return Ok(None);
+        }
+        if self.is_behind_count(key, &root) {
+            self.triggers.reports.add_change(key);
+            return Ok(self.hub.clock.now().checked_add(CATCH_UP).ok());
         }
         let prepared = self.prepare(key, &root).await?;
         let replicas = self.replicas.of(key);
@@ -224,10 +250,21 @@ impl Reconcile for Propagator {
             is_cluster: &|namespace| self.is_cluster(namespace),
             now: self.hub.clock.now(),
         });
+        let counts = settled(&plan)
+            .then(|| Tally::new(&root, &replicas))
+            .flatten();
         let next = self.execute(key, root, &prepared, plan).await;
         self.begin_rest(key, replicas.len());
+        if let (Ok(None), Some(counts)) = (&next, counts) {
+            self.tallies.lock().insert(key.clone(), counts);
+        }
         next
     }
+}
+
+/// True if a plan leaves everything as it is.
+fn settled(plan: &Plan) -> bool {
+    *plan == Plan::default()
 }
 
 impl Propagator {
@@ -270,6 +307,8 @@ impl Propagator {
         self.marked.lock().remove(key);
         self.problems.lock().remove(key);
         self.rests.lock().remove(key);
+        self.tallies.lock().remove(key);
+        self.counted.lock().remove(key);
         self.lookups.forget(key);
     }
 

@@ -1,10 +1,12 @@
-//! Answers JSON lines on standard input, for `cargo xtask corpus`.
+//! Answers JSON lines on standard input, for `cargo xtask corpus`: cases with a `template` are resolved, others are
+//! dry runs.
 
 use std::io::{BufRead as _, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bellwether_policy::dryrun::probe;
+use bellwether_policy::{dryrun, template};
 use bellwether_template::{NOWHERE, World};
+use serde_json::Value;
 
 /// Numbers that do not repeat, which is all that cases need.
 fn random(bytes: &mut [u8]) {
@@ -26,7 +28,13 @@ fn main() -> std::io::Result<()> {
     };
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
-        writeln!(output, "{}", probe::answer(&line?, &world))?;
+        let line = line?;
+        let case: Value = serde_json::from_str(&line).unwrap_or_default();
+        let answer = match case.get("template") {
+            Some(_) => template::probe::answer(&line, &world),
+            None => dryrun::probe::answer(&line, &world),
+        };
+        writeln!(output, "{answer}")?;
         output.flush()?;
     }
     Ok(())

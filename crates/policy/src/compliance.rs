@@ -7,6 +7,8 @@ use bellwether_api::policy::{
 };
 use jiff::Timestamp;
 
+use crate::propagation::is_enforced;
+
 /// Entries that a history keeps.
 const MAX_HISTORY: usize = 10;
 
@@ -175,7 +177,7 @@ pub fn replica_status(
     let outcome = match &status.compliant {
         Some(ComplianceState::Compliant) => Some(RolloutStatus::Succeeded),
         // Whoever only wants to know has what was wanted.
-        Some(ComplianceState::NonCompliant) if !is_enforced(replica) => {
+        Some(ComplianceState::NonCompliant) if !is_enforced(&replica.spec) => {
             Some(RolloutStatus::Succeeded)
         }
         Some(ComplianceState::NonCompliant) => Some(RolloutStatus::Failed),
@@ -189,18 +191,6 @@ pub fn replica_status(
         status.rollout_status_last_transition_time = Some(MicroTime(now));
     }
     status
-}
-
-/// Whether a policy repairs violations: it says so, or says nothing and a template does.
-fn is_enforced(policy: &Policy) -> bool {
-    let is_enforce = |text: &str| text.eq_ignore_ascii_case("enforce");
-    match &policy.spec.remediation_action {
-        Some(action) if !action.is_empty() => action.is_enforce(),
-        _ => policy.spec.policy_templates.iter().any(|template| {
-            let action = template.object_definition["spec"]["remediationAction"].as_str();
-            action.is_some_and(is_enforce)
-        }),
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //!
 //! Texts, and the rules by which objects are compared, are those of config-policy-controller.
 
-mod compare;
+pub(crate) mod compare;
 mod conclude;
 mod custom_message;
 mod desired;
@@ -22,9 +22,11 @@ mod object;
 mod prune;
 mod raw;
 mod schedule;
+mod secrets;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use conclude::MAX_HISTORY;
 pub use conclude::{Conclusion, Report};
 pub use evaluation::{Evaluation, EvaluationOptions, Step};
 pub use facts::{Facts, Need, Verb, Write, WriteError, WriteErrorKind, WriteOutcome};
@@ -41,6 +43,8 @@ pub(crate) mod reason {
     pub(crate) const NO_MATCH: &str = "Resource found but does not match";
     pub(crate) const FORBIDDEN: &str = "Resource found but should not exist";
     pub(crate) const ABSENT: &str = "Resource not found as expected";
+    pub(crate) const NOT_APPLICABLE: &str =
+        "Resource found but will not be handled in mustnothave mode";
     pub(crate) const CREATE_ERROR: &str = "K8s creation error";
     pub(crate) const DELETE_ERROR: &str = "K8s deletion error";
     pub(crate) const UPDATE_ERROR: &str = "K8s update template error";

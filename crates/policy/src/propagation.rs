@@ -23,7 +23,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use dependencies::{SetMembers, depends_on_set};
 pub use hub_templates::{
-    HubTemplates, Resolved, has_hub_templates, needs_keys, resolve, unresolved,
+    ClusterKeys, HubTemplates, Resolved, has_hub_templates, needs_keys, resolve, unresolved,
 };
 pub use replica::{Evaluation, Replica, Report};
 
@@ -97,6 +97,12 @@ pub struct Version {
     pub template_error: Option<String>,
 }
 
+/// What a template says that informs even where its policy enforces.
+pub(crate) const INFORM_ONLY: &str = "informonly";
+
+/// Kinds of templates that change nothing, or have no other mode.
+const WITHOUT_REMEDIATION: [&str; 2] = ["CertificatePolicy", "ConstraintTemplate"];
+
 /// True if a policy changes clusters: it says so, or it says nothing and one of its templates does.
 pub fn is_enforced(spec: &PolicySpec) -> bool {
     match spec.remediation_action.as_ref().filter(|it| !it.is_empty()) {
@@ -107,6 +113,19 @@ pub fn is_enforced(spec: &PolicySpec) -> bool {
             action.eq_ignore_ascii_case("enforce")
         }),
     }
+}
+
+/// True if a policy does something else on a cluster as inform than as it is meant. Some templates are the same in
+/// both forms: those that only inform, and kinds that have no remediation.
+pub fn has_two_forms(spec: &PolicySpec) -> bool {
+    is_enforced(spec)
+        && spec.policy_templates.iter().any(|template| {
+            let definition = &template.object_definition;
+            let kind = definition["kind"].as_str().unwrap_or_default();
+            let action = definition["spec"]["remediationAction"].as_str();
+            let informs = action.is_some_and(|it| it.eq_ignore_ascii_case(INFORM_ONLY));
+            !informs && !WITHOUT_REMEDIATION.contains(&kind)
+        })
 }
 
 impl Blueprint {
@@ -130,6 +149,7 @@ impl Blueprint {
             LAST_APPLIED,
             annotation::TRIGGER_UPDATE,
             annotation::ROLLOUT_HASH,
+            annotation::ROLLOUT_PAUSED,
         ] {
             annotations.remove(key);
         }
@@ -169,6 +189,7 @@ impl Blueprint {
         let HubTemplates {
             templates,
             vector,
+            identity,
             error,
         } = templates.unwrap_or_else(|| HubTemplates {
             templates: std::mem::take(&mut released.policy_templates),
@@ -179,7 +200,13 @@ impl Blueprint {
             remediation_action: Some(RemediationAction::inform()),
             ..released.clone()
         };
-        let id = version_id(&released);
+        let id = match identity {
+            Some(policy_templates) => version_id(&PolicySpec {
+                policy_templates,
+                ..released.clone()
+            }),
+            None => version_id(&released),
+        };
         Version {
             id,
             name: id.to_string(),

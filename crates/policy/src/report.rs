@@ -9,7 +9,7 @@ use bellwether_api::policy::{
     ClusterCompliance, ComplianceState, Policy, RolloutStatus, TemplateDetails,
 };
 use bellwether_placement::rollout::{
-    Decision, GroupKey, Input, Reason, Spent, Standing, UnsetConcurrency, round,
+    Decision, GroupKey, Input, Reason, Spent, Standing, UnsetConcurrency, Wait, round,
 };
 use jiff::Timestamp;
 
@@ -78,6 +78,15 @@ pub struct Counts {
 }
 
 impl Report {
+    /// True if clusters wait because somebody paused the rollout.
+    pub fn is_paused(&self) -> bool {
+        let mut clusters = self.clusters();
+        clusters.any(|it| match &it.reason {
+            Reason::Waits(wait) => matches!(**wait, Wait::Held(_)),
+            _ => false,
+        })
+    }
+
     /// Reports about a root policy that is bound to these clusters and has these replicas.
     pub fn new(
         root: &Policy,
@@ -172,6 +181,7 @@ fn decide(
     let groups = bound.rollout_groups();
     let input = Input {
         unset_concurrency: UnsetConcurrency::One,
+        hold: mode.hold.filter(|_| mode.is_progressive),
         ..Input::new(&strategy, &groups, &[], now)
     };
     let standing = |cluster: &Arc<str>| {
@@ -215,7 +225,8 @@ mod tests {
     fn every_cluster_says_why_it_is_where_it_is() {
         let root = json!({
             "metadata": {"name": "limits", "namespace": "policies"},
-            "spec": {"disabled": false, "remediationAction": "enforce", "policy-templates": [],
+            "spec": {"disabled": false, "remediationAction": "enforce",
+                "policy-templates": [{"objectDefinition": {"kind": "ConfigurationPolicy"}}],
                 "rolloutStrategy": {"type": "ProgressivePerGroup"}},
             "status": {"rolloutStatus": "Failed", "status": [
                 {"clustername": "a", "rolloutStatus": "Succeeded", "compliant": "Compliant",

@@ -15,6 +15,7 @@
 
 mod aggregate;
 mod mode;
+mod tally;
 mod track;
 
 use std::collections::{BTreeMap, HashSet};
@@ -33,6 +34,7 @@ use crate::propagation::{Blueprint, Evaluation, Form, Replica, Version};
 use crate::status::compliance_of_all;
 pub(crate) use aggregate::exceeded;
 pub use mode::Mode;
+pub use tally::{Counted, Tally};
 use track::{Past, Position, Rules, Track};
 
 /// Everything that a decision about a root policy looks at.
@@ -236,6 +238,7 @@ fn decide(
     let groups = if tracks.is_empty() { &[] } else { &groups[..] };
     let input = Input {
         unset_concurrency: UnsetConcurrency::One,
+        hold: mode.hold.filter(|_| mode.is_progressive),
         ..Input::new(&strategy, groups, &[], now)
     };
     // Tracks are in the order of the groups, and each cluster is in one of them.

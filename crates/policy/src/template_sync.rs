@@ -273,7 +273,7 @@ fn remediate(object: &mut Value, policy: &Policy) {
         .unwrap_or_default();
     let of_policy = policy.spec.remediation_action.as_ref();
     let of_policy = of_policy.filter(|action| !action.is_empty());
-    let action = if own.eq_ignore_ascii_case("informonly") {
+    let action = if own.eq_ignore_ascii_case(crate::propagation::INFORM_ONLY) {
         Some("inform".to_owned())
     } else {
         of_policy.map(|action| action.as_str().to_owned())

@@ -124,10 +124,9 @@ impl<'a> Object<'a> {
         self.is_done_by_program || self.target.strategy.has_programs()
     }
 
-    fn target<'b>(&'b self, dry_run: Option<&'b Value>) -> Target<'b> {
+    fn target(&self) -> Target<'_> {
         Target {
             baseline: self.memory.baseline.as_ref(),
-            dry_run,
             ..self.target
         }
     }
@@ -245,7 +244,6 @@ pub(super) struct ObjectState {
     /// How often it was decided what to write.
     attempts: usize,
     permission: Permission,
-    dry_run: Option<Value>,
     /// A step that follows from the last one, whatever a new decision would say.
     follow_up: Option<Step>,
     /// Whether the write that is under way repairs what somebody else did.
@@ -277,7 +275,6 @@ impl ObjectState {
             must_read,
             attempts: 0,
             permission: object.permission.clone(),
-            dry_run: None,
             follow_up: None,
             is_repair: false,
             is_recreated: false,
@@ -359,7 +356,7 @@ impl ObjectState {
         if let Some(blocked) = &object.blocked {
             return self.end_with(Problem::Blocked(blocked.clone()), blocked.until);
         }
-        let target = object.target(self.dry_run.as_ref());
+        let target = object.target();
         self.is_repair = is_repair(&target);
         let step = match plan(&target, self.known.as_live()) {
             Ok(step) => step,
@@ -375,7 +372,6 @@ impl ObjectState {
                 self.remember(object);
                 self.finish(Effect::Left, None)
             }
-            Step::DryRun(_) => Some(Task::Write(index, step)),
             step => {
                 if let Some(time) = object.memory.repairs.next(now).filter(|_| self.is_repair) {
                     return self.finish(Effect::Left, Some(time));
@@ -407,7 +403,6 @@ impl ObjectState {
     }
 
     pub(super) fn was_read(&mut self, answer: Result<Option<Value>, Refusal>) {
-        self.dry_run = None;
         match answer {
             Ok(found) => {
                 self.known = LiveState::of(found);
@@ -436,10 +431,9 @@ impl ObjectState {
         answer: Result<Option<Value>, Refusal>,
         now: Timestamp,
     ) {
-        match (answer, step) {
-            (Ok(Some(result)), Step::DryRun(_)) => self.dry_run = Some(result),
-            (Ok(written), step) => self.take_result(object, &step, written, now),
-            (Err(refusal), step) => self.take_refusal(object, step, refusal, now),
+        match answer {
+            Ok(written) => self.take_result(object, &step, written, now),
+            Err(refusal) => self.take_refusal(object, step, refusal, now),
         }
     }
 
@@ -472,7 +466,7 @@ impl ObjectState {
     /// Remembers the object as it is, if it exists.
     fn remember(&self, object: &mut Object<'_>) {
         if let Some(live) = self.known.object() {
-            let baseline = remember(&object.target(None), live);
+            let baseline = remember(&object.target(), live);
             object.memory.baseline = Some(baseline);
         }
     }
@@ -511,7 +505,6 @@ impl ObjectState {
                 if !matches!(step, Step::Apply { .. }) =>
             {
                 self.attempts += 1;
-                self.dry_run = None;
                 self.must_read = true;
             }
             _ => self.fail(object, refusal, now),

@@ -122,10 +122,6 @@ impl Cluster {
         let (what, object) = match step {
             Step::Create(object) => ("create", object.clone()),
             Step::Replace(object) => ("replace", object.clone()),
-            Step::DryRun(object) => {
-                self.answer(id, "try")?;
-                return Ok(Some(object.clone()));
-            }
             Step::Recreate { object, .. } => ("recreate", object.clone()),
             Step::Apply {
                 configuration,
@@ -140,7 +136,6 @@ impl Cluster {
             }
             Step::Own(patch) => ("own", self.patched(id, patch)),
             Step::Patch(patch) => ("patch", self.patched(id, &patch.content)),
-            Step::Delete { .. } => return self.delete(id),
             Step::Read | Step::Leave => panic!("{step:?} is no write"),
         };
         self.answer(id, what)?;
@@ -273,7 +268,6 @@ impl Scene {
             drift: Drift::Undo,
             ownership: self.ownership(),
             baseline: None,
-            dry_run: None,
             applied_before: self.applied_before,
         };
         Object::new(id(&manifest.name), resource(), target)

@@ -14,31 +14,38 @@ const EVERYTHING: &str = "*";
 pub(super) fn keep(target: &Target<'_>, live: Live<'_>) -> Option<Step> {
     let is_kept = match target.drift {
         Drift::Keep | Drift::KeepDeleted => target.applied_before || target.is_remembered(),
-        Drift::Undo | Drift::KeepFields(_) => false,
+        Drift::KeepFields(paths) => match live {
+            Live::Unknown => false,
+            // An object that was applied and is gone was deleted by others, with all its fields.
+            Live::Absent => target.applied_before,
+            Live::Present(_) => paths.iter().any(|path| path == EVERYTHING),
+        },
+        Drift::Undo => false,
     };
     match live {
         _ if !is_kept => None,
         Live::Unknown => Some(Step::Read),
-        Live::Absent => (target.drift == Drift::KeepDeleted).then_some(Step::Leave),
+        Live::Absent => (target.drift != Drift::Keep).then_some(Step::Leave),
         Live::Present(live) => Some(target.ownership.patch(live).map_or(Step::Leave, Step::Own)),
     }
 }
 
-/// Returns the manifest with the values that an object has in some fields.
+/// Returns the manifest with the values that an object has in some fields. Of a manifest that was applied
+/// before, a field that the object does not have was removed by others, and stays so.
 pub(super) fn with_fields(
     manifest: &Manifest,
     live: &Value,
     paths: &[String],
+    applied_before: bool,
 ) -> Result<Manifest, ApplyError> {
     let mut kept = manifest.clone();
     for path in paths {
-        if path == EVERYTHING {
-            kept.object = live.clone();
-            return Ok(kept);
-        }
-        let found = fields::by_path(live, &fields::relaxed(path))?;
-        if found.is_empty() {
-            return Err(ApplyError::KeptField(path.clone()));
+        let path = fields::relaxed(path);
+        let found = fields::by_path(live, &path)?;
+        if found.is_empty() && applied_before {
+            for location in fields::by_path(&kept.object, &path)? {
+                fields::remove(&mut kept.object, &location);
+            }
         }
         for location in found {
             if let Some(value) = fields::value_at(live, live, &location) {

@@ -64,7 +64,6 @@ fn target<'a>(
             belongs: true,
         },
         baseline: None,
-        dry_run: None,
         applied_before,
     }
 }
@@ -450,21 +449,31 @@ fn changes_of_others_are_undone_or_kept() {
     let replicas = ["spec.replicas".to_owned()];
     let kept = "replace 7 true";
     check(Drift::KeepFields(&replicas), true, present, kept);
-    check(Drift::KeepFields(&replicas), true, Live::Absent, "create");
+    check(Drift::KeepFields(&replicas), true, Live::Absent, "leave");
+    check(Drift::KeepFields(&replicas), false, Live::Absent, "create");
     let everything = ["*".to_owned()];
     check(Drift::KeepFields(&everything), true, present, "leave");
 }
 
 #[test]
-fn a_field_that_is_kept_has_to_exist() {
-    let (manifest, changed) = scaled();
-    let (owner, paths) = (owner(), ["spec.nowhere".to_owned()]);
-    let target = Target {
-        drift: Drift::KeepFields(&paths),
-        ..target(&manifest, &Strategy::Update, &owner, true)
+fn a_field_that_others_removed_stays_removed() {
+    let (manifest, mut changed) = scaled();
+    bellwether_json::path::remove(&mut changed, &["spec", "replicas"]);
+    let (owner, paths) = (owner(), ["spec.replicas".to_owned()]);
+    let replicas = |applied_before: bool| {
+        let target = Target {
+            drift: Drift::KeepFields(&paths),
+            applied_before,
+            ..target(&manifest, &Strategy::Update, &owner, true)
+        };
+        match plan(&target, Live::Present(&changed)) {
+            Ok(Step::Replace(object)) => object["spec"].get("replicas").is_some(),
+            Ok(Step::Leave) => false,
+            other => panic!("{other:?}"),
+        }
     };
-    let error = plan(&target, Live::Present(&changed)).unwrap_err();
-    assert_eq!(error, ApplyError::KeptField("spec.nowhere".into()));
+    assert!(!replicas(true));
+    assert!(replicas(false), "a new manifest may add it");
 }
 
 #[test]

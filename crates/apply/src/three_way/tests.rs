@@ -8,7 +8,8 @@ const ANNOTATION: &str = "example.com/last-applied";
 
 fn settings(recreate: &[String]) -> ThreeWay<'_> {
     ThreeWay {
-        annotation: ANNOTATION,
+        annotation: Some(ANNOTATION),
+        recorded: None,
         fallback: Some("other.example/last-applied"),
         recreate,
         replace: false,
@@ -24,7 +25,6 @@ fn step(object: &Value, settings: ThreeWay<'_>, live: Live<'_>) -> Step {
         drift: Drift::Undo,
         ownership: Ownership::None,
         baseline: None,
-        dry_run: None,
         applied_before: false,
     };
     plan(&target, live).unwrap()
@@ -57,7 +57,11 @@ fn what_is_missing_is_created_with_what_was_applied() {
     assert!(text.contains(r"a\u003cb"), "as Go writes it: {text}");
     let again: Value = serde_json::from_str(text).unwrap();
     assert_eq!(again["spec"], object["spec"]);
-    assert_eq!(step(&object, settings(&[]), Live::Unknown), Step::Read);
+    // What may not be there yet is created; if it exists after all, the server says so.
+    assert_eq!(
+        step(&object, settings(&[]), Live::Unknown),
+        Step::Create(created.clone())
+    );
 }
 
 #[test]
@@ -144,4 +148,33 @@ fn an_object_may_be_replaced_instead() {
     };
     assert_eq!(object["metadata"]["resourceVersion"], "7");
     assert_eq!(object["spec"].get("replicas"), None, "it is replaced whole");
+}
+
+#[test]
+fn what_the_caller_recorded_is_used_where_nothing_is_annotated() {
+    let map = |data: Value| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "m", "namespace": "n"}, "data": data})
+    };
+    let before = map(json!({"a": "1", "b": "2"}));
+    let settings = ThreeWay {
+        annotation: None,
+        recorded: Some(&before),
+        ..settings(&[])
+    };
+    let mut live = before.clone();
+    live["data"]["foreign"] = json!("x");
+    let Step::Patch(patch) = step(&map(json!({"a": "1"})), settings, Live::Present(&live)) else {
+        panic!();
+    };
+    assert_eq!(patch.content, json!({"data": {"b": null}}));
+}
+
+#[test]
+fn a_text_that_is_too_long_for_an_annotation_is_left_out() {
+    let object = deployment(&"x".repeat(ANNOTATION_LIMIT));
+    let Step::Create(created) = step(&object, settings(&[]), Live::Absent) else {
+        panic!();
+    };
+    assert_eq!(created["metadata"].get("annotations"), Some(&json!({})));
 }

@@ -9,7 +9,7 @@ use bellwether_policy::config_policy::{
     Conclusion, Evaluation, EvaluationOptions, Facts, Need, Pruning, Report, Step, Trigger,
     WriteErrorKind, WriteOutcome, next_evaluation, prune,
 };
-use bellwether_policy::template::{Keys, PREFIX};
+use bellwether_policy::template::{Keys, PREFIX, Question};
 use bellwether_runtime::{Next, RequestError, compute};
 use bellwether_template::{NOWHERE, World};
 use jiff::{SignedDuration, Timestamp};
@@ -31,7 +31,7 @@ const MAX_ROUNDS: usize = 1000;
 const SPACING: SignedDuration = SignedDuration::from_millis(1);
 
 /// When something is tried again that the member refused.
-const RETRY: SignedDuration = SignedDuration::from_secs(30);
+pub(super) const RETRY: SignedDuration = SignedDuration::from_secs(30);
 
 /// When an object is looked at again that has to be gone before it is created again.
 const RECREATE_RETRY: SignedDuration = SignedDuration::from_secs(1);
@@ -51,7 +51,7 @@ pub(super) fn microseconds(now: Timestamp) -> Timestamp {
 }
 
 impl Evaluator<'_> {
-    fn world(&self) -> World<'_> {
+    pub(super) fn world(&self) -> World<'_> {
         World {
             facts: NOWHERE.facts,
             now: self.now,
@@ -118,17 +118,43 @@ impl Evaluator<'_> {
     ) -> Result<(Conclusion, Vec<String>), RequestError> {
         let options = self.options(policy).await?;
         let tracks = uses_watch(policy);
+        let start = || {
+            let mut evaluation = Evaluation::new(policy.clone(), options.clone());
+            move |facts: &mut Facts| match evaluation.step(facts, &self.world()) {
+                Step::Needs(needs) => Err(needs),
+                Step::Done => Ok(evaluation.clone()),
+            }
+        };
+        let evaluation = self.answered(start, |_| tracks).await?;
+        let diffs = evaluation.logged_diffs().to_vec();
+        let conclusion = evaluation.conclude(self.moment(), &self.world());
+        Ok((conclusion, diffs))
+    }
+
+    /// Answers what an evaluation asks until it is over. It begins again where an object was changed
+    /// meanwhile. `tracks` says of questions whether the policy is enqueued when the answer changes.
+    pub(super) async fn answered<S, T>(
+        &self,
+        start: impl Fn() -> S,
+        tracks: impl Fn(&Question) -> bool,
+    ) -> Result<T, RequestError>
+    where
+        S: FnMut(&mut Facts) -> Result<T, Vec<Need>>,
+    {
         let mut restarts = 0;
         'restart: loop {
-            let mut evaluation = Evaluation::new(policy.clone(), options.clone());
+            let mut step = start();
             let mut facts = Facts::default();
             for _ in 0..MAX_ROUNDS {
-                let step = compute(|| evaluation.step(&mut facts, &self.world())).await;
-                let Step::Needs(needs) = step else { break };
+                let needs = match compute(|| step(&mut facts)).await {
+                    Ok(done) => return Ok(done),
+                    Err(needs) => needs,
+                };
                 for need in needs {
                     match need {
                         Need::Read(question) => {
-                            let answer = self.answers.answer(&question, tracks).await;
+                            let is_tracked = tracks(&question);
+                            let answer = self.answers.answer(&question, is_tracked).await;
                             facts.answer(question, answer);
                         }
                         Need::Write(write) => {
@@ -143,8 +169,8 @@ impl Evaluator<'_> {
                     }
                 }
             }
-            let diffs = evaluation.logged_diffs().to_vec();
-            return Ok((evaluation.conclude(self.moment(), &self.world()), diffs));
+            let error = format!("the evaluation asks more than {MAX_ROUNDS} times");
+            return Err(RequestError::Unreached(error));
         }
     }
 
@@ -170,7 +196,10 @@ impl Evaluator<'_> {
         &self,
         policy: &ConfigurationPolicy,
     ) -> Result<EvaluationOptions, RequestError> {
-        let mut options = EvaluationOptions::default();
+        let mut options = EvaluationOptions {
+            hides_secrets: true,
+            ..EvaluationOptions::default()
+        };
         let spec = serde_json::to_string(&policy.spec).unwrap_or_default();
         if !spec.contains(PREFIX) {
             return Ok(options);

@@ -3,6 +3,7 @@
 use bellwether_api::Kind as _;
 use bellwether_api::meta::Time;
 use bellwether_api::policy::Policy;
+use bellwether_api::policy::names::reason;
 use bellwether_policy::compliance::{Message, event_name};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -12,36 +13,75 @@ use super::member::{Member, Request, core_resource, id_of};
 /// The name of the controller that upstream's tools know.
 const COMPONENT: &str = "configuration-policy-controller";
 
-/// Records what was found. One that is lost is no harm: statuses hold the same.
+/// Who records what happens to the objects of templates, as upstream's tools know it.
+const SYNC: &str = "policy-template-sync";
+
+/// An event on a policy. One that is lost is no harm: statuses hold what matters.
+struct Record<'r> {
+    policy: &'r Policy,
+    at: Timestamp,
+    component: &'static str,
+    reason: String,
+    is_warning: bool,
+    message: &'r str,
+}
+
+impl Record<'_> {
+    /// The event; nothing for policies that stand alone, which have nobody who reads it.
+    fn event(&self, namespace: &str) -> Option<(String, Value)> {
+        let policy = self.policy.metadata.name.as_deref()?;
+        let name = event_name(policy, self.at);
+        let second = Timestamp::from_second(self.at.as_second()).unwrap_or(self.at);
+        let event = json!({
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "involvedObject": {
+                "apiVersion": Policy::NAMES.api_version(),
+                "kind": Policy::NAMES.kind,
+                "name": policy,
+                "namespace": namespace,
+                "uid": self.policy.metadata.uid,
+            },
+            "reason": self.reason,
+            "message": shortened(self.message),
+            "type": if self.is_warning { "Warning" } else { "Normal" },
+            "count": 1,
+            "firstTimestamp": Time(second),
+            "lastTimestamp": Time(second),
+            "reportingComponent": self.component,
+            "reportingInstance": namespace,
+            "source": {"component": self.component, "host": namespace},
+        });
+        Some((name, event))
+    }
+}
+
+async fn write(member: &Member, name: &str, event: &Value) {
+    let namespace = &*member.cluster;
+    let events = core_resource("Event", "events", true);
+    let id = id_of(&events, namespace, name);
+    if let Err(error) = member.write(Request::Create, &events, &id, event).await {
+        tracing::debug!(cluster = namespace, event = name, %error, "event lost");
+    }
+}
+
+/// Records what was found.
 pub(super) async fn record(member: &Member, policy: &Policy, template: &Value, message: &Message) {
     let namespace = &*member.cluster;
-    let policy_name = policy.metadata.name.as_deref().unwrap_or_default();
-    let name = event_name(policy_name, message.at);
     let template_name = template["metadata"]["name"].as_str().unwrap_or_default();
-    let is_compliant = message.text.starts_with("Compliant;");
-    let second = Timestamp::from_second(message.at.as_second()).unwrap_or(message.at);
-    let mut event = json!({
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": name, "namespace": namespace},
-        "involvedObject": {
-            "apiVersion": Policy::NAMES.api_version(),
-            "kind": Policy::NAMES.kind,
-            "name": policy_name,
-            "namespace": namespace,
-            "uid": policy.metadata.uid,
-        },
-        "reason": format!("policy: {namespace}/{template_name}"),
-        "message": shortened(&message.text),
-        "type": if is_compliant { "Normal" } else { "Warning" },
-        "action": "ComplianceStateUpdate",
-        "count": 1,
-        "firstTimestamp": Time(second),
-        "lastTimestamp": Time(second),
-        "reportingComponent": COMPONENT,
-        "reportingInstance": namespace,
-        "source": {"component": COMPONENT, "host": namespace},
-    });
+    let record = Record {
+        policy,
+        at: message.at,
+        component: COMPONENT,
+        reason: format!("policy: {namespace}/{template_name}"),
+        is_warning: !message.text.starts_with("Compliant;"),
+        message: &message.text,
+    };
+    let Some((name, mut event)) = record.event(namespace) else {
+        return;
+    };
+    event["action"] = json!("ComplianceStateUpdate");
     if template.get("kind").is_some() {
         event["related"] = json!({
             "apiVersion": template["apiVersion"],
@@ -51,10 +91,27 @@ pub(super) async fn record(member: &Member, policy: &Policy, template: &Value, m
             "uid": template["metadata"]["uid"],
         });
     }
-    let events = core_resource("Event", "events", true);
-    let id = id_of(&events, namespace, &name);
-    if let Err(error) = member.write(Request::Create, &events, &id, &event).await {
-        tracing::debug!(cluster = namespace, policy = policy_name, %error, "compliance event lost");
+    write(member, &name, &event).await;
+}
+
+/// Records what happened to the object of a template.
+pub(super) async fn record_sync(
+    member: &Member,
+    policy: &Policy,
+    at: Timestamp,
+    is_warning: bool,
+    message: &str,
+) {
+    let record = Record {
+        policy,
+        at,
+        component: SYNC,
+        reason: reason::POLICY_TEMPLATE_SYNC.to_owned(),
+        is_warning,
+        message,
+    };
+    if let Some((name, event)) = record.event(&member.cluster) {
+        write(member, &name, &event).await;
     }
 }
 

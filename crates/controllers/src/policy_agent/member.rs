@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::list_watches::ListWatches;
+use super::standalone::Standalone;
 use super::{MANAGER, PolicyKey};
 
 /// What is remembered of one policy.
@@ -44,6 +45,7 @@ pub(super) struct Member {
     pub(super) discovery: Discovery,
     pub(super) watches: Watches<PolicyKey>,
     pub(super) lists: ListWatches,
+    pub(super) standalone: Standalone,
     begun: OnceCell<()>,
     pub(super) memories: Mutex<HashMap<PolicyKey, Memory>>,
 }
@@ -114,9 +116,10 @@ impl Member {
     ) -> Self {
         let objects = Objects::new(reach.clone(), MANAGER);
         Self {
-            cluster,
             watches: Watches::new(objects.clone(), queue.clone(), Gauge::default()),
-            lists: ListWatches::new(reach, queue),
+            lists: ListWatches::new(reach.clone(), queue.clone()),
+            standalone: Standalone::new(Arc::clone(&cluster), reach, queue),
+            cluster,
             objects,
             discovery: Discovery::new(kinds),
             begun: OnceCell::new(),
@@ -144,21 +147,21 @@ impl Member {
 
     /// Defines a kind of template that this agent evaluates; others have to be there.
     pub(super) async fn define_template(&self, kind: &str) -> Result<(), RequestError> {
-        match kind {
-            "ConfigurationPolicy" => {
-                let definition = template_definition::<ConfigurationPolicy>;
-                self.define(ConfigurationPolicy::NAMES, definition).await
-            }
-            "CertificatePolicy" => {
-                let definition = template_definition::<CertificatePolicy>;
-                self.define(CertificatePolicy::NAMES, definition).await
-            }
-            "OperatorPolicy" => {
-                let definition = template_definition::<OperatorPolicy>;
-                self.define(OperatorPolicy::NAMES, definition).await
-            }
-            _ => Ok(()),
-        }
+        let (names, definition): (_, fn() -> Value) = match kind {
+            "ConfigurationPolicy" => (
+                ConfigurationPolicy::NAMES,
+                template_definition::<ConfigurationPolicy>,
+            ),
+            "CertificatePolicy" => (
+                CertificatePolicy::NAMES,
+                template_definition::<CertificatePolicy>,
+            ),
+            "OperatorPolicy" => (OperatorPolicy::NAMES, template_definition::<OperatorPolicy>),
+            _ => return Ok(()),
+        };
+        self.define(names, definition).await?;
+        self.standalone.watch(names);
+        Ok(())
     }
 
     async fn define(

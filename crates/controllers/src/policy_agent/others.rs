@@ -3,16 +3,35 @@
 use bellwether_api::policy::{CertificatePolicy, OperatorPolicy};
 use bellwether_api::{Kind as _, KindNames};
 use bellwether_policy::compliance::Message;
+use bellwether_policy::config_policy::Facts;
 use bellwether_policy::{certificate, operator};
 use bellwether_runtime::{Next, RequestError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::evaluate::Evaluator;
+use super::evaluate::{Evaluator, RETRY};
 use super::events;
-use super::member::{Request, core_resource, definitions, id_of, resource_of};
+use super::member::{Request, core_resource, id_of, resource_of};
 
 impl Evaluator<'_> {
+    /// Evaluates the object of a template if this agent knows its kind. Returns it with its status, and when it
+    /// is to be evaluated again.
+    pub(super) async fn evaluate_kind(
+        &self,
+        kind: &str,
+        live: Value,
+    ) -> Result<(Value, Next), RequestError> {
+        match kind {
+            "ConfigurationPolicy" => {
+                let (policy, next) = self.evaluate(live).await?;
+                Ok((serde_json::to_value(policy).unwrap_or(Value::Null), next))
+            }
+            "CertificatePolicy" => self.evaluate_certificates(live).await,
+            "OperatorPolicy" => self.evaluate_operator(live).await,
+            _ => Ok((live, None)),
+        }
+    }
+
     /// Evaluates a CertificatePolicy. Returns it with its status, and when a certificate is due.
     pub(super) async fn evaluate_certificates(
         &self,
@@ -47,15 +66,19 @@ impl Evaluator<'_> {
         live: Value,
     ) -> Result<(Value, Next), RequestError> {
         let policy: OperatorPolicy = read(&live)?;
-        let (api_version, kind) = operator::PACKAGES;
-        let packages = self.answers.member.find(api_version, kind).await?;
-        self.answers.track_kind(&definitions()).await;
-        let report = operator::evaluate(&policy, packages.is_some(), self.moment());
-        let status = serde_json::to_value(&report.status).unwrap_or(Value::Null);
-        let names = OperatorPolicy::NAMES;
-        let message = report.is_news.then_some(report.message);
-        let live = self.write_report(names, live, status, message).await?;
-        Ok((live, None))
+        let (now, policy) = (self.moment(), &policy);
+        let start = || |facts: &mut Facts| operator::evaluate(policy, facts, &self.world(), now);
+        let is_watched = |question: &_| !operator::is_unwatchable(question);
+        let conclusion = self.answered(start, is_watched).await?;
+        let mut live = live;
+        for report in conclusion.reports {
+            let status = serde_json::to_value(&report.status).unwrap_or(Value::Null);
+            let message = report.is_news.then_some(report.message);
+            let names = OperatorPolicy::NAMES;
+            live = self.write_report(names, live, status, message).await?;
+        }
+        let next = conclusion.retries.then(|| self.now.checked_add(RETRY).ok());
+        Ok((live, next.flatten()))
     }
 
     /// Writes a status if it differs, with an event if there is a message.

@@ -5,21 +5,15 @@ use std::sync::Arc;
 
 use bellwether_api::Kind as _;
 use bellwether_api::policy::names::label;
-use bellwether_api::policy::{CertificatePolicy, ConfigurationPolicy, OperatorPolicy, Policy};
+use bellwether_api::policy::{ConfigurationPolicy, Policy};
 use bellwether_runtime::{Next, RequestError};
 use serde_json::Value;
 
 use super::answers::Answers;
 use super::evaluate::{Evaluator, microseconds};
 use super::member::{Member, TemplateObject, id_of, resource_of};
+use super::standalone::KINDS;
 use super::{PolicyKey, Shared};
-
-/// Kinds of templates that this agent makes.
-const KINDS: [bellwether_api::KindNames; 3] = [
-    ConfigurationPolicy::NAMES,
-    CertificatePolicy::NAMES,
-    OperatorPolicy::NAMES,
-];
 
 /// Removes what a policy that is gone from the hub has left on its member.
 pub(super) async fn remove(
@@ -75,15 +69,20 @@ pub(super) async fn remove(
     }
     answers.finish();
     if is_left {
-        // What its objects wait for may end without being seen.
-        let retry = jiff::SignedDuration::from_secs(2);
-        return Ok(shared.clock.now().checked_add(retry).ok());
+        return Ok(next_look(shared));
     }
     forget(member, key);
     Ok(None)
 }
 
-fn forget(member: &Member, key: &PolicyKey) {
+/// When a policy is looked at again whose objects are not gone: what they wait for may end without being seen.
+pub(super) fn next_look(shared: &Shared) -> Next {
+    let retry = jiff::SignedDuration::from_secs(2);
+    shared.clock.now().checked_add(retry).ok()
+}
+
+/// Forgets what a policy has looked at.
+pub(super) fn forget(member: &Member, key: &PolicyKey) {
     let memory = member.memories.lock().remove(key);
     for id in memory.iter().flat_map(|memory| &memory.tracked) {
         member.watches.untrack(id, key);
@@ -110,8 +109,14 @@ pub(super) async fn objects_of(
     Ok(found)
 }
 
-/// Enqueues copies on a member, whose policies may be gone.
+/// Enqueues copies on a member, whose policies may be gone, and watches policies that stand alone.
 pub(super) async fn find_orphans(shared: &Shared, member: &Member) -> Result<Next, RequestError> {
+    for names in KINDS {
+        let found = member.find(&names.api_version(), names.kind).await?;
+        if found.is_some() {
+            member.standalone.watch(names);
+        }
+    }
     let names = Policy::NAMES;
     let found = member.find(&names.api_version(), names.kind).await?;
     let Some(resource) = found else {

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use bellwether_api::Kind as _;
 use bellwether_api::policy::Policy;
-use bellwether_policy::compliance::{TemplateReport, details, overall, replica_status};
-use bellwether_policy::template_sync::{copied, parse};
+use bellwether_policy::compliance::{
+    Message, TemplateReport, details, latest, overall, replica_status,
+};
+use bellwether_policy::template_sync::{Parsed, copied, parse, template_error};
 use bellwether_runtime::{Next, RequestError};
 use serde_json::{Value, json};
 
 use super::answers::Answers;
-use super::evaluate::{Evaluator, microseconds};
+use super::evaluate::{Evaluator, RETRY, microseconds};
 use super::member::{Member, Request, id_of, resource_of};
 use super::templates::TemplateSync;
 use super::{PolicyKey, Shared, removal};
@@ -24,7 +26,10 @@ pub(super) async fn reconcile(
     let Some(replica) = shared.replicas.get(key).await? else {
         return removal::remove(shared, member, key).await;
     };
-    member.begin().await?;
+    match member.begin().await {
+        Err(error) if error.is_forbidden() => return refuse(shared, key, &replica, &error).await,
+        begun => begun?,
+    }
     let answers = Answers::new(member, key);
     let live = copy(&answers, &replica).await?;
     let policy: Policy = serde_json::from_value(live.clone())
@@ -78,6 +83,43 @@ pub(super) async fn reconcile(
         Some(error) => Err(error),
         None => Ok(next),
     }
+}
+
+/// Reports that the agent is not allowed to keep policies on its member, for every template. It tries again later.
+async fn refuse(
+    shared: &Shared,
+    key: &PolicyKey,
+    replica: &Policy,
+    error: &RequestError,
+) -> Result<Next, RequestError> {
+    let now = microseconds(shared.clock.now());
+    let why = format!(
+        "the agent of cluster {} cannot evaluate policies: {error}",
+        key.cluster
+    );
+    let text = template_error(&why);
+    let before = replica.status_or_default();
+    let report = |template: Parsed| {
+        let is_known = latest(&before, template.name()) == Some(text.as_str());
+        let message = Message {
+            at: now,
+            text: text.clone(),
+        };
+        TemplateReport {
+            name: template.name().to_owned(),
+            messages: if is_known { Vec::new() } else { vec![message] },
+            is_current: true,
+        }
+    };
+    let reports: Vec<TemplateReport> = parse(replica, &key.cluster)
+        .into_iter()
+        .map(report)
+        .collect();
+    let status = replica_status(replica, &reports, now);
+    if replica.status.as_ref() != Some(&status) {
+        shared.replicas.report(key, replica, &status).await?;
+    }
+    Ok(now.checked_add(RETRY).ok())
 }
 
 /// The copy of a replica on the member, written if it differs.

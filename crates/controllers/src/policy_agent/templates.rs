@@ -17,9 +17,7 @@ use serde_json::{Value, json};
 use super::evaluate::Evaluator;
 use super::events;
 use super::member::{Request, TemplateObject, definitions, id_of};
-
-/// Kinds that this agent evaluates.
-const EVALUATED: [&str; 3] = ["ConfigurationPolicy", "CertificatePolicy", "OperatorPolicy"];
+use super::standalone::KINDS;
 
 /// What came of one template.
 pub(super) struct Synced {
@@ -68,7 +66,18 @@ impl TemplateSync<'_> {
 
     async fn failed(&self, target: &Target, message: &str) -> Synced {
         let text = template_error(message);
-        self.said(&target.name, &json!({}), text).await
+        let synced = self.said(&target.name, &json!({}), text).await;
+        if !synced.report.messages.is_empty() {
+            self.tell(true, &format!("template-error; {message}")).await;
+        }
+        synced
+    }
+
+    /// Records what happened to the object of a template.
+    async fn tell(&self, is_warning: bool, message: &str) {
+        let evaluator = self.evaluator;
+        let (member, policy) = (evaluator.answers.member, evaluator.policy);
+        events::record_sync(member, policy, evaluator.moment(), is_warning, message).await;
     }
 
     /// Syncs one template.
@@ -128,7 +137,7 @@ impl TemplateSync<'_> {
         let member = self.evaluator.answers.member;
         let (api_version, kind) = (&target.api_version, &target.kind);
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
-        let is_ours = group == GROUP && EVALUATED.contains(&kind.as_str());
+        let is_ours = group == GROUP && KINDS.iter().any(|names| names.kind == kind);
         if is_ours {
             member.define_template(kind).await?;
         }
@@ -191,7 +200,15 @@ impl TemplateSync<'_> {
             (Change::Create | Change::None, _) => (Request::Create, desired.clone()),
         };
         match member.write(request, resource, &id, &object).await {
-            Ok(live) => Ok(Ok(live)),
+            Ok(live) => {
+                let what = match request {
+                    Request::Create => "created",
+                    _ => "was updated",
+                };
+                let text = format!("Policy template {} {what} successfully", target.name);
+                self.tell(false, &text).await;
+                Ok(Ok(live))
+            }
             // It was written to meanwhile, or the server is not there: all of it again.
             Err(error)
                 if error.is_conflict()
@@ -242,15 +259,7 @@ impl TemplateSync<'_> {
                 object: None,
             });
         }
-        let (live, next) = match target.kind.as_str() {
-            "ConfigurationPolicy" => {
-                let (policy, next) = self.evaluator.evaluate(live).await?;
-                (serde_json::to_value(policy).unwrap_or(Value::Null), next)
-            }
-            "CertificatePolicy" => self.evaluator.evaluate_certificates(live).await?,
-            "OperatorPolicy" => self.evaluator.evaluate_operator(live).await?,
-            _ => (live, None),
-        };
+        let (live, next) = self.evaluator.evaluate_kind(&target.kind, live).await?;
         Ok(Synced {
             report: self.report(&target.name, &live),
             next,

@@ -14,7 +14,7 @@ use bellwether_policy::propagation::{
 use bellwether_policy::template::{Answer, Question};
 use bellwether_runtime::{Cache, Clock, ObjectKey, compute};
 use bellwether_template::{NOWHERE, World};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use parking_lot::Mutex;
 use ring::rand::{SecureRandom as _, SystemRandom};
@@ -45,6 +45,8 @@ struct Inner {
     watches: Mutex<HashMap<Place, Arc<Watch>>>,
     /// The policies that read the ManagedCluster of their clusters.
     readers: Mutex<HashSet<ObjectKey>>,
+    /// When policies have to be resolved again because a key is replaced.
+    renewals: Mutex<HashMap<ObjectKey, Timestamp>>,
 }
 
 /// Why a question has no answer.
@@ -71,6 +73,7 @@ impl Lookups {
             kinds: Kinds::default(),
             watches: Mutex::default(),
             readers: Mutex::default(),
+            renewals: Mutex::default(),
         }))
     }
 
@@ -84,7 +87,11 @@ impl Lookups {
     ) -> Result<HubTemplates, kube::Error> {
         let keys = if needs_keys(blueprint) {
             let vector = replica.and_then(|it| it.vector());
-            match keys::of_cluster(&self.0.client, &self.0.clock, cluster, vector).await? {
+            let found = keys::of_cluster(&self.0.client, &self.0.clock, cluster, vector).await?;
+            if let Some(due) = found.due {
+                self.renew_at(root, due);
+            }
+            match found.keys {
                 Ok(keys) => Some(keys),
                 Err(error) => return Ok(unresolved(blueprint, &error)),
             }
@@ -124,6 +131,27 @@ impl Lookups {
         Ok(unresolved(blueprint, &why))
     }
 
+    /// Resolves a policy again at a time: a key is replaced then.
+    fn renew_at(&self, root: &ObjectKey, due: Timestamp) {
+        let mut renewals = self.0.renewals.lock();
+        if renewals.get(root).is_none_or(|known| due < *known) {
+            renewals.insert(root.clone(), due);
+            self.0.triggers.queue.add_at(root.clone(), due);
+        }
+    }
+
+    /// Whether a policy has to be resolved again because of the time.
+    pub(super) fn is_due(&self, root: &ObjectKey) -> bool {
+        let mut renewals = self.0.renewals.lock();
+        let is_due = renewals
+            .get(root)
+            .is_some_and(|due| *due <= self.0.clock.now());
+        if is_due {
+            renewals.remove(root);
+        }
+        is_due
+    }
+
     fn retry_later(&self, root: &ObjectKey) {
         let triggers = &self.0.triggers;
         triggers.outdated.lock().insert(root.clone());
@@ -135,6 +163,7 @@ impl Lookups {
     /// Begins to resolve a policy: what it asked for before does not count any more.
     pub(super) fn begin(&self, root: &ObjectKey) {
         self.0.readers.lock().remove(root);
+        self.0.renewals.lock().remove(root);
         for watch in self.0.watches.lock().values() {
             watch.forget(root);
         }

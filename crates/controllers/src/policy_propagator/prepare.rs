@@ -37,7 +37,7 @@ impl Propagator {
         root: &Policy,
     ) -> Result<Arc<Prepared>, kube::Error> {
         // Taken before anything is read: what changes meanwhile is read next time.
-        let is_outdated = self.triggers.outdated.lock().remove(key);
+        let is_outdated = self.triggers.outdated.lock().remove(key) | self.lookups.is_due(key);
         let known = self.prepared.lock().get(key).cloned();
         if let Some(known) = known.filter(|_| !is_outdated) {
             return Ok(known);

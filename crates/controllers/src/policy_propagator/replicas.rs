@@ -56,6 +56,11 @@ impl Replicas {
         self.0.lock().get(root).cloned().unwrap_or_default()
     }
 
+    /// Returns the replica of one cluster.
+    pub(super) fn one(&self, root: &ObjectKey, cluster: &str) -> Option<Arc<Replica>> {
+        self.0.lock().get(root)?.get(cluster).cloned()
+    }
+
     /// Takes in a replica unless a later state of it is known.
     pub(super) fn put(&self, root: &ObjectKey, replica: &Arc<Replica>) {
         let mut all = self.0.lock();

@@ -8,7 +8,7 @@ use bellwether_api::policy::names::label;
 use bellwether_api::policy::{GROUP, PlacementBinding, Policy, PolicySet};
 use bellwether_policy::binding::is_rule;
 use bellwether_policy::propagation::depends_on_set;
-use bellwether_runtime::{Cache, Change, ObjectKey, Queue, Selection};
+use bellwether_runtime::{Cache, Change, ObjectKey, Selection};
 use kube::Resource as _;
 
 use super::lookups::Lookups;
@@ -21,10 +21,10 @@ use crate::replica_set::rest::{Rests, rests_until};
 pub(super) fn replicas(
     hub: &Hub,
     replicas: &Replicas,
-    queue: &Queue<ObjectKey>,
+    triggers: &Triggers,
     rests: &Rests,
 ) -> Cache<ReplicaEntry> {
-    let (replicas, queue) = (replicas.clone(), queue.clone());
+    let (replicas, triggers) = (replicas.clone(), triggers.clone());
     let (rests, clock) = (Arc::clone(rests), hub.clock.clone());
     let path = Policy::url_path(&(), None);
     let selection = Selection::labels(label::ROOT_POLICY);
@@ -51,9 +51,15 @@ pub(super) fn replicas(
         let Some(key) = changed.and_then(|it| it.root.clone()) else {
             return;
         };
+        match (change.old, change.new) {
+            (Some(old), Some(new)) if old.replica.is_same_but_for_report(&new.replica) => {
+                triggers.reports.add(&key, &new.replica.cluster);
+            }
+            _ => triggers.reports.add_change(&key),
+        }
         match rests_until(&rests, &key, clock.now()) {
-            Some(until) => queue.add_at(key, until),
-            None => queue.add(key),
+            Some(until) => triggers.queue.add_at(key, until),
+            None => triggers.queue.add(key),
         }
     };
     Cache::follow(hub.client.clone(), path, selection, on_change)

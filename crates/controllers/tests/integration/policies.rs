@@ -4,10 +4,17 @@
 
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "tests")]
 
+mod real;
+mod reports;
+mod story;
+mod with_agents;
+
 use crate::fleet;
+use crate::work_faults::Dice;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bellwether_api::policy::{ComplianceState, Policy, RemediationAction, RolloutStatus};
@@ -34,6 +41,8 @@ struct Bed {
     propagator: JoinHandle<()>,
     /// Clusters that do not comply when they enforce.
     broken: Arc<Mutex<BTreeSet<String>>>,
+    /// Clusters that report nothing.
+    silent: Arc<Mutex<BTreeSet<String>>>,
     _agents: JoinHandle<()>,
     _replicas: Cache<Policy>,
 }
@@ -41,25 +50,14 @@ struct Bed {
 impl Bed {
     async fn start(members: &[&str], labels: impl Fn(usize) -> Value) -> Self {
         let fleet = Fleet::without_agents(AgentOptions::default(), members).await;
-        let hub = Hub::new(fleet.controller_client(HUB), fleet.clock.clone());
-        tokio::spawn(placement::run(hub.clone()));
-        tokio::spawn(cluster_set::run(hub));
-        for (index, member) in members.iter().enumerate() {
-            let cluster = json!({"apiVersion": "cluster.open-cluster-management.io/v1",
-                "kind": "ManagedCluster", "metadata": {"name": member, "labels": labels(index)},
-                "spec": {"hubAcceptsClient": true}});
-            fleet.create(HUB, cluster).await;
-        }
-        let namespace =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-        fleet.create(HUB, namespace).await;
-        let bind = json!({"apiVersion": "cluster.open-cluster-management.io/v1beta2",
-            "kind": "ManagedClusterSetBinding", "spec": {"clusterSet": "global"},
-            "metadata": {"name": "global", "namespace": NAMESPACE}});
-        fleet.create(HUB, bind).await;
+        furnish(&fleet, members, labels).await;
         let broken: Arc<Mutex<BTreeSet<String>>> = Arc::default();
-        let known = Arc::clone(&broken);
+        let silent: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+        let (known, quiet) = (Arc::clone(&broken), Arc::clone(&silent));
         let verdict: Verdict = Arc::new(move |cluster, replica| {
+            if quiet.lock().contains(cluster) {
+                return None;
+            }
             let action = replica.spec.remediation_action.as_ref();
             let is_enforced = action.is_some_and(RemediationAction::is_enforce);
             let is_bad = !is_enforced || known.lock().contains(cluster);
@@ -75,6 +73,7 @@ impl Bed {
             fleet,
             propagator,
             broken,
+            silent,
             _agents: agents,
             _replicas: replicas,
         }
@@ -151,6 +150,26 @@ impl Bed {
         let params = PatchParams::default();
         api.patch_status(&replica, &params, &patch).await.unwrap();
     }
+}
+
+/// Has clusters placed: members with labels, a namespace for policies, and the controllers of placements.
+async fn furnish(fleet: &Fleet, members: &[&str], labels: impl Fn(usize) -> Value) {
+    let hub = Hub::new(fleet.controller_client(HUB), fleet.clock.clone());
+    tokio::spawn(placement::run(hub.clone()));
+    tokio::spawn(cluster_set::run(hub));
+    for (index, member) in members.iter().enumerate() {
+        let cluster = json!({"apiVersion": "cluster.open-cluster-management.io/v1",
+            "kind": "ManagedCluster", "metadata": {"name": member, "labels": labels(index)},
+            "spec": {"hubAcceptsClient": true}});
+        fleet.create(HUB, cluster).await;
+    }
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+    fleet.create(HUB, namespace).await;
+    let bind = json!({"apiVersion": "cluster.open-cluster-management.io/v1beta2",
+        "kind": "ManagedClusterSetBinding", "spec": {"clusterSet": "global"},
+        "metadata": {"name": "global", "namespace": NAMESPACE}});
+    fleet.create(HUB, bind).await;
 }
 
 fn start_propagator(fleet: &Fleet) -> JoinHandle<()> {
@@ -297,56 +316,6 @@ async fn a_policy_goes_to_the_clusters_of_its_placement_and_leaves_them() {
     assert!(bed.replicas().await.is_empty());
 }
 
-/// The documents of the proposal that asked for rollouts, as they stand there: `...` is a template.
-#[tokio::test(start_paused = true)]
-async fn the_documents_that_rollouts_were_proposed_with_do_what_is_said_there() {
-    let text = include_str!("data/policy-rollout.yaml");
-    let documents = bellwether_json::yaml::from_yaml(text).unwrap();
-    let bed = Bed::start(&["cluster1", "cluster2", "cluster3"], |index| {
-        let group = if index == 0 { "dev-emea" } else { "dev-apac" };
-        json!({"environment": "dev", (group): ""})
-    })
-    .await;
-    bed.broken.lock().insert("cluster1".to_owned());
-    bed.create(documents).await;
-    let root = bed.until("sample-policy", RolloutStatus::Failed).await;
-    let status = json!(root.status.unwrap());
-    let shown = |field: &str| -> Vec<Value> {
-        let entries = status["status"].as_array().unwrap();
-        entries.iter().map(|it| it[field].clone()).collect()
-    };
-    assert_eq!(shown("clustername"), ["cluster1", "cluster2", "cluster3"]);
-    assert_eq!(
-        shown("clusternamespace"),
-        ["cluster1", "cluster2", "cluster3"]
-    );
-    assert_eq!(shown("rolloutStatus"), ["Failed", "ToApply", "ToApply"]);
-    assert_eq!(
-        status["placement"],
-        json!([{"placement": "sample-placement", "placementBinding": "sample-placementbinding"}])
-    );
-    let replica = json!(bed.replicas().await["cluster2"]);
-    assert_eq!(
-        replica["metadata"]["name"],
-        "policy-namespace.sample-policy"
-    );
-    assert_eq!(replica["spec"]["remediationAction"], "inform");
-    assert_eq!(
-        replica["spec"]["rolloutStrategy"]["type"],
-        "ProgressivePerGroup"
-    );
-    assert_eq!(replica["status"]["rolloutStatus"], "ToApply");
-    bed.broken.lock().clear();
-    bed.evaluate_again("cluster1", "sample-policy").await;
-    let root = bed.until("sample-policy", RolloutStatus::Succeeded).await;
-    let status = root.status.unwrap();
-    assert_eq!(status.compliant, Some(ComplianceState::Compliant));
-    let replica = json!(bed.replicas().await["cluster1"]);
-    assert_eq!(replica["spec"]["remediationAction"], "enforce");
-    assert_eq!(replica["status"]["rolloutStatus"], "Succeeded");
-    assert_eq!(replica["status"]["compliant"], "Compliant");
-}
-
 /// What a replica wants, as its template says it.
 fn value_of(replica: &Policy) -> String {
     let definition = &replica.spec.policy_templates[0].object_definition;
@@ -421,6 +390,64 @@ async fn hub_templates_follow_what_they_look_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_is_replaced_in_time_and_a_new_key_is_no_new_version() {
+    let bed = Bed::start(&["cluster1"], |_| json!({})).await;
+    let secret = json!({"apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "token", "namespace": NAMESPACE}, "stringData": {"text": "open sesame"}});
+    let mut policy = with_value("token", "{{hub fromSecret \"\" \"token\" \"text\" hub}}");
+    policy["spec"]["remediationAction"] = json!("enforce");
+    policy["spec"]["rolloutStrategy"] = json!({"type": "Progressive"});
+    let placed = placement_of("all", json!({}));
+    bed.create([
+        secret,
+        placed,
+        binding("one", "all", "token"),
+        policy.clone(),
+    ])
+    .await;
+    let replica = async || {
+        let replicas = bed.replicas().await;
+        replicas.into_values().next().unwrap()
+    };
+    let root = bed.until("token", RolloutStatus::Succeeded).await;
+    let before = replica().await;
+    let key = json!({"apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "policy-encryption-key", "namespace": "cluster1"}});
+    let old = bed.fleet.get(HUB, &key).await.unwrap();
+    let rotated = "policy.open-cluster-management.io/last-rotated";
+    let patch = json!({"metadata": {"annotations": {(rotated): "2020-01-01T00:00:00Z"}}});
+    bed.fleet.merge(HUB, &key, patch).await;
+    let trigger = "policy.open-cluster-management.io/trigger-update";
+    let patch = json!({"metadata": {"annotations": {(trigger): "1"}}});
+    bed.fleet.merge(HUB, &policy, patch).await;
+    bed.fleet.pass(2000).await;
+    let new = bed.fleet.get(HUB, &key).await.unwrap();
+    assert_ne!(new["data"]["key"], old["data"]["key"]);
+    assert_eq!(new["data"]["previousKey"], old["data"]["key"]);
+    let after = replica().await;
+    assert_ne!(
+        value_of(&after),
+        value_of(&before),
+        "encrypted with the new key"
+    );
+    assert_eq!(bed.enforcing().await, ["cluster1"]);
+    assert_eq!(after.metadata.annotations, before.metadata.annotations);
+    let now = bed.root("token").await;
+    let start = |root: &Policy| root.status_or_default().rollout_start_time.clone();
+    assert_eq!(start(&now), start(&root), "no other rollout has begun");
+    // A key that is to stay stays.
+    let keep = "policy.open-cluster-management.io/disable-rotation";
+    let patch =
+        json!({"metadata": {"annotations": {(rotated): "2020-01-01T00:00:00Z", (keep): "true"}}});
+    bed.fleet.merge(HUB, &key, patch).await;
+    let patch = json!({"metadata": {"annotations": {(trigger): "2"}}});
+    bed.fleet.merge(HUB, &policy, patch).await;
+    bed.fleet.pass(2000).await;
+    let kept = bed.fleet.get(HUB, &key).await.unwrap();
+    assert_eq!(kept["data"], new["data"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_set_binds_its_policies_and_reports_about_them() {
     let bed = Bed::start(&["cluster1", "cluster2"], |_| json!({})).await;
     let group = "policy.open-cluster-management.io";
@@ -460,6 +487,14 @@ async fn a_set_binds_its_policies_and_reports_about_them() {
     assert_eq!(bed.enforcing().await, ["cluster1", "cluster2"]);
 }
 
+/// A group of canaries, and then groups of that size.
+fn canary_groups(size: usize) -> Value {
+    let canaries = json!({"labelSelector": {"matchLabels": {"canary": "true"}}});
+    json!({"groupStrategy": {"clustersPerDecisionGroup": size, "decisionGroups": [
+        {"groupName": "canary", "groupClusterSelector": canaries},
+    ]}})
+}
+
 /// Fifty members: a canary group of five, then groups of fifteen.
 async fn fifty() -> (Bed, Vec<String>) {
     let names: Vec<String> = (1..=50).map(|it| format!("cluster{it:02}")).collect();
@@ -469,11 +504,8 @@ async fn fifty() -> (Bed, Vec<String>) {
         |index| json!({"canary": if index < 5 { "true" } else { "false" }}),
     )
     .await;
-    let groups = json!({"groupStrategy": {"clustersPerDecisionGroup": 15, "decisionGroups": [
-        {"groupName": "canary", "groupClusterSelector": {"labelSelector": {"matchLabels": {"canary": "true"}}}},
-    ]}});
     bed.create([
-        placement_of("all", groups),
+        placement_of("all", canary_groups(15)),
         binding("all", "all", "limits"),
         policy("limits", json!({"type": "ProgressivePerGroup"})),
     ])
@@ -507,19 +539,6 @@ async fn one_cluster_of_fifty_that_does_not_comply_stops_the_groups_behind_it_un
     assert_eq!(bed.enforcing().await, names);
 }
 
-/// A sequence that is the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) % end
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_hub_that_is_killed_two_hundred_times_releases_nobody_early_and_comes_to_the_same_end() {
     let (mut bed, names) = fifty().await;
@@ -530,14 +549,14 @@ async fn a_hub_that_is_killed_two_hundred_times_releases_nobody_early_and_comes_
     let _log = Cache::<Policy>::start(Api::all(client), Selection::labels(ROOT), move |change| {
         log.lock().extend(change.new.cloned());
     });
-    let mut random = Random(7);
+    let dice = Dice(AtomicU64::new(7));
     for kill in 0..200 {
         if kill == 60 {
             bed.edit("limits", json!({"dependencies": []})).await;
             bed.edit("limits", json!({"copyPolicyMetadata": true}))
                 .await;
         }
-        tokio::time::sleep(Duration::from_millis(random.below(25))).await;
+        tokio::time::sleep(Duration::from_millis(dice.roll(25))).await;
         bed.kill_hub();
     }
     bed.until("limits", RolloutStatus::Succeeded).await;

@@ -6,6 +6,10 @@
     reason = "a test that cannot go on fails, and tables are written in place"
 )]
 
+mod operators;
+mod secrets;
+mod standalone;
+
 use std::time::Duration;
 
 use bellwether_apiserver::{HUB, Identity};
@@ -38,12 +42,15 @@ fn api(client: &Client, api_version: &str, kind: &str, namespace: &str) -> Api<D
 
 impl Bed {
     async fn start() -> Self {
+        Self::start_as(Identity::administrator("agent")).await
+    }
+
+    /// The agent has these rights on the member.
+    async fn start_as(agent: Identity) -> Self {
         let world = World::start().await;
         world.server.add_cluster(MEMBER).await.unwrap();
         let hub = world.server.client(HUB, Identity::administrator("agent"));
-        let member = world
-            .server
-            .service(MEMBER, Identity::administrator("agent"));
+        let member = world.server.service(MEMBER, agent);
         let agents = PolicyAgents::start(
             hub,
             None,
@@ -212,6 +219,15 @@ async fn a_policy_that_informs_reports_and_changes_nothing() {
     let event = event.get(name.as_str().unwrap()).await.unwrap();
     assert_eq!(event.data["message"], MISSING);
     assert_eq!(event.data["reason"], "policy: cluster1/t");
+    let events = bed.on_member("v1", "Event", MEMBER);
+    let events = events.list(&kube::api::ListParams::default()).await;
+    let told: Vec<Value> = events
+        .unwrap()
+        .iter()
+        .filter(|event| event.data["reason"] == "PolicyTemplateSync")
+        .map(|event| event.data["message"].clone())
+        .collect();
+    assert_eq!(told, ["Policy template t created successfully"]);
     bed.create_config_map("anchor", json!({"w": "9", "x": "1"}))
         .await;
     let replica = bed.until_message(0, FOUND).await;

@@ -16,26 +16,26 @@ const SCC: &str = "openshift.io/sa.scc.";
 
 /// What a comparison of an object found.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Comparison {
+pub(crate) struct Comparison {
     /// The live object with the definition merged in.
-    pub(super) merged: Value,
+    pub(crate) merged: Value,
     /// Whether it has to be updated.
-    pub(super) needs_update: bool,
+    pub(crate) needs_update: bool,
     /// Whether the status is not as defined. An update does not change it.
-    pub(super) is_status_wrong: bool,
+    pub(crate) is_status_wrong: bool,
     /// Whether zero values are involved, so that only a server can decide.
-    pub(super) is_missing: bool,
+    pub(crate) is_missing: bool,
 }
 
 /// How an object is compared.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rule<'r> {
-    pub(super) compliance: &'r ComplianceType,
-    pub(super) metadata: Option<&'r ComplianceType>,
+pub(crate) struct Rule<'r> {
+    pub(crate) compliance: &'r ComplianceType,
+    pub(crate) metadata: Option<&'r ComplianceType>,
 }
 
 /// Removes what servers keep for themselves, and what changes without a meaning.
-pub(super) fn strip(object: &mut Value) {
+pub(crate) fn strip(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
         return;
     };
@@ -54,7 +54,7 @@ pub(super) fn strip(object: &mut Value) {
 }
 
 /// Compares a live object with its definition. The error is a text for people.
-pub(super) fn compare(desired: &Value, live: &Value, rule: Rule<'_>) -> Result<Comparison, String> {
+pub(crate) fn compare(desired: &Value, live: &Value, rule: Rule<'_>) -> Result<Comparison, String> {
     let mut stripped = live.clone();
     strip(&mut stripped);
     let mut comparison = Comparison {
@@ -91,7 +91,7 @@ pub(super) fn compare(desired: &Value, live: &Value, rule: Rule<'_>) -> Result<C
 }
 
 /// Whether an unnamed definition is about this object. No server is asked, so zero values are absent.
-pub(super) fn matches(desired: &Value, live: &Value, compliance: &ComplianceType) -> bool {
+pub(crate) fn matches(desired: &Value, live: &Value, compliance: &ComplianceType) -> bool {
     let keys = desired.as_object().into_iter().flatten();
     keys.map(|(key, _)| key).all(
         |key| match compare_key(key, desired, live, compliance, true) {

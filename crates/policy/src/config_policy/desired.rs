@@ -459,7 +459,7 @@ impl Expansion<'_> {
             source: Source::Definition(self.template.object_definition.clone()),
             restriction: None,
             encrypt: None,
-            decrypt: self.situation.keys.cloned(),
+            decrypt: self.situation.options.keys.clone(),
             denied: Vec::new(),
         };
         match resolve(&request, self.situation.facts, world) {

@@ -26,6 +26,9 @@ const MAX_COMPARED: usize = 20_000;
 /// What stands for a difference that holds secrets.
 pub(super) const REDACTED: &str = "# The difference is redacted because it contains sensitive data. To override, the spec[\"object-templates\"][].recordDiff field must be set to \"InStatus\" for the difference to be recorded in the policy status. Consider existing access to the ConfigurationPolicy objects and the etcd encryption configuration before you proceed with an override.";
 
+/// What is logged instead of a difference that holds secrets.
+pub(super) const LOG_REDACTED: &str = "# redacted: the object holds secrets, or is made of some";
+
 /// Where a difference goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Recording {

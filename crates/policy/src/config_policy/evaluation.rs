@@ -38,6 +38,8 @@ pub struct EvaluationOptions {
     pub has_full_diffs: bool,
     /// Never changes anything, whatever the policy says.
     pub is_inform: bool,
+    /// Hides what Secrets hold in errors and in logged differences.
+    pub hides_secrets: bool,
 }
 
 /// What is the same for all objects of one object template.
@@ -47,8 +49,7 @@ pub(super) struct Situation<'s> {
     pub(super) namespace_selector: Option<&'s NamespaceSelector>,
     pub(super) is_enforced: bool,
     pub(super) resolves_templates: bool,
-    pub(super) has_full_diffs: bool,
-    pub(super) keys: Option<&'s Keys>,
+    pub(super) options: &'s EvaluationOptions,
     pub(super) facts: &'s Facts,
 }
 
@@ -227,9 +228,10 @@ impl Evaluation {
                     self.is_sensitive = expanded.is_sensitive;
                 }
                 Err(error) => {
-                    let end = self.end(false, reason::TEMPLATE_ERROR, error.message.clone());
+                    let message = self.shown(error.message, facts);
+                    let end = self.end(false, reason::TEMPLATE_ERROR, message.clone());
                     if !error.is_final {
-                        end.error = Some(error.message);
+                        end.error = Some(message);
                     }
                     return Ok(());
                 }
@@ -253,6 +255,19 @@ impl Evaluation {
         Side::Hub.has_template(raw)
             || templates
                 .any(|template| Side::Hub.has_template(&template.object_definition.to_string()))
+    }
+
+    /// An error as it is shown. Servers and templates quote the values that they do not like.
+    fn shown(&self, error: String, facts: &Facts) -> String {
+        if !self.options.hides_secrets || error.is_empty() {
+            return error;
+        }
+        let mut secrets = facts.secrets().clone();
+        if let Some(keys) = &self.options.keys {
+            let spec = serde_json::to_string(&self.policy.spec).unwrap_or_default();
+            secrets.add_encrypted(&spec, keys);
+        }
+        secrets.hidden_in(&error)
     }
 
     fn resolves_templates(&self) -> bool {
@@ -280,8 +295,7 @@ impl Evaluation {
             is_enforced: self.is_enforced(),
             // The text of a raw list is resolved as a whole, and only once.
             resolves_templates: self.resolves_templates() && !has_raw,
-            has_full_diffs: self.options.has_full_diffs,
-            keys: self.options.keys.as_ref(),
+            options: &self.options,
             facts,
         };
         let found = match desired(&situation, template, world) {
@@ -290,10 +304,14 @@ impl Evaluation {
                 return Err(questions.into_iter().map(Need::Read).collect());
             }
             Err(Stop::Found {
-                finding,
+                mut finding,
                 plural,
                 error,
-            }) => return Ok(Outcome::only(&plural.unwrap_or_default(), finding, error)),
+            }) => {
+                finding.message = self.shown(finding.message, facts);
+                let error = error.map(|error| self.shown(error, facts));
+                return Ok(Outcome::only(&plural.unwrap_or_default(), finding, error));
+            }
         };
         if found.objects.is_empty() {
             return Ok(Outcome::spared(&found.kind, &found.spared));
@@ -309,7 +327,15 @@ impl Evaluation {
                 is_sensitive: found.is_sensitive || self.is_sensitive,
             };
             match target.evaluate() {
-                Ok(result) => results.push(result),
+                Ok(mut result) => {
+                    let findings = result.findings.iter_mut();
+                    for finding in findings.filter(|it| !it.is_compliant) {
+                        let message = std::mem::take(&mut finding.message);
+                        finding.message = self.shown(message, facts);
+                    }
+                    result.error = result.error.map(|error| self.shown(error, facts));
+                    results.push(result);
+                }
                 Err(more) => needs.extend(more),
             }
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::secrets::Secrets;
 use crate::template::{Answer, Cluster, Question};
 
 /// Something that an evaluation cannot go on without.
@@ -86,6 +87,7 @@ pub enum WriteErrorKind {
 pub struct Facts {
     answers: BTreeMap<Question, Answer>,
     outcomes: BTreeMap<WriteKey, WriteOutcome>,
+    secrets: Secrets,
 }
 
 /// Which write of one object template.
@@ -104,11 +106,21 @@ fn key_of(write: &Write) -> WriteKey {
 impl Facts {
     /// Notes an answer.
     pub fn answer(&mut self, question: Question, answer: Answer) {
+        match &answer {
+            Answer::Object(object) => self.secrets.add_object(object),
+            Answer::Objects(objects) => {
+                for object in objects {
+                    self.secrets.add_object(object);
+                }
+            }
+            _ => {}
+        }
         self.answers.insert(question, answer);
     }
 
     /// Notes what came of a write.
     pub fn outcome(&mut self, write: &Write, outcome: WriteOutcome) {
+        self.secrets.add_object(&write.object);
         self.outcomes.insert(key_of(write), outcome);
     }
 
@@ -124,16 +136,21 @@ impl Facts {
         self.outcomes.keys().any(|(verb, ..)| *verb != Verb::DryRun)
     }
 
+    /// What errors must not show of what is known.
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
     /// Everything that was asked about.
     pub fn questions(&self) -> impl Iterator<Item = &Question> {
         self.answers.keys()
     }
 
-    pub(super) fn get(&self, question: &Question) -> Option<&Answer> {
+    pub(crate) fn get(&self, question: &Question) -> Option<&Answer> {
         self.answers.get(question)
     }
 
-    pub(super) fn written(&self, write: &Write) -> Option<&WriteOutcome> {
+    pub(crate) fn written(&self, write: &Write) -> Option<&WriteOutcome> {
         self.outcomes.get(&key_of(write))
     }
 }

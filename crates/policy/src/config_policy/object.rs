@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::compare::{self, Comparison, Rule, compare, strip};
 use super::desired::TargetKind;
-use super::diff::{REDACTED, Recording, difference};
+use super::diff::{LOG_REDACTED, REDACTED, Recording, difference};
 use super::evaluation::Situation;
 use super::facts::{Need, Verb, Write, WriteError, WriteErrorKind, WriteOutcome};
 use super::message::related;
@@ -452,6 +452,11 @@ impl Target<'_> {
         }
     }
 
+    /// Whether the object, or what it is made of, is not for everybody.
+    fn holds_secrets(&self) -> bool {
+        self.is_sensitive || (self.kind.api_version == "v1" && self.kind.kind == "Secret")
+    }
+
     /// Records the difference where it is wanted.
     fn record(&self, live: &Value, after: &Value, seen: &mut Seen, result: &mut ObjectResult) {
         let record = self.template.record_diff.as_ref();
@@ -464,12 +469,15 @@ impl Target<'_> {
             let (mut live, mut after) = (live.clone(), after.clone());
             strip(&mut live);
             strip(&mut after);
-            difference(&live, &after, self.situation.has_full_diffs)
+            difference(&live, &after, self.situation.options.has_full_diffs)
         };
         match recording {
             Recording::Nowhere => {}
             Recording::Redacted => REDACTED.clone_into(&mut seen.diff),
             Recording::InStatus => seen.diff = diff(),
+            Recording::Log if self.situation.options.hides_secrets && self.holds_secrets() => {
+                result.logged_diff = Some(LOG_REDACTED.to_owned());
+            }
             Recording::Log => result.logged_diff = Some(diff()),
         }
     }

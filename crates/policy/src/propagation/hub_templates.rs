@@ -23,6 +23,8 @@ pub struct HubTemplates {
     pub templates: Vec<PolicyTemplate>,
     /// The initialisation vector, if something is encrypted.
     pub vector: Option<String>,
+    /// The same with encrypted values as they would be if keys were never rotated; nothing if they are the same.
+    pub identity: Option<Vec<PolicyTemplate>>,
     /// Why the first template without a value has none. It says so itself, and those behind it stay as they are.
     pub error: Option<String>,
 }
@@ -60,8 +62,45 @@ fn is_disabled(annotations: &BTreeMap<String, String>) -> bool {
     value.is_some_and(|value| value == "true")
 }
 
-/// Resolves the hub templates of a policy for a cluster. `keys` come with their vector in base64.
+/// The keys that hub templates encrypt with for one cluster.
+#[derive(Debug, Clone)]
+pub struct ClusterKeys {
+    /// The present key, and the one before it.
+    pub present: Keys,
+    /// The initialisation vector in base64.
+    pub vector: String,
+    /// The key that tells versions apart, where it is not the present one: a new key is no new version.
+    pub identity: Option<Keys>,
+}
+
+/// Resolves the hub templates of a policy for a cluster.
 pub fn resolve(
+    blueprint: &Blueprint,
+    cluster: &str,
+    hub: &dyn Cluster,
+    keys: Option<&ClusterKeys>,
+    world: &World<'_>,
+) -> Resolved {
+    let encrypted = |key: &Keys, keys: &ClusterKeys| {
+        let keys = (key.clone(), keys.vector.clone());
+        resolve_with(blueprint, cluster, hub, Some(&keys), world)
+    };
+    let Some(keys) = keys else {
+        return resolve_with(blueprint, cluster, hub, None, world);
+    };
+    let mut done = match encrypted(&keys.present, keys) {
+        Resolved::Done(done) => done,
+        needs @ Resolved::Needs(_) => return needs,
+    };
+    if let Some(identity) = &keys.identity
+        && let Resolved::Done(other) = encrypted(identity, keys)
+    {
+        done.identity = Some(other.templates);
+    }
+    Resolved::Done(done)
+}
+
+fn resolve_with(
     blueprint: &Blueprint,
     cluster: &str,
     hub: &dyn Cluster,
@@ -125,8 +164,8 @@ pub fn unresolved(blueprint: &Blueprint, why: &str) -> HubTemplates {
     }
     HubTemplates {
         templates,
-        vector: None,
         error: Some(why.to_owned()),
+        ..HubTemplates::default()
     }
 }
 

@@ -127,6 +127,14 @@ impl Replica {
             ..it.report.clone()
         };
         let is_time_asked = |it: &Self| it.report.observed_generation.is_none();
+        self.is_same_but_for_report(other)
+            && report(self) == report(other)
+            && (self.report.newest == other.report.newest
+                || !(is_time_asked(self) || is_time_asked(other)))
+    }
+
+    /// True if nothing differs but what the cluster reports.
+    pub fn is_same_but_for_report(&self, other: &Self) -> bool {
         self.uid == other.uid
             && self.generation == other.generation
             && self.is_deleting == other.is_deleting
@@ -136,9 +144,6 @@ impl Replica {
             && self.spec == other.spec
             && self.version_named == other.version_named
             && self.vector == other.vector
-            && report(self) == report(other)
-            && (self.report.newest == other.report.newest
-                || !(is_time_asked(self) || is_time_asked(other)))
     }
 
     /// Returns what the cluster found about its present version, which it has had since that time.

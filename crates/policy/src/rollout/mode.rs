@@ -1,9 +1,10 @@
 //! How a policy is rolled out: to all clusters at once, or step by step.
 
 use bellwether_api::policy::Policy;
-use bellwether_placement::rollout::{Kind, Strategy};
+use bellwether_api::policy::names::annotation;
+use bellwether_placement::rollout::{Hold, Kind, Strategy};
 
-use crate::propagation::is_enforced;
+use crate::propagation::{has_two_forms, is_enforced};
 
 /// How a policy is rolled out.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,23 +17,26 @@ pub struct Mode {
     pub strategy: Strategy,
     /// What is wrong with the strategy. Nobody is released then.
     pub problem: Option<String>,
+    /// Why no further cluster is released, if somebody decided so.
+    pub hold: Option<Hold>,
 }
 
 impl Mode {
-    /// Reads how a root policy is rolled out. Policies that only inform go to all clusters at once.
+    /// Reads how a root policy is rolled out. Policies that are the same as inform go to all clusters at once.
     pub fn of(root: &Policy) -> Self {
-        let is_enforced = is_enforced(&root.spec);
-        let written = root.spec.rollout_strategy.as_ref().filter(|_| is_enforced);
+        let written = root.spec.rollout_strategy.as_ref();
+        let written = written.filter(|_| has_two_forms(&root.spec));
         let read = written.map(Strategy::try_from).transpose();
         let (strategy, problem) = match read {
             Ok(strategy) => (strategy.unwrap_or_default(), None),
             Err(error) => (Strategy::default(), Some(error.to_string())),
         };
         Self {
-            is_enforced,
+            is_enforced: is_enforced(&root.spec),
             is_progressive: problem.is_some() || strategy.kind != Kind::All,
             strategy,
             problem,
+            hold: is_paused(root).then_some(Hold::Paused),
         }
     }
 
@@ -40,4 +44,10 @@ impl Mode {
     pub fn has_deadline(&self) -> bool {
         !matches!(self.strategy.progress_deadline.as_str(), "" | "None")
     }
+}
+
+fn is_paused(root: &Policy) -> bool {
+    let annotations = root.metadata.annotations.as_ref();
+    let value = annotations.and_then(|it| it.get(annotation::ROLLOUT_PAUSED));
+    value.is_some_and(|value| value != "false")
 }

@@ -1,5 +1,6 @@
 //! Rollouts on a small fleet in memory, with a clock that is moved by hand.
 
 mod any_history;
+mod counting;
 mod traces;
 mod world;

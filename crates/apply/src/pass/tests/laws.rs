@@ -3,19 +3,12 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::compliance::{Compliance, ComplianceType};
 use crate::target::{ServerSide, Strategy};
 use crate::three_way::ThreeWay;
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 fn strategy() -> impl proptest::strategy::Strategy<Value = Strategy<'static>> {
-    let comply = |object| {
-        Strategy::Comply(Compliance {
-            object,
-            metadata: ComplianceType::MustHave,
-        })
-    };
     prop_oneof![
         Just(Strategy::Update),
         Just(Strategy::CreateOnly),
@@ -27,14 +20,12 @@ fn strategy() -> impl proptest::strategy::Strategy<Value = Strategy<'static>> {
             hash_annotation: "example.com/hash",
         })),
         Just(Strategy::ThreeWay(ThreeWay {
-            annotation: "example.com/last",
+            annotation: Some("example.com/last"),
+            recorded: None,
             fallback: None,
             recreate: &[],
             replace: false,
         })),
-        Just(comply(ComplianceType::MustHave)),
-        Just(comply(ComplianceType::MustOnlyHave)),
-        Just(comply(ComplianceType::MustNotHave)),
     ]
 }
 

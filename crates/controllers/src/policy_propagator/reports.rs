@@ -1,0 +1,116 @@
+//! Reports of clusters: which there are, and what they change of policies that are rolled out.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use bellwether_api::meta::ObjectMeta;
+use bellwether_api::policy::Policy;
+use bellwether_policy::rollout::Tally;
+use bellwether_runtime::{ObjectKey, written_by};
+use http::header::{ACCEPT, HeaderValue};
+use kube::Resource as _;
+use kube::api::Patch;
+use kube::core::PartialObjectMeta;
+use parking_lot::Mutex;
+
+use super::Propagator;
+use super::replicas::is_newer;
+
+/// Asks for an answer without spec and status.
+const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+/// What has happened to a policy and its replicas since it was looked at last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum News {
+    /// Only these clusters have reported something.
+    Reports(BTreeSet<Arc<str>>),
+    /// Anything: the policy has to be planned.
+    Anything,
+}
+
+/// What has happened to all policies. Cheap to clone.
+#[derive(Clone, Default)]
+pub(super) struct Reports(Arc<Mutex<HashMap<ObjectKey, News>>>);
+
+impl Reports {
+    /// A cluster has reported something, and nothing else of its replica has changed.
+    pub(super) fn add(&self, root: &ObjectKey, cluster: &Arc<str>) {
+        let mut all = self.0.lock();
+        let news = all.entry(root.clone());
+        let news = news.or_insert_with(|| News::Reports(BTreeSet::new()));
+        if let News::Reports(clusters) = news {
+            clusters.insert(Arc::clone(cluster));
+        }
+    }
+
+    /// Something else has happened.
+    pub(super) fn add_change(&self, root: &ObjectKey) {
+        self.0.lock().insert(root.clone(), News::Anything);
+    }
+
+    /// Returns what has happened since this was asked last. Where nothing has, somebody wants a plan.
+    pub(super) fn take(&self, root: &ObjectKey) -> News {
+        self.0.lock().remove(root).unwrap_or(News::Anything)
+    }
+}
+
+impl Propagator {
+    /// Counts the reports of some clusters, and writes what they change. False if only a plan can tell.
+    ///
+    /// Only what changes is sent, and only metadata comes back: a status has an entry for each cluster.
+    pub(super) async fn count(
+        &self,
+        key: &ObjectKey,
+        mut counts: Tally,
+        clusters: &BTreeSet<Arc<str>>,
+    ) -> Result<bool, kube::Error> {
+        let replicas = clusters.iter().map(|it| self.replicas.one(key, it));
+        let Some(replicas) = replicas.collect::<Option<Vec<_>>>() else {
+            return Ok(false);
+        };
+        let Some(counted) = counts.count(&replicas) else {
+            return Ok(false);
+        };
+        if !counted.patch.is_empty() {
+            let Ok(patch) = serde_json::from_value(counted.patch.into()) else {
+                return Ok(false);
+            };
+            // A policy that changed meanwhile is planned.
+            let Ok(answer) = self.patch_status(key, &Patch::Json(patch)).await else {
+                return Ok(false);
+            };
+            self.counted.lock().insert(key.clone(), answer);
+            self.begin_rest(key, counts.clusters());
+        }
+        self.tallies.lock().insert(key.clone(), counts);
+        Ok(true)
+    }
+
+    /// Sends a patch of the status, and returns the metadata that the policy has then.
+    async fn patch_status(
+        &self,
+        key: &ObjectKey,
+        patch: &Patch<()>,
+    ) -> Result<ObjectMeta, kube::Error> {
+        let collection = Policy::url_path(&(), Some(&key.namespace));
+        let request = kube::core::Request::new(collection);
+        let request = request.patch_subresource("status", &key.name, &written_by(), patch);
+        let mut request = request.map_err(kube::Error::BuildRequest)?;
+        let accepted = HeaderValue::from_static(METADATA_ONLY);
+        request.headers_mut().insert(ACCEPT, accepted);
+        let answer: PartialObjectMeta<Policy> = self.hub.client.request(request).await?;
+        Ok(answer.metadata)
+    }
+
+    /// True if a policy was seen before the last count was written.
+    pub(super) fn is_behind_count(&self, key: &ObjectKey, seen: &Policy) -> bool {
+        let mut counted = self.counted.lock();
+        let is_behind = counted
+            .get(key)
+            .is_some_and(|written| is_newer(written, &seen.metadata));
+        if !is_behind {
+            counted.remove(key);
+        }
+        is_behind
+    }
+}
