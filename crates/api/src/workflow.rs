@@ -3,6 +3,7 @@
 //! [`WorkflowStep`], [`WorkflowExecuteMode`], [`StepStatus`] and the enumerations are shared with
 //! Applications, whose `spec.workflow` and `status.workflow` are made from them.
 
+mod application_template;
 mod history;
 pub mod names;
 mod phase;
@@ -11,6 +12,10 @@ mod status;
 mod step;
 mod template;
 
+pub use application_template::{
+    ApplicationTemplateStatus, HelmTemplate, HelmTemplateSpec, KustomizePatch, KustomizePatchSpec,
+    TemplateSecret, TemplateSource,
+};
 pub use history::{HistoryEntry, WorkflowHistory};
 pub use phase::{StepPhase, StepReason, WorkflowMode, WorkflowRunPhase};
 pub use run::{WorkflowRun, WorkflowRunSpec, WorkflowSpec};
@@ -25,5 +30,5 @@ pub use template::Workflow;
 
 /// The API group of these kinds.
 pub const GROUP: &str = "core.oam.dev";
-/// The API group of the history of runs, which is our own.
+/// The API group of what is our own: the history of runs, and objects that steps consist of.
 pub const HISTORY_GROUP: &str = "workflow.bellwether.dev";

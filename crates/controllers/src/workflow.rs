@@ -6,23 +6,29 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | [`approval`] | resumes steps for any client that has their token |
 //! | [`history`] | the log in a WorkflowHistory, guarded by its version |
 //! | [`context`] | the ConfigMap with the values that steps hand on |
 //! | [`definitions`] | templates of steps: of the namespace, of the system, built in |
+//! | [`memory`] | what a process remembers: why a workflow is looked at, which version it wrote |
 //! | [`providers`] | actions: objects, HTTP, configurations and so on |
 //! | [`watches`] | wakes workflows whose steps wait for an object that changed |
 
+pub mod approval;
 pub mod context;
 pub mod definitions;
 pub mod engine;
 pub mod history;
+pub mod memory;
 pub mod providers;
 pub mod watches;
 
+pub use approval::ApprovalOptions;
 pub use engine::{Engine, Outcome, PassError};
 pub use providers::http::HttpPolicy;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use bellwether_runtime::ObjectKey;
 use bellwether_workflow::{Done, Request, Settings};
@@ -34,8 +40,16 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 pub struct WorkflowOptions {
     /// Retries and waits.
     pub settings: Settings,
-    /// Where actions may send requests.
+    /// Where actions may send requests, and where repositories and sources may be.
     pub http: HttpPolicy,
+    /// Where approvals are served; none if they are not.
+    pub approval: Option<ApprovalOptions>,
+    /// Whether everything that revisions of Applications are rendered to is stored, also where no step reads it.
+    pub stores_rendered: bool,
+    /// Directories of this machine with repositories that may be used.
+    pub git_directories: Vec<PathBuf>,
+    /// Where sources of templates are cached; without it they are fetched every time.
+    pub source_cache: Option<PathBuf>,
 }
 
 /// The object that a workflow belongs to.

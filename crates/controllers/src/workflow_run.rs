@@ -6,7 +6,6 @@
 mod observe;
 mod publish;
 
-use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bellwether_api::workflow::{GROUP, HISTORY_GROUP, WorkflowRun};
@@ -14,18 +13,23 @@ use bellwether_runtime::{
     Cache, Controller, Next, ObjectKey, Queue, Reconcile, ReconcileError, Recorder, Retry,
     Selection, retry_of_code,
 };
+use bellwether_workflow::spec::Approval;
 use bellwether_workflow::{Woken, spec};
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use kube::{Api, Resource as _};
-use parking_lot::Mutex;
 
 use crate::hub::Hub;
 use crate::registry::{Entry, READ, Rule};
+use crate::workflow::approval::{self, Approvals};
 use crate::workflow::definitions::Definitions;
+use crate::workflow::memory::Memory;
 use crate::workflow::watches::Watches;
 use crate::workflow::{Engine, NoOwnActions, PassError, WorkflowOptions};
 use observe::{RunEntry, Steps};
+
+/// The wait before the key of approvals is asked for again.
+const RETRY: jiff::SignedDuration = jiff::SignedDuration::from_secs(1);
 
 /// How many runs are carried out at once.
 const WORKERS: usize = 16;
@@ -57,6 +61,12 @@ pub const ENTRY: Entry = Entry {
             resources: &["configmaps"],
             verbs: &["get", "create", "update", "patch"],
         },
+        // The key of approvals.
+        Rule {
+            group: "",
+            resources: &["secrets"],
+            verbs: &["get", "create"],
+        },
     ],
     run: |hub, options| run(hub, options.workflows.clone()).boxed(),
 };
@@ -68,6 +78,7 @@ pub async fn run(hub: Hub, options: WorkflowOptions) {
         Cache::follow(hub.client.clone(), path, Selection::default(), |_| {});
     let definitions = Arc::new(Definitions::start(&hub.client));
     definitions.cache().answered().await;
+    let approval = serve_approvals(&hub, &options).await;
     let controller = Controller::new(ENTRY.name, &hub.clock, &hub.metrics).workers(WORKERS);
     let queue = controller.queue();
     let memory = Arc::new(Memory::default());
@@ -78,7 +89,10 @@ pub async fn run(hub: Hub, options: WorkflowOptions) {
     });
     retry_on_new_definitions(&definitions, &memory, &queue);
     let own = Arc::clone(&memory);
+    let (approval, server) = approval.unzip();
+    let server = server.map_or_else(|| std::future::pending().boxed(), |it| it.boxed());
     controller
+        .beside(server)
         .on(&runs, move |change| {
             let Some(entry) = change.new else {
                 own.forget(change.key);
@@ -99,8 +113,37 @@ pub async fn run(hub: Hub, options: WorkflowOptions) {
             definitions,
             memory,
             watches,
+            approval,
         }))
         .await;
+}
+
+/// How steps are resumed over HTTP, and what serves that.
+async fn serve_approvals(
+    hub: &Hub,
+    options: &WorkflowOptions,
+) -> Option<(Approval, impl Future<Output = ()> + Send + use<>)> {
+    let wanted = options.approval.clone()?;
+    let approval = approval_of(hub, || wanted.of_runs(&hub.client)).await;
+    let approvals = Approvals::new(&hub.client, &hub.clock, approval.key.clone());
+    Some((approval, approval::serve(wanted, approvals)))
+}
+
+/// Asks for the key of approvals until there is an answer.
+pub(crate) async fn approval_of<F: Future<Output = Result<Approval, kube::Error>>>(
+    hub: &Hub,
+    ask: impl Fn() -> F,
+) -> Approval {
+    loop {
+        match ask().await {
+            Ok(approval) => return approval,
+            Err(error) => {
+                tracing::warn!(%error, "the key of approvals cannot be read");
+                let now = hub.clock.now();
+                hub.clock.until(now.checked_add(RETRY).unwrap_or(now)).await;
+            }
+        }
+    }
 }
 
 /// Runs whose definitions were missing are looked at again when definitions change.
@@ -118,79 +161,6 @@ fn retry_on_new_definitions(
     });
 }
 
-/// What this process remembers of runs; nothing of it has to survive.
-#[derive(Default)]
-struct Memory {
-    runs: Mutex<HashMap<ObjectKey, Remembered>>,
-    /// Runs that cannot be carried out because something they refer to is missing.
-    blocked: Mutex<BTreeSet<ObjectKey>>,
-}
-
-#[derive(Default)]
-struct Remembered {
-    /// Why it is looked at next.
-    woken: Option<Woken>,
-    /// The version that this process wrote last.
-    version: String,
-    /// When it was looked at last.
-    last_pass: Option<Timestamp>,
-}
-
-impl Memory {
-    fn wake_step(&self, key: &ObjectKey, step: &str) {
-        let mut runs = self.runs.lock();
-        let woken = &mut runs.entry(key.clone()).or_default().woken;
-        match woken {
-            Some(Woken::All) => {}
-            Some(Woken::Steps(steps)) => {
-                steps.insert(step.to_owned());
-            }
-            _ => *woken = Some(Woken::Steps(BTreeSet::from([step.to_owned()]))),
-        }
-    }
-
-    fn wake_all(&self, key: &ObjectKey) {
-        self.runs.lock().entry(key.clone()).or_default().woken = Some(Woken::All);
-    }
-
-    fn take(&self, key: &ObjectKey) -> (Woken, Option<Timestamp>) {
-        let mut runs = self.runs.lock();
-        let remembered = runs.entry(key.clone()).or_default();
-        (
-            remembered.woken.take().unwrap_or(Woken::Timer),
-            remembered.last_pass,
-        )
-    }
-
-    fn wrote(&self, key: &ObjectKey, version: &str) {
-        version.clone_into(&mut self.runs.lock().entry(key.clone()).or_default().version);
-    }
-
-    fn passed(&self, key: &ObjectKey, time: Timestamp) {
-        self.runs.lock().entry(key.clone()).or_default().last_pass = Some(time);
-    }
-
-    fn is_own_write(&self, key: &ObjectKey, version: &str) -> bool {
-        self.runs
-            .lock()
-            .get(key)
-            .is_some_and(|known| known.version == version)
-    }
-
-    fn forget(&self, key: &ObjectKey) {
-        self.runs.lock().remove(key);
-        self.blocked.lock().remove(key);
-    }
-
-    fn block(&self, key: &ObjectKey) {
-        self.blocked.lock().insert(key.clone());
-    }
-
-    fn take_blocked(&self) -> BTreeSet<ObjectKey> {
-        std::mem::take(&mut self.blocked.lock())
-    }
-}
-
 struct Runs {
     hub: Hub,
     recorder: Recorder,
@@ -198,6 +168,7 @@ struct Runs {
     definitions: Arc<Definitions>,
     memory: Arc<Memory>,
     watches: Watches<ObjectKey>,
+    approval: Option<Approval>,
 }
 
 /// Why a run could not be carried out this time.
@@ -266,6 +237,7 @@ impl Runs {
         if is_own && let Err(problem) = spec::check(&workflow.steps, &workflow.mode) {
             return self.cannot_generate(run, problem.to_string()).await;
         }
+        workflow.approval.clone_from(&self.approval);
         if let Err(problem) = self.definitions.resolve(&mut workflow).await {
             return self.cannot_generate(run, problem.to_string()).await;
         }

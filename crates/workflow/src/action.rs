@@ -21,6 +21,8 @@ pub enum Effect {
 
 /// The name of the action that suspends a workflow.
 pub const SUSPEND: &str = "builtin.suspend";
+/// The name of the action that applies the object of which a step consists.
+pub const OBJECT: &str = "step.object";
 /// The layout of dates if none is given.
 const RFC3339: &str = "2006-01-02T15:04:05Z07:00";
 
@@ -45,6 +47,7 @@ const ACTIONS: &[(&str, &[&str])] = &[
     ),
     ("http", &["do"]),
     ("email", &["send"]),
+    ("git", &["push"]),
     ("config", &["create", "read", "list", "delete"]),
     ("metrics", &["promCheck"]),
     ("time", &["timestamp", "date"]),
@@ -126,7 +129,8 @@ pub fn effect(name: &str, params: &Value) -> Effect {
                 Effect::Once
             }
         }
-        "email.send" => Effect::Once,
+        // A push that may have been made is made again: it compares what is there first.
+        "email.send" | "git.push" => Effect::Once,
         "kube.apply"
         | "kube.apply-in-parallel"
         | "kube.patch"
@@ -135,7 +139,8 @@ pub fn effect(name: &str, params: &Value) -> Effect {
         | "config.delete"
         | "oam.component-apply"
         | "oam.rollback-app"
-        | "multicluster.deploy" => Effect::Apply,
+        | "multicluster.deploy"
+        | OBJECT => Effect::Apply,
         "time.timestamp" | "time.date" | "util.string" | "util.patch-k8s-object" => Effect::Pure,
         _ => Effect::Observe,
     }

@@ -18,6 +18,11 @@ suspend: builtin.#Suspend & {$params: {
 	}
 }}
 
+// What somebody sent who approved over HTTP.
+if suspend.$returns.payload != _|_ {
+	output: suspend.$returns.payload
+}
+
 parameter: {
 	// How long the workflow is suspended; without it until somebody resumes it.
 	duration?: string
@@ -26,6 +31,42 @@ parameter: {
 	...
 }
 "#;
+
+/// The template of `apply-component`, whose parameters are those that `bellwether_application::steps` makes.
+const APPLY_COMPONENT: &str = r#"
+import "vela/oam"
+
+apply: oam.#ApplyComponent & {$params: {
+	value:     parameter.value
+	cluster:   parameter.cluster
+	namespace: parameter.namespace
+	if parameter.patch != _|_ {
+		fieldPatch: parameter.patch
+	}
+}}
+output:  apply.$returns.output
+outputs: apply.$returns.outputs
+
+parameter: {
+	// The component.
+	value: {...}
+	// Name of the cluster; empty for the hub.
+	cluster: *"" | string
+	// The namespace; empty for that of the Application.
+	namespace: *"" | string
+	// A field of the workload that is set.
+	patch?: {...}
+	...
+}
+"#;
+
+/// The definition of `apply-component`.
+pub fn apply_component() -> Arc<Definition> {
+    static DEFINITION: OnceLock<Arc<Definition>> = OnceLock::new();
+    DEFINITION
+        .get_or_init(|| Arc::new(Definition::new(APPLY_COMPONENT)))
+        .clone()
+}
 
 /// The definition of `suspend`.
 pub fn suspend() -> Arc<Definition> {
@@ -46,14 +87,18 @@ macro_rules! steps {
 pub const STEPS: &[(&str, &str)] = steps![
     "addon-operation",
     "apply-app",
+    "apply-application",
     "apply-deployment",
     "apply-job",
     "apply-object",
+    "apply-remaining",
     "apply-terraform-config",
+    "blue-green-rollout",
     "build-push-image",
     "chat-gpt",
     "check-metrics",
     "clean-jobs",
+    "collect-service-endpoints",
     "create-config",
     "delete-config",
     "depends-on-app",
@@ -63,8 +108,12 @@ pub const STEPS: &[(&str, &str)] = steps![
     "export2config",
     "export2secret",
     "generate-jdbc-connection",
+    "gitops",
+    "helm-template",
+    "kustomize-patch",
     "list-config",
     "notification",
+    "open-cluster-management",
     "print-message-in-status",
     "read-app",
     "read-config",
@@ -72,6 +121,8 @@ pub const STEPS: &[(&str, &str)] = steps![
     "request",
     "restart-workflow",
     "rollback",
+    "rollout-promotion",
+    "traffic-shift",
     "vela-cli",
     "webhook",
 ];

@@ -52,6 +52,11 @@ impl Definition {
     }
 }
 
+/// Reports what is wrong with a template, with the places in it.
+pub fn check(source: &str) -> Result<(), Vec<Diagnostic>> {
+    compile(source, &[]).map(drop)
+}
+
 /// What a template is evaluated with.
 #[derive(Debug, Clone, Default)]
 pub struct StepData {

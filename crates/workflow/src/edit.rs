@@ -3,12 +3,16 @@
 //! The status that is found says up to which entry of the log it speaks (`historySeq`). What differs from what
 //! the engine wrote then was changed by somebody, and is done to the state that is true by now.
 
-use bellwether_api::workflow::{StepPhase, StepReason, StepStatus, WorkflowStepStatus};
+use bellwether_api::workflow::{
+    StepPhase, StepReason, StepStatus, WorkflowExecuteMode, WorkflowRunPhase, WorkflowStatus,
+    WorkflowStepStatus,
+};
+use serde_json::Value;
 
 use crate::event::{Actor, Entry, Event, StepChange};
 use crate::project;
 use crate::spec::Spec;
-use crate::state::State;
+use crate::state::{State, StepState};
 
 /// The parts of a status by which a workflow is controlled.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,6 +30,13 @@ pub struct Seen {
     pub terminated: bool,
     /// The steps.
     pub steps: Vec<WorkflowStepStatus>,
+    /// The version of the object that it was read from.
+    pub version: String,
+    /// What identifies a restart that somebody asked for; it is made once.
+    pub restart: String,
+    /// What was carried out successfully to the end, if the status says so: somebody who goes back to an earlier revision
+    /// restores what its status was.
+    pub delivered: Option<Box<State>>,
 }
 
 /// The events by which the changes of others become true.
@@ -34,10 +45,35 @@ pub fn events(seen: &Seen, entries: &[Entry], spec: &Spec) -> Vec<Event> {
     if now.started.is_none() {
         return Vec::new();
     }
+    if let Some(delivered) = &seen.delivered
+        && delivered.revision == spec.revision
+        && now.revision != spec.revision
+    {
+        let state = State {
+            round: now.round.saturating_add(1),
+            ..(**delivered).clone()
+        };
+        return vec![Event::Snapshot {
+            state: Box::new(state),
+        }];
+    }
     if seen.is_cleared {
+        // After a crash the same version is found again.
+        let is_done = !seen.version.is_empty() && seen.version == now.restarted_at;
+        if is_done {
+            return Vec::new();
+        }
         return vec![Event::Restarted {
             by: Actor::Status,
             steps: Vec::new(),
+            version: seen.version.clone(),
+        }];
+    }
+    if !seen.restart.is_empty() && seen.restart != now.restarted_at {
+        return vec![Event::Restarted {
+            by: Actor::Owner,
+            steps: Vec::new(),
+            version: seen.restart.clone(),
         }];
     }
     if !seen.is_written {
@@ -61,6 +97,7 @@ pub fn events(seen: &Seen, entries: &[Entry], spec: &Spec) -> Vec<Event> {
         events.push(Event::Restarted {
             by: Actor::Status,
             steps: removed.clone(),
+            version: String::new(),
         });
     }
     if seen.terminated && !before.terminated && !now.terminated {
@@ -165,4 +202,56 @@ pub fn terminate(now: &State) -> Vec<Event> {
         })));
     }
     events
+}
+
+/// The state of a workflow whose status says that it was carried out successfully; none of another one.
+pub fn delivered(status: &WorkflowStatus) -> Option<State> {
+    let is_done = status.finished && status.phase == Some(WorkflowRunPhase::Succeeded);
+    if !is_done {
+        return None;
+    }
+    let mode = |text: &str| serde_json::from_value(Value::String(text.to_owned())).ok();
+    let (steps_mode, sub_mode) = status.mode.split_once('-')?;
+    let mut steps = Vec::new();
+    for step in &status.steps {
+        steps.push(restored(&step.status, None));
+        let group = step.status.name.clone();
+        steps.extend(
+            step.sub_steps
+                .iter()
+                .map(|sub| restored(sub, Some(group.clone()))),
+        );
+    }
+    for (order, step) in (1..).zip(&mut steps) {
+        step.order = order;
+    }
+    Some(State {
+        revision: status.app_revision.clone(),
+        started: status.start_time.as_ref().map(|time| time.0),
+        ended: status.end_time.as_ref().map(|time| time.0),
+        finished: Some(WorkflowRunPhase::Succeeded),
+        mode: WorkflowExecuteMode {
+            steps: mode(steps_mode),
+            sub_steps: mode(sub_mode),
+            ..WorkflowExecuteMode::default()
+        },
+        message: status.message.clone(),
+        steps,
+        ..State::default()
+    })
+}
+
+fn restored(step: &StepStatus, group: Option<String>) -> StepState {
+    StepState {
+        name: step.name.clone(),
+        id: step.id.clone(),
+        step_type: step.step_type.clone(),
+        group,
+        phase: step.phase(),
+        reason: step.reason.clone(),
+        message: step.message.clone(),
+        first_execute: step.first_execute_time.as_ref().map(|time| time.0),
+        last_execute: step.last_execute_time.as_ref().map(|time| time.0),
+        ..StepState::default()
+    }
 }

@@ -2,7 +2,7 @@
 
 use bellwether_api::meta::MicroTime;
 use bellwether_api::workflow::{
-    HistoryEntry, StepPhase, StepReason, WorkflowExecuteMode, WorkflowRunPhase,
+    HistoryEntry, StepPhase, StepReason, StepResource, WorkflowExecuteMode, WorkflowRunPhase,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,9 @@ pub enum Event {
     RunStarted {
         /// How steps are ordered.
         mode: WorkflowExecuteMode,
+        /// What is carried out: the revision of an Application. Another one begins from the start.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        revision: String,
     },
     /// The status of a step changed.
     StepChanged(Box<StepChange>),
@@ -74,6 +77,13 @@ pub enum Event {
         /// The output.
         value: Value,
     },
+    /// The object that a step consists of was applied.
+    ResourceRecorded {
+        /// Name of the step.
+        step: String,
+        /// The object.
+        resource: StepResource,
+    },
     /// The run was suspended.
     Suspended {
         /// Who did it.
@@ -111,6 +121,9 @@ pub enum Event {
         /// Steps that are carried out again; empty for all.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         steps: Vec<String>,
+        /// The version of the object whose status asked for it, so that it is asked for once.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        version: String,
     },
     /// The message of the run was set.
     MessageSet {
@@ -181,6 +194,8 @@ pub enum Actor {
     Status,
     /// Somebody who had the token of a step.
     Token,
+    /// Somebody who changed what is carried out, or asked for a restart by an annotation.
+    Owner,
 }
 
 /// An event with its number and time.

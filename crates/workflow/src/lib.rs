@@ -15,7 +15,7 @@
 //! | [`pass`] | one pass over a workflow |
 //! | [`backoff`] | when to look again |
 //! | [`event`], [`state`], [`project`] | the log, what is true after it, what others see |
-//! | [`operation`], [`edit`] | what users do: on the status, and as events |
+//! | [`operation`], [`edit`], [`token`] | what users do: on the status, as events, and with a token |
 
 pub mod action;
 pub mod admission;
@@ -36,6 +36,7 @@ pub mod project;
 pub mod session;
 pub mod spec;
 pub mod state;
+pub mod token;
 
 pub use definition::Definition;
 pub use event::{Entry, Event};

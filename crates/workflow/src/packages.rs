@@ -5,6 +5,7 @@ pub const PACKAGES: &[(&str, &str)] = &[
     ("vela/builtin", include_str!("packages/builtin.cue")),
     ("vela/config", include_str!("packages/config.cue")),
     ("vela/email", include_str!("packages/email.cue")),
+    ("vela/git", include_str!("packages/git.cue")),
     ("vela/http", include_str!("packages/http.cue")),
     ("vela/kube", include_str!("packages/kube.cue")),
     ("vela/metrics", include_str!("packages/metrics.cue")),

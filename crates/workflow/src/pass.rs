@@ -14,8 +14,10 @@
 //! * What is in the log determines the state: a pass that ends anywhere is continued by the next one.
 
 mod advance;
+mod compensate;
 mod execute;
 mod finish;
+mod object;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +30,7 @@ use crate::backoff::{self, add};
 use crate::duration;
 use crate::event::{Actor, Entry, Event};
 use crate::session::{Call, Session};
-use crate::spec::Spec;
+use crate::spec::{Spec, is_compensation};
 use crate::state::{State, StepState};
 
 /// What a hub sets for all workflows.
@@ -202,15 +204,24 @@ impl<'a> Pass<'a> {
     pub fn decide(&mut self, now: Timestamp) -> Plan {
         self.now = self.now.max(now);
         let mut settled = None;
+        if self.state.started.is_some() && self.state.revision != self.spec.revision {
+            self.push(Event::Restarted {
+                by: Actor::Owner,
+                steps: Vec::new(),
+                version: String::new(),
+            });
+        }
         if self.state.finished.is_some() {
             settled = Some(Settled::default());
         } else {
             if self.state.started.is_none() {
                 let mode = self.spec.mode.clone();
-                self.push(Event::RunStarted { mode });
+                let revision = self.spec.revision.clone();
+                self.push(Event::RunStarted { mode, revision });
             }
             if !self.is_on_hold() {
                 self.advance_all();
+                self.compensate();
             }
             if self.requests.is_empty() && self.sessions.is_empty() {
                 settled = Some(self.settle());
@@ -248,7 +259,7 @@ impl<'a> Pass<'a> {
             .iter()
             .map(|step| step.base.name.clone())
             .collect();
-        if all.iter().all(|name| self.is_finished(name)) {
+        if all.iter().all(|name| self.is_finished(name)) && self.is_compensated() {
             let phase = self.final_phase();
             self.push(Event::RunFinished { phase });
             return Settled::default();
@@ -271,7 +282,7 @@ impl<'a> Pass<'a> {
         if self.state.broken {
             return WorkflowRunPhase::Terminated;
         }
-        let is_top = |step: &&StepState| step.group.is_none();
+        let is_top = |step: &&StepState| step.group.is_none() && !is_compensation(&step.name);
         let failed = self.state.steps.iter().filter(is_top);
         let mut failed = failed
             .filter(|step| step.phase == StepPhase::Failed)

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::spec::Spec;
 use crate::state::{State, StepState};
+use crate::token;
 
 /// In which phase a workflow is.
 pub fn phase(state: &State) -> WorkflowRunPhase {
@@ -80,15 +81,21 @@ pub fn steps(state: &State, spec: &Spec) -> Vec<WorkflowStepStatus> {
             let subs = state.steps.iter();
             let subs = subs.filter(|sub| sub.group.as_deref() == Some(&*step.name));
             WorkflowStepStatus {
-                status: status_of(step),
-                sub_steps: subs.filter(is_shown).map(status_of).collect(),
+                status: status_of(step, spec),
+                sub_steps: subs
+                    .filter(is_shown)
+                    .map(|sub| status_of(sub, spec))
+                    .collect(),
             }
         })
         .collect()
 }
 
-fn status_of(step: &StepState) -> StepStatus {
+fn status_of(step: &StepState, spec: &Spec) -> StepStatus {
+    let token = step.is_suspended().then(|| spec.resume_token(&step.id));
     StepStatus {
+        resource_ref: step.resource.clone(),
+        resume_token_hash: token.flatten().map(|token| token::hash(&token)),
         id: step.id.clone(),
         name: step.name.clone(),
         step_type: step.step_type.clone(),

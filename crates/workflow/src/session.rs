@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use bellwether_api::workflow::StepResource;
 use bellwether_cue::host::{ArcKind, Evaluation, FieldOptions, Handle, SyntaxOptions};
 use bellwether_cue::value::Kind;
 use serde_json::{Map, Value};
 
-use crate::action::{full_name, result_of_op};
+use crate::action::{OBJECT, full_name, result_of_op};
 use crate::definition::{Definition, StepData, describe};
 use crate::path::{self, Segment};
 
@@ -20,6 +21,8 @@ use crate::path::{self, Segment};
 const DEEPEST: usize = 64;
 /// No step has more actions than this.
 const MOST_ACTIONS: usize = 10_000;
+/// The field with the object that a step without actions consists of.
+const OUTPUT: &str = "output";
 /// How the message begins of a reference to a field that is not there.
 const UNDEFINED: &str = "undefined field";
 /// Fields of the root that hold data only.
@@ -38,6 +41,20 @@ pub struct Call {
     pub patch: Option<String>,
     segments: Vec<Segment>,
     is_op: bool,
+}
+
+impl Call {
+    /// The action that applies the object of which a step consists.
+    pub(crate) fn object(object: &Value) -> Self {
+        Self {
+            path: OUTPUT.to_owned(),
+            name: OBJECT.to_owned(),
+            params: serde_json::json!({"value": object}),
+            patch: None,
+            segments: vec![Segment::Field(OUTPUT.to_owned())],
+            is_op: false,
+        }
+    }
 }
 
 /// What a template wants next.
@@ -264,11 +281,25 @@ impl Session {
         (!outputs.is_empty()).then_some(Value::Object(outputs))
     }
 
+    /// The object that does the work of the step, as its template names it in `resourceRef`.
+    pub fn resource_ref(&mut self) -> Option<StepResource> {
+        let named = self.at(&[Segment::Field("resourceRef".to_owned())]).ok()?;
+        serde_json::from_value(named).ok()
+    }
+
     /// The whole value as CUE, for people who debug a step.
     pub fn source(&mut self) -> String {
         let root = self.evaluation.root();
         let source = self.evaluation.source(root, SyntaxOptions::default());
         source.unwrap_or_else(|problem| format!("// {problem}\n"))
+    }
+
+    /// Takes in the object of the step as it is now, for outputs.
+    pub(crate) fn fill_object(&mut self, live: &Value) {
+        let path = vec![Segment::Field(OUTPUT.to_owned())];
+        self.executed.insert(OUTPUT.to_owned());
+        self.evaluation.fill_json(&[OUTPUT], live);
+        self.filled.push((path, live.clone()));
     }
 
     /// A concrete field of the root: the object that a step without actions consists of.
@@ -391,10 +422,12 @@ impl Search<'_> {
             }
             return None;
         }
-        if !kind.intersects(Kind::STRUCT) {
+        let children = children(evaluation, value, path.is_empty());
+        // A struct with a condition that cannot be judged yet is no struct so far, but has fields.
+        if !kind.intersects(Kind::STRUCT) && children.is_empty() {
             return None;
         }
-        for (name, child) in children(evaluation, value, path.is_empty()) {
+        for (name, child) in children {
             path.push(Segment::Field(name));
             let found = self.visit(evaluation, child, path);
             path.pop();
@@ -509,4 +542,71 @@ fn step_attribute(evaluation: &mut Evaluation, value: Handle) -> Option<i64> {
             text.strip_suffix(')')?.trim().parse().ok()
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn actions_are_found_beside_a_condition_that_waits_for_them() {
+        let template = r#"
+import (
+	"vela/builtin"
+	"vela/kube"
+)
+read: kube.#Read & {$params: value: {apiVersion: "v1", kind: "Namespace", metadata: name: "default"}}
+if read.$returns.value.ready {
+	message: builtin.#Message & {$params: message: "ready"}
+}
+parameter: {}
+"#;
+        let data = StepData {
+            context: json!({"name": "r"}),
+            parameter: json!({}),
+        };
+        let mut session = Session::new(Arc::new(Definition::new(template)), data).unwrap();
+        let found = session.run();
+        assert!(
+            matches!(&found, Found::Call(call) if call.name == "kube.read"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn actions_are_found_beside_conditions_that_depend_on_them() {
+        let source = r#"
+import (
+	"vela/builtin"
+	"vela/http"
+)
+parameter: url: string
+call: http.#HTTPDo & {$params: {method: "GET", url: parameter.url}}
+if call.$returns.statusCode != 200 {
+	stop: builtin.#Fail & {$params: message: "got \(call.$returns.statusCode)"}
+}
+"#;
+        for (code, next) in [(200, "Done"), (503, "builtin.fail")] {
+            let definition = Arc::new(Definition::new(source));
+            let data = StepData {
+                context: json!({}),
+                parameter: json!({"url": "http://x"}),
+            };
+            let mut session = Session::new(definition, data).unwrap();
+            let Found::Call(call) = session.run() else {
+                panic!("the request is to be sent first");
+            };
+            assert_eq!(call.name, "http.do");
+            session
+                .complete(&call, &json!({"statusCode": code}))
+                .unwrap();
+            let found = match session.run() {
+                Found::Call(call) => call.name.clone(),
+                other => format!("{other:?}"),
+            };
+            assert_eq!(found, next);
+        }
+    }
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::definition::Definition;
 use crate::duration;
+use crate::token::{Claim, ResumeKey};
 
 /// A workflow that is carried out.
 #[derive(Debug, Clone, Default)]
@@ -19,23 +20,68 @@ pub struct Spec {
     pub namespace: String,
     /// Its identity.
     pub uid: String,
+    /// Which revision of an Application it is; empty for a run, which has none.
+    pub revision: String,
     /// How steps are ordered.
     pub mode: WorkflowExecuteMode,
     /// The steps; all have names.
     pub steps: Vec<WorkflowStep>,
+    /// What makes good for steps if the workflow ends early: see [`Spec::with_compensations`].
+    pub compensations: Vec<WorkflowStepBase>,
     /// What templates see as context, besides what belongs to a step.
     pub context: Map<String, Value>,
     /// Templates of the types of steps.
     pub definitions: BTreeMap<String, Arc<Definition>>,
+    /// How suspended steps are resumed over HTTP, if the hub serves that.
+    pub approval: Option<Approval>,
+}
+
+/// How suspended steps are resumed over HTTP.
+#[derive(Debug, Clone)]
+pub struct Approval {
+    /// The key of the hub.
+    pub key: ResumeKey,
+    /// The address to which tokens are added, such as `https://hub.example/resume/`.
+    pub address: String,
+    /// What the workflow belongs to: `run` or `app`.
+    pub kind: &'static str,
 }
 
 impl Spec {
-    /// All steps with their groups, in order.
+    /// All steps with their groups, in order, and what makes good for them.
     pub fn all(&self) -> impl Iterator<Item = (&WorkflowStepBase, Option<&WorkflowStep>)> {
-        self.steps.iter().flat_map(|step| {
+        let steps = self.steps.iter().flat_map(|step| {
             let subs = step.sub_steps.iter().map(move |sub| (sub, Some(step)));
             std::iter::once((&step.base, None)).chain(subs)
-        })
+        });
+        steps.chain(self.compensations.iter().map(|step| (step, None)))
+    }
+
+    /// Adds the steps that make good for others.
+    #[must_use]
+    pub fn with_compensations(mut self) -> Self {
+        let made = self.all().filter_map(|(step, _)| {
+            let compensation = step.on_terminate.as_ref()?;
+            Some(WorkflowStepBase {
+                name: compensation_name(&step.name),
+                step_type: compensation.step_type.clone(),
+                properties: compensation.properties.clone(),
+                ..WorkflowStepBase::default()
+            })
+        });
+        self.compensations = made.collect();
+        self
+    }
+
+    /// The token that resumes an execution of a step.
+    pub fn resume_token(&self, step_id: &str) -> Option<String> {
+        let approval = self.approval.as_ref()?;
+        Some(approval.key.token(&Claim {
+            kind: approval.kind.to_owned(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            step_id: step_id.to_owned(),
+        }))
     }
 
     /// A step by name.
@@ -60,6 +106,19 @@ impl Spec {
             .find(|step| alias(step) == Some(name))
             .map(|step| step.name.as_str())
     }
+}
+
+/// What the names of steps end with that make good for others.
+const ON_TERMINATE: &str = "-on-terminate";
+
+/// The name of the step that makes good for another one.
+pub fn compensation_name(step: &str) -> String {
+    format!("{step}{ON_TERMINATE}")
+}
+
+/// Whether a step makes good for another one, by its name.
+pub fn is_compensation(name: &str) -> bool {
+    name.ends_with(ON_TERMINATE)
 }
 
 /// The other name of a step: the component or object that it is about.
@@ -124,7 +183,8 @@ pub fn check(steps: &[WorkflowStep], mode: &WorkflowExecuteMode) -> Result<(), S
         steps: steps.to_vec(),
         mode: mode.clone(),
         ..Spec::default()
-    };
+    }
+    .with_compensations();
     let mut names = BTreeSet::new();
     for (step, _) in spec.all() {
         if !names.insert(step.name.as_str()) {

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use bellwether_api::workflow::names::message;
 use bellwether_api::workflow::{
-    StepPhase, StepReason, WorkflowExecuteMode, WorkflowMode, WorkflowRunPhase,
+    StepPhase, StepReason, StepResource, WorkflowExecuteMode, WorkflowMode, WorkflowRunPhase,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::event::{Entry, Event, StepChange};
+use crate::spec::is_compensation;
 
 /// What is true of a workflow: the projection of its log.
 #[expect(
@@ -32,6 +33,10 @@ pub struct State {
     pub finished: Option<WorkflowRunPhase>,
     /// How steps are ordered.
     pub mode: WorkflowExecuteMode,
+    /// What is carried out: the revision of an Application.
+    pub revision: String,
+    /// The version of the object whose status asked for the last restart.
+    pub restarted_at: String,
     /// Whether it is suspended.
     pub suspend: bool,
     /// Whether it is suspended by somebody, not by a step.
@@ -84,6 +89,8 @@ pub struct StepState {
     pub last_execute: Option<Timestamp>,
     /// Since when it is in this phase with this message.
     pub since: Option<Timestamp>,
+    /// The object that it consists of.
+    pub resource: Option<StepResource>,
 }
 
 impl StepState {
@@ -145,9 +152,10 @@ impl State {
     pub fn apply(&mut self, entry: &Entry) {
         self.seq = entry.seq;
         match &entry.event {
-            Event::RunStarted { mode } => {
+            Event::RunStarted { mode, revision } => {
                 self.started = Some(entry.time);
                 self.mode = mode.clone();
+                self.revision.clone_from(revision);
             }
             Event::StepChanged(change) => self.change_step(change, entry.time),
             Event::ActionIntent {
@@ -187,6 +195,11 @@ impl State {
             Event::OutputRecorded { step, value } => {
                 self.outputs.insert(step.clone(), value.clone());
             }
+            Event::ResourceRecorded { step, resource } => {
+                if let Some(step) = self.step_mut(step) {
+                    step.resource = Some(resource.clone());
+                }
+            }
             Event::MessageSet { message } => self.message.clone_from(message),
             Event::RunFinished { phase } => {
                 self.finished = Some(phase.clone());
@@ -225,10 +238,16 @@ impl State {
                 self.broken = true;
                 self.message.clone_from(message);
             }
-            Event::Restarted { steps, .. } if steps.is_empty() => {
+            Event::Restarted { steps, version, .. } if steps.is_empty() => {
+                let known = std::mem::take(&mut self.restarted_at);
                 *self = Self {
                     seq: self.seq,
                     round: self.round.saturating_add(1),
+                    restarted_at: if version.is_empty() {
+                        known
+                    } else {
+                        version.clone()
+                    },
                     ..Self::default()
                 };
             }
@@ -316,7 +335,8 @@ impl State {
         self.finished = None;
         self.ended = None;
         self.message.clear();
-        self.steps.retain(|step| !steps.contains(&step.name));
+        self.steps
+            .retain(|step| !steps.contains(&step.name) && !is_compensation(&step.name));
         for name in steps {
             self.outputs.remove(name);
         }

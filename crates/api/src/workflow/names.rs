@@ -48,6 +48,8 @@ pub mod annotation {
     pub const RECONCILE_INTERVAL: &str = "app.oam.dev/reconcile-interval";
     /// On an object that a step consists of: what the step knows, as JSON.
     pub const WORKFLOW_CONTEXT: &str = "app.oam.dev/workflow-context";
+    /// On an Application: what templates wrote to it last, by step, as JSON. It stops templates that never settle.
+    pub const PRE_RENDER_HASH: &str = "app.oam.dev/pre-render-hash";
     /// On a ConfigMap or Secret of configurations: description for people.
     pub const CONFIG_DESCRIPTION: &str = "config.oam.dev/description";
     /// On a configuration: the name that is shown.
@@ -72,6 +74,8 @@ pub mod condition {
     pub const SUCCEEDED: &str = "Succeeded";
     /// The object failed.
     pub const FAILED: &str = "Failed";
+    /// The object is at work, or waits for something.
+    pub const RUNNING: &str = "Running";
 }
 
 /// Reasons of events.

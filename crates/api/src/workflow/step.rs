@@ -89,6 +89,26 @@ pub struct WorkflowStepBase {
     /// When a step of an Application is carried out; post-render if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<StepStage>,
+    /// What is done if the workflow ends early after this step was begun, in the reverse order of the steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_terminate: Option<StepCompensation>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// What makes good for a step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepCompensation {
+    /// Name of the WorkflowStepDefinition, or one of the built-in types.
+    #[serde(rename = "type")]
+    pub step_type: String,
+    /// Parameters of the definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "any_object")]
+    pub properties: Option<Map<String, Value>>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     #[schemars(skip)]

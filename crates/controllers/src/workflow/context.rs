@@ -80,6 +80,35 @@ pub async fn write(
     }
 }
 
+/// Keeps the evaluated template of a step, for people who debug it.
+pub async fn write_debug(
+    client: &Client,
+    owner: &Owner,
+    id: &str,
+    text: &str,
+) -> Result<(), kube::Error> {
+    let uid = &owner.reference.uid;
+    let short = &uid[uid.len().saturating_sub(5)..];
+    let name = format!("{}-{id}-debug-{short}", owner.key.name);
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), &owner.key.namespace);
+    let map = ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(name.clone()),
+            namespace: Some(owner.key.namespace.to_string()),
+            owner_references: Some(vec![owner.reference.clone()]),
+            ..ObjectMeta::default()
+        },
+        data: Some([("debug".to_owned(), text.to_owned())].into()),
+        ..ConfigMap::default()
+    };
+    match api.create(&created_by(), &map).await {
+        Err(kube::Error::Api(status)) if status.is_already_exists() => {
+            api.replace(&name, &created_by(), &map).await.map(drop)
+        }
+        other => other.map(drop),
+    }
+}
+
 /// Five letters that are the same for the same workflow.
 fn suffix(uid: &str) -> String {
     let letters = uid.chars().filter(char::is_ascii_alphanumeric);

@@ -16,6 +16,14 @@ const PLURAL: &str = "workflowstepdefinitions";
 /// No more compiled templates than this are kept.
 const MOST_COMPILED: usize = 1000;
 
+/// Steps whose templates are part of the engine.
+const ENGINE_STEPS: [&str; 4] = [
+    step_type::SUSPEND,
+    step_type::STEP_GROUP,
+    step_type::APPLY_COMPONENT,
+    step_type::BUILTIN_APPLY_COMPONENT,
+];
+
 /// What is kept of a WorkflowStepDefinition.
 #[derive(Debug)]
 pub struct Template {
@@ -111,7 +119,7 @@ impl Definitions {
         let mut found = BTreeMap::new();
         for (step, _) in spec.all() {
             let name = &step.step_type;
-            let is_engine = [step_type::SUSPEND, step_type::STEP_GROUP].contains(&name.as_str());
+            let is_engine = ENGINE_STEPS.contains(&name.as_str());
             if is_engine || found.contains_key(name) {
                 continue;
             }
@@ -154,7 +162,8 @@ impl Definitions {
         }
     }
 
-    fn compile(&self, source: &str) -> Arc<Definition> {
+    /// A template that is compiled once.
+    pub fn compile(&self, source: &str) -> Arc<Definition> {
         let mut compiled = self.compiled.lock();
         if let Some(definition) = compiled.get(source) {
             return Arc::clone(definition);

@@ -9,6 +9,7 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use kube::Client;
+use serde_json::Value;
 
 use super::history::{Histories, History, HistoryError};
 use super::providers::Providers;
@@ -61,7 +62,7 @@ impl Engine {
             clock: clock.clone(),
             options: options.clone(),
             histories: Histories::default(),
-            providers: Providers::new(client, clock, &options.http),
+            providers: Providers::new(client, clock, options),
         }
     }
 
@@ -135,6 +136,15 @@ impl Engine {
             looked,
             debug,
         })
+    }
+
+    /// Answers a query about an application that applied these objects.
+    pub(crate) async fn query(
+        &self,
+        request: &Request,
+        applied: &[Value],
+    ) -> Result<Value, String> {
+        self.providers.query(request, applied).await
     }
 
     async fn append(

@@ -1,25 +1,32 @@
 //! Actions of steps on the world outside.
 
 pub mod config;
+pub mod email;
+pub(crate) mod git;
 pub mod http;
 pub mod kube;
 pub mod metrics;
+pub mod query;
+
+use std::sync::Arc;
 
 use ::kube::Client;
 use bellwether_runtime::Clock;
-use bellwether_workflow::{Done, Request};
+use bellwether_workflow::{Done, Request, action};
 use serde_json::{Value, json};
 
-use self::http::{HttpClient, HttpPolicy};
+use self::http::HttpClient;
 use self::kube::Objects;
-use super::Owner;
 use super::watches::Looked;
+use super::{Owner, WorkflowOptions};
+use crate::egress::Egress;
 
 /// What carries actions out.
 pub struct Providers {
     clock: Clock,
     objects: Objects,
     http: HttpClient,
+    git: bellwether_git::Client,
 }
 
 impl std::fmt::Debug for Providers {
@@ -30,10 +37,11 @@ impl std::fmt::Debug for Providers {
 
 impl Providers {
     /// For the workflows of a hub.
-    pub fn new(client: &Client, clock: &Clock, policy: &HttpPolicy) -> Self {
+    pub fn new(client: &Client, clock: &Clock, options: &WorkflowOptions) -> Self {
         Self {
             objects: Objects::new(client, clock),
-            http: HttpClient::new(policy),
+            http: HttpClient::new(&options.http),
+            git: bellwether_git::Client::new(Arc::new(Egress::new(options))),
             clock: clock.clone(),
         }
     }
@@ -48,6 +56,7 @@ impl Providers {
         let params = &request.call.params;
         let value = match request.call.name.as_str() {
             "kube.apply" => self.objects.apply(owner, &request.call, looked).await?,
+            action::OBJECT => self.objects.apply_step(owner, params, looked).await?,
             "kube.apply-in-parallel" => self.objects.apply_all(owner, params).await?,
             "kube.patch" => self.objects.patch(owner, &request.call, looked).await?,
             "kube.read" => self.objects.read(params, looked).await,
@@ -62,12 +71,31 @@ impl Providers {
                 ));
                 self.http.send(params, &headers).await?
             }
+            "git.push" => {
+                let namespace = &owner.key.namespace;
+                git::push(
+                    &self.git,
+                    &self.objects,
+                    namespace,
+                    params,
+                    self.clock.now(),
+                )
+                .await?
+            }
+            "email.send" => {
+                email::send(&self.http, params).await?;
+                json!({})
+            }
             "config.create" => config::create(&self.objects, owner, params).await?,
             "config.read" => config::read(&self.objects, owner, params).await?,
             "config.list" => config::list(&self.objects, owner, params).await?,
             "config.delete" => config::delete(&self.objects, owner, params).await?,
             "metrics.promCheck" => {
                 return metrics::check(&self.http, self.clock.now(), request).await;
+            }
+            name if name.starts_with("query.") => {
+                let applied = query::applied(&self.objects, &params["app"]).await;
+                query::answer(&self.objects, &request.call, &applied).await?
             }
             "multicluster.list-clusters" => self.clusters().await?,
             other => return Err(format!("{other} is not available in this workflow")),
@@ -76,6 +104,11 @@ impl Providers {
             value,
             ..Done::default()
         })
+    }
+
+    /// Answers a query about an application that applied these objects.
+    pub async fn query(&self, request: &Request, applied: &[Value]) -> Result<Value, String> {
+        query::answer(&self.objects, &request.call, applied).await
     }
 
     /// Headers whose values are in Secrets. They are never recorded.

@@ -87,15 +87,19 @@ pub(super) async fn steps(client: &Client, run: &WorkflowRun) -> Result<Steps, k
     };
     spec::name_steps(&mut steps);
     let key = ObjectKey::of(run);
-    Ok(Steps::Found(Box::new(Spec {
+    let workflow = Spec {
         name: key.name.to_string(),
         namespace: key.namespace.to_string(),
         uid: run.metadata.uid.clone().unwrap_or_default(),
+        revision: String::new(),
         mode: mode(run, template_mode),
         steps,
         context: context(run),
         definitions: BTreeMap::new(),
-    })))
+        approval: None,
+        compensations: Vec::new(),
+    };
+    Ok(Steps::Found(Box::new(workflow.with_compensations())))
 }
 
 /// How steps are ordered: as the run says, or its template; as it began if it did.
@@ -157,5 +161,8 @@ pub(super) fn seen(run: &WorkflowRun) -> Seen {
         suspend: status.suspend,
         terminated: status.terminated,
         steps: status.steps.clone(),
+        version: run.metadata.resource_version.clone().unwrap_or_default(),
+        restart: String::new(),
+        delivered: None,
     }
 }

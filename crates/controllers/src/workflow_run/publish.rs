@@ -3,12 +3,11 @@
 use bellwether_api::meta::{Condition, FALSE, TRUE, Time, set_condition};
 use bellwether_api::workflow::names::{condition, event, message};
 use bellwether_api::workflow::{ContextBackend, WorkflowRun, WorkflowRunPhase, WorkflowRunStatus};
-use bellwether_runtime::{EventDraft, Next, ObjectKey, created_by};
+use bellwether_runtime::{EventDraft, Next, ObjectKey};
 use bellwether_workflow::{Spec, project};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use kube::api::{ObjectMeta, PostParams};
+use kube::api::PostParams;
 
 use super::{RunError, Runs};
 use crate::workflow::{Outcome, Owner, context};
@@ -31,7 +30,7 @@ impl Runs {
             .and_then(|status| status.context_backend.as_ref());
         let backend = context::write(&self.hub.client, owner, &outcome.state, known).await?;
         for (id, text) in &outcome.debug {
-            self.write_debug(owner, id, text).await?;
+            context::write_debug(&self.hub.client, owner, id, text).await?;
         }
         let mut status = run.status.clone().unwrap_or_default();
         let was_finished = status.finished;
@@ -128,29 +127,5 @@ impl Runs {
         let version = written.metadata.resource_version.unwrap_or_default();
         self.memory.wrote(&key, &version);
         Ok(())
-    }
-
-    async fn write_debug(&self, owner: &Owner, id: &str, text: &str) -> Result<(), RunError> {
-        let uid = &owner.reference.uid;
-        let short = &uid[uid.len().saturating_sub(5)..];
-        let name = format!("{}-{id}-debug-{short}", owner.key.name);
-        let api: Api<ConfigMap> = Api::namespaced(self.hub.client.clone(), &owner.key.namespace);
-        let map = ConfigMap {
-            metadata: ObjectMeta {
-                name: Some(name.clone()),
-                namespace: Some(owner.key.namespace.to_string()),
-                owner_references: Some(vec![owner.reference.clone()]),
-                ..ObjectMeta::default()
-            },
-            data: Some([("debug".to_owned(), text.to_owned())].into()),
-            ..ConfigMap::default()
-        };
-        match api.create(&created_by(), &map).await {
-            Err(kube::Error::Api(status)) if status.is_already_exists() => {
-                api.replace(&name, &created_by(), &map).await?;
-                Ok(())
-            }
-            other => Ok(other.map(|_| ())?),
-        }
     }
 }

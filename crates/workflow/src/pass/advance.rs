@@ -15,6 +15,9 @@ use crate::identity;
 use crate::path::{self, Segment};
 use crate::state::StepState;
 
+/// The field of the context with the addresses that resume steps.
+const RESUME: &str = "resume";
+
 /// What is decided about a step before it is carried out.
 enum Turn {
     /// It has to wait for others.
@@ -42,14 +45,25 @@ impl Pass<'_> {
         let mut round = 0;
         loop {
             let before = self.progress();
+            let records_pending = round > 0 && self.has_begun(steps.iter().map(|step| &step.base));
             for step in &steps {
-                self.advance_top(step, round > 0);
+                self.advance_top(step, records_pending);
             }
             round += 1;
             if self.progress() == before && round > 1 {
                 return;
             }
         }
+    }
+
+    /// Whether any of these steps is carried out in this pass: until then, those that wait for others are not shown.
+    fn has_begun<'s>(&self, steps: impl IntoIterator<Item = &'s WorkflowStepBase>) -> bool {
+        let mut steps = steps.into_iter();
+        steps.any(|step| {
+            self.attempted.contains(&step.name)
+                || self.sessions.contains_key(&step.name)
+                || self.state.step(&step.name).is_some()
+        })
     }
 
     fn is_suspended_now(&self) -> bool {
@@ -220,7 +234,7 @@ impl Pass<'_> {
     }
 
     /// Whether a step is carried out in this pass, now that it may.
-    fn is_due(&self, name: &str) -> bool {
+    pub(super) fn is_due(&self, name: &str) -> bool {
         let Some(step) = self.state.step(name) else {
             return true;
         };
@@ -286,11 +300,35 @@ impl Pass<'_> {
         if let Some(group) = group {
             context.insert("stepGroupName".to_owned(), json!(group.base.name));
         }
+        if let Some(resume) = self.resume_addresses(step) {
+            context.insert(RESUME.to_owned(), resume);
+        }
         let parameter = step.properties.clone().unwrap_or_default();
         StepData {
             context: Value::Object(context),
             parameter: Value::Object(parameter),
         }
+    }
+
+    /// The addresses that resume steps, by name, for steps that hand them to somebody.
+    fn resume_addresses(&self, step: &WorkflowStepBase) -> Option<Value> {
+        let approval = self.spec.approval.as_ref()?;
+        let asked = format!("context.{RESUME}");
+        let in_template = self.definition(&step.step_type);
+        let in_template = in_template.is_some_and(|it| it.source().contains(&asked));
+        let in_inputs = step
+            .inputs
+            .iter()
+            .any(|input| input.from.starts_with(&asked));
+        if !in_template && !in_inputs {
+            return None;
+        }
+        let addresses = self.spec.all().filter_map(|(other, _)| {
+            let token = self.spec.resume_token(&self.id_of(&other.name))?;
+            let address = format!("{}{token}", approval.address);
+            Some((other.name.clone(), json!({"token": token, "url": address})))
+        });
+        Some(Value::Object(addresses.collect()))
     }
 
     /// The place of a step among all: when it was met first.
@@ -365,8 +403,9 @@ impl Pass<'_> {
         let mut round = 0;
         loop {
             let before = self.progress();
+            let records_pending = round > 0 && self.has_begun(&group.sub_steps);
             for sub in &group.sub_steps {
-                self.advance_step(sub, Some(group), round > 0);
+                self.advance_step(sub, Some(group), records_pending);
             }
             round += 1;
             if self.progress() == before && round > 1 {
@@ -435,10 +474,16 @@ impl Pass<'_> {
         failures: u32,
     ) {
         let group = self.spec.step(&step.name).and_then(|(_, group)| group);
+        let is_component = step.step_type == step_type::APPLY_COMPONENT;
+        let shown_type = if is_component && phase == StepPhase::Pending {
+            step_type::BUILTIN_APPLY_COMPONENT
+        } else {
+            &step.step_type
+        };
         let change = StepChange {
             step: step.name.clone(),
             id: self.id_of(&step.name),
-            step_type: step.step_type.clone(),
+            step_type: shown_type.to_owned(),
             group: group.map(|group| group.base.name.clone()),
             phase,
             reason,

@@ -64,10 +64,13 @@ impl Pass<'_> {
     }
 
     pub(super) fn definition(&self, name: &str) -> Option<Arc<Definition>> {
-        if name == step_type::SUSPEND {
-            return Some(builtin::suspend());
+        match name {
+            step_type::SUSPEND => Some(builtin::suspend()),
+            step_type::APPLY_COMPONENT | step_type::BUILTIN_APPLY_COMPONENT => {
+                Some(builtin::apply_component())
+            }
+            other => self.spec.definitions.get(other).cloned(),
         }
-        self.spec.definitions.get(name).cloned()
     }
 
     /// Carries out actions until one has to be carried out outside, or the step is done for now.
@@ -75,6 +78,12 @@ impl Pass<'_> {
         loop {
             match session.run() {
                 Found::Done => {
+                    if let Some(object) = session.object() {
+                        return self.begin_object(step, session, object);
+                    }
+                    if let Some(missing) = missing_output(step, &mut session) {
+                        return self.finish(step, Some(session), Outcome::Waiting(missing));
+                    }
                     let outcome = match session.soft_wait.clone() {
                         Some(message) => Outcome::Waiting(message),
                         None => Outcome::Succeeded,
@@ -104,7 +113,7 @@ impl Pass<'_> {
                             memory: self.memory_of(&id),
                             step: step.name.clone(),
                             id,
-                            call: (*call).clone(),
+                            call: self.with_exports(&call),
                             is_ambiguous,
                         });
                         self.sessions
@@ -141,6 +150,9 @@ impl Pass<'_> {
             self.is_durable = true;
         }
         match result {
+            Ok(done) if call.name == action::OBJECT => {
+                self.complete_object(step, session, &done.value["value"]);
+            }
             Ok(done) => {
                 for (key, value) in done.memory {
                     let key = format!("{}.{key}", request.id);
@@ -196,7 +208,7 @@ impl Pass<'_> {
     }
 
     /// What actions of a step remembered.
-    fn memory_of(&self, id: &str) -> BTreeMap<String, String> {
+    pub(super) fn memory_of(&self, id: &str) -> BTreeMap<String, String> {
         let prefix = format!("{id}.");
         let known = self.state.context.iter();
         let own = known.filter_map(|(key, value)| Some((key.strip_prefix(&prefix)?, value)));
@@ -249,7 +261,9 @@ impl Pass<'_> {
         let id = self.id_of(&step.name);
         let key = action_key(&id, &call.path);
         let since = match self.state.actions.get(&key) {
-            Some(known) if known.result.is_some() => return Handled::Result(json!({})),
+            Some(known) if known.result.is_some() => {
+                return Handled::Result(known.result.clone().unwrap_or_default());
+            }
             Some(known) => known.since,
             None => self.begin_suspension(&id, call, span),
         };
@@ -366,6 +380,18 @@ impl Pass<'_> {
         }
     }
 
+    /// An action with what other steps exported for its component.
+    fn with_exports(&self, call: &Call) -> Call {
+        let mut call = call.clone();
+        if call.name == "oam.component-apply" {
+            let component = call.params["value"]["name"].as_str().unwrap_or_default();
+            if let Some(patch) = self.state.vars.get(&format!("{component}.patch")) {
+                call.params["exportedPatch"] = patch.clone();
+            }
+        }
+        call
+    }
+
     /// Remembers where the log of a step is.
     fn log_config(&mut self, step: &WorkflowStepBase, call: &Call) -> Handled {
         let known = self.state.context.get(context::LOG_CONFIG);
@@ -398,6 +424,24 @@ impl Pass<'_> {
             });
         }
     }
+}
+
+/// A value that a component is yet to report: a step that applies a component waits for it, others say that there is none.
+fn missing_output(step: &WorkflowStepBase, session: &mut Session) -> Option<String> {
+    let is_component = [
+        step_type::APPLY_COMPONENT,
+        step_type::BUILTIN_APPLY_COMPONENT,
+    ]
+    .contains(&step.step_type.as_str());
+    if !is_component || session.soft_wait.is_some() {
+        return None;
+    }
+    let mut outputs = step.outputs.iter();
+    let missing = outputs.find(|output| {
+        let is_reported = output.value_from.contains("output.status.");
+        is_reported && session.output(&output.value_from).is_err()
+    })?;
+    Some(format!("waiting for output {}", missing.name))
 }
 
 /// Merges a patch into an object; what is wrong is part of the result.

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use bellwether_api::workflow::names::message;
-use bellwether_api::workflow::{StepPhase, StepReason, WorkflowStep, WorkflowStepBase};
+use bellwether_api::workflow::{
+    StepPhase, StepReason, StepResource, WorkflowStep, WorkflowStepBase,
+};
 use serde_json::Value;
 
 use super::Pass;
@@ -69,6 +71,7 @@ impl Pass<'_> {
             });
             debug.insert(id, session.source());
         }
+        let resource = session.as_mut().and_then(Session::resource_ref);
         match outcome {
             Outcome::Waiting(message) => {
                 self.change(
@@ -109,6 +112,19 @@ impl Pass<'_> {
                 self.terminate("");
                 self.close(step, session, StepPhase::Failed, reason, or_said(message));
             }
+        }
+        self.record_resource(step, resource);
+    }
+
+    /// Records the object that does the work of a step.
+    fn record_resource(&mut self, step: &WorkflowStepBase, resource: Option<StepResource>) {
+        let known = self.state.step(&step.name);
+        let known = known.and_then(|known| known.resource.as_ref());
+        if let Some(resource) = resource.filter(|resource| Some(resource) != known) {
+            self.push(Event::ResourceRecorded {
+                step: step.name.clone(),
+                resource,
+            });
         }
     }
 

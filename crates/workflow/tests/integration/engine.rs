@@ -1,7 +1,7 @@
 //! What workflows do, step by step.
 
 use crate::world::World;
-use bellwether_api::workflow::WorkflowRunPhase;
+use bellwether_api::workflow::{WorkflowRunPhase, WorkflowStatus};
 use bellwether_workflow::edit::{self, Seen};
 use bellwether_workflow::{Entry, Woken, project};
 use serde_json::{Value, json};
@@ -167,6 +167,7 @@ fn edited(world: &World, change: impl FnOnce(&mut Seen)) -> Seen {
         suspend: state.suspend,
         terminated: state.terminated,
         steps: project::steps(&state, &world.spec),
+        ..Seen::default()
     };
     change(&mut seen);
     seen
@@ -273,5 +274,78 @@ fn conditions_may_speak_of_outputs() {
     assert_eq!(
         world.phases(),
         ["request succeeded", "fine succeeded", "bad skipped/Skip"]
+    );
+}
+
+#[test]
+fn a_workflow_that_ends_early_makes_good_for_what_was_begun() {
+    let undo = |url: &str| json!({"type": "post", "properties": {"url": url}});
+    let steps = |last: &str| {
+        json!([
+            {"name": "a", "type": "note", "onTerminate": undo("undo-a")},
+            {"name": "b", "type": "note", "onTerminate": undo("undo-b")},
+            {"name": "c", "type": last},
+            {"name": "d", "type": "note", "onTerminate": undo("undo-d")},
+        ])
+    };
+    let world = check(
+        "StepByStep",
+        steps("boom"),
+        "failed",
+        &[
+            "a succeeded",
+            "b succeeded",
+            "c failed/Action",
+            "d skipped/Skip",
+            "b-on-terminate succeeded",
+            "a-on-terminate succeeded",
+        ],
+    );
+    let sent: Vec<&str> = world.requests.iter().map(|(url, _)| url.as_str()).collect();
+    assert_eq!(sent, ["undo-b", "undo-a"]);
+    let world = check(
+        "StepByStep",
+        steps("note"),
+        "succeeded",
+        &["a succeeded", "b succeeded", "c succeeded", "d succeeded"],
+    );
+    assert!(world.requests.is_empty());
+}
+
+#[test]
+fn another_revision_begins_from_the_start_and_a_restored_one_does_not() {
+    let mut world = World::new(
+        "StepByStep",
+        json!([{"name": "a", "type": "post", "properties": {"url": "u"}}]),
+    );
+    world.spec.revision = "v1".to_owned();
+    let first = world.run();
+    world.run();
+    assert_eq!(world.requests.len(), 1);
+    let mut status = WorkflowStatus {
+        app_revision: "v1".to_owned(),
+        ..WorkflowStatus::default()
+    };
+    project::write_status(&first, &world.spec, &mut status);
+    world.spec.revision = "v2".to_owned();
+    world.run();
+    assert_eq!(world.requests.len(), 2);
+    // Somebody goes back to what was delivered before, with its status.
+    world.spec.revision = "v1".to_owned();
+    let seen = Seen {
+        delivered: edit::delivered(&status).map(Box::new),
+        ..Seen::default()
+    };
+    let events = edit::events(&seen, &world.log, &world.spec);
+    let state = world.state();
+    for (seq, event) in (state.seq + 1..).zip(events) {
+        let time = world.now;
+        world.log.push(Entry { seq, time, event });
+    }
+    let state = world.run();
+    assert_eq!(world.requests.len(), 2);
+    assert_eq!(
+        (state.revision.as_str(), state.finished),
+        ("v1", first.finished)
     );
 }

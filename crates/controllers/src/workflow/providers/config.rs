@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_api::workflow::names::{annotation, label};
 use serde_json::{Value, json};
 
-use super::super::Owner;
+use super::super::{Owner, OwnerKind};
 use super::kube::Objects;
 
 /// The key of a configuration that holds its values.
@@ -24,7 +24,7 @@ pub async fn create(objects: &Objects, owner: &Owner, params: &Value) -> Result<
     if !template.is_empty() {
         return Err(format!("config template {template:?} not found"));
     }
-    let secret = json!({
+    let mut secret = json!({
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {
@@ -38,6 +38,11 @@ pub async fn create(objects: &Objects, owner: &Owner, params: &Value) -> Result<
         },
         "stringData": {PROPERTIES: params["config"].to_string()},
     });
+    if owner.kind == OwnerKind::Application {
+        for (name, value) in &owner.labels {
+            secret["metadata"]["labels"][name] = json!(value);
+        }
+    }
     objects.apply_config(secret).await?;
     Ok(json!({}))
 }

@@ -20,6 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
@@ -221,20 +222,35 @@ impl HttpClient {
         let request = build(method, &uri, params, headers)?;
         let stream = self.connect(&host, port).await?;
         if is_secure {
-            let name = host.trim_matches(['[', ']']).to_owned();
-            let name = ServerName::try_from(name).map_err(|error| error.to_string())?;
-            let connector = TlsConnector::from(Arc::clone(&self.tls));
-            let stream = connector
-                .connect(name, stream)
-                .await
-                .map_err(|error| error.to_string())?;
+            let stream = self.encrypt(&host, stream).await?;
             converse(stream, request).await
         } else {
             converse(stream, request).await
         }
     }
 
-    async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, String> {
+    /// Encrypts a connection to a host.
+    pub(super) async fn encrypt(
+        &self,
+        host: &str,
+        stream: TcpStream,
+    ) -> Result<TlsStream<TcpStream>, String> {
+        let name = host.trim_matches(['[', ']']).to_owned();
+        let name = ServerName::try_from(name).map_err(|error| error.to_string())?;
+        let connector = TlsConnector::from(Arc::clone(&self.tls));
+        let stream = connector.connect(name, stream).await;
+        stream.map_err(|error| error.to_string())
+    }
+
+    /// Connects to a host, if that is allowed.
+    pub(super) async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, String> {
+        self.policy.connect(host, port).await
+    }
+}
+
+impl HttpPolicy {
+    /// Connects to a host, if that is allowed. The address that is connected to is the one that was checked.
+    pub async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, String> {
         let name = host.trim_matches(['[', ']']);
         let addresses = tokio::net::lookup_host((name, port))
             .await
@@ -242,7 +258,7 @@ impl HttpClient {
         let addresses: Vec<SocketAddr> = addresses.collect();
         let allowed = addresses
             .iter()
-            .filter(|address| self.policy.allows(name, address.ip()));
+            .filter(|address| self.allows(name, address.ip()));
         let allowed: Vec<SocketAddr> = allowed.copied().collect();
         if allowed.is_empty() {
             return Err(format!(

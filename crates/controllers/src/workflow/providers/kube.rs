@@ -128,6 +128,44 @@ impl Objects {
         Ok(json!({"value": applied.0}))
     }
 
+    /// Applies the object of which a step consists; it goes with the workflow.
+    pub async fn apply_step(
+        &self,
+        owner: &Owner,
+        params: &Value,
+        looked: &mut Vec<Looked>,
+    ) -> Result<Value, String> {
+        let mut object = params["value"].clone();
+        for (name, value) in &owner.labels {
+            object["metadata"]["labels"][name] = json!(value);
+        }
+        object["metadata"]["ownerReferences"] = json!([owner.reference]);
+        let applied = self.apply_object(owner, object, &Value::Null).await?;
+        looked.push(applied.1);
+        Ok(json!({"value": applied.0}))
+    }
+
+    /// The log of a container.
+    pub async fn log(&self, params: &Value) -> Value {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        if let Err(problem) = refuse_clusters(&params["cluster"]) {
+            return json!({"outputs": {"err": problem}});
+        }
+        let pods: Api<k8s_openapi::api::core::v1::Pod> =
+            Api::namespaced(self.client.clone(), &text(&params["namespace"]));
+        let options = &params["options"];
+        let wanted = kube::api::LogParams {
+            container: Some(text(&options["container"])).filter(|name| !name.is_empty()),
+            tail_lines: options["tailLines"].as_i64(),
+            previous: options["previous"] == true,
+            ..kube::api::LogParams::default()
+        };
+        match pods.logs(&text(&params["pod"]), &wanted).await {
+            Ok(logs) => json!({"outputs": {"logs": logs}}),
+            Err(error) => json!({"outputs": {"err": message(&error)}}),
+        }
+    }
+
     /// Creates or changes several objects.
     pub async fn apply_all(&self, owner: &Owner, params: &Value) -> Result<Value, String> {
         let mut applied = Vec::new();
@@ -463,7 +501,7 @@ fn refuse_clusters(cluster: &Value) -> Result<(), String> {
 }
 
 /// An object from YAML or JSON.
-fn parse(text: &str) -> Result<Value, String> {
+pub fn parse(text: &str) -> Result<Value, String> {
     let documents = bellwether_json::yaml::from_yaml(text).map_err(|error| error.to_string())?;
     documents
         .into_iter()

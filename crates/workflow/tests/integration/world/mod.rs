@@ -84,7 +84,9 @@ impl World {
                 steps,
                 context: context.as_object().expect("an object").clone(),
                 definitions,
-            },
+                ..Spec::default()
+            }
+            .with_compensations(),
             settings: Settings::default(),
             log: Vec::new(),
             now: "2026-01-01T00:00:00Z".parse().expect("a time"),
