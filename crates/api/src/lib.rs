@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`cluster`] | who is in the fleet, and who is selected |
 //! | [`addon`] | add-ons of clusters, as data for agents of Open Cluster Management |
+//! | [`delivery`] | replicas moved between revisions and distributed over clusters, for steps of workflows |
 //! | [`oam`] | applications: components, traits and policies, rendered by definitions |
 //! | [`policy`] | what clusters have to be like, and how far that is enforced |
 //! | [`work`] | what a cluster shall run |
@@ -35,12 +36,14 @@
 mod kind;
 pub mod meta;
 mod open_enum;
+mod shared;
 mod structural;
 
 pub mod about;
 pub mod addon;
 pub mod admission;
 pub mod cluster;
+pub mod delivery;
 pub mod multicluster;
 pub mod oam;
 pub mod policy;
@@ -50,6 +53,7 @@ pub mod workflow;
 pub mod workload;
 
 pub use kind::{Column, Kind, KindNames, Scope, TypeTag, definition};
+pub use shared::SharedObject;
 
 use serde_json::Value;
 
@@ -94,9 +98,13 @@ pub fn definitions() -> Vec<Value> {
         definition::<policy::Policy>(),
         definition::<policy::PolicyAutomation>(),
         definition::<policy::PolicySet>(),
+        definition::<delivery::Rollout>(),
         definition::<work::AppliedManifestWork>(),
         definition::<work::ManifestWork>(),
         definition::<work::ManifestWorkReplicaSet>(),
+        definition::<delivery::Distribution>(),
+        definition::<workflow::HelmTemplate>(),
+        definition::<workflow::KustomizePatch>(),
         definition::<workflow::WorkflowHistory>(),
     ]
 }

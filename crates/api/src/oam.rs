@@ -13,6 +13,7 @@ mod application_configuration;
 mod application_revision;
 mod application_status;
 mod component;
+mod data_passing;
 mod definition;
 mod definition_revision;
 pub mod names;
@@ -26,8 +27,8 @@ pub use application::{
 };
 pub use application_configuration::{
     ApplicationConfiguration, ApplicationConfigurationComponent, ApplicationConfigurationSpec,
-    ApplicationConfigurationStatus, AppliedTrait, AppliedWorkload, ComponentTrait, ObjectReference,
-    ParameterValue, TraitReference,
+    ApplicationConfigurationStatus, AppliedTrait, AppliedWorkload, ComponentScope, ComponentTrait,
+    HistoryWorkload, ObjectReference, ParameterValue,
 };
 pub use application_revision::{
     ApplicationRevision, ApplicationRevisionSpec, ApplicationRevisionStatus, ConfigMapReference,
@@ -38,6 +39,10 @@ pub use application_status::{
     WorkloadKind,
 };
 pub use component::{Component, ComponentParameter, ComponentSpec, ComponentStatus};
+pub use data_passing::{
+    DataCondition, DataInput, DataInputSource, DataOperator, DataOutput, DataValueSource,
+    DependencyEnd, DependencyStart, DependencyStatus, UnsatisfiedDependency,
+};
 pub use definition::{
     ChildResourceKind, ComponentDefinition, ComponentDefinitionSpec, CueTemplate,
     DefinitionReference, DefinitionStatus, PolicyDefinition, PolicyDefinitionSpec, Schematic,

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bellwether_api::{
-    Kind, addon, cluster, definitions, multicluster, oam, policy, work, workflow,
+    Kind, addon, cluster, definitions, delivery, multicluster, oam, policy, work, workflow,
 };
 use bellwether_schema::meta::Malformed;
 use bellwether_schema::{
@@ -87,6 +87,7 @@ fn samples() -> Vec<Value> {
     let files = [
         include_str!("../testdata/samples/addon.yaml"),
         include_str!("../testdata/samples/cluster.yaml"),
+        include_str!("../testdata/samples/delivery.yaml"),
         include_str!("../testdata/samples/multicluster.yaml"),
         include_str!("../testdata/samples/oam.yaml"),
         include_str!("../testdata/samples/policy.yaml"),
@@ -140,9 +141,13 @@ fn through_type(object: &Value) -> Result<Value, serde_json::Error> {
         "OperatorPolicy" => through::<policy::OperatorPolicy>,
         "PolicyAutomation" => through::<policy::PolicyAutomation>,
         "PolicySet" => through::<policy::PolicySet>,
+        "Distribution" => through::<delivery::Distribution>,
+        "Rollout" => through::<delivery::Rollout>,
         "Work" => through::<multicluster::Work>,
         "WorkManifestConfig" => through::<multicluster::WorkManifestConfig>,
         "Workflow" => through::<workflow::Workflow>,
+        "HelmTemplate" => through::<workflow::HelmTemplate>,
+        "KustomizePatch" => through::<workflow::KustomizePatch>,
         "WorkflowHistory" => through::<workflow::WorkflowHistory>,
         "WorkflowRun" => through::<workflow::WorkflowRun>,
         other => panic!("no type for {other}"),
@@ -595,6 +600,7 @@ fn columns_name_conditions_that_exist() {
     use bellwether_api::addon::condition as of_add_on;
     use bellwether_api::cluster::names::condition as of_cluster;
     use bellwether_api::work::names::condition as of_work;
+    use bellwether_api::workflow::names::condition as of_workflow;
     let known = [
         of_add_on::AVAILABLE,
         of_add_on::DEGRADED,
@@ -605,6 +611,7 @@ fn columns_name_conditions_that_exist() {
         of_cluster::PLACEMENT_SATISFIED,
         of_work::PLACEMENT_VERIFIED,
         of_work::MANIFESTWORK_APPLIED,
+        of_workflow::WORKFLOW_PROGRESS,
     ];
     for definition in definitions() {
         let columns = &definition["spec"]["versions"][0]["additionalPrinterColumns"];

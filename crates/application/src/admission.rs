@@ -1,124 +1,179 @@
-//! Whether an application is taken: what is wrong with it, before anything is stored.
+//! Which applications and definitions are refused when they are written, and what is completed.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`verdict`] | what is wrong with an application |
+//! | [`definitions`] | what is wrong with a definition |
+//! | [`immutable`] | which parameters an update must not change |
+//! | `lookup` | fetches what an application refers to |
+//! | `advice` | warnings about what has no effect |
 
-use std::collections::BTreeSet;
+mod advice;
+pub mod definitions;
+pub mod immutable;
+mod lookup;
+pub mod verdict;
 
-use bellwether_api::oam::Application;
-use bellwether_api::oam::names::{annotation, component_type};
-use bellwether_go::duration::GoDuration;
+pub use verdict::{Violation, check};
 
-use crate::appfile::{self, Appfile};
-use crate::catalog::Catalog;
-use crate::context::Target;
-use crate::render::{Mode, render};
-use crate::world::World;
+use bellwether_api::Kind as _;
+use bellwether_api::admission::{Admission, Denial, Operation, Review, Rule};
+use bellwether_api::oam::{
+    Application, ComponentDefinition, GROUP, PolicyDefinition, TraitDefinition,
+    WorkflowStepDefinition,
+};
+use bellwether_api::workflow::{StepStage, WorkflowStep};
+use serde_json::{Value, json};
 
-/// Something that is wrong with an application.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
-    /// The field that it is about.
-    pub field: String,
-    /// What is wrong.
-    pub detail: String,
+use crate::appfile::name_steps;
+use crate::definition::DefinitionKind;
+use lookup::Lookup;
+
+const APPLICATIONS: &str = Application::NAMES.plural;
+const COMPONENTS: &str = ComponentDefinition::NAMES.plural;
+
+/// The rules of applications and definitions.
+#[derive(Debug, Default)]
+pub struct ApplicationAdmission {
+    lookup: Lookup,
 }
 
-fn violation(field: &str, detail: impl Into<String>) -> Violation {
-    Violation {
-        field: field.to_owned(),
-        detail: detail.into(),
+impl Admission for ApplicationAdmission {
+    fn name(&self) -> &'static str {
+        "application"
     }
-}
 
-/// What is wrong with an application; nothing if it is taken. Parameters may be missing, because overrides and steps
-/// can still give them.
-pub fn check(application: &Application, catalog: &Catalog, world: &World) -> Vec<Violation> {
-    let mut violations = Vec::new();
-    let annotations = application.metadata.annotations.as_ref();
-    let has = |key: &str| annotations.is_some_and(|all| all.contains_key(key));
-    if has(annotation::AUTO_UPDATE) && has(annotation::PUBLISH_VERSION) {
-        violations.push(violation(
-            "metadata.annotations",
-            format!(
-                "{} and {} exclude each other",
-                annotation::AUTO_UPDATE,
-                annotation::PUBLISH_VERSION
-            ),
-        ));
+    fn rules(&self) -> &'static [Rule] {
+        const RULES: &[Rule] = &[Rule {
+            group: GROUP,
+            resources: &[
+                APPLICATIONS,
+                COMPONENTS,
+                TraitDefinition::NAMES.plural,
+                PolicyDefinition::NAMES.plural,
+                WorkflowStepDefinition::NAMES.plural,
+            ],
+            operations: &[Operation::Create, Operation::Update],
+            condition: None,
+        }];
+        RULES
     }
-    check_steps(application, &mut violations);
-    let mut names = BTreeSet::new();
-    for (index, component) in application.spec.components.iter().enumerate() {
-        if !names.insert(&component.name) {
-            let field = format!("components[{index}].name");
-            violations.push(violation(
-                &field,
-                format!("there are two components {:?}", component.name),
-            ));
+
+    fn mutations(&self) -> &'static [Rule] {
+        const MUTATIONS: &[Rule] = &[Rule {
+            group: GROUP,
+            resources: &[APPLICATIONS, COMPONENTS],
+            operations: &[Operation::Create, Operation::Update],
+            condition: None,
+        }];
+        MUTATIONS
+    }
+
+    fn mutate(&self, review: &Review<'_>, object: &mut Value) -> Result<(), Denial> {
+        match review.resource {
+            APPLICATIONS => complete_steps(object),
+            COMPONENTS => definitions::complete(object),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn validate(&self, review: &Review<'_>, object: &Value) -> Result<(), Denial> {
+        // Anyone who lets go of an object that is being deleted is not asked what was in it.
+        if object["metadata"]["deletionTimestamp"].is_string() || !is_news(review, object) {
+            return Ok(());
+        }
+        let violations = if review.resource == APPLICATIONS {
+            self.check_application(review, object)
+        } else {
+            let kinds = DefinitionKind::ALL;
+            let kind = kinds
+                .into_iter()
+                .find(|kind| kind.plural() == review.resource);
+            kind.map_or_else(Vec::new, |kind| definitions::check(kind, review, object))
+        };
+        match violations.as_slice() {
+            [] => Ok(()),
+            violations => Err(Denial::BadRequest(list(violations))),
         }
     }
-    match appfile::parse(application, catalog, world, 1) {
-        Ok(appfile) => check_components(application, &appfile, &mut violations),
-        Err(error) => violations.push(violation("spec", error.message)),
-    }
-    violations
 }
 
-fn check_steps(application: &Application, violations: &mut Vec<Violation>) {
-    let Some(workflow) = &application.spec.workflow else {
+impl ApplicationAdmission {
+    fn check_application(&self, review: &Review<'_>, object: &Value) -> Vec<Violation> {
+        let mut object = object.clone();
+        object["metadata"]["namespace"] = review.namespace.into();
+        let application: Application = match serde_json::from_value(object) {
+            Ok(application) => application,
+            Err(error) => {
+                return vec![Violation {
+                    field: "spec".to_owned(),
+                    detail: error.to_string(),
+                }];
+            }
+        };
+        let found = self.lookup.of(&application, review.facts);
+        let mut violations = check(&found.application, &found.catalog, &found.world);
+        violations.extend(found.forbidden);
+        if let Some(old) = review.old {
+            violations.extend(immutable::check(old, &application, &found.catalog));
+        }
+        if violations.is_empty() {
+            for advice in advice::of(&found.application, &found.catalog) {
+                review.warn(advice);
+            }
+        }
+        violations
+    }
+}
+
+/// Whether anything changed that the rules are about.
+fn is_news(review: &Review<'_>, object: &Value) -> bool {
+    let part = |object: &Value| {
+        (
+            object["spec"].clone(),
+            object["metadata"]["annotations"].clone(),
+        )
+    };
+    review.old.is_none_or(|old| part(old) != part(object))
+}
+
+/// What is wrong, numbered where it is more than one thing.
+fn list(violations: &[Violation]) -> String {
+    let line = |violation: &Violation| format!("{:?}: {}", violation.field, violation.detail);
+    match violations {
+        [one] => line(one),
+        several => {
+            let lines = several.iter().enumerate();
+            let lines = lines.map(|(index, found)| format!("{}) {}", index + 1, line(found)));
+            lines.collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+/// Gives names to the steps of an application that have none, and room to components that templates bring.
+fn complete_steps(object: &mut Value) {
+    let Some(steps) = object.pointer_mut("/spec/workflow/steps") else {
         return;
     };
-    let mut steps = workflow.steps.clone();
-    appfile::name_steps(&mut steps);
-    let mut names = BTreeSet::new();
-    for step in steps
-        .iter()
-        .flat_map(|step| std::iter::once(&step.base).chain(&step.sub_steps))
-    {
-        if !names.insert(&step.name) {
-            violations.push(violation(
-                "spec.workflow.steps",
-                format!("there are two steps {:?}", step.name),
-            ));
+    let Ok(mut named) = serde_json::from_value::<Vec<WorkflowStep>>(steps.clone()) else {
+        return;
+    };
+    name_steps(&mut named);
+    let is_template = |step: &WorkflowStep| step.base.stage == Some(StepStage::PreRender);
+    let has_template = named.iter().any(is_template);
+    for (step, named) in steps.as_array_mut().into_iter().flatten().zip(named) {
+        step["name"] = named.base.name.into();
+        let sub_steps = step.get_mut("subSteps").and_then(Value::as_array_mut);
+        for (sub_step, named) in sub_steps.into_iter().flatten().zip(named.sub_steps) {
+            sub_step["name"] = named.name.into();
         }
-        if !step.timeout.is_empty() && !is_duration(&step.timeout) {
-            violations.push(violation(
-                "spec.workflow.steps.timeout",
-                format!(
-                    "step {}: {:?} is not a duration, such as 30s, 5m, 1h or 1d",
-                    step.name, step.timeout
-                ),
-            ));
-        }
+    }
+    // Components that come from a template are not there yet.
+    if has_template && object["spec"].get("components").is_none() {
+        object["spec"]["components"] = json!([]);
     }
 }
 
-fn is_duration(text: &str) -> bool {
-    let days = text
-        .strip_suffix('d')
-        .is_some_and(|days| days.parse::<u32>().is_ok());
-    days || text.parse::<GoDuration>().is_ok()
-}
-
-fn check_components(
-    application: &Application,
-    appfile: &Appfile<'_>,
-    violations: &mut Vec<Violation>,
-) {
-    for spec in &application.spec.components {
-        if spec.component_type == component_type::REF_OBJECTS {
-            continue;
-        }
-        let version = &appfile.world().hub_version;
-        let checked = appfile.component(spec).and_then(|component| {
-            render(
-                &component,
-                &appfile.context,
-                &Target::default(),
-                version,
-                Mode::Check,
-            )
-        });
-        if let Err(error) = checked {
-            violations.push(violation("schematic", error.message));
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bellwether_api::oam::names::{DEPLOY_STEP, annotation, component_type, policy as policy_type};
 use bellwether_api::oam::{Application, ApplicationComponent, ApplicationPolicy, Policy};
 use bellwether_api::workflow::names::step_type;
-use bellwether_api::workflow::{Workflow, WorkflowMode, WorkflowStep, WorkflowStepBase};
+use bellwether_api::workflow::{StepStage, Workflow, WorkflowMode, WorkflowStep, WorkflowStepBase};
 use serde_json::{Map, Value, json};
 
 use crate::catalog::Catalog;
@@ -87,10 +87,8 @@ pub fn parse<'a>(
     if appfile.steps.is_empty() && application.spec.workflow.is_none() {
         appfile.steps = appfile.default_steps(application);
     }
-    let definitions = appfile
-        .definitions
-        .values()
-        .map(|definition| &definition.object);
+    appfile.put_templates_first(application);
+    let definitions = appfile.definitions.values().map(|definition| &**definition);
     appfile.context.revision_hash = revision_hash(application, definitions, &appfile.referred);
     Ok(appfile)
 }
@@ -200,6 +198,26 @@ impl<'a> Appfile<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Steps before rendering come first, and all others wait for them. If there are no others, components are delivered as
+    /// without a workflow.
+    fn put_templates_first(&mut self, application: &Application) {
+        let is_first = |step: &WorkflowStep| step.base.stage == Some(StepStage::PreRender);
+        let (first, mut others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.steps)
+            .into_iter()
+            .partition(is_first);
+        if !first.is_empty() && others.is_empty() {
+            others = self.default_steps(application);
+        }
+        if self.mode.0 == WorkflowMode::Dag {
+            for step in &mut others {
+                let names = first.iter().map(|step| step.base.name.clone());
+                step.base.depends_on.extend(names);
+            }
+        }
+        self.steps = first;
+        self.steps.append(&mut others);
     }
 
     fn check_step(&mut self, step: &WorkflowStepBase) -> Result<(), RenderError> {

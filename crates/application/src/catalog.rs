@@ -3,7 +3,7 @@
 //! A type is looked for in the namespace of the application, then in the system namespace, then among
 //! the built-in definitions. `type@v1` asks for the revision `type-v1`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bellwether_api::workflow::names::SYSTEM_NAMESPACE;
@@ -13,14 +13,45 @@ use serde_json::Value;
 use crate::builtin;
 use crate::definition::{Definition, DefinitionKind};
 
-/// The definitions of a cluster.
+/// The definitions of a cluster. Copies share what they have in common.
 #[derive(Debug, Default, Clone)]
 pub struct Catalog {
-    definitions: HashMap<(DefinitionKind, String), HashMap<String, Arc<Definition>>>,
+    known: Arc<Known>,
+    /// Definitions as a revision of an application recorded them. They come first.
+    pinned: Arc<Pinned>,
+}
+
+/// Definitions by kind and type.
+pub type Pinned = BTreeMap<(DefinitionKind, String), Arc<Definition>>;
+
+/// Definitions of one name, by namespace.
+type Named = HashMap<String, Arc<Definition>>;
+
+#[derive(Debug, Default, Clone)]
+struct Known {
+    definitions: HashMap<(DefinitionKind, String), Named>,
     /// Definitions of workloads, which stand in for definitions of components.
-    workloads: HashMap<String, HashMap<String, Arc<Definition>>>,
-    /// Revisions by name, then namespace.
-    revisions: HashMap<(DefinitionKind, String), HashMap<String, Arc<Definition>>>,
+    workloads: HashMap<String, Named>,
+    /// Revisions of definitions.
+    revisions: HashMap<(DefinitionKind, String), Named>,
+}
+
+/// The fields of a DefinitionRevision that have the definition.
+const REVISION_FIELDS: [(&str, DefinitionKind); 4] = [
+    ("componentDefinition", DefinitionKind::Component),
+    ("traitDefinition", DefinitionKind::Trait),
+    ("policyDefinition", DefinitionKind::Policy),
+    ("workflowStepDefinition", DefinitionKind::WorkflowStep),
+];
+
+/// What kind of definition a DefinitionRevision has, and the definition.
+pub fn revised(revision: &Value) -> Option<(DefinitionKind, &Value)> {
+    let spec = &revision["spec"];
+    let wanted = spec["definitionType"].as_str().unwrap_or_default();
+    REVISION_FIELDS.into_iter().find_map(|(field, kind)| {
+        let is_wanted = wanted.is_empty() || kind.object_kind().starts_with(wanted);
+        (spec[field].is_object() && is_wanted).then(|| (kind, &spec[field]))
+    })
 }
 
 impl Catalog {
@@ -35,50 +66,92 @@ impl Catalog {
             .unwrap_or(SYSTEM_NAMESPACE)
             .to_owned();
         if let Some(kind) = DefinitionKind::from_object_kind(&kind) {
-            let definition = Definition::new(kind, name.clone(), object);
-            let named = self.definitions.entry((kind, name)).or_default();
-            named.insert(namespace, definition);
+            self.insert_definition(namespace, Definition::new(kind, name, object));
             return true;
         }
         match kind.as_str() {
             "WorkloadDefinition" => {
                 let definition = Definition::new(DefinitionKind::Component, name.clone(), object);
-                self.workloads
+                let workloads = &mut Arc::make_mut(&mut self.known).workloads;
+                workloads
                     .entry(name)
                     .or_default()
                     .insert(namespace, definition);
                 true
             }
-            "DefinitionRevision" => self.insert_revision(name, namespace, &object),
+            "DefinitionRevision" => {
+                let Some((kind, definition)) = revised(&object) else {
+                    return false;
+                };
+                let definition = Definition::new(kind, name, definition.clone());
+                self.insert_revision(namespace, definition);
+                true
+            }
             _ => false,
         }
     }
 
-    fn insert_revision(&mut self, name: String, namespace: String, object: &Value) -> bool {
-        let fields = [
-            ("componentDefinition", DefinitionKind::Component),
-            ("traitDefinition", DefinitionKind::Trait),
-            ("policyDefinition", DefinitionKind::Policy),
-            ("workflowStepDefinition", DefinitionKind::WorkflowStep),
-        ];
-        let spec = &object["spec"];
-        let wanted = spec["definitionType"].as_str().unwrap_or_default();
-        for (field, kind) in fields {
-            let is_wanted = wanted.is_empty() || kind.object_kind().starts_with(wanted);
-            if spec[field].is_object() && is_wanted {
-                let definition = Definition::new(kind, name.clone(), spec[field].clone());
-                let named = self.revisions.entry((kind, name)).or_default();
-                named.insert(namespace, definition);
-                return true;
-            }
+    /// Takes everything that another catalog knows; it comes before what was known.
+    pub fn extend(&mut self, other: &Self) {
+        let known = Arc::make_mut(&mut self.known);
+        for (key, named) in &other.known.definitions {
+            let own = known.definitions.entry(key.clone()).or_default();
+            own.extend(named.clone());
         }
-        false
+        for (name, named) in &other.known.workloads {
+            let own = known.workloads.entry(name.clone()).or_default();
+            own.extend(named.clone());
+        }
+        for (key, named) in &other.known.revisions {
+            let own = known.revisions.entry(key.clone()).or_default();
+            own.extend(named.clone());
+        }
+    }
+
+    /// Takes a definition that is read already.
+    pub fn insert_definition(&mut self, namespace: String, definition: Arc<Definition>) {
+        let key = (definition.kind, definition.type_name.clone());
+        let definitions = &mut Arc::make_mut(&mut self.known).definitions;
+        definitions
+            .entry(key)
+            .or_default()
+            .insert(namespace, definition);
+    }
+
+    /// Takes a revision that is read already; its type is the name of the revision.
+    pub fn insert_revision(&mut self, namespace: String, definition: Arc<Definition>) {
+        let key = (definition.kind, definition.type_name.clone());
+        let revisions = &mut Arc::make_mut(&mut self.known).revisions;
+        revisions
+            .entry(key)
+            .or_default()
+            .insert(namespace, definition);
     }
 
     /// Forgets a definition.
     pub fn remove(&mut self, kind: DefinitionKind, namespace: &str, name: &str) {
-        if let Some(named) = self.definitions.get_mut(&(kind, name.to_owned())) {
+        let definitions = &mut Arc::make_mut(&mut self.known).definitions;
+        if let Some(named) = definitions.get_mut(&(kind, name.to_owned())) {
             named.remove(namespace);
+        }
+    }
+
+    /// Forgets a revision.
+    pub fn remove_revision(&mut self, namespace: &str, name: &str) {
+        let revisions = &mut Arc::make_mut(&mut self.known).revisions;
+        for kind in DefinitionKind::ALL {
+            if let Some(named) = revisions.get_mut(&(kind, name.to_owned())) {
+                named.remove(namespace);
+            }
+        }
+    }
+
+    /// The same catalog, with definitions that come before all others.
+    #[must_use]
+    pub fn pinned_to(&self, definitions: Pinned) -> Self {
+        Self {
+            known: Arc::clone(&self.known),
+            pinned: Arc::new(definitions),
         }
     }
 
@@ -92,26 +165,30 @@ impl Catalog {
         auto_update: bool,
     ) -> Option<Arc<Definition>> {
         let Some((name, version)) = type_name.split_once('@') else {
-            return self.latest(kind, namespace, type_name);
+            let pinned = self.pinned.get(&(kind, type_name.to_owned()));
+            return pinned
+                .cloned()
+                .or_else(|| self.latest(kind, namespace, type_name));
         };
-        let revision = format!("{name}-{version}");
-        let found = self
-            .revisions
-            .get(&(kind, revision.clone()))
-            .and_then(|named| in_order(named, namespace));
-        match found {
-            None if auto_update => self.highest(kind, namespace, &revision),
+        let key = (kind, format!("{name}-{version}"));
+        if let Some(pinned) = self.pinned.get(&key) {
+            return Some(Arc::clone(pinned));
+        }
+        let found = self.known.revisions.get(&key);
+        match found.and_then(|named| in_order(named, namespace)) {
+            None if auto_update => self.highest(kind, namespace, &key.1),
             found => found,
         }
     }
 
     fn latest(&self, kind: DefinitionKind, namespace: &str, name: &str) -> Option<Arc<Definition>> {
         let key = (kind, name.to_owned());
-        let named = self.definitions.get(&key);
+        let named = self.known.definitions.get(&key);
         named
             .and_then(|named| in_order(named, namespace))
             .or_else(|| {
                 let workloads = self
+                    .known
                     .workloads
                     .get(name)
                     .filter(|_| kind == DefinitionKind::Component);
@@ -126,7 +203,8 @@ impl Catalog {
         namespace: &str,
         prefix: &str,
     ) -> Option<Arc<Definition>> {
-        let candidates = self.revisions.iter().filter_map(|((known, name), named)| {
+        let revisions = self.known.revisions.iter();
+        let candidates = revisions.filter_map(|((known, name), named)| {
             let rest = name.strip_prefix(prefix)?.strip_prefix('.')?;
             let version = version(&format!("0.{rest}"))?;
             let definition = in_order(named, namespace).filter(|_| *known == kind)?;
@@ -138,7 +216,7 @@ impl Catalog {
 }
 
 /// The one of the namespace, else that of the system namespace.
-fn in_order(named: &HashMap<String, Arc<Definition>>, namespace: &str) -> Option<Arc<Definition>> {
+fn in_order(named: &Named, namespace: &str) -> Option<Arc<Definition>> {
     named
         .get(namespace)
         .or_else(|| named.get(SYSTEM_NAMESPACE))
@@ -208,6 +286,26 @@ mod tests {
         check(&catalog, "mine", "thing@v2", false, Some("thing-v2"));
         check(&catalog, "mine", "thing@v1", false, None);
         check(&catalog, "mine", "thing@v1", true, Some("thing-v1.10.1"));
+    }
+
+    #[test]
+    fn pinned_definitions_come_first() {
+        let mut catalog = Catalog::default();
+        assert!(catalog.insert(component("", "new")));
+        assert!(catalog.insert(revision("thing-v2")));
+        let old = |name: &str| {
+            let key = (DefinitionKind::Component, name.to_owned());
+            (
+                key,
+                Definition::new(DefinitionKind::Component, name, component("", "old")),
+            )
+        };
+        let pinned = catalog.pinned_to([old("thing"), old("thing-v2")].into());
+        check(&pinned, "mine", "thing", false, Some("old"));
+        check(&pinned, "mine", "thing@v2", false, Some("old"));
+        check(&catalog, "mine", "thing", false, Some("new"));
+        catalog.remove_revision(SYSTEM_NAMESPACE, "thing-v2");
+        check(&catalog, "mine", "thing@v2", false, None);
     }
 
     #[test]

@@ -2,7 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use bellwether_api::oam::{StatusTemplates, TraitStage};
+use bellwether_api::Kind as _;
+use bellwether_api::oam::{
+    ComponentDefinition, PolicyDefinition, StatusTemplates, TraitDefinition, TraitStage,
+    WorkflowStepDefinition,
+};
 use bellwether_cue::ast::{DeclKind, LabelKind};
 use bellwether_cue::diagnostic::Diagnostic;
 use bellwether_cue::host::Template;
@@ -42,6 +46,16 @@ impl DefinitionKind {
         }
     }
 
+    /// The resource of its objects.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Component => ComponentDefinition::NAMES.plural,
+            Self::Trait => TraitDefinition::NAMES.plural,
+            Self::Policy => PolicyDefinition::NAMES.plural,
+            Self::WorkflowStep => WorkflowStepDefinition::NAMES.plural,
+        }
+    }
+
     /// The word that definition files and people use.
     pub fn word(self) -> &'static str {
         match self {
@@ -76,6 +90,7 @@ pub struct Definition {
     pub object: Value,
     template: OnceLock<Result<CompiledTemplate, Vec<Diagnostic>>>,
     status: OnceLock<StatusSnippets>,
+    content_hash: OnceLock<String>,
 }
 
 /// A template, and how its parameters are called.
@@ -110,6 +125,7 @@ impl Definition {
             object,
             template: OnceLock::new(),
             status: OnceLock::new(),
+            content_hash: OnceLock::new(),
         })
     }
 
@@ -141,6 +157,17 @@ impl Definition {
                 health: snippet(&templates.health_policy),
                 message: snippet(&templates.custom_status),
             }
+        })
+    }
+
+    /// What identifies the definition as it is written, made the first time.
+    pub fn content_hash(&self) -> &str {
+        self.content_hash.get_or_init(|| {
+            crate::revision::hash(&(
+                self.kind.object_kind(),
+                self.object_name(),
+                &self.object["spec"],
+            ))
         })
     }
 

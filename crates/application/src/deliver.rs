@@ -274,6 +274,26 @@ pub fn deliver(appfile: &Appfile<'_>) -> Result<Delivery, RenderError> {
     Ok(walk.delivery)
 }
 
+/// Everything that an application is rendered to: what its steps apply, and components that steps hand to somebody else, as they would be
+/// applied. A component that cannot be rendered yet, because it waits for values, is left out.
+pub fn everything(appfile: &Appfile<'_>) -> Delivery {
+    let mut delivery = deliver(appfile).unwrap_or_default();
+    for component in &appfile.components {
+        let mut known = delivery.components.iter();
+        if known.any(|known| known.placed.component.name == component.name) {
+            continue;
+        }
+        let placed = Placed {
+            component: component.clone(),
+            target: Target::default(),
+        };
+        if let Ok(delivered) = render_placed(appfile, &placed) {
+            delivery.components.push(delivered);
+        }
+    }
+    delivery
+}
+
 impl Walk<'_, '_> {
     /// A component that others depend on has to exist.
     fn check_dependencies(
@@ -411,7 +431,7 @@ impl Walk<'_, '_> {
         rendered: &Rendered,
     ) {
         for output in outputs {
-            if let Some(value) = output_value(&output.value_from, rendered) {
+            if let Some(value) = rendered_value(&output.value_from, rendered) {
                 self.values.insert(output.name.clone(), value);
             }
         }
@@ -453,18 +473,24 @@ pub fn fill_input(component: &mut ApplicationComponent, key: &str, value: Value,
 }
 
 /// The value of an expression over what a component was rendered to.
-fn output_value(expression: &str, rendered: &Rendered) -> Option<Value> {
-    let source = format!("value: {expression}\noutput: _\noutputs: _\n");
-    let template = Template::compile(&source).ok()?;
-    let mut evaluation = template.evaluate(Budget::default());
-    if let Some(workload) = &rendered.workload {
-        evaluation.fill_json(&["output"], workload);
-    }
+fn rendered_value(expression: &str, rendered: &Rendered) -> Option<Value> {
     let outputs = rendered
         .outputs
         .iter()
         .map(|output| (output.resource.clone(), output.object.clone()));
-    evaluation.fill_json(&["outputs"], &Value::Object(outputs.collect()));
+    let outputs = Value::Object(outputs.collect());
+    let none = json!({});
+    let workload = rendered.workload.as_ref().unwrap_or(&none);
+    output_value(expression, workload, &outputs)
+}
+
+/// The value of an expression over the workload and the further objects of a component.
+pub fn output_value(expression: &str, workload: &Value, outputs: &Value) -> Option<Value> {
+    let source = format!("value: {expression}\noutput: _\noutputs: _\n");
+    let template = Template::compile(&source).ok()?;
+    let mut evaluation = template.evaluate(Budget::default());
+    evaluation.fill_json(&["output"], workload);
+    evaluation.fill_json(&["outputs"], outputs);
     let root = evaluation.root();
     let value = evaluation.lookup(root, "value")?;
     evaluation.export_json(value).ok()

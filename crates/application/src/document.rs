@@ -1,7 +1,7 @@
 //! Documentation of definitions, made from the markers in their parameters.
 //!
-//! `// +usage=TEXT` says what a parameter is for, `// +short=x` gives a short name, `// +ignore` keeps it out. The rest is in
-//! the template itself: `name?: T` may be left out, `name: *1 | int` has a default.
+//! `// +usage=TEXT` says what a parameter is for, `// +short=x` gives a short name, `// +ignore` keeps it out, `// +immutable` says
+//! that it stays as it was created. The rest is in the template itself: `name?: T` may be left out, `name: *1 | int` has a default.
 
 use bellwether_cue::ast::{
     BinaryOp, Constraint, Decl, DeclKind, ElementKind, Expr, ExprKind, File, LabelKind, UnaryOp,
@@ -26,6 +26,8 @@ pub struct Parameter {
     pub required: bool,
     /// What it is if it is not given.
     pub default: String,
+    /// Whether it stays as it was when the application was created.
+    pub immutable: bool,
 }
 
 /// The parameters of a definition, in the order of its template.
@@ -156,6 +158,7 @@ impl Reader<'_> {
                 && name(decl).is_some(),
             default,
             path: path.clone(),
+            immutable: lines.contains(&"+immutable"),
         });
         self.members(&field.value, &path, depth - 1, found);
     }

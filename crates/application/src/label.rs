@@ -222,6 +222,12 @@ pub fn is_cluster_scoped(object: &Value) -> bool {
     bellwether_kinds::find_kind(group, version, kind).is_some_and(|resource| !resource.namespaced)
 }
 
+/// Marks an object that is about to be applied by what it was rendered to.
+pub fn stamp(object: &mut Value) {
+    let hash = short_hash(object);
+    set(object, "labels", label::RENDER_HASH, &hash);
+}
+
 /// Labels and annotations of the application go before those of templates, and ours before both.
 fn mark(object: &mut Value, app: &AppContext, labels: &[(&str, &str)], cluster: &str) {
     // A template may pin an object to a cluster.
@@ -259,7 +265,8 @@ fn inherited_labels(app: &AppContext) -> impl Iterator<Item = (&str, &str)> {
 }
 
 fn inherited_annotations(app: &AppContext) -> impl Iterator<Item = (&str, &str)> {
-    const OWN: [&str; 4] = [
+    const OWN: [&str; 5] = [
+        annotation::RESTART_WORKFLOW,
         annotation::INPLACE_UPGRADE,
         annotation::FILTER_LABEL_KEYS,
         annotation::FILTER_ANNOTATION_KEYS,

@@ -2,12 +2,18 @@
 //!
 //! | stage | module | result |
 //! |---|---|---|
-//! | definitions | [`definition`], [`file`](mod@file), [`catalog`] | templates, compiled once for each revision of a definition |
+//! | definitions | [`definition`], [`file`](mod@file), [`catalog`], [`definition_revision`] | templates, compiled once for each revision of a definition |
 //! | application | [`appfile`] | components with their definitions, policies, and the steps that deliver them |
 //! | placement | [`placement`], [`overrides`] | which components go where, and what changes there |
 //! | rendering | [`render`], [`label`] | objects, with their labels |
-//! | delivery | [`progress`], [`dispatch`], [`member`], [`tracker`], [`resource_policy`], [`revision`] | which steps can be taken, what happens to each object, what is recorded |
+//! | delivery | [`steps`], [`dispatch`], [`member`], [`tracker`], [`resource_policy`], [`revision`] | the steps of the workflow, what happens to each object, what is recorded |
+//! | two revisions | [`resources`], [`blue_green`] | how replicas and requests move from one to the other |
+//! | many clusters | [`distribution`] | which cluster gets how many replicas |
 //! | state | [`health`] | how components fare |
+//! | files | [`files`](mod@files) | what an application is rendered to, as files of a repository |
+//! | templates | [`pre_render`] | Applications that come from a template: what is written to them, and when to stop |
+//! | writes | [`admission`] | which applications and definitions are refused |
+//! | before Applications | [`configuration`] | what ApplicationConfigurations become, and what is applied once |
 //!
 //! [`deliver`] walks through all of it as a workflow without waiting would do, which is what
 //! `bellwether render` shows. Nothing here reads or writes anything: what has to be looked up
@@ -15,27 +21,36 @@
 
 pub mod admission;
 pub mod appfile;
+pub mod blue_green;
 pub mod builtin;
 pub mod catalog;
+pub mod configuration;
 pub mod context;
 pub mod definition;
+pub mod definition_revision;
 pub mod deliver;
 pub mod dispatch;
+pub mod distribution;
 pub mod document;
 pub mod error;
 pub mod file;
+pub mod files;
+pub mod garbage;
 pub mod health;
 pub mod label;
 pub mod member;
 pub mod overrides;
 pub mod path;
 pub mod placement;
+pub mod pre_render;
+pub mod preview;
 pub mod probe;
-pub mod progress;
 pub mod referred;
 pub mod render;
 pub mod resource_policy;
+pub mod resources;
 pub mod revision;
+pub mod steps;
 pub mod terraform;
 pub mod tracker;
 pub mod world;

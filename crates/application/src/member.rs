@@ -1,15 +1,22 @@
 //! Objects of an application on a member: they go there in a work, and what is known of them comes back in its status.
 
-use bellwether_api::oam::names::label;
+use std::collections::{BTreeMap, BTreeSet};
+
+use bellwether_api::oam::names::{annotation, label};
 use bellwether_api::work::ManifestWork;
 use bellwether_json::path::str_at;
 use serde_json::{Value, json};
 
 use crate::context::AppContext;
+use crate::definition::Definition;
+use crate::dispatch::describe;
 use crate::label::Manifest;
 use crate::path;
+use crate::resource_policy::{
+    Affect, GarbageCollectStrategy, Propagation, ResourcePolicies, UpdateOperation,
+};
 
-/// Values that come back, by the field that they are of; those that health snippets of workloads look at.
+/// Values that come back of all objects, by the field that they are of.
 const FEEDBACK: [&str; 14] = [
     "metadata.generation",
     "status.observedGeneration",
@@ -27,19 +34,137 @@ const FEEDBACK: [&str; 14] = [
     "spec.clusterIP",
 ];
 
+/// Fields that are lists or maps: only single values come back.
+const STRUCTURES: [&str; 11] = [
+    "metadata",
+    "spec",
+    "status",
+    "conditions",
+    "loadBalancer",
+    "ingress",
+    "labels",
+    "annotations",
+    "template",
+    "containers",
+    "ports",
+];
+
+/// Fields that snippets look at, besides those that come back of all objects.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AskedFields {
+    /// Of what a component is.
+    pub output: BTreeSet<String>,
+    /// Of further objects, by the name of the output.
+    pub outputs: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl AskedFields {
+    /// What the snippets of a definition look at.
+    pub fn of(definition: &Definition) -> Self {
+        let mut asked = Self::default();
+        for snippet in ["healthPolicy", "customStatus", "details"] {
+            let source = str_at(&definition.object, &["spec", "status", snippet]);
+            asked.scan(source.unwrap_or_default());
+        }
+        asked
+    }
+
+    fn scan(&mut self, source: &str) {
+        for (at, marker) in source.match_indices("context.output") {
+            let rest = &source[at + marker.len()..];
+            let (names, rest_of_object) = match rest.strip_prefix('s') {
+                Some(rest) => match reference(rest).split_first() {
+                    Some((output, steps)) => (Some(output.clone()), steps.to_vec()),
+                    None => continue,
+                },
+                None => (None, reference(rest)),
+            };
+            let is_value = |step: &String| !STRUCTURES.contains(&step.as_str());
+            if !rest_of_object.last().is_some_and(is_value) {
+                continue;
+            }
+            let field = rest_of_object.join(".").replace(".[", "[");
+            match names {
+                None => self.output.insert(field),
+                Some(output) => self.outputs.entry(output).or_default().insert(field),
+            };
+        }
+    }
+
+    /// What is asked of one object.
+    pub fn of_manifest(&self, manifest: &Manifest) -> impl Iterator<Item = &str> {
+        let fields = if manifest.resource.is_empty() {
+            Some(&self.output)
+        } else {
+            self.outputs.get(&manifest.resource)
+        };
+        fields.into_iter().flatten().map(String::as_str)
+    }
+}
+
+/// The names and indexes that follow in a reference: `.status.items[0].name`.
+fn reference(source: &str) -> Vec<String> {
+    let mut steps = Vec::new();
+    let mut rest = source;
+    loop {
+        let (step, after) = if let Some(inner) = rest.strip_prefix('.') {
+            let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let end = inner.find(|c| !is_part(c)).unwrap_or(inner.len());
+            (inner[..end].to_owned(), &inner[end..])
+        } else if let Some((name, after)) = rest
+            .strip_prefix("[\"")
+            .and_then(|inner| inner.split_once("\"]"))
+        {
+            (name.to_owned(), after)
+        } else if let Some((index, after)) = rest
+            .strip_prefix('[')
+            .and_then(|inner| inner.split_once(']'))
+            .filter(|(index, _)| index.parse::<u16>().is_ok())
+        {
+            (format!("[{index}]"), after)
+        } else {
+            return steps;
+        };
+        if step.is_empty() || step.contains('.') || step.contains('/') {
+            return steps;
+        }
+        steps.push(step);
+        rest = after;
+    }
+}
+
 /// Name of the work of an application.
 pub fn work_name(app: &AppContext) -> String {
     format!("app-{}-{}", app.namespace, app.name)
 }
 
-/// The work that brings objects to a member; the namespace of the work is named after it.
-pub fn work(app: &AppContext, cluster: &str, manifests: &[&Manifest]) -> Value {
-    let configs: Vec<Value> = manifests
-        .iter()
-        .map(|manifest| config(&manifest.object))
-        .collect();
-    let objects: Vec<&Value> = manifests.iter().map(|manifest| &manifest.object).collect();
-    json!({
+/// An object that goes to a member, with the fields that are asked of it.
+#[derive(Debug, Clone)]
+pub struct Sent<'a> {
+    /// The object.
+    pub object: &'a Value,
+    /// Fields that snippets look at.
+    pub fields: Vec<String>,
+}
+
+/// The work that brings objects to a member; the namespace of the work is named after it. An error names what a policy asks
+/// for that works cannot do.
+pub fn work(
+    app: &AppContext,
+    cluster: &str,
+    sent: &[Sent<'_>],
+    policies: &ResourcePolicies,
+) -> Result<Value, String> {
+    let mut configs = Vec::new();
+    let mut left = Vec::new();
+    for it in sent {
+        configs.push(config(it, policies)?);
+        if is_left(it.object, policies) {
+            left.push(identifier(it.object));
+        }
+    }
+    let objects: Vec<&Value> = sent.iter().map(|it| it.object).collect();
+    let mut work = json!({
         "apiVersion": "work.open-cluster-management.io/v1",
         "kind": "ManifestWork",
         "metadata": {
@@ -52,10 +177,55 @@ pub fn work(app: &AppContext, cluster: &str, manifests: &[&Manifest]) -> Value {
             },
         },
         "spec": {"workload": {"manifests": objects}, "manifestConfigs": configs},
+    });
+    if !left.is_empty() {
+        work["spec"]["deleteOption"] = json!({
+            "propagationPolicy": "SelectivelyOrphan",
+            "selectivelyOrphans": {"orphaningRules": left},
+        });
+    }
+    if let Some(account) = app.annotations.get(annotation::SERVICE_ACCOUNT) {
+        work["spec"]["executor"] = json!({"subject": {
+            "type": "ServiceAccount",
+            "serviceAccount": {"namespace": app.namespace, "name": account},
+        }});
+    }
+    Ok(work)
+}
+
+/// A work with these objects only, treated as they were.
+pub fn with_manifests(work: &ManifestWork, manifests: &[&Manifest]) -> Value {
+    let objects: Vec<&Value> = manifests.iter().map(|manifest| &manifest.object).collect();
+    let identifiers: Vec<Value> = objects.iter().map(|object| identifier(object)).collect();
+    let configs = serde_json::to_value(&work.spec.manifest_configs).unwrap_or_default();
+    let is_kept = |config: &&Value| {
+        let known = &config["resourceIdentifier"];
+        let text =
+            |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
+        identifiers.iter().any(|identifier| {
+            ["group", "resource", "namespace", "name"]
+                .iter()
+                .all(|field| text(known, field) == text(identifier, field))
+        })
+    };
+    let configs = configs.as_array().into_iter().flatten();
+    let configs: Vec<&Value> = configs.filter(is_kept).collect();
+    json!({
+        "apiVersion": "work.open-cluster-management.io/v1",
+        "kind": "ManifestWork",
+        "metadata": {"name": work.metadata.name, "namespace": work.metadata.namespace},
+        "spec": {"workload": {"manifests": objects}, "manifestConfigs": configs},
     })
 }
 
-fn config(object: &Value) -> Value {
+/// Whether an object stays on the member when the application no longer has it.
+fn is_left(object: &Value, policies: &ResourcePolicies) -> bool {
+    let collect = &policies.garbage_collect;
+    collect.strategy(object) == GarbageCollectStrategy::Never
+        || collect.propagation(object) == Some(Propagation::Orphan)
+}
+
+fn identifier(object: &Value) -> Value {
     let api_version = object["apiVersion"].as_str().unwrap_or_default();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let kind = object["kind"].as_str().unwrap_or_default();
@@ -63,20 +233,100 @@ fn config(object: &Value) -> Value {
         Some(resource) => resource.plural.to_owned(),
         None => format!("{}s", kind.to_lowercase()),
     };
-    let paths: Vec<Value> = FEEDBACK
+    json!({
+        "group": group,
+        "resource": plural,
+        "name": object["metadata"]["name"],
+        "namespace": str_at(object, &["metadata", "namespace"]).unwrap_or_default(),
+    })
+}
+
+/// What comes back of an object: the fields that health needs, and further ones.
+pub(crate) fn feedback<'f>(object: &Value, further: impl Iterator<Item = &'f str>) -> Value {
+    let mut fields: Vec<&str> = FEEDBACK.iter().copied().chain(further).collect();
+    fields.sort_unstable();
+    fields.dedup();
+    let paths: Vec<Value> = fields
         .iter()
         .map(|field| json!({"name": field, "path": format!(".{field}")}))
         .collect();
     json!({
-        "resourceIdentifier": {
-            "group": group,
-            "resource": plural,
-            "name": object["metadata"]["name"],
-            "namespace": str_at(object, &["metadata", "namespace"]).unwrap_or_default(),
-        },
+        "resourceIdentifier": identifier(object),
         "feedbackRules": [{"type": "JSONPaths", "jsonPaths": paths}],
         "feedbackScrapeType": "Watch",
     })
+}
+
+fn config(sent: &Sent<'_>, policies: &ResourcePolicies) -> Result<Value, String> {
+    let mut config = feedback(sent.object, sent.fields.iter().map(String::as_str));
+    if let Some(strategy) = update_strategy(sent.object, policies)? {
+        config["updateStrategy"] = strategy;
+    }
+    Ok(config)
+}
+
+/// How policies have an object written on a member.
+fn update_strategy(object: &Value, policies: &ResourcePolicies) -> Result<Option<Value>, String> {
+    if policies.read_only.selects(object) {
+        return Ok(Some(json!({"type": "ReadOnly"})));
+    }
+    let rules = &policies.update.rules;
+    let rule = rules.iter().find(|rule| rule.selector.matches(object));
+    if rule.is_some_and(|rule| !rule.strategy.recreate_fields.is_empty()) {
+        return Err(format!(
+            "{}: recreateFields of a resource-update policy works on the hub only, not on members; leave the object out of the rule",
+            describe(object)
+        ));
+    }
+    let Some((paths, condition)) = kept_fields(object, policies)? else {
+        let replaces = rule.is_some_and(|rule| rule.strategy.op == UpdateOperation::Replace);
+        return Ok(replaces.then(|| json!({"type": "Update"})));
+    };
+    Ok(Some(json!({
+        "type": "ServerSideApply",
+        "serverSideApply": {
+            "force": true,
+            "ignoreFields": [{"condition": condition, "jsonPaths": paths}],
+        },
+    })))
+}
+
+/// Fields that are left to the member, and since when.
+fn kept_fields(
+    object: &Value,
+    policies: &ResourcePolicies,
+) -> Result<Option<(Vec<String>, &'static str)>, String> {
+    let apply_once = &policies.apply_once;
+    if apply_once.keeps_everything() {
+        return Ok(Some((all_fields(object), "OnSpokeChange")));
+    }
+    let Some(strategy) = apply_once.strategy(object) else {
+        return Ok(None);
+    };
+    let condition = match strategy.affect {
+        Affect::Always => "OnSpokePresent",
+        Affect::OnStateKeep => "OnSpokeChange",
+        Affect::OnUpdate => {
+            return Err(format!(
+                "{}: affect: onUpdate of an apply-once policy works on the hub only, not on members; use onStateKeep or leave it out",
+                describe(object)
+            ));
+        }
+    };
+    let paths = if strategy.path.iter().any(|path| path == "*") {
+        all_fields(object)
+    } else {
+        let dotted = |path: &String| format!(".{}", path.strip_prefix('.').unwrap_or(path));
+        strategy.path.iter().map(dotted).collect()
+    };
+    Ok(Some((paths, condition)))
+}
+
+/// Everything that an object says, by field.
+fn all_fields(object: &Value) -> Vec<String> {
+    let fields = object.as_object().into_iter().flatten();
+    let own = fields.filter(|(name, _)| !["apiVersion", "kind", "metadata"].contains(&&***name));
+    own.map(|(name, _)| format!(".{name}")).collect()
 }
 
 /// What is known of an object on a member; `None` until the member has applied this version of it.
@@ -129,7 +379,73 @@ pub fn problem(work: &ManifestWork) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use bellwether_api::oam::Application;
+
     use super::*;
+    use crate::definition::DefinitionKind;
+
+    fn strategy_of(policies: impl Into<Value>) -> Result<Option<Value>, String> {
+        let policies = policies.into();
+        let application: Application =
+            serde_json::from_value(json!({"spec": {"components": [], "policies": policies}}))
+                .unwrap();
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "namespace": "n"}, "data": {"a": "1"}});
+        update_strategy(&object, &ResourcePolicies::of(&application).unwrap())
+    }
+
+    fn policy(kind: &str, rule: Value) -> Value {
+        let mut rule = rule;
+        rule["selector"] = json!({"resourceTypes": ["ConfigMap"]});
+        json!([{"name": "p", "type": kind, "properties": {"enable": true, "rules": [rule]}}])
+    }
+
+    #[test]
+    fn policies_become_strategies_of_works() {
+        assert_eq!(strategy_of(json!([])), Ok(None));
+        let read_only = strategy_of(policy("read-only", json!({})));
+        assert_eq!(read_only, Ok(Some(json!({"type": "ReadOnly"}))));
+        let ignored = |condition: &str, path: &str| {
+            Ok(Some(json!({"type": "ServerSideApply", "serverSideApply": {
+                "force": true, "ignoreFields": [{"condition": condition, "jsonPaths": [path]}]}})))
+        };
+        let once = |strategy: Value| policy("apply-once", json!({"strategy": strategy}));
+        assert_eq!(
+            strategy_of(once(json!({"path": ["data.a"]}))),
+            ignored("OnSpokePresent", ".data.a")
+        );
+        assert_eq!(
+            strategy_of(once(json!({"path": ["*"], "affect": "onStateKeep"}))),
+            ignored("OnSpokeChange", ".data")
+        );
+        let whole = json!([{"name": "p", "type": "apply-once", "properties": {"enable": true}}]);
+        assert_eq!(strategy_of(whole), ignored("OnSpokeChange", ".data"));
+        let refused = strategy_of(once(json!({"path": ["data.a"], "affect": "onUpdate"})));
+        assert!(refused.unwrap_err().contains("onUpdate"));
+        let recreate = json!({"strategy": {"recreateFields": ["data.a"]}});
+        let refused = strategy_of(policy("resource-update", recreate));
+        assert!(refused.unwrap_err().contains("recreateFields"));
+    }
+
+    #[test]
+    fn what_snippets_look_at_is_asked_for() {
+        let health = "isHealth: context.output.status.phase == \"Up\" && context.output.status.items[0].ready\n\
+            if context.outputs.ingress.status.loadBalancer.ingress[0].ip != _|_ {x: context.output.status.conditions}\n\
+            y: context.outputs[\"my-service\"].spec.clusterIP";
+        let object = json!({"spec": {"status": {"healthPolicy": health}}});
+        let asked = AskedFields::of(&Definition::new(DefinitionKind::Component, "x", object));
+        let set = |fields: &[&str]| fields.iter().map(|field| (*field).to_owned()).collect();
+        let expected = AskedFields {
+            output: set(&["status.phase", "status.items[0].ready"]),
+            outputs: BTreeMap::from([
+                (
+                    "ingress".to_owned(),
+                    set(&["status.loadBalancer.ingress[0].ip"]),
+                ),
+                ("my-service".to_owned(), set(&["spec.clusterIP"])),
+            ]),
+        };
+        assert_eq!(asked, expected);
+    }
 
     #[test]
     fn what_a_member_reports_becomes_a_live_object() {

@@ -156,16 +156,19 @@ impl ApplyOncePolicy {
         self.enable && self.rules.is_empty()
     }
 
-    /// Fields of an object that keep the values that others gave them.
-    pub fn kept_fields(&self, object: &Value, occasion: Occasion) -> Option<&[String]> {
+    /// What is kept of an object; the first rule that is about it counts.
+    pub fn strategy(&self, object: &Value) -> Option<&ApplyOnceStrategy> {
         if !self.enable {
             return None;
         }
-        let rule = self
-            .rules
-            .iter()
-            .find(|rule| rule.selector.matches(object))?;
-        let strategy = rule.strategy.as_ref()?;
+        let mut rules = self.rules.iter();
+        let rule = rules.find(|rule| rule.selector.matches(object))?;
+        rule.strategy.as_ref()
+    }
+
+    /// Fields of an object that keep the values that others gave them.
+    pub fn kept_fields(&self, object: &Value, occasion: Occasion) -> Option<&[String]> {
+        let strategy = self.strategy(object)?;
         let holds = match strategy.affect {
             Affect::Always => true,
             Affect::OnUpdate => occasion == Occasion::Update,

@@ -4,10 +4,15 @@
 
 use std::fmt::Write as _;
 
-use bellwether_api::oam::{Application, ApplicationComponent};
+use bellwether_api::SharedObject;
+use bellwether_api::oam::{
+    Application, ApplicationComponent, ApplicationRevision, ApplicationRevisionSpec,
+};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+
+use crate::definition::{Definition, DefinitionKind};
 
 /// How many hexadecimal digits an identifier has: 64 bits.
 const DIGITS: usize = 16;
@@ -33,27 +38,66 @@ pub fn component_hash(component: &ApplicationComponent) -> String {
 /// What identifies the content of a revision: the spec and everything it is rendered by.
 pub fn revision_hash<'a>(
     application: &Application,
-    definitions: impl IntoIterator<Item = &'a Value>,
+    definitions: impl IntoIterator<Item = &'a Definition>,
     referred: impl IntoIterator<Item = &'a Value>,
 ) -> String {
-    let specs = |objects: &mut dyn Iterator<Item = &'a Value>| {
-        let mut hashes: Vec<String> = objects
-            .map(|object| {
-                hash(&(
-                    &object["kind"],
-                    &object["metadata"]["name"],
-                    content(object),
-                ))
-            })
-            .collect();
-        hashes.sort();
-        hashes
-    };
-    hash(&(
-        &application.spec,
-        specs(&mut definitions.into_iter()),
-        specs(&mut referred.into_iter()),
-    ))
+    let definitions = definitions.into_iter().map(Definition::content_hash);
+    let mut definitions: Vec<&str> = definitions.collect();
+    definitions.sort_unstable();
+    let referred = referred.into_iter().map(|object| {
+        let name = &object["metadata"]["name"];
+        hash(&(&object["kind"], name, content(object)))
+    });
+    let mut referred: Vec<String> = referred.collect();
+    referred.sort_unstable();
+    hash(&(&application.spec, definitions, referred))
+}
+
+/// Definitions as a revision recorded them, by kind and type.
+pub fn recorded(
+    revision: &ApplicationRevisionSpec,
+) -> impl Iterator<Item = (DefinitionKind, &String, &SharedObject)> {
+    let maps = [
+        (DefinitionKind::Component, &revision.component_definitions),
+        (DefinitionKind::Trait, &revision.trait_definitions),
+        (DefinitionKind::Policy, &revision.policy_definitions),
+        (
+            DefinitionKind::WorkflowStep,
+            &revision.workflow_step_definitions,
+        ),
+    ];
+    maps.into_iter().flat_map(|(kind, definitions)| {
+        definitions
+            .iter()
+            .map(move |(name, object)| (kind, name, object))
+    })
+}
+
+/// Whether a revision has this very spec.
+pub fn has_spec(revision: &ApplicationRevision, application: &Application) -> bool {
+    serde_json::to_value(&application.spec)
+        .is_ok_and(|spec| spec == revision.spec.application["spec"])
+}
+
+/// What is known of a revision when old ones are deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub number: i64,
+}
+
+/// Revisions beyond the limit, oldest first. Those in use are not counted, and stay.
+pub fn surplus<'a>(known: &'a [Kept], used: &[&str], limit: usize) -> Vec<&'a Kept> {
+    let mut old: Vec<&Kept> = known
+        .iter()
+        .filter(|revision| !used.contains(&revision.name.as_str()))
+        .collect();
+    old.sort_by_key(|revision| revision.number);
+    let count = old.len().saturating_sub(limit);
+    old.truncate(count);
+    old
 }
 
 /// An object without its metadata and status.
@@ -90,15 +134,35 @@ mod tests {
     #[test]
     fn revisions_differ_by_spec_and_definitions_only() {
         let definition = |text: &str, version: &str| {
-            json!({"kind": "ComponentDefinition", "metadata": {"name": "webservice", "resourceVersion": version},
-                   "spec": {"schematic": {"cue": {"template": text}}}})
+            let object = json!({"kind": "ComponentDefinition",
+                "metadata": {"name": "webservice", "resourceVersion": version},
+                "spec": {"schematic": {"cue": {"template": text}}}});
+            Definition::new(DefinitionKind::Component, "webservice", object)
         };
-        let hash =
-            |image: &str, definition: &Value| revision_hash(&application(image), [definition], []);
+        let hash = |image: &str, definition: &Definition| {
+            revision_hash(&application(image), [definition], [])
+        };
         let first = hash("nginx", &definition("a", "1"));
         assert_eq!(first, hash("nginx", &definition("a", "2")));
         assert_ne!(first, hash("nginx", &definition("b", "1")));
         assert_ne!(first, hash("apache", &definition("a", "1")));
         assert_eq!(first.len(), DIGITS);
+    }
+
+    #[test]
+    fn the_oldest_revisions_that_nobody_uses_go() {
+        let known: Vec<Kept> = (1..=5)
+            .map(|number| Kept {
+                name: format!("shop-v{number}"),
+                number,
+            })
+            .collect();
+        let names = |used: &[&str], limit: usize| -> Vec<String> {
+            let found = surplus(&known, used, limit);
+            found.iter().map(|revision| revision.name.clone()).collect()
+        };
+        assert_eq!(names(&["shop-v5"], 2), ["shop-v1", "shop-v2"]);
+        assert_eq!(names(&["shop-v1"], 2), ["shop-v2", "shop-v3"]);
+        assert!(names(&["shop-v5"], 10).is_empty());
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use bellwether_api::oam::names::{LOCAL_CLUSTER, finalizer, label};
+use bellwether_api::oam::names::{LOCAL_CLUSTER, annotation, finalizer, label};
 use bellwether_api::oam::{
     Application, ManagedResource, ResourceTracker, ResourceTrackerSpec, ResourceTrackerType,
 };
@@ -43,6 +43,23 @@ pub fn identity(resource: &ManagedResource) -> Identity {
         resource.namespace.clone(),
         resource.name.clone(),
     )
+}
+
+/// Which object a manifest is about.
+pub fn identity_of(manifest: &Manifest) -> Identity {
+    let text = |path: &[&str]| {
+        str_at(&manifest.object, path)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    identity(&ManagedResource {
+        cluster: manifest.cluster.clone(),
+        api_version: text(&["apiVersion"]),
+        kind: text(&["kind"]),
+        namespace: text(&["metadata", "namespace"]),
+        name: text(&["metadata", "name"]),
+        ..ManagedResource::default()
+    })
 }
 
 /// The entry of an object. Without `raw` what others change stays.
@@ -82,43 +99,88 @@ pub fn object(resource: &ManagedResource) -> Value {
     object
 }
 
-/// The tracker of a generation with these entries, and the root tracker if something stays longer.
-pub fn trackers(
-    application: &Application,
-    revision: &str,
-    entries: Vec<(ManagedResource, GarbageCollectStrategy)>,
-) -> Vec<ResourceTracker> {
-    let (versioned, root): (Vec<_>, Vec<_>) = entries
-        .into_iter()
-        .partition(|(_, strategy)| *strategy == GarbageCollectStrategy::OnAppUpdate);
-    let name = application.metadata.name.as_deref().unwrap_or_default();
+/// The name of the tracker of a revision: the one that it has, or a new one. What is published has the name of its version,
+/// however often the spec changes meanwhile.
+pub fn name_of(application: &Application, revision: &str, known: &[ResourceTracker]) -> String {
+    let annotations = application.metadata.annotations.as_ref();
+    if let Some(version) = annotations.and_then(|all| all.get(annotation::PUBLISH_VERSION)) {
+        let app = application.metadata.name.as_deref().unwrap_or_default();
+        return format!("{app}-{version}-{}", namespace(application));
+    }
+    let revision_of = |tracker: &ResourceTracker| {
+        let labels = tracker.metadata.labels.as_ref();
+        labels.and_then(|labels| labels.get(label::APP_REVISION).cloned())
+    };
+    let is_own = |tracker: &&ResourceTracker| {
+        tracker.spec.tracker_type == ResourceTrackerType::Versioned
+            && revision_of(tracker).as_deref() == Some(revision)
+    };
+    if let Some(name) = known
+        .iter()
+        .find(is_own)
+        .and_then(|own| own.metadata.name.clone())
+    {
+        return name;
+    }
+    let app = application.metadata.name.as_deref().unwrap_or_default();
     let namespace = namespace(application);
     let generation = application.metadata.generation.unwrap_or_default();
-    let only = |entries: Vec<(ManagedResource, _)>| {
-        entries
-            .into_iter()
-            .map(|(entry, _)| entry)
-            .collect::<Vec<_>>()
-    };
-    let mut trackers = vec![tracker(
-        application,
-        format!("{name}-v{generation}-{namespace}"),
-        revision,
-        ResourceTrackerType::Versioned,
-        generation,
-        only(versioned),
-    )];
-    if !root.is_empty() {
-        trackers.push(tracker(
-            application,
-            format!("{name}-{namespace}"),
-            revision,
-            ResourceTrackerType::Root,
-            0,
-            only(root),
-        ));
+    let name = format!("{app}-v{generation}-{namespace}");
+    // The workflow or a policy that it refers to changed, which is a revision but no generation.
+    let is_taken = known
+        .iter()
+        .any(|it| it.metadata.name.as_ref() == Some(&name));
+    if is_taken {
+        let number = revision
+            .rsplit_once("-v")
+            .map_or(revision, |(_, number)| number);
+        return format!("{app}-v{generation}-r{number}-{namespace}");
     }
-    trackers
+    name
+}
+
+/// The name of the tracker of what stays longer than a version.
+pub fn root_name(application: &Application) -> String {
+    let app = application.metadata.name.as_deref().unwrap_or_default();
+    format!("{app}-{}", namespace(application))
+}
+
+/// A tracker that has nothing yet.
+pub fn new(
+    application: &Application,
+    name: String,
+    revision: &str,
+    tracker_type: ResourceTrackerType,
+) -> ResourceTracker {
+    let generation = match tracker_type {
+        ResourceTrackerType::Root => 0,
+        _ => application.metadata.generation.unwrap_or_default(),
+    };
+    tracker(
+        application,
+        name,
+        revision,
+        tracker_type,
+        generation,
+        Vec::new(),
+    )
+}
+
+/// Adds an entry, or puts it in the place of the one that it had; tells whether that is a change.
+pub fn add(tracker: &mut ResourceTracker, entry: ManagedResource) -> bool {
+    let wanted = identity(&entry);
+    let entries = &mut tracker.spec.managed_resources;
+    match entries.iter_mut().find(|known| identity(known) == wanted) {
+        Some(known) if *known == entry => false,
+        Some(known) => {
+            *known = entry;
+            true
+        }
+        None => {
+            entries.push(entry);
+            true
+        }
+    }
 }
 
 fn tracker(
@@ -204,17 +266,24 @@ mod tests {
         }
     }
 
-    fn version(generation: i64, entries: &[(&str, &str)]) -> Vec<ResourceTracker> {
-        let entries = entries
-            .iter()
-            .map(|(name, cluster)| (entry(name, cluster), GarbageCollectStrategy::OnAppUpdate));
-        trackers(&application(generation), "shop-v1", entries.collect())
+    fn version(generation: i64, revision: &str, entries: &[(&str, &str)]) -> ResourceTracker {
+        let application = application(generation);
+        let name = name_of(&application, revision, &[]);
+        let mut tracker = new(&application, name, revision, ResourceTrackerType::Versioned);
+        for (name, cluster) in entries {
+            assert!(add(&mut tracker, entry(name, cluster)));
+        }
+        tracker
     }
 
     #[test]
     fn what_only_older_versions_have_is_left_over() {
-        let older = version(1, &[("a", ""), ("b", ""), ("c", "east")]);
-        let current = version(2, &[("a", "local"), ("c", "west")]);
+        let older = [version(
+            1,
+            "shop-v1",
+            &[("a", ""), ("b", ""), ("c", "east")],
+        )];
+        let current = [version(2, "shop-v2", &[("a", "local"), ("c", "west")])];
         let names: Vec<_> = leftovers(&older, &current)
             .iter()
             .map(|entry| (entry.name.as_str(), entry.cluster.as_str()))
@@ -223,17 +292,26 @@ mod tests {
     }
 
     #[test]
-    fn objects_that_stay_longer_are_in_the_root_tracker() {
-        let entries = vec![
-            (entry("a", ""), GarbageCollectStrategy::OnAppUpdate),
-            (entry("b", ""), GarbageCollectStrategy::OnAppDelete),
-        ];
-        let trackers = trackers(&application(3), "shop-v2", entries);
-        let names: Vec<_> = trackers
-            .iter()
-            .map(|tracker| tracker.metadata.name.as_deref().unwrap())
-            .collect();
-        assert_eq!(names, ["shop-v3-n", "shop-n"]);
-        assert_eq!(trackers[1].spec.application_generation, 0);
+    fn a_revision_keeps_its_tracker_and_a_new_one_gets_its_own() {
+        let known = [version(3, "shop-v2", &[])];
+        let name =
+            |generation: i64, revision: &str| name_of(&application(generation), revision, &known);
+        assert_eq!(name(3, "shop-v2"), "shop-v3-n");
+        // Something that is not part of the spec made a generation, but no revision.
+        assert_eq!(name(4, "shop-v2"), "shop-v3-n");
+        assert_eq!(name(4, "shop-v3"), "shop-v4-n");
+        // A workflow that it refers to made a revision, but no generation.
+        assert_eq!(name(3, "shop-v3"), "shop-v3-r3-n");
+        assert_eq!(root_name(&application(3)), "shop-n");
+    }
+
+    #[test]
+    fn an_object_is_recorded_once() {
+        let mut tracker = version(1, "shop-v1", &[("a", "")]);
+        assert!(!add(&mut tracker, entry("a", "")));
+        let mut changed = entry("a", "");
+        changed.raw = Some(json!({}));
+        assert!(add(&mut tracker, changed));
+        assert_eq!(tracker.spec.managed_resources.len(), 1);
     }
 }

@@ -7,34 +7,50 @@
 //! | module | does |
 //! |---|---|
 //! | `definitions` | keeps the catalog of definitions |
-//! | `children` | watches and reads objects on the hub |
+//! | `index` | finds what belongs to an application |
+//! | `objects` | writes, keeps and removes objects on the hub |
+//! | `children` | reads what components copy |
+//! | `workflow`, `actions` | carries out the steps, and what they do to components |
+//! | `restart` | when a workflow is carried out again |
 //! | `deliver` | applies objects, and deletes those that are left over |
+//! | `tracking` | records what is applied, before it is |
 //! | `revision` | stores revisions and trackers |
 //! | `status` | writes what can be said of an application |
 
+mod actions;
 mod children;
 mod definitions;
 mod deliver;
+mod index;
+mod objects;
+mod restart;
 mod revision;
 mod status;
+mod tracking;
+mod workflow;
 
 use std::sync::Arc;
 
 use bellwether_api::cluster::ManagedCluster;
-use bellwether_api::oam::names::{finalizer, label, phase};
+use bellwether_api::delivery::names::label::DISTRIBUTION;
+use bellwether_api::delivery::{Distribution, Rollout};
+use bellwether_api::oam::names::{annotation, finalizer, label, phase};
 use bellwether_api::oam::{
     Application, ApplicationRevision, ComponentDefinition, DefinitionRevision, GROUP, Policy,
     PolicyDefinition, ResourceTracker, TraitDefinition, WorkflowStepDefinition,
 };
 use bellwether_api::work::ManifestWork;
-use bellwether_api::workflow::Workflow;
+use bellwether_api::workflow::{HISTORY_GROUP, Workflow};
 use bellwether_application::appfile;
+use bellwether_application::catalog::Catalog;
 use bellwether_application::resource_policy::ResourcePolicies;
 use bellwether_application::world::{Cluster, ClusterVersion, World};
 use bellwether_application::{Class, RenderError, Stage};
 use bellwether_runtime::{
-    Cache, Change, Next, ObjectKey, Reconcile, ReconcileError, Recorder, Retry, patch_seen,
+    Cache, Change, Next, ObjectKey, Reconcile, ReconcileError, Recorder, RequestError, Retry,
+    patch_seen,
 };
+use bellwether_workflow::spec::Approval;
 use futures::FutureExt as _;
 use kube::Api;
 use serde::Serialize;
@@ -42,8 +58,16 @@ use serde_json::{Value, json};
 
 use crate::hub::Hub;
 use crate::registry::{Entry, Rule, Watched};
+use crate::workflow::definitions::Definitions as StepDefinitions;
+use crate::workflow::memory::Memory;
+use crate::workflow::watches::Watches;
+use crate::workflow::{Engine, PassError, WorkflowOptions};
+use crate::workflow_run::approval_of;
 use children::Children;
 use definitions::Definitions;
+use index::Owned;
+use objects::HubObjects;
+use restart::Restart;
 use status::Report;
 
 /// How many applications are reconciled at once.
@@ -55,6 +79,12 @@ pub(crate) enum Error {
     /// A request failed.
     #[error(transparent)]
     Request(#[from] kube::Error),
+    /// The workflow cannot be carried out.
+    #[error(transparent)]
+    Pass(#[from] PassError),
+    /// A request about an object failed.
+    #[error(transparent)]
+    Object(#[from] RequestError),
     /// It cannot be rendered or applied; its status says why.
     #[error("{0}")]
     Reported(String),
@@ -64,6 +94,8 @@ impl ReconcileError for Error {
     fn retry(&self) -> Retry {
         match self {
             Self::Request(error) => error.retry(),
+            Self::Pass(_) => Retry::Backoff,
+            Self::Object(error) => error.retry(),
             // What is wrong is in the application, and a watch tells when that changes.
             Self::Reported(_) => Retry::Slowly,
         }
@@ -72,6 +104,8 @@ impl ReconcileError for Error {
     fn label(&self) -> &'static str {
         match self {
             Self::Request(error) => error.label(),
+            Self::Pass(_) => "history",
+            Self::Object(error) => error.label(),
             Self::Reported(_) => "reported",
         }
     }
@@ -89,6 +123,8 @@ pub const ENTRY: Entry = Entry {
         Watched::kind::<Workflow>(),
         Watched::kind::<ManifestWork>(),
         Watched::kind::<ManagedCluster>(),
+        Watched::kind::<Rollout>(),
+        Watched::kind::<Distribution>(),
         Watched::kind::<ComponentDefinition>(),
         Watched::kind::<TraitDefinition>(),
         Watched::kind::<PolicyDefinition>(),
@@ -108,6 +144,18 @@ pub const ENTRY: Entry = Entry {
             ],
             verbs: &["create", "patch", "delete"],
         },
+        // For the rights of the account that an application names.
+        Rule {
+            group: "authorization.k8s.io",
+            resources: &["subjectaccessreviews"],
+            verbs: &["create"],
+        },
+        // For the rules that writes have to pass.
+        Rule {
+            group: GROUP,
+            resources: &["workloaddefinitions"],
+            verbs: &["get"],
+        },
         Rule {
             group: "work.open-cluster-management.io",
             resources: &["manifestworks"],
@@ -120,20 +168,62 @@ pub const ENTRY: Entry = Entry {
                 "get", "list", "watch", "create", "patch", "update", "delete",
             ],
         },
+        Rule {
+            group: GROUP,
+            resources: &["resourcetrackers"],
+            verbs: &["get", "update"],
+        },
+        Rule {
+            group: HISTORY_GROUP,
+            resources: &["workflowhistories"],
+            verbs: &["get", "create", "update"],
+        },
     ],
-    run: |hub, _| run(hub).boxed(),
+    run: |hub, options| run(hub, options.workflows.clone()).boxed(),
 };
 
 /// Keeps all applications delivered, until it is dropped.
-pub async fn run(hub: Hub) {
+pub async fn run(hub: Hub, options: WorkflowOptions) {
     let controller = bellwether_runtime::Controller::new(ENTRY.name, &hub.clock, &hub.metrics);
     let queue = controller.queue();
+    let memory = Arc::new(Memory::default());
+    let waiting = queue.clone();
+    let approval = match options.approval.clone() {
+        Some(wanted) => Some(approval_of(&hub, || wanted.of_applications(&hub.client)).await),
+        None => None,
+    };
     let reconciler = Reconciler {
-        children: Children::new(&hub.client, queue.clone()),
+        approval,
+        engine: Engine::new(&hub.client, &hub.clock, &options),
+        definitions_of_steps: StepDefinitions::start(&hub.client),
+        watches: Watches::new(&hub.client, move |key: &ObjectKey, _: &str| {
+            waiting.add(key.clone());
+        }),
+        memory: Arc::clone(&memory),
+        stores_rendered: options.stores_rendered,
+        children: Children::new(&hub.client),
+        objects: HubObjects::new(&hub, queue.clone()),
         applications: hub.cache(),
-        revisions: hub.cache(),
-        works: hub.cache(),
-        trackers: hub.cache(),
+        revisions: Owned::new(hub.cache(), |revision: &ApplicationRevision| {
+            let labels = revision.metadata.labels.as_ref()?;
+            let namespace = revision.metadata.namespace.as_deref()?;
+            Some(ObjectKey::new(namespace, labels.get(label::APP_NAME)?))
+        }),
+        // Works of a distribution are looked after by its controller.
+        works: Owned::new(hub.cache(), |work: &ManifestWork| {
+            let labels = work.metadata.labels.as_ref();
+            let is_distributed = labels.is_some_and(|all| all.contains_key(DISTRIBUTION));
+            owner_of(labels).filter(|_| !is_distributed)
+        }),
+        trackers: Owned::new(hub.cache(), |tracker: &ResourceTracker| {
+            owner_of(tracker.metadata.labels.as_ref())
+        }),
+        rollouts: Owned::new(hub.cache(), |rollout: &Rollout| {
+            owner_of(rollout.metadata.labels.as_ref())
+        }),
+        distributions: Owned::new(hub.cache(), |distribution: &Distribution| {
+            owner_of(distribution.metadata.labels.as_ref())
+        }),
         policies: hub.cache(),
         workflows: hub.cache(),
         clusters: hub.cache(),
@@ -141,21 +231,27 @@ pub async fn run(hub: Hub) {
         events: hub.recorder(ENTRY.name),
         hub,
     };
-    let (of_policies, of_workflows) = (
+    let (of_policies, of_workflows, of_trackers) = (
+        reconciler.applications.clone(),
         reconciler.applications.clone(),
         reconciler.applications.clone(),
     );
     let controller = controller
-        .on(&reconciler.applications, |change| {
-            (!is_own_write(change)).then(|| change.key.clone())
+        .on(&reconciler.applications, move |change| {
+            let Some(new) = change.new else {
+                memory.forget(change.key);
+                return None;
+            };
+            let version = new.metadata.resource_version.as_deref();
+            let is_own = memory.is_own_write(change.key, version.unwrap_or_default());
+            (!is_own).then(|| change.key.clone())
         })
-        .on(&reconciler.works, owners)
-        .on(&reconciler.trackers, |change| {
-            if change.new.is_none() {
-                owners(change)
-            } else {
-                Vec::new()
-            }
+        .on(reconciler.works.cache(), owners)
+        .on(reconciler.rollouts.cache(), owners)
+        .on(reconciler.distributions.cache(), owners)
+        .on(reconciler.trackers.cache(), move |change| {
+            let is_news = is_late_or_gone(&of_trackers, change);
+            if is_news { owners(change) } else { Vec::new() }
         })
         .on(&reconciler.policies, move |change| {
             in_namespace(&of_policies, &change.key.namespace)
@@ -163,7 +259,7 @@ pub async fn run(hub: Hub) {
         .on(&reconciler.workflows, move |change| {
             in_namespace(&of_workflows, &change.key.namespace)
         })
-        .after(&reconciler.revisions)
+        .after(reconciler.revisions.cache())
         .after(&reconciler.clusters)
         .workers(WORKERS);
     reconciler.definitions.ready().await;
@@ -178,6 +274,21 @@ fn owners<K: kube::Resource>(change: &Change<'_, K>) -> Vec<ObjectKey> {
         .collect()
 }
 
+/// Whether a tracker is gone, or is heard of when its application has a newer one already: what it has may be left over.
+fn is_late_or_gone(
+    applications: &Cache<Application>,
+    change: &Change<'_, ResourceTracker>,
+) -> bool {
+    let Some(tracker) = change.new else {
+        return true;
+    };
+    let generation = tracker.spec.application_generation;
+    let owner = owner_of(tracker.metadata.labels.as_ref());
+    let application = owner.and_then(|owner| applications.get(&owner));
+    let newest = application.and_then(|application| application.metadata.generation);
+    generation != 0 && newest.is_some_and(|newest| newest > generation)
+}
+
 /// The application that labels name.
 fn owner_of(labels: Option<&std::collections::BTreeMap<String, String>>) -> Option<ObjectKey> {
     let labels = labels?;
@@ -185,6 +296,13 @@ fn owner_of(labels: Option<&std::collections::BTreeMap<String, String>>) -> Opti
         labels.get(label::APP_NAMESPACE)?,
         labels.get(label::APP_NAME)?,
     ))
+}
+
+/// Whether this version of the controller handles an application.
+fn is_ours(application: &Application) -> bool {
+    let annotations = application.metadata.annotations.as_ref();
+    let required = annotations.and_then(|all| all.get(annotation::CONTROLLER_VERSION));
+    required.is_none_or(|version| version.is_empty() || version == env!("CARGO_PKG_VERSION"))
 }
 
 fn in_namespace(applications: &Cache<Application>, namespace: &str) -> Vec<ObjectKey> {
@@ -195,32 +313,27 @@ fn in_namespace(applications: &Cache<Application>, namespace: &str) -> Vec<Objec
         .collect()
 }
 
-/// True if only the status has changed, which is what this controller writes itself.
-fn is_own_write(change: &Change<'_, Application>) -> bool {
-    let (Some(old), Some(new)) = (change.old, change.new) else {
-        return false;
-    };
-    let (old, new) = (&old.metadata, &new.metadata);
-    old.uid == new.uid
-        && old.generation.is_some()
-        && old.generation == new.generation
-        && old.labels == new.labels
-        && old.annotations == new.annotations
-        && old.finalizers == new.finalizers
-        && old.deletion_timestamp == new.deletion_timestamp
-}
-
 struct Reconciler {
     hub: Hub,
+    engine: Engine,
+    approval: Option<Approval>,
+    definitions_of_steps: StepDefinitions,
+    watches: Watches<ObjectKey>,
+    memory: Arc<Memory>,
+    /// Whether what revisions are rendered to is stored, also where no step reads it.
+    stores_rendered: bool,
     applications: Cache<Application>,
-    revisions: Cache<ApplicationRevision>,
-    works: Cache<ManifestWork>,
-    trackers: Cache<ResourceTracker>,
+    revisions: Owned<ApplicationRevision>,
+    works: Owned<ManifestWork>,
+    trackers: Owned<ResourceTracker>,
+    rollouts: Owned<Rollout>,
+    distributions: Owned<Distribution>,
     policies: Cache<Policy>,
     workflows: Cache<Workflow>,
     clusters: Cache<ManagedCluster>,
     definitions: Definitions,
     children: Children,
+    objects: HubObjects,
     events: Recorder,
 }
 
@@ -229,7 +342,9 @@ impl Reconcile for Reconciler {
     type Error = Error;
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Next, Error> {
-        let Some(application) = self.applications.get(key) else {
+        let Some(application) = self.latest(key).await? else {
+            self.watches
+                .wait_for(key, &std::collections::BTreeMap::new());
             return Ok(None);
         };
         let labels = application.metadata.labels.as_ref();
@@ -240,6 +355,9 @@ impl Reconcile for Reconciler {
         }) {
             return Ok(None);
         }
+        if !is_ours(&application) {
+            return Ok(None);
+        }
         if application.metadata.deletion_timestamp.is_some() {
             return self.remove(&application).await;
         }
@@ -247,17 +365,28 @@ impl Reconcile for Reconciler {
             // The write comes back as a change.
             return Ok(None);
         }
-        let mut report = Report::new(&application, self.hub.clock.now());
+        let now = self.hub.clock.now();
+        let mut report = Report::new(&application, now);
+        let restart = restart::decide(&application, now);
+        report.restart(&restart);
         let published = self.published(&application);
-        let result = self.bring_about(&published, &mut report).await;
+        let result = self.bring_about(&published, &restart, &mut report).await;
         if let Err(Failure::Render(error)) = &result {
             report.failed(error);
         }
         self.write_report(&application, report).await?;
+        if restart.is_taken_in {
+            self.forget_annotation(&application).await?;
+        }
         match result {
-            Ok(next) => Ok(next),
+            Ok(next) => {
+                let again = restart.at.filter(|at| *at > now);
+                Ok(next.into_iter().chain(again).min())
+            }
+            Err(Failure::Pass(error)) => Err(error.into()),
             Err(Failure::Render(error)) => Err(Error::Reported(error.message)),
             Err(Failure::Request(error)) => Err(error.into()),
+            Err(Failure::Object(error)) => Err(error.into()),
         }
     }
 }
@@ -266,6 +395,20 @@ impl Reconcile for Reconciler {
 enum Failure {
     Render(RenderError),
     Request(kube::Error),
+    Pass(PassError),
+    Object(RequestError),
+}
+
+impl From<PassError> for Failure {
+    fn from(error: PassError) -> Self {
+        Self::Pass(error)
+    }
+}
+
+impl From<RequestError> for Failure {
+    fn from(error: RequestError) -> Self {
+        Self::Object(error)
+    }
 }
 
 impl From<RenderError> for Failure {
@@ -281,6 +424,31 @@ impl From<kube::Error> for Failure {
 }
 
 impl Reconciler {
+    /// An application as it is: the cache may not have heard of what this process wrote last.
+    async fn latest(&self, key: &ObjectKey) -> Result<Option<Arc<Application>>, kube::Error> {
+        let cached = self.applications.get(key);
+        let version = cached
+            .as_ref()
+            .and_then(|cached| cached.metadata.resource_version.clone());
+        if self.memory.is_behind(key, &version.unwrap_or_default()) {
+            let api: Api<Application> = Api::namespaced(self.hub.client.clone(), &key.namespace);
+            return Ok(api.get_opt(&key.name).await?.map(Arc::new));
+        }
+        Ok(cached)
+    }
+
+    /// Takes away an annotation that has been taken in.
+    async fn forget_annotation(&self, application: &Application) -> Result<(), kube::Error> {
+        let name = application.metadata.name.as_deref().unwrap_or_default();
+        let patch = json!({"metadata": {"annotations": {annotation::RESTART_WORKFLOW: null}}});
+        let patch = kube::api::Patch::Merge(patch);
+        let answer = self
+            .api(application)
+            .patch(name, &bellwether_runtime::written_by(), &patch)
+            .await;
+        bellwether_runtime::unless_gone(answer).map(drop)
+    }
+
     async fn add_finalizer(&self, application: &Application) -> Result<bool, kube::Error> {
         let mut finalizers = application.metadata.finalizers.clone().unwrap_or_default();
         if finalizers
@@ -290,8 +458,14 @@ impl Reconciler {
             return Ok(false);
         }
         finalizers.push(finalizer::RESOURCE_TRACKER.to_owned());
-        self.patch_metadata(application, json!({"finalizers": finalizers}))
-            .await?;
+        let annotations = application.metadata.annotations.as_ref();
+        let version = annotations.and_then(|all| all.get(annotation::VELA_VERSION));
+        let version = version.map_or(env!("CARGO_PKG_VERSION"), String::as_str);
+        let metadata = json!({
+            "finalizers": finalizers,
+            "annotations": {annotation::VELA_VERSION: version},
+        });
+        self.patch_metadata(application, metadata).await?;
         Ok(true)
     }
 
@@ -319,24 +493,60 @@ impl Reconciler {
     async fn bring_about(
         &self,
         application: &Application,
+        restart: &Restart,
         report: &mut Report,
     ) -> Result<Next, Failure> {
         let policies = ResourcePolicies::of(application)
             .map_err(|message| RenderError::new(Stage::Parse, Class::InvalidInput, message))?;
-        let catalog = self.definitions.catalog();
-        let world = self.world(application).await?;
+        let (catalog, world) = self.basis(application).await?;
         let probed = appfile::parse(application, &catalog, &world, 1)?;
         let revision = self.choose_revision(application, &probed.context.revision_hash);
         let appfile = appfile::parse(application, &catalog, &world, revision.number)?;
         report.parsed();
-        self.store_revision(application, &appfile, &revision)
+        let limit = policies.garbage_collect.application_revision_limit;
+        self.store_revision(application, &appfile, &revision, limit)
             .await?;
-        report.revisioned(&appfile, &revision);
-        self.deliver(application, &appfile, &policies, report).await
+        let carried_out = workflow::revision_text(&appfile);
+        let replaced = report.replaced_workflow(&carried_out);
+        if let Some((name, workflow)) = &replaced {
+            self.record_workflow(application, name, workflow).await?;
+        }
+        report.revisioned(&carried_out, &revision, &appfile);
+        let next = self
+            .deliver(application, &appfile, &policies, restart, report)
+            .await?;
+        if let Some(workflow) = report.ended_workflow(replaced.is_some()) {
+            self.record_workflow(application, &revision.name, workflow)
+                .await?;
+        }
+        Ok(next)
     }
 
-    /// What rendering has to know of the hub.
-    async fn world(&self, application: &Application) -> Result<World, kube::Error> {
+    /// What an application is rendered by: the definitions and objects that its revision recorded, or those of today where
+    /// there is none, or something else changed that it refers to.
+    async fn basis(&self, application: &Application) -> Result<(Catalog, World), kube::Error> {
+        if let Some(pinned) = self.pinning_revision(application) {
+            let catalog = self.definitions.catalog_of(&pinned);
+            let world = self.world(application, Some(&pinned)).await?;
+            let parsed = appfile::parse(application, &catalog, &world, 1);
+            let labels = pinned.metadata.labels.as_ref();
+            let recorded = labels.and_then(|labels| labels.get(label::APP_REVISION_HASH));
+            let is_same =
+                parsed.is_ok_and(|parsed| Some(&parsed.context.revision_hash) == recorded);
+            if is_same {
+                return Ok((catalog, world));
+            }
+        }
+        let world = self.world(application, None).await?;
+        Ok((self.definitions.catalog(), world))
+    }
+
+    /// What rendering has to know of the hub. A revision has the objects that it copies.
+    async fn world(
+        &self,
+        application: &Application,
+        pinned: Option<&ApplicationRevision>,
+    ) -> Result<World, kube::Error> {
         let namespace = application
             .metadata
             .namespace
@@ -355,7 +565,10 @@ impl Reconciler {
                 .iter()
                 .map(|workflow| to_json(&**workflow)),
         );
-        objects.extend(self.children.referred(application).await?);
+        match pinned {
+            Some(revision) => objects.extend(revision.spec.referred_objects.iter().cloned()),
+            None => objects.extend(self.children.referred(application).await?),
+        }
         let clusters = self.clusters.list();
         Ok(World {
             hub_version: self.children.version().await?,

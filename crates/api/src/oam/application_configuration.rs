@@ -6,11 +6,10 @@ use serde_json::Value;
 
 use super::GROUP;
 use super::component::embedded;
+use super::data_passing::{DataInput, DataOutput, DependencyStatus};
 use crate::TypeTag;
 use crate::kind::kind;
-use crate::meta::{
-    Condition, IntOrString, ObjectMeta, Unknown, any_object, conditions, int_or_string,
-};
+use crate::meta::{Condition, IntOrString, ObjectMeta, Unknown, conditions, int_or_string};
 
 /// Components with their traits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,13 +69,18 @@ pub struct ApplicationConfigurationComponent {
     /// Values of its parameters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parameter_values: Vec<ParameterValue>,
+    /// Values of the workload that others can use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_outputs: Vec<DataOutput>,
+    /// Values of others that the workload waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_inputs: Vec<DataInput>,
     /// Its traits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traits: Vec<ComponentTrait>,
-    /// Accepted for compatibility, without effect.
+    /// Scopes that it belongs to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "crate::meta::manifests")]
-    pub scopes: Vec<Value>,
+    pub scopes: Vec<ComponentScope>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     #[schemars(skip)]
@@ -106,6 +110,24 @@ pub struct ComponentTrait {
     #[serde(rename = "trait")]
     #[schemars(schema_with = "embedded")]
     pub component_trait: Value,
+    /// Values of the trait that others can use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_outputs: Vec<DataOutput>,
+    /// Values of others that the trait waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_inputs: Vec<DataInput>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// A scope that a component belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ComponentScope {
+    /// The scope, an object in the same namespace.
+    pub scope_ref: ObjectReference,
     /// Fields that this version does not know.
     #[serde(flatten)]
     #[schemars(skip)]
@@ -126,10 +148,31 @@ pub struct ApplicationConfigurationStatus {
     /// The workloads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workloads: Vec<AppliedWorkload>,
+    /// What waits for values of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dependency: Option<DependencyStatus>,
     /// Workloads of earlier revisions that are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "any_objects")]
-    pub history_workloads: Vec<Value>,
+    pub history_workloads: Vec<HistoryWorkload>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+/// A workload of an earlier revision that is kept.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryWorkload {
+    /// Revision of the component.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub revision: String,
+    /// Component that it belongs to.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub component_name: String,
+    /// The workload.
+    #[serde(default)]
+    pub workload_ref: ObjectReference,
     /// Fields that this version does not know.
     #[serde(flatten)]
     #[schemars(skip)]
@@ -152,6 +195,9 @@ pub struct AppliedWorkload {
     /// Revision of the component that was applied last.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub applied_component_revision: String,
+    /// Whether it waits for values of others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dependency_unsatisfied: bool,
     /// The workload.
     #[serde(default)]
     pub workload_ref: ObjectReference,
@@ -173,10 +219,13 @@ pub struct AppliedTrait {
     pub status: String,
     /// The trait.
     #[serde(default)]
-    pub trait_ref: TraitReference,
+    pub trait_ref: ObjectReference,
     /// Generation of the ApplicationConfiguration for which it was applied last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied_generation: Option<i64>,
+    /// Whether it waits for values of others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dependency_unsatisfied: bool,
     /// What a person should know.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
@@ -199,6 +248,9 @@ pub struct ObjectReference {
     /// Name.
     #[serde(default)]
     pub name: String,
+    /// Namespace, if it is not that of the object that has this reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
     /// What identifies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
@@ -208,32 +260,7 @@ pub struct ObjectReference {
     pub other: Unknown,
 }
 
-/// A trait.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TraitReference {
-    /// Group and version.
-    #[serde(default)]
-    pub api_version: String,
-    /// Kind.
-    #[serde(default)]
-    pub kind: String,
-    /// Name.
-    #[serde(default)]
-    pub name: String,
-    /// Fields that this version does not know.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    pub other: Unknown,
-}
-
 /// The schema of a value of a parameter.
 fn number_or_text(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     int_or_string(".*")
-}
-
-/// The schema of a list of values that this version does not look into.
-fn any_objects(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let item = any_object(generator);
-    schemars::json_schema!({"type": "array", "items": item})
 }

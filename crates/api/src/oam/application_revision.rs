@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::GROUP;
-use crate::TypeTag;
 use crate::kind::kind;
 use crate::meta::{ObjectMeta, Unknown, any_object};
 use crate::workflow::WorkflowStatus;
+use crate::{SharedObject, TypeTag};
 
 /// What an application was, with everything that it is rendered by.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,23 +57,23 @@ pub struct ApplicationRevisionSpec {
     /// Definitions of its components.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "objects_by_name")]
-    pub component_definitions: BTreeMap<String, Value>,
+    pub component_definitions: BTreeMap<String, SharedObject>,
     /// Definitions of workloads.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "objects_by_name")]
-    pub workload_definitions: BTreeMap<String, Value>,
+    pub workload_definitions: BTreeMap<String, SharedObject>,
     /// Definitions of its traits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "objects_by_name")]
-    pub trait_definitions: BTreeMap<String, Value>,
+    pub trait_definitions: BTreeMap<String, SharedObject>,
     /// Definitions of its policies.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "objects_by_name")]
-    pub policy_definitions: BTreeMap<String, Value>,
+    pub policy_definitions: BTreeMap<String, SharedObject>,
     /// Definitions of its steps.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "objects_by_name")]
-    pub workflow_step_definitions: BTreeMap<String, Value>,
+    pub workflow_step_definitions: BTreeMap<String, SharedObject>,
     /// Policies that it shares with others, by namespace and name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "objects_by_name")]

@@ -61,7 +61,7 @@ pub struct ComponentDefinitionSpec {
     /// Where its output has the template of pods, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pod_spec_path: String,
-    /// How its state is told.
+    /// How its status is reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusTemplates>,
     /// Version of the definition, such as 1.2.0; revisions are named after it.
@@ -159,7 +159,7 @@ pub struct CueTemplate {
     pub other: Unknown,
 }
 
-/// How the state of objects is told, in CUE over context and parameter.
+/// How the status of objects is reported, in CUE over context and parameter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusTemplates {
@@ -281,7 +281,7 @@ pub struct TraitDefinitionSpec {
     /// When its objects are applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<TraitStage>,
-    /// How its state is told.
+    /// How its status is reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusTemplates>,
     /// Version of the definition, such as 1.2.0; revisions are named after it.
@@ -449,7 +449,7 @@ pub struct WorkloadDefinitionSpec {
     /// Where it has the template of pods, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pod_spec_path: String,
-    /// How its state is told.
+    /// How its status is reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusTemplates>,
     /// By what it is rendered.

@@ -37,6 +37,14 @@ pub mod label {
     /// On a cluster Secret: how the cluster is reached.
     pub const CLUSTER_CREDENTIAL_TYPE: &str = "cluster.core.oam.dev/cluster-credential-type";
 
+    /// On a DefinitionRevision: the name of the definition of components.
+    pub const COMPONENT_DEFINITION_NAME: &str = "componentdefinition.oam.dev/name";
+    /// On a DefinitionRevision: the name of the definition of traits.
+    pub const TRAIT_DEFINITION_NAME: &str = "trait.oam.dev/name";
+    /// On a DefinitionRevision: the name of the definition of policies.
+    pub const POLICY_DEFINITION_NAME: &str = "policydefinition.oam.dev/name";
+    /// On a DefinitionRevision: the name of the definition of steps.
+    pub const WORKFLOW_STEP_DEFINITION_NAME: &str = "workflowstepdefinition.oam.dev/name";
     /// The value of [`RESOURCE_TYPE`] on what a component is.
     pub const WORKLOAD: &str = "WORKLOAD";
     /// The value of [`RESOURCE_TYPE`] on everything else.
@@ -52,6 +60,10 @@ pub mod annotation {
         RESTART_WORKFLOW, WORKFLOW_NAME,
     };
 
+    /// On an Application: the version of the controller that handled it first.
+    pub const VELA_VERSION: &str = "oam.dev/kubevela-version";
+    /// On an Application: only the controller of this version handles it.
+    pub const CONTROLLER_VERSION: &str = "app.oam.dev/controller-version-require";
     /// On an Application: `true` follows new revisions of definitions.
     pub const AUTO_UPDATE: &str = "app.oam.dev/autoUpdate";
     /// On an Application: keys of labels that its objects do not get.
@@ -60,8 +72,17 @@ pub mod annotation {
     pub const FILTER_ANNOTATION_KEYS: &str = "filter.oam.dev/annotation-keys";
     /// On an Application: an old setting of rollouts.
     pub const INPLACE_UPGRADE: &str = "app.oam.dev/inplace-upgrade";
+    /// On an ApplicationConfiguration: an old setting of rollouts.
+    pub const ROLLOUT_TEMPLATE: &str = "app.oam.dev/rollout-template";
+    /// On an ApplicationConfiguration: an old setting of rollouts.
+    pub const ROLLING_COMPONENTS: &str = "app.oam.dev/rolling-components";
     /// On an Application: service account whose rights its objects are applied with.
     pub const SERVICE_ACCOUNT: &str = "app.oam.dev/service-account-name";
+    /// On an Application: name of the revision that it was rolled back to. While its spec is that of the revision, it is rendered by
+    /// the definitions of the revision.
+    pub const ROLLED_BACK_TO: &str = "app.bellwether.dev/rolled-back-to";
+    /// On an Application: `true` lets parameters change that are marked as immutable.
+    pub const FORCE_PARAM_MUTATIONS: &str = "app.oam.dev/force-param-mutations";
     /// On an object: applications that share it.
     pub const SHARED_BY: &str = "app.oam.dev/shared-by";
     /// What kubectl remembers of its last apply.
@@ -86,6 +107,8 @@ pub mod finalizer {
     pub const RESOURCE_TRACKER: &str = "app.oam.dev/resource-tracker-finalizer";
     /// On an Application: its objects stay when it is deleted.
     pub const ORPHAN_RESOURCE: &str = "app.oam.dev/orphan-resource";
+    /// On an ApplicationConfiguration: objects that cannot refer to it as their owner are deleted first.
+    pub const FOREIGN_OBJECTS: &str = "applicationconfiguration.core.oam.dev/foreign-objects";
     /// On a ResourceTracker: its objects are deleted first.
     pub const TRACKER: &str = "resourcetracker.core.oam.dev/finalizer";
 }
@@ -140,6 +163,10 @@ pub mod condition {
     pub const RECONCILE_ERROR: &str = "ReconcileError";
     /// The reason while components are not healthy yet.
     pub const PROGRESSING: &str = "Progressing";
+    /// The reason while the workflow waits for somebody.
+    pub const SUSPENDED: &str = "Suspended";
+    /// The reason if somebody or a step ended the workflow.
+    pub const TERMINATED: &str = "Terminated";
     /// The reason while objects are being deleted.
     pub const DELETING: &str = "Deleting";
 }
@@ -150,20 +177,42 @@ pub mod event {
     pub const PARSED: &str = "Parsed";
     /// A revision was stored.
     pub const REVISIONED: &str = "Revisioned";
+    /// Policies were rendered.
+    pub const POLICY_GENERATED: &str = "PolicyGenerated";
     /// Components were rendered.
     pub const RENDERED: &str = "Rendered";
     /// The workflow is finished.
     pub const APPLIED: &str = "Applied";
     /// Everything is applied and healthy.
     pub const DEPLOYED: &str = "Deployed";
+    /// An object that others had changed is as it should be again.
+    pub const DRIFT_REPAIRED: &str = "DriftRepaired";
     /// The application cannot be read.
     pub const FAILED_PARSE: &str = "FailedParse";
     /// Components cannot be rendered.
     pub const FAILED_RENDER: &str = "FailedRender";
+    /// The workflow cannot be carried out, or failed.
+    pub const FAILED_WORKFLOW: &str = "FailedWorkflow";
     /// Objects cannot be applied.
     pub const FAILED_APPLY: &str = "FailedApply";
     /// Objects cannot be deleted.
     pub const FAILED_GC: &str = "FailedGC";
+    /// An object of a delivered application cannot be kept as it should be.
+    pub const FAILED_STATE_KEEP: &str = "FailedStateKeep";
+    /// Components of an ApplicationConfiguration were rendered.
+    pub const RENDERED_COMPONENTS: &str = "RenderedComponents";
+    /// Components of an ApplicationConfiguration were applied.
+    pub const APPLIED_COMPONENTS: &str = "AppliedComponents";
+    /// An object that an ApplicationConfiguration no longer has was deleted.
+    pub const GARBAGE_COLLECTED_COMPONENT: &str = "GarbageCollectedComponent";
+    /// Components of an ApplicationConfiguration cannot be rendered.
+    pub const CANNOT_RENDER_COMPONENTS: &str = "CannotRenderComponents";
+    /// Components of an ApplicationConfiguration cannot be applied.
+    pub const CANNOT_APPLY_COMPONENTS: &str = "CannotApplyComponents";
+    /// Objects that an ApplicationConfiguration no longer has cannot be deleted.
+    pub const CANNOT_GARBAGE_COLLECT_COMPONENTS: &str = "CannotGarbageCollectComponents";
+    /// A revision of a component was stored.
+    pub const COMPONENT_REVISION: &str = "ComponentRevision";
 }
 
 /// Types of policies that need no definition.

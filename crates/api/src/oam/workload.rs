@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::GROUP;
-use super::application_configuration::TraitReference;
+use super::application_configuration::ObjectReference;
 use crate::TypeTag;
 use crate::kind::kind;
 use crate::meta::{ObjectMeta, Unknown, any_object};
@@ -91,7 +91,7 @@ pub struct ManualScalerTraitSpec {
         default,
         skip_serializing_if = "Option::is_none"
     )]
-    pub workload_ref: Option<TraitReference>,
+    pub workload_ref: Option<ObjectReference>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     #[schemars(skip)]

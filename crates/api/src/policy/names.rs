@@ -38,9 +38,14 @@ pub mod annotation {
     pub const ENCRYPTION_IV: &str = "policy.open-cluster-management.io/encryption-iv";
     /// On the Secret with the key of a cluster: when the key was made.
     pub const LAST_ROTATED: &str = "policy.open-cluster-management.io/last-rotated";
+    /// On the Secret with the key of a cluster: `true` keeps the key for good.
+    pub const DISABLE_ROTATION: &str = "policy.open-cluster-management.io/disable-rotation";
     /// On a replica in a progressive rollout: a hash of what the cluster gets. Another hash is another
     /// version.
     pub const ROLLOUT_HASH: &str = "policy.open-cluster-management.io/rollout-hash";
+    /// On a root policy: no further cluster enforces it until this is gone. Any value but `false`;
+    /// `bellwether rollout pause` writes the time. Never copied.
+    pub const ROLLOUT_PAUSED: &str = "policy.bellwether.dev/rollout-paused";
 }
 
 /// The Secret in the namespace of a cluster with the keys that hub templates encrypt with.
@@ -51,8 +56,16 @@ pub mod encryption {
     pub const KEY: &str = "key";
     /// The key before that.
     pub const PREVIOUS_KEY: &str = "previousKey";
+    /// The key that versions are told apart with; the first key if the Secret does not have it.
+    pub const VERSION_KEY: &str = "versionKey";
     /// The value of [`super::label::BACKUP`].
     pub const BACKUP: &str = "policy";
+}
+
+/// On the Subscription of an operator that a policy installs.
+pub mod operator {
+    /// As a label: a policy installs it. As an annotation: namespace and name of the policy.
+    pub const MANAGED: &str = "operatorpolicy.policy.open-cluster-management.io/managed";
 }
 
 /// Reasons of events.

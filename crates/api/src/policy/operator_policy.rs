@@ -108,6 +108,12 @@ pub struct OperatorPolicyStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,
+    /// What the Operator Lifecycle Manager marks the objects of the operator with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolved_subscription_label: Option<String>,
+    /// Enforced policies about the same operator, as `name.namespace`, this one among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overlapping_policies: Vec<String>,
     /// The objects that were looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related_objects: Vec<RelatedObject>,

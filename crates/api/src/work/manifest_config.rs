@@ -73,7 +73,7 @@ pub struct FeedbackRule {
 }
 
 open_enum! {
-    /// How values to come back are told.
+    /// How feedback values are reported.
     pub enum FeedbackType {
         /// By the kind of the object.
         WellKnownStatus = "WellKnownStatus",

@@ -1,51 +1,28 @@
-//! Objects of applications on the hub: which resource they are of, what they are now, and who is told when they change.
-
-use std::collections::HashMap;
+//! What rendering has to know of the hub: its version, and the objects that components copy.
 
 use bellwether_api::oam::Application;
-use bellwether_api::oam::names::{component_type, label};
+use bellwether_api::oam::names::component_type;
 use bellwether_application::referred::{group_and_kind, references};
 use bellwether_application::world::ClusterVersion;
-use bellwether_runtime::{Cache, ObjectKey, Queue, Selection};
 use kube::api::{DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
-use kube::discovery::{ApiResource, Scope, pinned_kind};
+use kube::discovery::ApiResource;
 use kube::{Api, Client};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::{owner_of, to_json};
+use super::to_json;
 
-/// A kind of the hub: its resource, and whether objects live in namespaces.
-#[derive(Clone)]
-pub(super) struct ServedKind {
-    pub(super) resource: ApiResource,
-    pub(super) is_namespaced: bool,
-}
-
-/// Objects on the hub.
+/// What rendering has to know of the hub.
 pub(super) struct Children {
     client: Client,
-    queue: Queue<ObjectKey>,
-    kinds: Mutex<HashMap<GroupVersionKind, ServedKind>>,
-    caches: Mutex<HashMap<GroupVersionKind, Cache<DynamicObject>>>,
     version: Mutex<Option<ClusterVersion>>,
 }
 
-fn kind_of(object: &Value) -> GroupVersionKind {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let api_version = text(&object["apiVersion"]);
-    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-    GroupVersionKind::gvk(group, version, &text(&object["kind"]))
-}
-
 impl Children {
-    pub(super) fn new(client: &Client, queue: Queue<ObjectKey>) -> Self {
+    pub(super) fn new(client: &Client) -> Self {
         Self {
             client: client.clone(),
-            queue,
-            kinds: Mutex::default(),
-            caches: Mutex::default(),
             version: Mutex::default(),
         }
     }
@@ -64,62 +41,6 @@ impl Children {
         };
         *self.version.lock() = Some(version.clone());
         Ok(version)
-    }
-
-    /// The kind of an object; an error if the hub does not serve it.
-    pub(super) async fn kind(&self, object: &Value) -> Result<ServedKind, kube::Error> {
-        let kind = kind_of(object);
-        if let Some(known) = self.kinds.lock().get(&kind) {
-            return Ok(known.clone());
-        }
-        let (resource, capabilities) = pinned_kind(&self.client, &kind).await?;
-        let served = ServedKind {
-            resource,
-            is_namespaced: capabilities.scope == Scope::Namespaced,
-        };
-        self.kinds.lock().insert(kind, served.clone());
-        Ok(served)
-    }
-
-    /// Where the objects are that live beside this one.
-    pub(super) fn api(&self, served: &ServedKind, object: &Value) -> Api<DynamicObject> {
-        match object["metadata"]["namespace"].as_str() {
-            Some(namespace) if served.is_namespaced => {
-                Api::namespaced_with(self.client.clone(), namespace, &served.resource)
-            }
-            _ => Api::all_with(self.client.clone(), &served.resource),
-        }
-    }
-
-    /// Begins to watch objects of a kind, once.
-    pub(super) fn watch(&self, served: &ServedKind) {
-        let kind = GroupVersionKind::gvk(
-            &served.resource.group,
-            &served.resource.version,
-            &served.resource.kind,
-        );
-        self.caches.lock().entry(kind).or_insert_with(|| {
-            let queue = self.queue.clone();
-            let api = Api::all_with(self.client.clone(), &served.resource);
-            Cache::start(api, Selection::labels(label::APP_NAME), move |change| {
-                for object in [change.old, change.new].into_iter().flatten() {
-                    if let Some(key) = owner_of(object.metadata.labels.as_ref()) {
-                        queue.add(key);
-                    }
-                }
-            })
-        });
-    }
-
-    /// An object as it is now.
-    pub(super) async fn get(&self, object: &Value) -> Result<Option<Value>, kube::Error> {
-        let served = self.kind(object).await?;
-        let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        let live = self.api(&served, object).get_opt(name).await?;
-        Ok(live.map(|mut live| {
-            live.metadata.managed_fields = None;
-            to_json(&live)
-        }))
     }
 
     /// Objects that components of an application copy.
@@ -175,9 +96,6 @@ impl Children {
 
 impl std::fmt::Debug for Children {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Children")
-            .field("kinds", &self.kinds.lock().len())
-            .finish_non_exhaustive()
+        formatter.debug_struct("Children").finish_non_exhaustive()
     }
 }

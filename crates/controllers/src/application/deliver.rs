@@ -1,33 +1,39 @@
 //! Applies the objects of an application, and deletes those that are left over.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use bellwether_api::oam::names::{LOCAL_CLUSTER, annotation, finalizer, label};
 use bellwether_api::oam::{
-    Application, ComponentService, ManagedResource, ResourceTracker, ServiceTrait, TraitStage,
+    Application, ApplicationComponent, ComponentService, ManagedResource, ResourceTracker,
+    ServiceTrait, TraitStage,
 };
 use bellwether_api::work::ManifestWork;
 use bellwether_application::appfile::Appfile;
-use bellwether_application::deliver::{Delivered, Delivery, Placed, deliver};
-use bellwether_application::dispatch::{self, Action, Request, describe};
+use bellwether_application::deliver::Delivered;
+use bellwether_application::dispatch::describe;
+use bellwether_application::garbage::{self, Dependencies};
 use bellwether_application::label::Manifest;
-use bellwether_application::progress::{self, Outcome, Step};
+use bellwether_application::member::{AskedFields, Sent};
 use bellwether_application::resource_policy::{Occasion, ResourcePolicies};
-use bellwether_application::tracker::{self, CREATOR_POLICY, CREATOR_WORKFLOW};
+use bellwether_application::tracker::{self, CREATOR_WORKFLOW};
 use bellwether_application::{Class, RenderError, Stage, health, member};
-use bellwether_runtime::{Next, ObjectKey, created_by, delete_if_exists, unless_gone, written_by};
+use bellwether_runtime::{Next, ObjectKey, RequestError, delete_if_exists, written_by};
+use bellwether_work::executor::Account;
 use kube::Api;
-use kube::api::{DeleteParams, DynamicObject, Patch};
+use kube::api::{DeleteParams, Patch};
 use serde_json::{Value, json};
 
+use super::objects::{Applied, Removal, Request, said_of, unserved};
 use super::status::{PENDING_TRAIT, Report};
+use super::tracking::Tracking;
 use super::{Error, Failure, Reconciler};
 use crate::objects;
 
 /// Live objects by what identifies them.
-type Live = HashMap<tracker::Identity, Value>;
+pub(super) type Live = HashMap<tracker::Identity, Value>;
 
-fn is_local(cluster: &str) -> bool {
+pub(super) fn is_local(cluster: &str) -> bool {
     cluster.is_empty() || cluster == LOCAL_CLUSTER
 }
 
@@ -56,79 +62,42 @@ fn explained(error: kube::Error, object: &Value) -> Failure {
     }
 }
 
-struct Pass<'a> {
-    applications: &'a Reconciler,
-    appfile: &'a Appfile<'a>,
-    policies: &'a ResourcePolicies,
-    before: &'a [ResourceTracker],
-    occasion: Occasion,
-    live: Live,
+/// Applies objects of one revision on one occasion.
+pub(super) struct Pass<'a> {
+    pub(super) applications: &'a Reconciler,
+    pub(super) appfile: &'a Appfile<'a>,
+    pub(super) policies: &'a ResourcePolicies,
+    pub(super) tracking: &'a Tracking<'a>,
+    pub(super) before: &'a [ResourceTracker],
+    pub(super) occasion: Occasion,
+    pub(super) live: Live,
+    /// Objects that others had changed.
+    pub(super) repaired: Vec<String>,
+    /// When to look again, if at a certain time.
+    pub(super) next: Next,
 }
 
 impl Reconciler {
-    /// Applies what can be applied now; what waits is told when something changes.
-    pub(super) async fn deliver(
-        &self,
-        application: &Application,
-        appfile: &Appfile<'_>,
-        policies: &ResourcePolicies,
-        report: &mut Report,
-    ) -> Result<Next, Failure> {
-        let steps = progress::steps(appfile)?;
-        let delivery = deliver(appfile)?;
-        report.rendered();
-        let before = self.own_trackers(application);
-        let entries = entries(&delivery, policies);
-        let current = tracker::trackers(application, &appfile.context.revision, entries);
-        let is_known = current.iter().all(|tracker| {
-            let stored = before
-                .iter()
-                .find(|known| known.metadata.name == tracker.metadata.name);
-            stored.is_some_and(|stored| stored.spec == tracker.spec)
-        });
-        for tracker in &current {
-            self.record(tracker, &before).await?;
-        }
-        self.store_resources(application, appfile, &delivery)
-            .await?;
-        let occasion = if is_known && report.was_delivered() {
-            Occasion::StateKeep
-        } else {
-            Occasion::Update
-        };
-        let mut pass = Pass {
-            applications: self,
-            appfile,
-            policies,
-            before: &before,
-            occasion,
-            live: Live::new(),
-        };
-        for manifest in &delivery.policies {
-            pass.apply(manifest).await?;
-        }
-        let is_done = pass.take_steps(&steps, &delivery, report).await?;
-        if is_done {
-            self.clean_up(application, policies, &before, &current, &delivery)
-                .await?;
-            report.delivered();
-        }
-        Ok(None)
-    }
-
     /// Deletes objects that older versions had, then their trackers.
-    async fn clean_up(
+    pub(super) async fn clean_up(
         &self,
         application: &Application,
         policies: &ResourcePolicies,
         before: &[ResourceTracker],
-        current: &[ResourceTracker],
-        delivery: &Delivery,
-    ) -> Result<(), kube::Error> {
-        self.clean_works(application, delivery).await?;
-        if policies.garbage_collect.keep_legacy_resource {
+        tracking: &Tracking<'_>,
+    ) -> Result<(), Failure> {
+        let known = tracking.known().await;
+        let is_settled = before.iter().all(|tracker| {
+            let is_same = |known: &ResourceTracker| known.metadata.name == tracker.metadata.name;
+            known.iter().any(is_same)
+        });
+        let works = self.own_works(application);
+        if is_settled && works.is_empty() {
             return Ok(());
         }
+        // The cache may not have heard of what this version applied: that must not be deleted.
+        let current = &tracking.stored().await?;
+        self.clean_works(&works, current).await?;
         let is_current = |tracker: &&ResourceTracker| {
             current
                 .iter()
@@ -140,22 +109,15 @@ impl Reconciler {
             .filter(|tracker| !is_current(tracker) && !is_root(tracker))
             .cloned()
             .collect();
-        let mut all_gone = true;
-        // Objects that left the tracker of this very version are left over too.
-        let mut versions = older.clone();
-        versions.extend(
-            before
-                .iter()
-                .filter(is_current)
-                .filter(|tracker| !is_root(tracker))
-                .cloned(),
-        );
-        for entry in tracker::leftovers(&versions, current) {
-            if is_local(&entry.cluster) {
-                all_gone &= self.delete_object(application, entry).await?;
-            }
-        }
-        if all_gone {
+        let keeps = policies.garbage_collect.keep_legacy_resource;
+        let older = older.into_iter();
+        // What is kept is known by the tracker of its version only.
+        let older: Vec<ResourceTracker> = older
+            .filter(|it| !keeps || tracker::leftovers(std::slice::from_ref(it), current).is_empty())
+            .collect();
+        let left = tracker::leftovers(&older, current);
+        let waiting = self.remove_objects(application, policies, left).await?;
+        if waiting.is_empty() {
             for tracker in &older {
                 self.forget(tracker).await?;
             }
@@ -163,32 +125,39 @@ impl Reconciler {
         Ok(())
     }
 
-    /// Deletes works on members that the application no longer goes to.
+    /// Takes from works on members what the application no longer has there.
     async fn clean_works(
         &self,
-        application: &Application,
-        delivery: &Delivery,
+        works: &[std::sync::Arc<ManifestWork>],
+        current: &[ResourceTracker],
     ) -> Result<(), kube::Error> {
-        let used: BTreeSet<&str> = delivery
-            .components
+        let kept: BTreeSet<tracker::Identity> = current
             .iter()
-            .flat_map(|component| &component.manifests)
-            .map(|manifest| manifest.cluster.as_str())
+            .flat_map(|tracker| &tracker.spec.managed_resources)
+            .map(tracker::identity)
             .collect();
-        for work in self.own_works(application) {
+        for work in works {
             let cluster = work.metadata.namespace.as_deref().unwrap_or_default();
-            if !used.contains(cluster) {
-                self.delete_work(&work).await?;
+            let workload = work.spec.workload.as_ref();
+            let objects = workload.map_or(&[][..], |workload| &workload.manifests);
+            let own: Vec<Manifest> = objects
+                .iter()
+                .map(|object| of_work(object, cluster))
+                .filter(|manifest| kept.contains(&tracker::identity_of(manifest)))
+                .collect();
+            if own.is_empty() {
+                self.delete_work(work).await?;
+            } else if own.len() < objects.len() {
+                let own: Vec<&Manifest> = own.iter().collect();
+                let work = member::with_manifests(work, &own);
+                objects::ensure(&self.hub.client, &work).await?;
             }
         }
         Ok(())
     }
 
     fn own_works(&self, application: &Application) -> Vec<std::sync::Arc<ManifestWork>> {
-        let key = ObjectKey::of(application);
-        let mut works = self.works.list();
-        works.retain(|work| super::owner_of(work.metadata.labels.as_ref()).as_ref() == Some(&key));
-        works
+        self.works.of(&ObjectKey::of(application))
     }
 
     async fn delete_work(&self, work: &ManifestWork) -> Result<(), kube::Error> {
@@ -198,32 +167,53 @@ impl Reconciler {
         delete_if_exists(&api, name, &DeleteParams::default()).await
     }
 
-    /// Deletes an object on the hub, if it still belongs to the application; true once it is gone.
-    async fn delete_object(
+    /// Removes objects on the hub that an application no longer has. Returns those that are not gone yet, in words.
+    async fn remove_objects(
         &self,
         application: &Application,
-        entry: &ManagedResource,
-    ) -> Result<bool, kube::Error> {
-        let object = tracker::object(entry);
-        let live = match self.children.get(&object).await {
-            Ok(Some(live)) => live,
-            Ok(None) | Err(kube::Error::Discovery(_)) => return Ok(true),
-            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(true),
-            Err(error) => return Err(error),
+        policies: &ResourcePolicies,
+        entries: Vec<&ManagedResource>,
+    ) -> Result<Vec<String>, RequestError> {
+        let key = ObjectKey::of(application);
+        let collect = &policies.garbage_collect;
+        let dependencies = match collect.order.as_deref() {
+            Some("dependency") => self.dependencies(application),
+            _ => Dependencies::default(),
         };
-        if !belongs_to(&live, application) {
-            return Ok(true);
+        let is_on_hub = |entry: &&ManagedResource| is_local(&entry.cluster);
+        let mut open: Vec<&ManagedResource> = entries.into_iter().filter(is_on_hub).collect();
+        let left = garbage::orphans(collect, &open);
+        loop {
+            let turn = dependencies.turn(&open);
+            let removal = Removal {
+                entries: &turn,
+                left: &left,
+            };
+            let pending = self.objects.remove(&key, &removal).await?;
+            let waits = |entry: &&ManagedResource| {
+                let identity = tracker::identity(entry);
+                pending.iter().any(|(known, _)| *known == identity)
+            };
+            let turn: BTreeSet<tracker::Identity> =
+                turn.into_iter().map(tracker::identity).collect();
+            let before = open.len();
+            open.retain(|entry| !turn.contains(&tracker::identity(entry)) || waits(entry));
+            if open.is_empty() || open.len() == before {
+                return Ok(pending.into_iter().map(|(_, reason)| reason).collect());
+            }
         }
-        let served = self.children.kind(&object).await?;
-        let api = self.children.api(&served, &object);
-        if let Some(heir) = next_sharer(&live, application) {
-            api.patch(&entry.name, &written_by(), &Patch::Merge(heir))
-                .await?;
-            return Ok(true);
+    }
+
+    /// Which components depend on which, in this version of an application and in those before.
+    fn dependencies(&self, application: &Application) -> Dependencies {
+        let mut components = application.spec.components.clone();
+        for revision in self.own_revisions(application) {
+            let before = revision.spec.application["spec"]["components"].clone();
+            let before: Vec<ApplicationComponent> =
+                serde_json::from_value(before).unwrap_or_default();
+            components.extend(before);
         }
-        let answer = unless_gone(api.delete(&entry.name, &DeleteParams::background()).await)?;
-        // An object without finalizers is gone with the answer.
-        Ok(answer.is_none_or(|answer| answer.right().is_some()))
+        Dependencies::of(&components)
     }
 
     /// Deletes everything that an application applied, then lets it go.
@@ -239,15 +229,45 @@ impl Reconciler {
             .iter()
             .any(|known| known == finalizer::ORPHAN_RESOURCE);
         let trackers = self.own_trackers(application);
-        let mut waiting = Vec::new();
         let entries = tracker::leftovers(&trackers, &[]);
-        for entry in entries.into_iter().filter(|entry| is_local(&entry.cluster)) {
-            if is_orphaned {
-                self.release(application, entry).await?;
-            } else if !self.delete_object(application, entry).await? {
-                waiting.push(describe(&tracker::object(entry)));
-            }
+        let mut waiting = if is_orphaned {
+            self.release_objects(application, entries).await?;
+            Vec::new()
+        } else {
+            // Policies that cannot be read say nothing.
+            let policies = ResourcePolicies::of(application).unwrap_or_default();
+            self.remove_objects(application, &policies, entries).await?
+        };
+        waiting.extend(self.remove_works(application, is_orphaned).await?);
+        if !waiting.is_empty() {
+            let mut report = Report::new(application, self.hub.clock.now());
+            report.deleting(&waiting);
+            self.write_report(application, report).await?;
+            // What goes is watched, and enqueues the application.
+            return Ok(None);
         }
+        self.objects.forget(&ObjectKey::of(application));
+        for tracker in &trackers {
+            self.forget(tracker).await?;
+        }
+        let rest: Vec<&String> = finalizers
+            .iter()
+            .filter(|known| {
+                *known != finalizer::RESOURCE_TRACKER && *known != finalizer::ORPHAN_RESOURCE
+            })
+            .collect();
+        self.patch_metadata(application, json!({"finalizers": rest}))
+            .await?;
+        Ok(None)
+    }
+
+    /// Deletes the works of an application, and returns those that there were, in words.
+    async fn remove_works(
+        &self,
+        application: &Application,
+        is_orphaned: bool,
+    ) -> Result<Vec<String>, kube::Error> {
+        let mut waiting = Vec::new();
         for work in self.own_works(application) {
             if is_orphaned {
                 let api: Api<ManifestWork> = Api::namespaced(
@@ -270,173 +290,45 @@ impl Reconciler {
                 work.metadata.namespace.as_deref().unwrap_or_default()
             ));
         }
-        if !waiting.is_empty() {
-            let mut report = Report::new(application, self.hub.clock.now());
-            report.deleting(&waiting);
-            self.write_report(application, report).await?;
-            // What goes is watched; a second is for objects that nobody watches.
-            let again = self
-                .hub
-                .clock
-                .now()
-                .checked_add(jiff::SignedDuration::from_secs(1))
-                .ok();
-            return Ok(again);
-        }
-        for tracker in &trackers {
-            self.forget(tracker).await?;
-        }
-        let rest: Vec<&String> = finalizers
-            .iter()
-            .filter(|known| {
-                *known != finalizer::RESOURCE_TRACKER && *known != finalizer::ORPHAN_RESOURCE
-            })
-            .collect();
-        self.patch_metadata(application, json!({"finalizers": rest}))
-            .await?;
-        Ok(None)
+        Ok(waiting)
     }
 
-    /// Takes the labels off an object, so that it belongs to nobody.
-    async fn release(
+    /// Leaves objects to nobody.
+    async fn release_objects(
         &self,
         application: &Application,
-        entry: &ManagedResource,
-    ) -> Result<(), kube::Error> {
-        let object = tracker::object(entry);
-        let Some(live) = self.children.get(&object).await? else {
-            return Ok(());
+        entries: Vec<&ManagedResource>,
+    ) -> Result<(), RequestError> {
+        let is_on_hub = |entry: &&ManagedResource| is_local(&entry.cluster);
+        let entries: Vec<&ManagedResource> = entries.into_iter().filter(is_on_hub).collect();
+        let left = entries
+            .iter()
+            .map(|entry| tracker::identity(entry))
+            .collect();
+        let removal = Removal {
+            entries: &entries,
+            left: &left,
         };
-        if !belongs_to(&live, application) {
-            return Ok(());
-        }
-        let served = self.children.kind(&object).await?;
-        let labels = json!({label::APP_NAME: null, label::APP_NAMESPACE: null});
-        let patch = Patch::Merge(json!({"metadata": {"labels": labels}}));
-        self.children
-            .api(&served, &object)
-            .patch(&entry.name, &written_by(), &patch)
-            .await
-            .map(drop)
+        let key = ObjectKey::of(application);
+        self.objects.remove(&key, &removal).await.map(drop)
     }
-}
-
-fn belongs_to(live: &Value, application: &Application) -> bool {
-    let labels = &live["metadata"]["labels"];
-    labels[label::APP_NAME].as_str() == application.metadata.name.as_deref()
-        && labels[label::APP_NAMESPACE].as_str() == application.metadata.namespace.as_deref()
-}
-
-/// The patch that gives a shared object to the next application.
-fn next_sharer(live: &Value, application: &Application) -> Option<Value> {
-    let own = format!(
-        "{}/{}",
-        application
-            .metadata
-            .namespace
-            .as_deref()
-            .unwrap_or_default(),
-        application.metadata.name.as_deref().unwrap_or_default()
-    );
-    let list = live["metadata"]["annotations"][annotation::SHARED_BY].as_str()?;
-    let rest: Vec<&str> = list
-        .split(',')
-        .filter(|entry| *entry != own && !entry.is_empty())
-        .collect();
-    let (namespace, name) = rest.first()?.split_once('/')?;
-    Some(json!({"metadata": {
-        "labels": {label::APP_NAME: name, label::APP_NAMESPACE: namespace},
-        "annotations": {annotation::SHARED_BY: rest.join(",")},
-    }}))
-}
-
-/// What trackers record, with how long it stays.
-fn entries(
-    delivery: &Delivery,
-    policies: &ResourcePolicies,
-) -> Vec<(
-    ManagedResource,
-    bellwether_application::resource_policy::GarbageCollectStrategy,
-)> {
-    let of_policies = delivery
-        .policies
-        .iter()
-        .map(|manifest| (manifest, CREATOR_POLICY));
-    let of_components = delivery
-        .components
-        .iter()
-        .flat_map(|component| &component.manifests);
-    let of_components = of_components.map(|manifest| (manifest, CREATOR_WORKFLOW));
-    let mut seen = BTreeSet::new();
-    of_policies
-        .chain(of_components)
-        .map(|(manifest, creator)| {
-            (
-                tracker::managed(manifest, creator, policies),
-                policies.garbage_collect.strategy(&manifest.object),
-            )
-        })
-        .filter(|(entry, _)| seen.insert(tracker::identity(entry)))
-        .collect()
 }
 
 impl Pass<'_> {
-    /// Takes steps as far as they can be taken; true if all are done.
-    async fn take_steps(
-        &mut self,
-        steps: &[Step],
-        delivery: &Delivery,
-        report: &mut Report,
-    ) -> Result<bool, Failure> {
-        let mut outcomes: BTreeMap<&str, Outcome> = BTreeMap::new();
-        let mut done: Vec<String> = Vec::new();
-        let mut services: Vec<ComponentService> = Vec::new();
-        loop {
-            let next = steps.iter().find(|step| {
-                !outcomes.contains_key(step.name.as_str()) && progress::is_ready(step, &done)
-            });
-            let Some(step) = next else { break };
-            let delivered: Vec<&Delivered> = step
-                .components
-                .iter()
-                .filter_map(|placed| find(delivery, placed))
-                .collect();
-            let others: Vec<&str> = steps
-                .iter()
-                .filter(|other| other.name != step.name)
-                .flat_map(|other| &other.components)
-                .map(|placed| placed.component.name.as_str())
-                .collect();
-            let told = self.take(&delivered, &others).await;
-            let told = match told {
-                Ok(told) => told,
-                Err(Failure::Render(error)) => {
-                    outcomes.insert(&step.name, Outcome::Failed(error.message.clone()));
-                    report.steps(steps, &outcomes);
-                    report.services(services);
-                    return Err(Failure::Render(error));
-                }
-                Err(other) => return Err(other),
-            };
-            let outcome = progress::outcome(&told);
-            if outcome == Outcome::Done {
-                done.push(step.name.clone());
-            }
-            services.extend(told);
-            outcomes.insert(&step.name, outcome);
-        }
-        report.steps(steps, &outcomes);
-        report.services(services);
-        Ok(done.len() == steps.len())
-    }
-
     /// Applies components, and tells where they stand.
-    async fn take(
+    pub(super) async fn take(
         &mut self,
         delivered: &[&Delivered],
-        others: &[&str],
     ) -> Result<Vec<ComponentService>, Failure> {
-        self.apply_members(delivered, others).await?;
+        let manifests: Vec<&Manifest> = delivered
+            .iter()
+            .flat_map(|component| &component.manifests)
+            .collect();
+        self.check_kinds(&manifests).await?;
+        if self.occasion == Occasion::Update {
+            self.tracking.record(&manifests, CREATOR_WORKFLOW).await?;
+        }
+        self.apply_members(&manifests).await?;
         let mut services = Vec::new();
         for component in delivered {
             services.push(self.take_component(component).await?);
@@ -444,18 +336,24 @@ impl Pass<'_> {
         Ok(services)
     }
 
+    /// Nothing of a component is applied if the hub does not serve one of its kinds.
+    pub(super) async fn check_kinds(&self, manifests: &[&Manifest]) -> Result<(), Failure> {
+        for manifest in manifests.iter().filter(|it| is_local(&it.cluster)) {
+            let object = &manifest.object;
+            let text = |field: &str| object[field].as_str().unwrap_or_default();
+            let objects = &self.applications.objects;
+            let served = objects.resource(text("apiVersion"), text("kind")).await?;
+            if served.is_none() {
+                return Err(rejected(said_of(manifest, &unserved(object))));
+            }
+        }
+        Ok(())
+    }
+
     /// Applies a component in stages: what comes before it, itself, and once it is healthy what comes after.
     async fn take_component(&mut self, component: &Delivered) -> Result<ComponentService, Failure> {
         for stage in [TraitStage::PreDispatch, TraitStage::DefaultDispatch] {
-            for manifest in component
-                .manifests
-                .iter()
-                .filter(|manifest| manifest.stage == stage)
-            {
-                if is_local(&manifest.cluster) {
-                    self.apply(manifest).await?;
-                }
-            }
+            self.apply(&on_hub(component, &stage)).await?;
         }
         let (early, late_types) = without_late(component, self.appfile);
         let mut service = self.judge(&early)?;
@@ -463,15 +361,8 @@ impl Pass<'_> {
             return Ok(service);
         }
         if service.healthy {
-            for manifest in component
-                .manifests
-                .iter()
-                .filter(|manifest| manifest.stage == TraitStage::PostDispatch)
-            {
-                if is_local(&manifest.cluster) {
-                    self.apply(manifest).await?;
-                }
-            }
+            self.apply(&on_hub(component, &TraitStage::PostDispatch))
+                .await?;
             return self.judge(component);
         }
         service
@@ -486,10 +377,7 @@ impl Pass<'_> {
     }
 
     fn judge(&self, component: &Delivered) -> Result<ComponentService, Failure> {
-        let live = |manifest: &Manifest| {
-            let entry = tracker::managed(manifest, CREATOR_WORKFLOW, self.policies);
-            self.live.get(&tracker::identity(&entry))
-        };
+        let live = |manifest: &Manifest| self.live.get(&tracker::identity_of(manifest));
         match health::service(self.appfile, component, &live) {
             Ok(service) => Ok(service),
             Err(health::ServiceError::Render(error)) => Err(error.into()),
@@ -510,62 +398,79 @@ impl Pass<'_> {
         }
     }
 
-    /// The object as it was applied last.
-    fn last_applied(&self, entry: &ManagedResource) -> Option<&Value> {
-        let identity = tracker::identity(entry);
-        let mut entries = self
+    /// The objects as they were applied last.
+    fn recorded(&self) -> BTreeMap<tracker::Identity, Value> {
+        let mut recorded = BTreeMap::new();
+        let entries = self
             .before
             .iter()
             .flat_map(|tracker| &tracker.spec.managed_resources);
-        entries
-            .find(|known| tracker::identity(known) == identity)?
-            .raw
-            .as_ref()
+        for entry in entries {
+            if let Some(raw) = &entry.raw {
+                recorded
+                    .entry(tracker::identity(entry))
+                    .or_insert_with(|| raw.clone());
+            }
+        }
+        recorded
     }
 
-    /// Applies an object on the hub.
-    async fn apply(&mut self, manifest: &Manifest) -> Result<(), Failure> {
-        let children = &self.applications.children;
-        let served = children
-            .kind(&manifest.object)
-            .await
-            .map_err(|error| explained(error, &manifest.object))?;
-        let mut object = manifest.object.clone();
-        if !served.is_namespaced {
-            bellwether_json::path::remove(&mut object, &["metadata", "namespace"]);
+    /// Applies objects on the hub.
+    pub(super) async fn apply(&mut self, manifests: &[&Manifest]) -> Result<(), Failure> {
+        if manifests.is_empty() {
+            return Ok(());
         }
-        children.watch(&served);
-        let live = children
-            .get(&object)
-            .await
-            .map_err(|error| explained(error, &object))?;
-        let entry = tracker::managed(manifest, CREATOR_WORKFLOW, self.policies);
+        let context = &self.appfile.context;
+        let account = context.annotations.get(annotation::SERVICE_ACCOUNT);
+        let account = account.map(|name| Account {
+            namespace: context.namespace.clone(),
+            name: name.clone(),
+        });
         let request = Request {
-            manifest: &object,
-            last_applied: self.last_applied(&entry),
-            live: live.as_ref(),
+            manifests,
             policies: self.policies,
             occasion: self.occasion,
+            recorded: &self.recorded(),
+            account: account.as_ref(),
         };
-        let action = dispatch::decide(request).map_err(|error| rejected(error.to_string()))?;
-        let api = children.api(&served, &object);
-        let written = execute(&api, &object, action)
-            .await
-            .map_err(|error| explained(error, &object))?;
-        if let Some(found) = written.or(live) {
-            self.live.insert(tracker::identity(&entry), found);
+        let key = ObjectKey::new(&context.namespace, &context.name);
+        let applied = self.applications.objects.apply(&key, &request).await?;
+        let Applied {
+            live,
+            problems,
+            repaired,
+            next,
+        } = applied;
+        let live = live.into_iter();
+        self.live
+            .extend(live.map(|(identity, object)| (identity, Arc::unwrap_or_clone(object))));
+        self.repaired.extend(repaired);
+        self.next = [self.next, next].into_iter().flatten().min();
+        if problems.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        Err(rejected(problems.join("; ")))
+    }
+
+    /// Fields that snippets look at.
+    fn asked_fields(&self, manifest: &Manifest) -> Vec<String> {
+        let mut components = self.appfile.components.iter();
+        let component = components.find(|component| component.name == manifest.component);
+        let Some(Ok(component)) = component.map(|component| self.appfile.component(component))
+        else {
+            return Vec::new();
+        };
+        let mut traits = component.traits.iter();
+        let of_trait = traits.find(|it| it.definition.type_name == manifest.trait_type);
+        let definition = of_trait.map_or(&component.definition, |it| &it.definition);
+        let asked = AskedFields::of(definition);
+        asked.of_manifest(manifest).map(str::to_owned).collect()
     }
 
     /// Brings objects to members, and takes in what is known of them there.
-    async fn apply_members(
-        &mut self,
-        delivered: &[&Delivered],
-        others: &[&str],
-    ) -> Result<(), Failure> {
+    pub(super) async fn apply_members(&mut self, manifests: &[&Manifest]) -> Result<(), Failure> {
         let mut by_cluster: BTreeMap<&str, Vec<&Manifest>> = BTreeMap::new();
-        for manifest in delivered.iter().flat_map(|component| &component.manifests) {
+        for manifest in manifests {
             if !is_local(&manifest.cluster) {
                 by_cluster
                     .entry(&manifest.cluster)
@@ -575,10 +480,19 @@ impl Pass<'_> {
         }
         for (cluster, manifests) in by_cluster {
             let key = ObjectKey::new(cluster, &member::work_name(&self.appfile.context));
-            let known = self.applications.works.get(&key);
-            let kept = kept_manifests(known.as_deref(), &manifests, others);
-            let all: Vec<&Manifest> = manifests.iter().copied().chain(&kept).collect();
-            let work = member::work(&self.appfile.context, cluster, &all);
+            let known = self.applications.works.cache().get(&key);
+            let kept = kept_manifests(known.as_deref(), cluster, &manifests);
+            let sent: Vec<Sent<'_>> = manifests
+                .iter()
+                .copied()
+                .chain(&kept)
+                .map(|manifest| Sent {
+                    object: &manifest.object,
+                    fields: self.asked_fields(manifest),
+                })
+                .collect();
+            let work = member::work(&self.appfile.context, cluster, &sent, self.policies)
+                .map_err(rejected)?;
             objects::ensure(&self.applications.hub.client, &work)
                 .await
                 .map_err(|error| explained(error, &work))?;
@@ -593,8 +507,7 @@ impl Pass<'_> {
             });
             for manifest in manifests.into_iter().filter(|_| is_observed) {
                 if let Some(live) = member::live(&known, &manifest.object) {
-                    let entry = tracker::managed(manifest, CREATOR_WORKFLOW, self.policies);
-                    self.live.insert(tracker::identity(&entry), live);
+                    self.live.insert(tracker::identity_of(manifest), live);
                 }
             }
         }
@@ -602,35 +515,57 @@ impl Pass<'_> {
     }
 }
 
-/// Objects that a work has already, of components that are applied by other steps.
+/// The objects of a component that are applied on the hub at a stage.
+fn on_hub<'a>(component: &'a Delivered, stage: &TraitStage) -> Vec<&'a Manifest> {
+    let manifests = component.manifests.iter();
+    manifests
+        .filter(|manifest| manifest.stage == *stage && is_local(&manifest.cluster))
+        .collect()
+}
+
+/// Objects that a work has already, of components that are applied by other steps. Those that the application no longer has
+/// stay until it is delivered.
 fn kept_manifests(
     known: Option<&ManifestWork>,
+    cluster: &str,
     manifests: &[&Manifest],
-    kept: &[&str],
 ) -> Vec<Manifest> {
-    let own: BTreeSet<&str> = manifests
+    let components: BTreeSet<&str> = manifests
         .iter()
         .map(|manifest| manifest.component.as_str())
+        .filter(|component| !component.is_empty())
+        .collect();
+    let own: BTreeSet<tracker::Identity> = manifests
+        .iter()
+        .map(|manifest| tracker::identity_of(manifest))
         .collect();
     let workload = known.and_then(|known| known.spec.workload.as_ref());
     let objects = workload
         .into_iter()
         .flat_map(|workload| &workload.manifests);
     objects
-        .filter_map(|object| {
-            let component = object["metadata"]["labels"][label::COMPONENT]
-                .as_str()
-                .unwrap_or_default();
-            (!own.contains(component) && kept.contains(&component)).then(|| Manifest {
-                object: object.clone(),
-                component: component.to_owned(),
-                trait_type: String::new(),
-                resource: String::new(),
-                stage: TraitStage::DefaultDispatch,
-                cluster: String::new(),
-            })
+        .map(|object| of_work(object, cluster))
+        .filter(|manifest| {
+            !components.contains(manifest.component.as_str())
+                && !own.contains(&tracker::identity_of(manifest))
         })
         .collect()
+}
+
+/// An object of a work.
+fn of_work(object: &Value, cluster: &str) -> Manifest {
+    let label = |key: &str| {
+        let value = object["metadata"]["labels"][key].as_str();
+        value.unwrap_or_default().to_owned()
+    };
+    Manifest {
+        object: object.clone(),
+        component: label(label::COMPONENT),
+        trait_type: label(label::TRAIT_TYPE),
+        resource: label(label::TRAIT_RESOURCE),
+        stage: TraitStage::DefaultDispatch,
+        cluster: cluster.to_owned(),
+    }
 }
 
 /// A component without what is applied when it is healthy, and the types of those traits.
@@ -656,37 +591,4 @@ fn without_late(component: &Delivered, appfile: &Appfile<'_>) -> (Delivered, Vec
         });
     }
     (early, late)
-}
-
-fn find<'a>(delivery: &'a Delivery, placed: &Placed) -> Option<&'a Delivered> {
-    delivery.components.iter().find(|known| {
-        known.placed.component.name == placed.component.name && known.placed.target == placed.target
-    })
-}
-
-/// Writes an object as decided; the answer of the server if there was one.
-async fn execute(
-    api: &Api<DynamicObject>,
-    object: &Value,
-    action: Action,
-) -> Result<Option<Value>, kube::Error> {
-    let name = object["metadata"]["name"].as_str().unwrap_or_default();
-    let read = |object: Value| {
-        serde_json::from_value::<DynamicObject>(object).map_err(kube::Error::SerdeError)
-    };
-    let written = match action {
-        Action::Leave => return Ok(None),
-        Action::Create(object) => api.create(&created_by(), &read(object)?).await?,
-        Action::Merge(patch) => api.patch(name, &written_by(), &Patch::Merge(patch)).await?,
-        Action::Strategic(patch) => {
-            api.patch(name, &written_by(), &Patch::Strategic(patch))
-                .await?
-        }
-        Action::Replace(object) => api.replace(name, &created_by(), &read(object)?).await?,
-        Action::Recreate => {
-            api.delete(name, &DeleteParams::background()).await?;
-            return Ok(None);
-        }
-    };
-    Ok(Some(super::to_json(&written)))
 }

@@ -1,18 +1,23 @@
 //! What can be said of an application: phase, conditions, services, steps, events.
 
-use std::collections::BTreeMap;
-
 use bellwether_api::meta::{self, Condition, FALSE, TRUE, Time};
 use bellwether_api::oam::names::{condition, event, phase};
-use bellwether_api::oam::{Application, ApplicationStatus, ComponentService, RevisionReference};
-use bellwether_api::workflow::{WorkflowRunPhase, WorkflowStatus};
+use bellwether_api::oam::{
+    Application, ApplicationStatus, AppliedResource, ComponentService, ManagedResource,
+    ResourceTracker, RevisionReference,
+};
+use bellwether_api::workflow::names::message;
+use bellwether_api::workflow::{ContextBackend, StepPhase, WorkflowRunPhase, WorkflowStatus};
 use bellwether_application::appfile::Appfile;
-use bellwether_application::progress::{Outcome, Step, step_status};
 use bellwether_application::{RenderError, Stage};
-use bellwether_runtime::{EventDraft, write_status};
+use bellwether_runtime::{EventDraft, ObjectKey, write_status};
+use bellwether_workflow::state::StepState;
+use bellwether_workflow::{Spec, State, project};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::actions::is_same_service;
+use super::restart::{self, Restart};
 use super::revision::ChosenRevision;
 use super::{Reconciler, settled_phase, to_json};
 
@@ -74,7 +79,12 @@ impl Report {
     }
 
     /// The revision is stored.
-    pub(super) fn revisioned(&mut self, appfile: &Appfile<'_>, chosen: &ChosenRevision) {
+    pub(super) fn revisioned(
+        &mut self,
+        carried_out: &str,
+        chosen: &ChosenRevision,
+        appfile: &Appfile<'_>,
+    ) {
         self.hold(
             condition::REVISION,
             event::REVISIONED,
@@ -87,82 +97,225 @@ impl Report {
             ..RevisionReference::default()
         });
         let workflow = self.status.workflow.get_or_insert_default();
-        if workflow.app_revision != chosen.name {
+        if workflow.app_revision != carried_out {
             *workflow = WorkflowStatus {
-                app_revision: chosen.name.clone(),
-                start_time: Some(Time(self.now)),
+                app_revision: carried_out.to_owned(),
                 ..WorkflowStatus::default()
             };
+            self.begin();
         }
-        workflow.mode = format!("{}-{}", appfile.mode.0, appfile.mode.1);
+        // Components that are still part of the application are there until they are applied again.
+        let components = &appfile.components;
+        let is_part = |name: &str| components.iter().any(|component| component.name == name);
+        self.status.services.retain(|known| is_part(&known.name));
     }
 
-    /// All objects are rendered.
+    /// The workflow that another one takes the place of before it is done, and the revision that it is of.
+    pub(super) fn replaced_workflow(&self, carried_out: &str) -> Option<(String, WorkflowStatus)> {
+        let workflow = self.status.workflow.as_ref()?;
+        let is_replaced =
+            workflow.phase.is_some() && !workflow.finished && workflow.app_revision != carried_out;
+        let name = self.status.latest_revision.as_ref()?.name.clone();
+        is_replaced.then(|| {
+            let mut workflow = workflow.clone();
+            workflow.terminated = true;
+            workflow.finished = true;
+            (name, workflow)
+        })
+    }
+
+    /// What was said of an earlier round of the workflow is not true any more.
+    fn begin(&mut self) {
+        self.was_delivered = false;
+        let later = [condition::WORKFLOW, condition::READY];
+        let conditions = &mut self.status.conditions;
+        conditions.retain(|known| !later.contains(&known.type_.as_str()));
+    }
+
+    /// Objects of policies are applied.
+    pub(super) fn policies(&mut self) {
+        self.hold(
+            condition::POLICY,
+            event::POLICY_GENERATED,
+            "Policy generated successfully",
+        );
+    }
+
+    /// The steps are known.
     pub(super) fn rendered(&mut self) {
-        self.set(condition::POLICY, TRUE, condition::AVAILABLE, "");
         self.hold(condition::RENDER, event::RENDERED, "Rendered successfully");
     }
 
-    /// Where the steps stand.
-    pub(super) fn steps(&mut self, steps: &[Step], outcomes: &BTreeMap<&str, Outcome>) {
-        let is_done = steps
-            .iter()
-            .all(|step| outcomes.get(step.name.as_str()) == Some(&Outcome::Done));
-        let now = self.now;
-        let workflow = self.status.workflow.get_or_insert_default();
-        let known = std::mem::take(&mut workflow.steps);
-        workflow.steps = steps
-            .iter()
-            .map(|step| {
-                let outcome = outcomes
-                    .get(step.name.as_str())
-                    .unwrap_or(&Outcome::Pending);
-                let mut status = step_status(step, outcome);
-                let before = known.iter().find(|before| before.status.name == step.name);
-                if *outcome != Outcome::Pending {
-                    let first = before.and_then(|before| before.status.first_execute_time.clone());
-                    status.status.first_execute_time = first.or(Some(Time(now)));
-                    let is_same =
-                        before.is_some_and(|before| before.status.phase == status.status.phase);
-                    let last = before
-                        .and_then(|before| before.status.last_execute_time.clone())
-                        .filter(|_| is_same);
-                    status.status.last_execute_time = last.or(Some(Time(now)));
-                }
-                status
-            })
-            .collect();
-        workflow.finished = is_done;
-        workflow.phase = Some(if is_done {
-            WorkflowRunPhase::Succeeded
-        } else {
-            WorkflowRunPhase::Executing
-        });
-        if is_done {
-            workflow.end_time.get_or_insert(Time(now));
-        } else {
-            workflow.end_time = None;
+    /// Where the workflow stands.
+    pub(super) fn workflow(
+        &mut self,
+        state: &State,
+        workflow: &Spec,
+        backend: Option<ContextBackend>,
+    ) {
+        let known = self.status.workflow.get_or_insert_default();
+        let mut status = WorkflowStatus {
+            app_revision: workflow.revision.clone(),
+            suspend_state: known.suspend_state.clone(),
+            context_backend: backend,
+            ..WorkflowStatus::default()
+        };
+        project::write_status(state, workflow, &mut status);
+        // It is part of the condition.
+        if status.message == message::TERMINATED_BY_FAILURE {
+            status.message.clear();
         }
-        phase::RUNNING_WORKFLOW.clone_into(&mut self.status.phase);
-        if !is_done {
-            let waiting = outcomes.values().find_map(|outcome| match outcome {
-                Outcome::Waiting(message) => Some(message.clone()),
-                _ => None,
-            });
-            let message = waiting.unwrap_or_else(|| "steps are waiting for others".to_owned());
-            // Once delivered, an application that is not healthy any more is not delivered again.
-            if self.was_delivered {
-                phase::UNHEALTHY.clone_into(&mut self.status.phase);
-            } else {
-                self.set(condition::WORKFLOW, FALSE, condition::PROGRESSING, &message);
-            }
-            self.set(condition::READY, FALSE, condition::PROGRESSING, &message);
+        let is_same_round = known.start_time == status.start_time;
+        *known = status;
+        if !is_same_round {
+            self.begin();
+        }
+        let phase = project::phase(state);
+        if phase == WorkflowRunPhase::Succeeded {
+            return;
+        }
+        phase_of(&phase).clone_into(&mut self.status.phase);
+        self.explain(state, &phase);
+    }
+
+    /// Says why an application is not delivered yet, or not at all.
+    fn explain(&mut self, state: &State, phase: &WorkflowRunPhase) {
+        let is_failing = |step: &StepState| step.phase == StepPhase::Failed;
+        let open = project::waiting(state).find(|step| !step.message.is_empty());
+        let failed = state.steps.iter().find(|step| is_failing(step));
+        let step = match phase {
+            WorkflowRunPhase::Executing => failed.filter(|step| !step.is_finished()).or(open),
+            WorkflowRunPhase::Suspending => open,
+            _ => failed,
+        };
+        let said = |step: &StepState| match step.message.as_str() {
+            "" => format!("step {} is {}", step.name, step.phase),
+            message => format!("step {}: {message}", step.name),
+        };
+        let mut message = step.map(said).unwrap_or_default();
+        if !state.message.is_empty() {
+            message = format!("{}; {message}", state.message);
+        }
+        let has_failed = *phase == WorkflowRunPhase::Failed || step.is_some_and(is_failing);
+        let reason = match phase {
+            WorkflowRunPhase::Terminated => condition::TERMINATED,
+            WorkflowRunPhase::Suspending => condition::SUSPENDED,
+            _ if has_failed => condition::RECONCILE_ERROR,
+            _ => condition::PROGRESSING,
+        };
+        let is_news = self.set(condition::WORKFLOW, FALSE, reason, &message);
+        self.set(condition::READY, FALSE, reason, &message);
+        if is_news && has_failed {
+            let reason = match phase {
+                WorkflowRunPhase::Failed => event::FAILED_WORKFLOW,
+                _ => event::FAILED_APPLY,
+            };
+            self.events.push(EventDraft::warning(reason, message));
         }
     }
 
-    /// Where the components stand.
-    pub(super) fn services(&mut self, services: Vec<ComponentService>) {
-        self.status.services = services;
+    /// Where components stand, and what was applied for them in this pass.
+    pub(super) fn services(
+        &mut self,
+        services: Vec<ComponentService>,
+        applied: Vec<ManagedResource>,
+    ) {
+        for service in services {
+            let known = &mut self.status.services;
+            match known
+                .iter_mut()
+                .find(|known| is_same_service(known, &service))
+            {
+                Some(known) => *known = service,
+                None => known.push(service),
+            }
+        }
+        for entry in applied {
+            let entry = AppliedResource {
+                cluster: entry.cluster,
+                creator: entry.creator,
+                api_version: entry.api_version,
+                kind: entry.kind,
+                name: entry.name,
+                namespace: entry.namespace,
+                ..AppliedResource::default()
+            };
+            if !self.status.applied_resources.contains(&entry) {
+                self.status.applied_resources.push(entry);
+            }
+        }
+    }
+
+    /// Where components stand that somebody else applies: clusters that have nothing of them any more are no longer named.
+    pub(super) fn delegated(&mut self, services: Vec<ComponentService>) {
+        let known = &mut self.status.services;
+        known.retain(|known| {
+            let mut own = services.iter().filter(|service| service.name == known.name);
+            let is_delegated = own.clone().next().is_some();
+            !is_delegated || own.any(|service| is_same_service(known, service))
+        });
+        self.services(services, Vec::new());
+    }
+
+    /// Others had changed objects.
+    pub(super) fn repaired(&mut self, objects: &[String]) {
+        for object in objects {
+            let text = format!("{object} was changed by others and has been repaired");
+            self.events
+                .push(EventDraft::normal(event::DRIFT_REPAIRED, text));
+        }
+    }
+
+    /// Where components stand now that were applied before.
+    pub(super) fn fare(&mut self, services: &[ComponentService]) {
+        for known in &mut self.status.services {
+            // What cannot be looked at is as it was.
+            let now = services.iter().find(|service| {
+                is_same_service(known, service) && service.workload_definition.is_some()
+            });
+            if let Some(now) = now {
+                known.clone_from(now);
+            }
+        }
+    }
+
+    /// Notes when the workflow is carried out again.
+    pub(super) fn restart(&mut self, restart: &Restart) {
+        restart::write(restart, &mut self.status);
+        if let Some(problem) = &restart.problem {
+            let draft = EventDraft::warning(event::FAILED_WORKFLOW, problem.clone());
+            self.events.push(draft);
+        }
+    }
+
+    /// The workflow if it has ended, or took the place of another one: what a revision records.
+    pub(super) fn ended_workflow(&self, has_replaced: bool) -> Option<&WorkflowStatus> {
+        let workflow = self.status.workflow.as_ref()?;
+        (workflow.finished || has_replaced).then_some(workflow)
+    }
+
+    /// Everything that earlier versions had is gone: what is said is about this one.
+    pub(super) fn collected(&mut self, current: &[ResourceTracker], appfile: &Appfile<'_>) {
+        let components = &appfile.components;
+        let is_part = |name: &str| {
+            name.is_empty() || components.iter().any(|component| component.name == name)
+        };
+        let entries: Vec<&ManagedResource> = current
+            .iter()
+            .flat_map(|tracker| &tracker.spec.managed_resources)
+            .filter(|entry| is_part(&entry.component))
+            .collect();
+        self.status.applied_resources.retain(|known| {
+            entries.iter().any(|entry| {
+                entry.kind == known.kind
+                    && entry.name == known.name
+                    && entry.namespace == known.namespace
+                    && entry.cluster == known.cluster
+            })
+        });
+        self.status
+            .services
+            .retain(|known| entries.iter().any(|entry| entry.component == known.name));
     }
 
     /// All steps are done.
@@ -190,7 +343,7 @@ impl Report {
             Stage::Render => (condition::RENDER, event::FAILED_RENDER, phase::RENDERING),
             Stage::Deploy => (
                 condition::WORKFLOW,
-                event::FAILED_APPLY,
+                event::FAILED_WORKFLOW,
                 phase::WORKFLOW_FAILED,
             ),
         };
@@ -222,6 +375,17 @@ impl Report {
     }
 }
 
+/// The phase of an application whose workflow is in a phase.
+fn phase_of(phase: &WorkflowRunPhase) -> &'static str {
+    match phase {
+        WorkflowRunPhase::Suspending => phase::WORKFLOW_SUSPENDING,
+        WorkflowRunPhase::Terminated => phase::WORKFLOW_TERMINATED,
+        WorkflowRunPhase::Failed => phase::WORKFLOW_FAILED,
+        WorkflowRunPhase::Succeeded => phase::RUNNING,
+        _ => phase::RUNNING_WORKFLOW,
+    }
+}
+
 impl Reconciler {
     /// Writes a status that says something else than the stored one, and the events.
     pub(super) async fn write_report(
@@ -232,12 +396,15 @@ impl Reconciler {
         report.status.observed_generation = application.metadata.generation;
         let known = application.status.as_ref().map(to_json).unwrap_or_default();
         let told = to_json(&report.status);
-        if known != told {
-            let patch = with_removals(&known, told);
-            write_status(&self.api(application), application, &patch).await?;
-        }
         for draft in report.events {
             self.events.record(application, draft);
+        }
+        if known != told {
+            let patch = with_removals(&known, told);
+            let written = write_status(&self.api(application), application, &patch).await?;
+            let version = written.and_then(|written| written.metadata.resource_version);
+            let key = ObjectKey::of(application);
+            self.memory.wrote(&key, &version.unwrap_or_default());
         }
         Ok(())
     }

@@ -1,0 +1,249 @@
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use bellwether_api::admission::{Attributes, Facts, ObjectId};
+use serde_json::json;
+
+use super::*;
+
+/// A hub with some objects, by resource, namespace and name.
+#[derive(Debug, Default)]
+struct Objects(BTreeMap<String, Value>);
+
+impl Facts for Objects {
+    fn allows(&self, wanted: &Attributes<'_>) -> bool {
+        wanted.resource != "secrets"
+    }
+
+    fn get(&self, id: &ObjectId<'_>) -> Option<Value> {
+        let key = format!("{}/{}/{}", id.resource, id.namespace, id.name);
+        self.0.get(&key).cloned()
+    }
+}
+
+/// What is said of a write: the refusal, or the warnings.
+fn ask(
+    facts: &Objects,
+    resource: &str,
+    old: Option<&Value>,
+    object: &Value,
+) -> Result<Vec<String>, String> {
+    let review = Review {
+        operation: if old.is_some() {
+            Operation::Update
+        } else {
+            Operation::Create
+        },
+        group: GROUP,
+        resource,
+        subresource: "",
+        namespace: "n",
+        old,
+        user: "somebody",
+        groups: &[],
+        now: jiff::Timestamp::UNIX_EPOCH,
+        facts,
+        warnings: RefCell::default(),
+    };
+    let mut object = object.clone();
+    let admission = ApplicationAdmission::default();
+    admission.mutate(&review, &mut object).unwrap();
+    admission
+        .validate(&review, &object)
+        .map_err(|denial| denial.message().to_owned())?;
+    Ok(review.warnings.into_inner())
+}
+
+fn app(spec: &Value) -> Value {
+    json!({"metadata": {"name": "shop", "namespace": "n"}, "spec": spec})
+}
+
+fn definition(template: &str) -> Value {
+    json!({"metadata": {"name": "paint", "namespace": "n"},
+        "spec": {"workload": {"type": "configmaps"}, "schematic": {"cue": {"template": template}}}})
+}
+
+const PAINT: &str = "output: {apiVersion: \"v1\", kind: \"ConfigMap\", data: colour: parameter.colour}\nparameter: {\n\t// +immutable\n\tcolour: string\n}";
+
+fn with_paint() -> Objects {
+    let key = "componentdefinitions/n/paint".to_owned();
+    Objects([(key, definition(PAINT))].into())
+}
+
+fn painted(colour: impl Into<Value>) -> Value {
+    let properties = json!({ "colour": colour.into() });
+    app(&json!({"components": [{"name": "wall", "type": "paint", "properties": properties}]}))
+}
+
+#[track_caller]
+fn check_app(object: &Value, expected: Result<&[&str], &str>) {
+    let told = ask(&with_paint(), APPLICATIONS, None, object);
+    match (told, expected) {
+        (Ok(warnings), Ok(expected)) => assert_eq!(warnings, expected),
+        (Err(message), Err(part)) => assert!(message.contains(part), "{message}"),
+        (told, expected) => panic!("{told:?}, not {expected:?}"),
+    }
+}
+
+#[test]
+fn applications_are_checked_with_the_definitions_of_the_hub() {
+    check_app(&painted("red"), Ok(&[]));
+    check_app(&painted(1), Err("parameter.colour"));
+    let unknown = app(&json!({"components": [{"name": "wall", "type": "plaster"}]}));
+    check_app(&unknown, Err("there is no ComponentDefinition \"plaster\""));
+    let twice = json!({"name": "wall", "type": "paint", "properties": {"colour": "red"}});
+    let twice = app(&json!({"components": [twice.clone(), twice]}));
+    check_app(&twice, Err("there are two components"));
+}
+
+#[test]
+fn objects_are_copied_for_those_who_may_read_them() {
+    let copy = |resource: &str| {
+        app(
+            &json!({"components": [{"name": "copy", "type": "ref-objects",
+            "properties": {"objects": [{"resource": resource, "name": "a", "namespace": "far"}]}}]}),
+        )
+    };
+    let object = json!({"metadata": {"name": "a", "namespace": "far"}});
+    let facts = Objects(
+        [
+            ("secrets/far/a".to_owned(), object.clone()),
+            ("configmaps/far/a".to_owned(), object),
+        ]
+        .into(),
+    );
+    assert!(ask(&facts, APPLICATIONS, None, &copy("configmap")).is_ok());
+    let refusal = ask(&facts, APPLICATIONS, None, &copy("secret")).unwrap_err();
+    assert!(
+        refusal.contains("to copy Secret far/a you need the right to get it"),
+        "{refusal}"
+    );
+}
+
+#[test]
+fn what_has_no_effect_is_warned_of() {
+    let mut object = painted("red");
+    object["spec"]["components"][0]["properties"]["gloss"] = true.into();
+    check_app(
+        &object,
+        Ok(&["component wall: paint has no parameter \"gloss\", so it has no effect"]),
+    );
+}
+
+#[test]
+fn immutable_parameters_stay_unless_forced() {
+    let facts = with_paint();
+    let (old, mut new) = (painted("red"), painted("blue"));
+    let refusal = ask(&facts, APPLICATIONS, Some(&old), &new).unwrap_err();
+    assert!(
+        refusal.contains("it is immutable and was \"red\""),
+        "{refusal}"
+    );
+    new["metadata"]["annotations"] = json!({"app.oam.dev/force-param-mutations": "true"});
+    assert!(ask(&facts, APPLICATIONS, Some(&old), &new).is_ok());
+}
+
+#[test]
+fn an_update_that_changes_nothing_is_not_checked() {
+    let object = app(&json!({"components": [{"name": "wall", "type": "gone"}]}));
+    assert!(ask(&Objects::default(), APPLICATIONS, Some(&object), &object).is_ok());
+}
+
+#[test]
+fn steps_get_names() {
+    let mut object = app(&json!({"workflow": {"steps": [
+        {"type": "suspend"}, {"name": "all", "type": "step-group", "subSteps": [{"type": "suspend"}]}]}}));
+    complete_steps(&mut object);
+    let steps = &object["spec"]["workflow"]["steps"];
+    assert_eq!(steps[0]["name"], "step-0");
+    assert_eq!(steps[1]["name"], "all");
+    assert_eq!(steps[1]["subSteps"][0]["name"], "step-1-0");
+}
+
+#[track_caller]
+fn check_definition(resource: &str, object: &Value, expected: Option<&str>) {
+    let told = ask(&Objects::default(), resource, None, object);
+    match (told, expected) {
+        (Ok(_), None) => {}
+        (Err(message), Some(part)) => assert!(message.contains(part), "{message}"),
+        (told, expected) => panic!("{told:?}, not {expected:?}"),
+    }
+}
+
+#[test]
+fn definitions_that_do_not_compile_are_refused_with_the_line() {
+    check_definition(COMPONENTS, &definition(PAINT), None);
+    check_definition(
+        COMPONENTS,
+        &definition("output: {\n\tkind: parameter.kind\n\tname: nowhere.name\n}\nparameter: {}"),
+        Some("spec.schematic.cue.template:3:8: "),
+    );
+    check_definition(
+        COMPONENTS,
+        &definition("output: {"),
+        Some("check it with `bellwether def vet`"),
+    );
+    let step = "import \"vela/op\"\nwait: op.#ConditionalWait & {continue: nothing.here}";
+    check_definition(
+        "workflowstepdefinitions",
+        &definition(step),
+        Some(":2:40: "),
+    );
+    let mut unhealthy = definition(PAINT);
+    unhealthy["spec"]["status"] =
+        json!({"healthPolicy": "isHealth: context.output.status.ready =="});
+    check_definition(COMPONENTS, &unhealthy, Some("spec.status.healthPolicy"));
+}
+
+#[test]
+fn definitions_say_what_they_are_about() {
+    let mut object = definition(PAINT);
+    object["spec"]["workload"] = json!({"type": "deployments.apps",
+        "definition": {"apiVersion": "v1", "kind": "ConfigMap"}});
+    check_definition(COMPONENTS, &object, Some("set one of them only"));
+    object["spec"]["workload"] = json!({});
+    definitions::complete(&mut object);
+    assert_eq!(
+        object["spec"]["workload"]["type"],
+        "autodetects.core.oam.dev"
+    );
+    object["spec"]["workload"] =
+        json!({"definition": {"apiVersion": "apps/v1", "kind": "Deployment"}});
+    definitions::complete(&mut object);
+    assert_eq!(object["spec"]["workload"]["type"], "deployments.apps");
+    check_definition(
+        "traitdefinitions",
+        &json!({"spec": {}}),
+        Some("there is no template"),
+    );
+    let versioned = |version: &str| {
+        let mut object = definition(PAINT);
+        object["spec"]["version"] = version.into();
+        object
+    };
+    check_definition(COMPONENTS, &versioned("1.2.0"), None);
+    check_definition(COMPONENTS, &versioned("1.2"), Some("write three numbers"));
+}
+
+#[test]
+fn a_version_that_was_given_stays_as_it_is() {
+    let mut object = definition(PAINT);
+    object["spec"]["version"] = "1.0.0".into();
+    let revision = json!({"spec": {"definitionType": "Component", "componentDefinition": object}});
+    let facts = Objects([("definitionrevisions/n/paint-v1.0.0".to_owned(), revision)].into());
+    assert!(ask(&facts, COMPONENTS, None, &object).is_ok());
+    object["spec"]["workload"]["type"] = "secrets".into();
+    let refusal = ask(&facts, COMPONENTS, None, &object).unwrap_err();
+    assert!(refusal.contains("give this one a new version"), "{refusal}");
+}
+
+#[test]
+fn components_may_be_left_to_a_template() {
+    let step = |stage: &str| json!({"spec": {"workflow": {"steps": [{"type": "helm-template", "stage": stage}]}}});
+    let mut object = step("pre-render");
+    complete_steps(&mut object);
+    assert_eq!(object["spec"]["components"], json!([]));
+    let mut object = step("post-render");
+    complete_steps(&mut object);
+    assert!(object["spec"].get("components").is_none());
+}
