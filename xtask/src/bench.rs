@@ -5,6 +5,8 @@ use crate::run::{cargo, say, watch};
 /// Benchmarks by name, and their targets.
 const BENCHES: &[(&str, &str)] = &[
     ("apiserver", "apiserver"),
+    ("app", "app"),
+    ("app", "applications"),
     ("cel", "evaluate"),
     ("cue", "render"),
     ("json", "parse"),

@@ -25,7 +25,7 @@ use bellwether_cue::score::{Report, score};
 use crate::run::{cargo, root, say};
 
 /// A case that takes longer counts as a hang.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Scores the cases in `path` with the engine that its name says; without one, with that of CUE.
 pub(crate) fn corpus(path: &Path, failures: bool) -> anyhow::Result<()> {
@@ -163,7 +163,7 @@ impl Probe {
     fn ask(&mut self, record: &str) -> Option<String> {
         writeln!(self.input, "{record}").ok()?;
         self.input.flush().ok()?;
-        self.answers.recv_timeout(PATIENCE).ok()
+        self.answers.recv_timeout(ANSWER_TIMEOUT).ok()
     }
 }
 

@@ -33,6 +33,15 @@ impl Target {
         }
     }
 
+    /// The example that is the fuzzer. Names differ: all examples are in one directory.
+    const fn example(self) -> &'static str {
+        match self {
+            Self::Cue => "cue-fuzz",
+            Self::Template => "template-fuzz",
+            Self::Gotemplate | Self::Chart | Self::Kustomize | Self::Policy => "engines-fuzz",
+        }
+    }
+
     /// The engine, for a fuzzer of several.
     const fn engine(self) -> Option<&'static str> {
         match self {
@@ -70,7 +79,7 @@ pub(crate) fn fuzz(
         "--package",
         target.package(),
         "--example",
-        "fuzz",
+        target.example(),
         "--",
     ]);
     command.args(target.engine());

@@ -30,6 +30,8 @@ const LAYERS: [&[&str]; 5] = [
         "apiserver",
         "controllers",
         "ctl",
+        "examples",
+        "git",
         "simulator",
         "webhook",
     ],

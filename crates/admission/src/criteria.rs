@@ -59,7 +59,7 @@ impl Rule {
     }
 }
 
-/// Why it cannot be told whether something matches.
+/// Why matching failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
     /// The namespace of the request does not exist.

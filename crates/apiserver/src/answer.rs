@@ -71,7 +71,7 @@ pub(crate) struct Writer {
     pub representation: Representation,
     /// `includeObject` of tables.
     pub include_object: table::IncludeObject,
-    /// The time against which ages are told.
+    /// The time that ages are computed against.
     pub now: jiff::Timestamp,
 }
 

@@ -24,9 +24,9 @@ pub struct Changes {
 /// Something to know about a cluster.
 #[derive(Debug)]
 pub enum Change {
-    /// Everything is told again from here on: what was known before may be gone.
+    /// Everything is listed again from here on: what was known before may be gone.
     Anew,
-    /// Everything that there was has been told; what follows happens now.
+    /// Everything that existed has been listed; what follows happens now.
     Complete,
     /// An object is there, or has changed.
     Put(Subject, Arc<StoredObject>),
@@ -78,7 +78,7 @@ impl Changes {
             match &mut self.watch {
                 None => self.begin()?,
                 Some(watch) => match watch.next().await? {
-                    Ok(event) => return Some(told(&event)),
+                    Ok(event) => return Some(change_of(&event)),
                     // We fell behind what the history reaches back to.
                     Err(_) => self.watch = None,
                 },
@@ -115,7 +115,7 @@ impl Changes {
 }
 
 /// What an event says.
-fn told(event: &Event<StoredObject>) -> Change {
+fn change_of(event: &Event<StoredObject>) -> Change {
     let subject = Subject {
         key: Arc::clone(&event.key),
         revision: event.revision,

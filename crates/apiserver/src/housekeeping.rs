@@ -1,7 +1,7 @@
 //! What happens behind the requests: contents of deleted namespaces and definitions are removed,
 //! objects without owners are collected, old events expire, tokens and certificates are issued.
 //!
-//! One task follows the objects of all clusters. Each helper is told of every change, keeps what it
+//! One task follows the objects of all clusters. Each helper gets every change, keeps what it
 //! needs to know, and says which objects it wants to look at; nothing is polled. A cluster where
 //! something has to be done gets a task for as long as that takes, so that none waits for another.
 
@@ -33,7 +33,7 @@ pub(crate) use expiry::TIME_TO_LIVE;
 pub(crate) use garbage::{FOREGROUND, ORPHAN};
 pub(crate) use rewrite::rewrite;
 
-/// Keeps janitor in all clusters that it is told of, until nobody is left to tell it of more.
+/// Runs housekeeping in all clusters that it is given, until the sender of clusters is gone.
 pub(crate) async fn run_housekeeping(mut arrivals: mpsc::UnboundedReceiver<Arc<Cluster>>) {
     let mut resting = FuturesUnordered::new();
     let mut working = JoinSet::new();

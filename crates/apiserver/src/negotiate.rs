@@ -15,7 +15,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// What the client is told about the form of an answer.
+    /// The content type of an answer.
     pub(crate) const fn media_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",

@@ -127,7 +127,7 @@ pub(crate) struct ListOptions {
     pub limit: usize,
     /// Where the previous page ended.
     pub continue_token: Option<String>,
-    /// Whether a watch wants to be told how far it is.
+    /// Whether a watch wants bookmarks.
     pub bookmarks: bool,
     /// Whether a watch begins with the current state.
     pub send_initial_events: Option<bool>,

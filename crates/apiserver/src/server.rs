@@ -85,7 +85,7 @@ pub struct ServerOptions {
     pub limits: Limits,
     /// Where requests that may change something are noted; nowhere without it.
     pub audit: Option<AuditLog>,
-    /// How long events are kept after they were last written; an hour if nothing is said.
+    /// How long events are kept after they were last written (default: 1h).
     pub event_time_to_live: Option<SignedDuration>,
     /// Where the metrics of all components of the process are; `/metrics` shows them.
     pub metrics: MetricsRegistry,

@@ -17,7 +17,7 @@ pub struct ApiError {
     pub code: u16,
     /// Machine-readable reason; empty where Kubernetes gives none.
     pub reason: Cow<'static, str>,
-    /// What to tell a person.
+    /// The message for people.
     pub message: String,
     /// `details` of the status, without the empty ones.
     pub details: Option<Box<Details>>,

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bellwether_controllers::registration;
-use bellwether_controllers::registration::agent::{Agent, ClaimOptions, KubeconfigDoor};
+use bellwether_controllers::registration::agent::{Agent, ClaimOptions, KubeconfigConnector};
 use bellwether_controllers::work_agent::AgentOptions;
 use bellwether_json::duration::GoDuration;
 use bellwether_runtime::{Clock, Fence, MetricsRegistry, Tasks, parse_kubeconfig, read_kubeconfig};
@@ -229,7 +229,7 @@ impl AgentTerm {
         let cluster = self.arguments.cluster_name.as_str();
         let address =
             server_of(&kubeconfig, None).context("the bootstrap kubeconfig has no server")?;
-        let connector = KubeconfigDoor::new(kubeconfig).await?;
+        let connector = KubeconfigConnector::new(kubeconfig).await?;
         let agent = Agent {
             cluster: cluster.to_owned(),
             connector: Arc::new(connector.behind(guarded.fence.as_ref())),

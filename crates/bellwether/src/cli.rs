@@ -8,8 +8,9 @@ use clap::{ArgAction, Parser, Subcommand};
 
 use crate::logging::LogFormat;
 use crate::{
-    agent, apiserver, cluster, completion, crds, cue, definitions, helm, hub, kustomize, objects,
-    plan, policy, probe, render, rollout, status, token, up, version, why, workflow,
+    agent, apiserver, app, cluster, completion, crds, cue, definitions, examples, helm, hub,
+    kustomize, objects, plan, policy, probe, render, rollout, status, token, up, version, why,
+    workflow,
 };
 
 /// The exit code of a program whose reader has gone, as shells know it: 128 and SIGPIPE.
@@ -58,6 +59,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  bellwether token create --cluster-name edge1")]
     Token(token::TokenArgs),
     Why(why::WhyArgs),
+    #[command(visible_alias = "live-diff")]
     Plan(plan::PlanArgs),
     Apiserver(apiserver::ApiserverArgs),
     Apply(objects::ApplyArgs),
@@ -67,15 +69,31 @@ pub(crate) enum Command {
     Describe(objects::DescribeArgs),
     Status(status::StatusArgs),
     Rollout(rollout::RolloutArgs),
+    /// List, show, roll back and delete applications, and read their logs.
+    #[command(after_help = "Example:\n  bellwether app list -A")]
+    App(app::AppArgs),
+    /// List applications with their components: `app list`.
+    #[command(after_help = "Example:\n  bellwether ls -A")]
+    Ls(app::ListArgs),
+    /// Print the logs of the pods of an application: `app logs`.
+    #[command(after_help = "Example:\n  bellwether logs shop --component web")]
+    Logs(app::LogsArgs),
+    /// Show what a type is for, and its parameters: `def show`.
+    #[command(after_help = "Example:\n  bellwether show webservice")]
+    Show(definitions::ShowArgs),
     /// Show and control workflows.
     #[command(after_help = "Example:\n  bellwether workflow status release-1 -n shop")]
     Workflow(workflow::WorkflowCommandArgs),
+    /// List examples, and play them on a fleet that is thrown away.
+    #[command(after_help = "Example:\n  bellwether examples run canary")]
+    Examples(examples::ExamplesArgs),
     Completion(completion::CompletionArgs),
     Version(version::VersionArgs),
     Crds(crds::CrdsArgs),
     Definitions(definitions::DefinitionsArgs),
     /// Show, check and write definitions of components, traits, policies and steps.
     Def(definitions::DefArgs),
+    #[command(visible_alias = "dry-run")]
     Render(render::RenderArgs),
     /// Evaluate, check and format CUE.
     Cue(cue::CueArgs),
@@ -115,7 +133,12 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
         Command::Describe(arguments) => complete(runtime()?, objects::describe(arguments)),
         Command::Status(arguments) => complete(runtime()?, status::run(arguments)),
         Command::Rollout(arguments) => complete(runtime()?, rollout::run(arguments)),
+        Command::App(arguments) => complete(runtime()?, app::run(arguments)),
+        Command::Ls(arguments) => complete(runtime()?, app::list(arguments)),
+        Command::Logs(arguments) => complete(runtime()?, app::logs(arguments)),
+        Command::Show(arguments) => definitions::run_show(&arguments),
         Command::Workflow(arguments) => complete(runtime()?, workflow::run(arguments)),
+        Command::Examples(arguments) => complete(runtime()?, examples::run(arguments)),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),
         Command::Crds(arguments) => {
@@ -176,7 +199,7 @@ pub(crate) fn one_line(message: &str) -> String {
 }
 
 /// The whole chain of an error in one line: what was attempted, and why it failed. What a server
-/// said is told in its words, without the form that it came in.
+/// said is printed in its words, without the form that it came in.
 pub(crate) fn chain(error: &anyhow::Error) -> String {
     let mut parts: Vec<String> = Vec::new();
     for cause in error.chain() {

@@ -67,13 +67,7 @@ enum DefCommand {
     },
     /// Show what a type is for, and its parameters.
     #[command(after_help = "Example:\n  bellwether def show gateway")]
-    Show {
-        /// The name of a built-in type, or a definition file.
-        name: String,
-        /// The kind, where two kinds have a type of that name.
-        #[arg(long, value_parser = kind)]
-        r#type: Option<DefinitionKind>,
-    },
+    Show(ShowArgs),
     /// Check definition files.
     #[command(after_help = "Example:\n  bellwether def vet my-type.cue")]
     Vet {
@@ -107,11 +101,27 @@ fn kind(word: &str) -> Result<DefinitionKind, String> {
 pub(crate) fn run(arguments: DefArgs) -> anyhow::Result<()> {
     match arguments.command {
         DefCommand::List { r#type } => list(r#type),
-        DefCommand::Show { name, r#type } => say(show(&name, r#type)?.trim_end()),
+        DefCommand::Show(arguments) => run_show(&arguments)?,
         DefCommand::Vet { files } => vet(&files)?,
         DefCommand::Render { file } => say(to_yaml(&read_cue(&file)?).trim_end()),
         DefCommand::Init { name, r#type } => say(skeleton(&name, r#type).trim_end()),
     }
+    Ok(())
+}
+
+/// Which type is shown.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The name of a built-in type, or a definition file.
+    name: String,
+    /// The kind, where two kinds have a type of that name.
+    #[arg(long, value_parser = kind)]
+    r#type: Option<DefinitionKind>,
+}
+
+/// Shows what a type is for.
+pub(crate) fn run_show(arguments: &ShowArgs) -> anyhow::Result<()> {
+    say(show(&arguments.name, arguments.r#type)?.trim_end());
     Ok(())
 }
 

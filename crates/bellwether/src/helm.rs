@@ -5,8 +5,10 @@
     reason = "warnings of a command go to standard error"
 )]
 
+mod compatible;
 mod naming;
 mod output;
+mod show;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,11 +17,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use bellwether_helm::{
-    Chart, NoCluster, Release, Request, Severity, Templated, ValueSources, lint, lint_metadata,
-    template,
+    Chart, Finding, NoCluster, Release, Request, Severity, Templated, ValueSources, lint,
+    lint_metadata, template,
 };
 use bellwether_template::World;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 /// Bytes that all files of a chart may have together.
@@ -51,24 +53,13 @@ enum HelmCommand {
     Show {
         /// What to print
         #[arg(value_enum)]
-        part: Part,
+        part: show::Part,
         /// The directory or archive of the chart
         chart: PathBuf,
+        /// Print only the values at this JSONPath; with `values`
+        #[arg(long)]
+        jsonpath: Option<String>,
     },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Part {
-    /// Chart.yaml, values.yaml, the readme and the definitions
-    All,
-    /// Chart.yaml
-    Chart,
-    /// values.yaml
-    Values,
-    /// The readme
-    Readme,
-    /// The definitions in crds/
-    Crds,
 }
 
 /// Arguments of `bellwether helm template`.
@@ -110,14 +101,16 @@ struct TemplateArgs {
     /// Put the name of the release between the output directory and the chart
     #[arg(long, requires = "output_dir")]
     release_name: bool,
+    #[command(flatten)]
+    compatible: compatible::CompatibleArgs,
 }
 
 /// Arguments of `bellwether helm lint`.
 #[derive(Debug, Args)]
 struct LintArgs {
-    /// The directory or archive of the chart
+    /// The directories or archives of charts
     #[arg(default_value = ".")]
-    chart: PathBuf,
+    charts: Vec<PathBuf>,
     #[command(flatten)]
     values: ValueArgs,
     #[command(flatten)]
@@ -128,6 +121,9 @@ struct LintArgs {
     /// Print warnings and errors only
     #[arg(long)]
     quiet: bool,
+    /// Check the charts in charts/, too
+    #[arg(long)]
+    with_subcharts: bool,
 }
 
 /// Values beside those of the chart.
@@ -153,7 +149,7 @@ struct ValueArgs {
     set_file: Vec<String>,
 }
 
-/// What templates are told.
+/// The values that templates get.
 #[derive(Debug, Args)]
 struct ReleaseArgs {
     /// The namespace of the release
@@ -175,11 +171,21 @@ pub(crate) fn run(arguments: &HelmArgs) -> anyhow::Result<()> {
     match &arguments.command {
         HelmCommand::Template(arguments) => run_template(arguments),
         HelmCommand::Lint(arguments) => run_lint(arguments),
-        HelmCommand::Show { part, chart } => show(*part, &load(chart)?),
+        HelmCommand::Show {
+            part,
+            chart,
+            jsonpath,
+        } => {
+            if jsonpath.is_some() && *part != show::Part::Values {
+                bail!("--jsonpath chooses among values: use `helm show values`");
+            }
+            write_out(&show::text(*part, jsonpath.as_deref(), &load(chart)?)?)
+        }
     }
 }
 
 fn run_template(arguments: &TemplateArgs) -> anyhow::Result<()> {
+    arguments.compatible.check()?;
     let (name, path) = match &arguments.chart {
         Some(_) if arguments.generate_name || arguments.name_template.is_some() => {
             bail!("a name is given: leave it out, or --generate-name and --name-template")
@@ -230,73 +236,80 @@ impl TemplateArgs {
 }
 
 fn run_lint(arguments: &LintArgs) -> anyhow::Result<()> {
-    let path = &arguments.chart;
-    let values = arguments.values.sources()?.merge()?;
-    let mut text = format!("==> Linting {}\n", path.display());
-    // An archive has been checked when it was made.
-    let metadata = fs::read_to_string(path.join("Chart.yaml")).unwrap_or_default();
-    let mut findings = match metadata.as_str() {
-        "" => Vec::new(),
-        metadata => lint_metadata(metadata),
-    };
-    match load(path) {
-        Ok(chart) => {
-            let request = arguments.release.request();
-            findings.extend(lint(&chart, &values, &request, &world()?));
-        }
-        Err(error) => {
-            for finding in findings {
-                text.extend([finding.to_string(), "\n".to_owned()]);
-            }
-            write_out(&format!("{text}[ERROR] {}: {error:#}\n\n", path.display()))?;
-            bail!("1 chart(s) linted, 1 chart(s) failed");
+    let mut charts = Vec::new();
+    for path in &arguments.charts {
+        charts.push(path.clone());
+        if arguments.with_subcharts {
+            charts.extend(subcharts(path)?);
         }
     }
-    let shown = findings
-        .iter()
-        .filter(|finding| !arguments.quiet || finding.severity > Severity::Info);
-    for finding in shown {
-        text.extend([finding.to_string(), "\n".to_owned()]);
+    let mut text = String::new();
+    let mut failed = 0;
+    for path in &charts {
+        failed += usize::from(!arguments.lint_one(path, &mut text)?);
+        text.push('\n');
     }
-    let limit = if arguments.strict {
-        Severity::Warning
-    } else {
-        Severity::Error
-    };
-    let failed = findings.iter().any(|finding| finding.severity >= limit);
-    text.push('\n');
-    if failed {
+    let summary = format!("{} chart(s) linted, {failed} chart(s) failed", charts.len());
+    if failed > 0 {
         write_out(&text)?;
-        bail!("1 chart(s) linted, 1 chart(s) failed");
+        bail!("{summary}");
     }
-    text.push_str("1 chart(s) linted, 0 chart(s) failed\n");
-    write_out(&text)
+    write_out(&format!("{text}{summary}\n"))
 }
 
-fn show(part: Part, chart: &Chart) -> anyhow::Result<()> {
-    let mut parts = Vec::new();
-    let wants = |one: Part| part == one || part == Part::All;
-    if wants(Part::Chart) {
-        let metadata = serde_json::to_value(&chart.metadata)?;
-        parts.push(bellwether_json::yaml::to_yaml(&metadata));
-    }
-    if wants(Part::Values) {
-        parts.push(chart.values_text.clone());
-    }
-    if wants(Part::Readme) {
-        let is_readme = |name: &str| {
-            ["readme.md", "readme.txt", "readme"]
-                .iter()
-                .any(|known| name.eq_ignore_ascii_case(known))
+impl LintArgs {
+    /// Adds the findings about one chart; returns false if they are too bad.
+    fn lint_one(&self, path: &Path, text: &mut String) -> anyhow::Result<bool> {
+        text.extend(["==> Linting ", &path.display().to_string(), "\n"]);
+        let values = self.values.sources()?.merge()?;
+        // An archive has been checked when it was made.
+        let metadata = fs::read_to_string(path.join("Chart.yaml")).unwrap_or_default();
+        let mut findings = match metadata.as_str() {
+            "" => Vec::new(),
+            metadata => lint_metadata(metadata),
         };
-        let readme = chart.files.iter().find(|file| is_readme(&file.name));
-        parts.extend(readme.map(|file| String::from_utf8_lossy(&file.data).into_owned()));
+        match load(path) {
+            Ok(chart) => {
+                let request = self.release.request();
+                findings.extend(lint(&chart, &values, &request, &world()?));
+            }
+            Err(error) => findings.push(Finding {
+                severity: Severity::Error,
+                path: path.display().to_string(),
+                message: format!("{error:#}"),
+            }),
+        }
+        let limit = if self.strict {
+            Severity::Warning
+        } else {
+            Severity::Error
+        };
+        for finding in &findings {
+            if !self.quiet || finding.severity > Severity::Info {
+                text.extend([finding.to_string(), "\n".to_owned()]);
+            }
+        }
+        Ok(findings.iter().all(|finding| finding.severity < limit))
     }
-    if wants(Part::Crds) {
-        let text = |data: &[u8]| String::from_utf8_lossy(data).into_owned();
-        parts.extend(chart.crds().iter().map(|(_, file)| text(&file.data)));
+}
+
+/// The directories and archives in `charts/`, in the order of their names.
+fn subcharts(chart: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let directory = chart.join("charts");
+    if !directory.is_dir() {
+        return Ok(Vec::new());
     }
-    write_out(&parts.join("---\n"))
+    let entries = fs::read_dir(&directory)
+        .with_context(|| format!("cannot read the directory {}", directory.display()))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() || path.extension().is_some_and(|extension| extension == "tgz") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 impl ReleaseArgs {

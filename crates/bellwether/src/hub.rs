@@ -19,6 +19,7 @@ use kube::discovery::ApiResource;
 use serde_json::Value;
 
 use crate::apiserver::stop_signal;
+use crate::apply_once::ApplyOnceArgs;
 use crate::cli::say;
 use crate::connect::ConnectArgs;
 use crate::diagnostics::{DiagnosticsArgs, Health};
@@ -56,6 +57,8 @@ pub(crate) struct HubArgs {
     heartbeats: HeartbeatArgs,
     #[command(flatten)]
     workflows: WorkflowArgs,
+    #[command(flatten)]
+    apply_once: ApplyOnceArgs,
     #[command(flatten)]
     election: ElectionArgs,
     #[command(flatten)]
@@ -119,6 +122,7 @@ pub(crate) async fn run(arguments: HubArgs) -> anyhow::Result<()> {
             auto_approved: arguments.auto_approve_users.iter().cloned().collect(),
             clusters: arguments.heartbeats.options(),
             workflows: arguments.workflows.options()?,
+            apply_once: arguments.apply_once.mode,
         },
         skip_definitions: arguments.skip_definitions,
         health: health.clone(),
@@ -296,12 +300,19 @@ mod tests {
     fn controllers_are_chosen_by_name() {
         let all = [
             "application",
+            "application-configuration",
             "certificate-approval",
             "cluster-set",
+            "component",
+            "definition",
+            "distribution",
+            "helm-template",
+            "kustomize-patch",
             "placement",
             "policy-propagator",
             "registration",
             "replica-set",
+            "rollout",
             "work-config",
             "work-ttl",
             "workflow-run",

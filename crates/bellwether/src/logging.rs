@@ -20,7 +20,8 @@ pub(crate) fn start(verbosity: u8, format: LogFormat) {
         // failed requests are reported by the command that sent them.
         0 => "warn,kube_client=off,kube_runtime=error",
         1 => "info,hyper=warn,kube=warn,tower=warn,rustls=warn",
-        2 => "debug,hyper=info,h2=info,rustls=info",
+        // Nor refusals of servers, which quote the values that they refuse.
+        2 => "debug,hyper=info,h2=info,rustls=info,kube=info",
         // Not more of what others log: on their finest level they show what goes over the wire.
         _ => "trace,hyper=info,hyper_util=info,h2=info,rustls=info,kube=info,tower=info",
     };

@@ -2,6 +2,8 @@
 
 mod agent;
 mod apiserver;
+mod app;
+mod apply_once;
 mod cli;
 mod cluster;
 mod completion;
@@ -12,6 +14,7 @@ mod data;
 mod definitions;
 mod diagnostics;
 mod election;
+mod examples;
 mod helm;
 mod hub;
 mod kubeconfig;

@@ -15,7 +15,6 @@ use bellwether_controllers::registration::agent::{
 };
 use bellwether_controllers::registration::clusters::{self, force_removal};
 use bellwether_controllers::registry::{HUB as HUB_CONTROLLERS, HubOptions};
-use bellwether_controllers::workflow::WorkflowOptions;
 use bellwether_json::time::format_time;
 use bellwether_runtime::{ClusterHandle, Ended, MetricsRegistry, ObjectKey, Tasks};
 use futures::future::BoxFuture;
@@ -65,8 +64,7 @@ impl Members {
         server: &ApiServer,
         clock: &Clock,
         agents: MemberAgents,
-        options: clusters::Options,
-        workflows: WorkflowOptions,
+        options: HubOptions,
         metrics: &MetricsRegistry,
     ) -> anyhow::Result<Self> {
         let client = server.client(HUB, Identity::administrator("bellwether-hub"));
@@ -82,8 +80,7 @@ impl Members {
             BTreeSet::from([format!("{}{}", registration::TOKEN_USER_PREFIX, token.id())]);
         let options = HubOptions {
             auto_approved: promised,
-            clusters: options,
-            workflows,
+            ..options
         };
         hub.metrics.register(metrics);
         options.clusters.metrics.register(metrics);

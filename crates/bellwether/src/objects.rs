@@ -92,16 +92,8 @@ pub(crate) struct ApplyArgs {
     /// Take fields over from other field managers.
     #[arg(long, requires = "server_side")]
     force_conflicts: bool,
-    /// Change nothing: none, client (print what would be sent) or server (let the server validate).
-    #[arg(
-        long,
-        value_name = "HOW",
-        default_value = "none",
-        default_missing_value = "server",
-        num_args = 0..=1,
-        require_equals = true
-    )]
-    dry_run: DryRun,
+    #[command(flatten)]
+    mode: DryRunArgs,
     /// The name of the field manager.
     #[arg(long, value_name = "NAME")]
     field_manager: Option<String>,
@@ -187,6 +179,16 @@ pub(crate) struct DeleteArgs {
     /// Give objects one second to terminate.
     #[arg(long, conflicts_with = "grace_period")]
     now: bool,
+    #[command(flatten)]
+    mode: DryRunArgs,
+    /// Print only names.
+    #[arg(short, long, value_name = "FORM", value_parser = ["name"])]
+    output: Option<String>,
+}
+
+/// How much of a change is made.
+#[derive(Debug, Clone, Copy, Args)]
+struct DryRunArgs {
     /// Change nothing: none, client (print what would be sent) or server (let the server validate).
     #[arg(
         long,
@@ -197,9 +199,6 @@ pub(crate) struct DeleteArgs {
         require_equals = true
     )]
     dry_run: DryRun,
-    /// Print only names.
-    #[arg(short, long, value_name = "FORM", value_parser = ["name"])]
-    output: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -257,7 +256,7 @@ pub(crate) async fn apply(arguments: ApplyArgs) -> anyhow::Result<()> {
         namespace: arguments.namespace,
         server_side: arguments.server_side,
         force_conflicts: arguments.force_conflicts,
-        dry_run: arguments.dry_run,
+        dry_run: arguments.mode.dry_run,
         field_manager: arguments.field_manager,
         output: arguments.output,
     };
@@ -311,7 +310,7 @@ pub(crate) async fn delete(arguments: DeleteArgs) -> anyhow::Result<()> {
             .then_some(if forever { A_WEEK } else { arguments.timeout }),
         ignore_not_found: arguments.ignore_not_found,
         force: arguments.force,
-        dry_run: arguments.dry_run,
+        dry_run: arguments.mode.dry_run,
         names: arguments.output.is_some(),
     };
     Ok(delete::run(&connection, &what, &mut stdout(), &mut stderr()).await?)

@@ -1,5 +1,6 @@
 //! `bellwether plan`: a rollout run forward in simulated time, before anything is touched.
 
+mod application;
 mod policy;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +30,10 @@ use crate::scene::FleetSnapshot;
 /// How many names a line of waves shows.
 const MOST_NAMES: usize = 8;
 
-/// Rehearse a rollout in simulated time: who starts when, and where it would stop.
+/// Show what an application would change, or rehearse a rollout in simulated time.
+///
+/// Of an Application: which objects would be created, changed and deleted on each cluster, with the
+/// fields. Of a rollout: who starts when, and where it would stop.
 ///
 /// The file has a ManifestWorkReplicaSet or a Policy, whose placements say which clusters and in which
 /// groups, or a Placement, for which --strategy says how. Bindings, placements and clusters that the
@@ -37,7 +41,7 @@ const MOST_NAMES: usize = 8;
 /// changed.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  bellwether plan -f rollout.yaml --duration 2m\n  bellwether plan -f rollout.yaml --duration 90s --fail cluster4 --stuck cluster7\n  bellwether plan -f policy.yaml -n policies\n  bellwether plan -f placement.yaml --strategy '{type: Progressive, progressive: {maxConcurrency: 25%}}' -o json"
+    after_help = "Examples:\n  bellwether plan -f app.yaml\n  bellwether plan -f rollout.yaml --duration 2m\n  bellwether plan -f rollout.yaml --duration 90s --fail cluster4 --stuck cluster7\n  bellwether plan -f policy.yaml -n policies\n  bellwether plan -f placement.yaml --strategy '{type: Progressive, progressive: {maxConcurrency: 25%}}' -o json"
 )]
 pub(crate) struct PlanArgs {
     /// Files, directories, or - for standard input.
@@ -110,6 +114,9 @@ pub(crate) async fn run(arguments: PlanArgs) -> anyhow::Result<()> {
         if is_namespaced && object["metadata"]["namespace"].is_null() {
             object["metadata"]["namespace"] = json!(namespace);
         }
+    }
+    if objects.iter().any(application::is_application) {
+        return application::run(&objects, hub.as_ref(), arguments.print).await;
     }
     known.add(&objects);
     if arguments.offline {
@@ -272,7 +279,7 @@ fn subjects(objects: &[Value], strategy: Option<&str>) -> anyhow::Result<Vec<Sub
     }
     anyhow::ensure!(
         !subjects.is_empty(),
-        "there is nothing to roll out: a ManifestWorkReplicaSet, a Policy, or a Placement and --strategy"
+        "there is nothing to plan: an Application, a ManifestWorkReplicaSet, a Policy, or a Placement and --strategy"
     );
     Ok(subjects)
 }

@@ -1,9 +1,12 @@
 //! `bellwether rollout`: pause, resume, retry and abort a running rollout.
 
+use bellwether_api::policy::Policy;
+use bellwether_api::policy::names::annotation;
 use bellwether_api::work::ManifestWorkReplicaSet;
 use bellwether_apiserver::Clock;
 use bellwether_ctl::explain::{
-    NoMembers, REPLICA_SET, Rollout, Source, kind_and_name, read_rollout, unknown_kind,
+    NoMembers, POLICY, REPLICA_SET, Rollout, Source, kind_and_name, read_policy, read_rollout,
+    unknown_kind,
 };
 use bellwether_work::replica_set::control::Request;
 use bellwether_work::replica_set::report::Stage;
@@ -20,11 +23,11 @@ const MANAGER: &str = "bellwether";
 
 /// Pause, resume, retry or abort a rollout.
 ///
-/// Requests are written as annotations of the replica set: they survive restarts of the hub, and
-/// `bellwether status` shows them.
+/// Requests are written as annotations of the replica set or policy: they survive restarts of the hub, and
+/// `bellwether status` shows them. Policies can be paused and resumed.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  bellwether rollout pause mwrs/shop\n  bellwether rollout resume mwrs/shop\n  bellwether rollout retry mwrs/shop -n apps\n  bellwether rollout abort mwrs/shop"
+    after_help = "Examples:\n  bellwether rollout pause mwrs/shop\n  bellwether rollout resume mwrs/shop\n  bellwether rollout retry mwrs/shop -n apps\n  bellwether rollout abort mwrs/shop\n  bellwether rollout pause policy/banner"
 )]
 pub(crate) struct RolloutArgs {
     #[command(subcommand)]
@@ -50,7 +53,7 @@ enum Action {
 /// Which rollout.
 #[derive(Debug, Args)]
 struct Target {
-    /// The replica set: mwrs/NAME.
+    /// The replica set or policy: mwrs/NAME or policy/NAME.
     #[arg(value_name = "KIND/NAME")]
     object: String,
     /// The namespace.
@@ -68,8 +71,8 @@ pub(crate) async fn run(arguments: RolloutArgs) -> anyhow::Result<()> {
         Action::Abort(target) => (Request::Abort, target),
     };
     let (kind, name) = kind_and_name(&target.object)?;
-    if !REPLICA_SET.contains(&&*kind) {
-        return Err(unknown_kind(&kind, &[REPLICA_SET[0]]).into());
+    if !REPLICA_SET.contains(&&*kind) && !POLICY.contains(&&*kind) {
+        return Err(unknown_kind(&kind, &[REPLICA_SET[0], POLICY[0]]).into());
     }
     let connection = target.connect.open(target.namespace.as_deref()).await?;
     let now = Clock::system().now();
@@ -79,6 +82,9 @@ pub(crate) async fn run(arguments: RolloutArgs) -> anyhow::Result<()> {
         members: &NoMembers,
         now,
     };
+    if POLICY.contains(&&*kind) {
+        return ask_policy(request, source, name).await;
+    }
     let snapshot = read_rollout(source, name, None).await?;
     let rollout = Rollout::new(&snapshot);
     let object = format!("mwrs/{name}");
@@ -97,11 +103,42 @@ pub(crate) async fn run(arguments: RolloutArgs) -> anyhow::Result<()> {
         "resourceVersion": snapshot.set.metadata.resource_version,
         "annotations": annotations,
     }});
-    let params = PatchParams {
+    api.patch(name, &written_by(), &Patch::Merge(&patch))
+        .await?;
+    say(&format!("{object} {}", outcome(request, &object)));
+    Ok(())
+}
+
+fn written_by() -> PatchParams {
+    PatchParams {
         field_manager: Some(MANAGER.to_owned()),
         ..PatchParams::default()
+    }
+}
+
+/// Pauses or resumes the rollout of a policy. A cluster that fails is evaluated again without being asked to, and
+/// the version before is what ends a rollout.
+async fn ask_policy(request: Request, source: Source<'_>, name: &str) -> anyhow::Result<()> {
+    let snapshot = read_policy(source, name).await?;
+    let object = format!("policy/{name}");
+    let value = match request {
+        Request::Pause => json!(source.now.to_string()),
+        Request::Resume if !snapshot.is_paused() => anyhow::bail!("{object} is not paused"),
+        Request::Resume => Value::Null,
+        Request::Retry => anyhow::bail!(
+            "{object} cannot be retried: clusters that fail are evaluated whenever something changes there"
+        ),
+        Request::Abort => anyhow::bail!(
+            "{object} cannot be aborted: pause it, or apply the version before, which is rolled out in its place"
+        ),
     };
-    api.patch(name, &params, &Patch::Merge(&patch)).await?;
+    let api: Api<Policy> = Api::namespaced(source.client.clone(), source.namespace);
+    let patch = json!({"metadata": {
+        "resourceVersion": snapshot.resource_version(),
+        "annotations": {(annotation::ROLLOUT_PAUSED): value},
+    }});
+    api.patch(name, &written_by(), &Patch::Merge(&patch))
+        .await?;
     say(&format!("{object} {}", outcome(request, &object)));
     Ok(())
 }

@@ -8,8 +8,8 @@ use bellwether_api::work::ManifestWork;
 use bellwether_apiserver::Clock;
 use bellwether_ctl::Connection;
 use bellwether_ctl::explain::{
-    Explainer, POLICY, REPLICA_SET, Snapshot, Source, explainer, kind_and_name, policy_triggers,
-    rollout_triggers,
+    APPLICATION, Explainer, POLICY, REPLICA_SET, Snapshot, Source, application_triggers, explainer,
+    kind_and_name, policy_triggers, rollout_triggers,
 };
 use bellwether_runtime::{Cache, Selection};
 use clap::Args;
@@ -26,17 +26,18 @@ const GATHER: Duration = Duration::from_millis(200);
 /// How often times that run are drawn again on a terminal.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Show where a work, a policy or a rollout stands.
+/// Show where an application, a work, a policy or a rollout stands.
 ///
+/// Of an application: components with their traits and objects on each cluster, steps, what it waits for.
 /// Of a ManifestWorkReplicaSet (mwrs): every cluster in its group, which ones are done, soak, fail and
 /// wait, why, and what to do next. Of a policy: every cluster, whether it enforces, complies,
 /// waits or fails. Of a work: what its member reports of each manifest.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  bellwether status mwrs/web\n  bellwether status mwrs/web -n apps -w\n  bellwether status mwrs/web -o json\n  bellwether status work/web -n cluster1\n  bellwether status policy/limits -n policies -w"
+    after_help = "Examples:\n  bellwether status app/shop\n  bellwether status mwrs/web\n  bellwether status mwrs/web -n apps -w\n  bellwether status mwrs/web -o json\n  bellwether status work/web -n cluster1\n  bellwether status policy/limits -n policies -w"
 )]
 pub(crate) struct StatusArgs {
-    /// The object: work/NAME, manifestwork/NAME, mwrs/NAME or policy/NAME.
+    /// The object: app/NAME, work/NAME, manifestwork/NAME, mwrs/NAME or policy/NAME; NAME alone is an application.
     #[arg(value_name = "KIND/NAME")]
     object: String,
     /// The namespace; that of a work is named after its cluster.
@@ -52,7 +53,13 @@ pub(crate) struct StatusArgs {
 }
 
 pub(crate) async fn run(arguments: StatusArgs) -> anyhow::Result<()> {
-    let (kind, name) = kind_and_name(&arguments.object)?;
+    // A name alone is that of an application.
+    let object = if arguments.object.contains('/') {
+        arguments.object.clone()
+    } else {
+        format!("app/{}", arguments.object)
+    };
+    let (kind, name) = kind_and_name(&object)?;
     let explainer = explainer(&kind)?;
     let connection = arguments
         .connect
@@ -137,6 +144,9 @@ impl Subject<'_> {
         let Connection { client, namespace } = &self.connection;
         if REPLICA_SET.contains(&kind) {
             return Box::new(rollout_triggers(client, namespace, changed));
+        }
+        if APPLICATION.contains(&kind) {
+            return Box::new(application_triggers(client, namespace, self.name, changed));
         }
         if POLICY.contains(&kind) {
             return Box::new(policy_triggers(client, namespace, self.name, changed));

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use bellwether_apiserver::HUB;
+use bellwether_controllers::registry::HubOptions;
 use bellwether_controllers::work_agent::AgentOptions;
 use clap::Args;
 use futures::future::try_join_all;
@@ -13,6 +14,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use crate::agent::Gates;
 use crate::apiserver::{Running, ServerArgs, stop_signal};
+use crate::apply_once::ApplyOnceArgs;
 use crate::cli::say;
 use crate::hub::HeartbeatArgs;
 use crate::members::Members;
@@ -52,6 +54,8 @@ pub(crate) struct UpArgs {
     heartbeats: HeartbeatArgs,
     #[command(flatten)]
     workflows: WorkflowArgs,
+    #[command(flatten)]
+    apply_once: ApplyOnceArgs,
 }
 
 pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
@@ -89,18 +93,14 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
     )
     .await?;
     let agents = launched.start_agents(options).await;
-    let heartbeats = arguments.heartbeats.options();
-    let workflows = arguments.workflows.options()?;
+    let options = HubOptions {
+        clusters: arguments.heartbeats.options(),
+        workflows: arguments.workflows.options()?,
+        apply_once: arguments.apply_once.mode,
+        ..HubOptions::default()
+    };
     let (clock, metrics) = (&launched.clock, &launched.metrics);
-    let fleet = Members::start(
-        server,
-        clock,
-        agents.clone(),
-        heartbeats,
-        workflows,
-        metrics,
-    )
-    .await?;
+    let fleet = Members::start(server, clock, agents.clone(), options, metrics).await?;
     for name in &remove {
         fleet.delete(name).await?;
         launched.drop_stored(name).await?;

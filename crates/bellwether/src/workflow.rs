@@ -2,23 +2,19 @@
 
 mod history;
 mod options;
+mod rollback;
 mod show;
+mod subject;
 
 pub(crate) use options::WorkflowArgs;
 
-use anyhow::Context as _;
-use bellwether_api::workflow::{Workflow, WorkflowMode, WorkflowRun, WorkflowRunStatus};
-use bellwether_workflow::operation::{self, Controls, OperationError};
-use bellwether_workflow::spec;
-use clap::{Args, Subcommand};
-use kube::api::PostParams;
-use kube::{Api, Client};
+use bellwether_workflow::operation;
+use clap::{Args, Subcommand, ValueEnum};
+use kube::Client;
 
 use crate::cli::say;
 use crate::connect::ConnectArgs;
-
-/// Writes that meet another writer are tried again this often.
-const ATTEMPTS: u32 = 10;
+use subject::Subject;
 
 /// Arguments of `bellwether workflow`.
 #[derive(Debug, Args)]
@@ -29,10 +25,10 @@ pub(crate) struct WorkflowCommandArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List workflow runs with where they stand.
+    /// List workflows of applications and workflow runs with where they stand.
     #[command(after_help = "Example:\n  bellwether workflow list -n shop")]
     List(ListArgs),
-    /// Show the steps of a run: times, what is waited for, what is next.
+    /// Show the steps of a workflow: times, what is waited for, what is next.
     #[command(after_help = "Example:\n  bellwether workflow status release-1 -n shop")]
     Status(Target),
     /// Carry out no further step until the run is resumed.
@@ -77,12 +73,24 @@ struct ListArgs {
     connect: ConnectArgs,
 }
 
-/// Which run.
+/// What a workflow belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SubjectKind {
+    /// An Application.
+    App,
+    /// A WorkflowRun.
+    Workflow,
+}
+
+/// Which workflow.
 #[derive(Debug, Args)]
 struct Target {
-    /// The run.
+    /// The Application, or the WorkflowRun if there is no such Application.
     #[arg(value_name = "NAME")]
     name: String,
+    /// What it is, if there are both.
+    #[arg(short = 't', long = "type", value_name = "KIND")]
+    kind: Option<SubjectKind>,
     /// The namespace.
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
@@ -120,31 +128,37 @@ pub(crate) async fn run(arguments: WorkflowCommandArgs) -> anyhow::Result<()> {
         }
         Action::Status(target) => {
             let (client, namespace) = target.open().await?;
-            let run = get(&client, &namespace, &target.name).await?;
-            show::status(&run);
+            let subject = subject::find(&client, &namespace, &target).await?;
+            show::status(&subject);
             Ok(())
         }
         Action::Suspend(target) => {
-            let step = target.step.clone();
-            change(&target.target, |run| {
-                operation::suspend(&mut controls(status_of(run)), step.as_deref())
+            let step = target.step.as_deref();
+            let (client, namespace) = target.target.open().await?;
+            subject::change(&client, &namespace, &target.target, |subject| {
+                subject.check_open("suspend")?;
+                Ok(operation::suspend(&mut subject.controls()?, step)?)
             })
             .await?;
             say(&done("suspend", &target));
             Ok(())
         }
         Action::Resume(target) => {
-            let step = target.step.clone();
-            change(&target.target, |run| {
-                operation::resume(&mut controls(status_of(run)), step.as_deref())
+            let step = target.step.as_deref();
+            let (client, namespace) = target.target.open().await?;
+            subject::change(&client, &namespace, &target.target, |subject| {
+                subject.check_open("resume")?;
+                Ok(operation::resume(&mut subject.controls()?, step)?)
             })
             .await?;
             say(&done("resume", &target));
             Ok(())
         }
         Action::Terminate(target) => {
-            change(&target, |run| {
-                operation::terminate(controls(status_of(run)));
+            let (client, namespace) = target.open().await?;
+            subject::change(&client, &namespace, &target, |subject| {
+                subject.check_open("terminate")?;
+                operation::terminate(subject.controls()?);
                 Ok(())
             })
             .await?;
@@ -152,19 +166,24 @@ pub(crate) async fn run(arguments: WorkflowCommandArgs) -> anyhow::Result<()> {
             Ok(())
         }
         Action::Restart(target) => restart(&target).await,
-        Action::Rollback(_) => Err(OperationError::RollbackRun.into()),
+        Action::Rollback(target) => {
+            let (client, namespace) = target.open().await?;
+            rollback::run(&client, &namespace, &target).await
+        }
         Action::Logs(target) => {
             let (client, namespace) = target.target.open().await?;
-            let run = get(&client, &namespace, &target.target.name).await?;
-            show::logs(&client, &run, target.step.as_deref()).await
+            let subject = subject::find(&client, &namespace, &target.target).await?;
+            show::logs(&client, &namespace, &subject, target.step.as_deref()).await
         }
         Action::History(target) => {
             let (client, namespace) = target.open().await?;
-            history::list(&client, &namespace, &target.name).await
+            let subject = subject::find(&client, &namespace, &target).await?;
+            history::list(&client, &namespace, &subject).await
         }
         Action::Replay(arguments) => {
             let (client, namespace) = arguments.target.open().await?;
-            history::replay(&client, &namespace, &arguments.target.name, arguments.until).await
+            let subject = subject::find(&client, &namespace, &arguments.target).await?;
+            history::replay(&client, &namespace, &subject, arguments.until).await
         }
     }
 }
@@ -184,78 +203,20 @@ fn done(verb: &str, target: &StepTarget) -> String {
     }
 }
 
-fn status_of(run: &mut WorkflowRun) -> &mut WorkflowRunStatus {
-    run.status.get_or_insert_default()
-}
-
-fn controls(status: &mut WorkflowRunStatus) -> Controls<'_> {
-    Controls {
-        suspend: &mut status.suspend,
-        terminated: &mut status.terminated,
-        finished: &mut status.finished,
-        steps: &mut status.steps,
-    }
-}
-
-async fn get(client: &Client, namespace: &str, name: &str) -> anyhow::Result<WorkflowRun> {
-    let api: Api<WorkflowRun> = Api::namespaced(client.clone(), namespace);
-    let run = api.get_opt(name).await?;
-    run.with_context(|| format!("there is no workflow run {name:?} in namespace {namespace:?}"))
-}
-
-/// Changes the status of a run; a write that meets another one is made again on what is true then.
-async fn change(
-    target: &Target,
-    operation: impl Fn(&mut WorkflowRun) -> Result<(), OperationError>,
-) -> anyhow::Result<()> {
-    let (client, namespace) = target.open().await?;
-    let api: Api<WorkflowRun> = Api::namespaced(client.clone(), &namespace);
-    let mut attempt = 0;
-    loop {
-        attempt += 1;
-        let mut run = get(&client, &namespace, &target.name).await?;
-        operation(&mut run)?;
-        run.metadata.managed_fields = None;
-        match api
-            .replace_status(&target.name, &PostParams::default(), &run)
-            .await
-        {
-            Err(kube::Error::Api(status)) if status.code == 409 && attempt < ATTEMPTS => {}
-            other => return Ok(other.map(|_| ())?),
-        }
-    }
-}
-
 async fn restart(target: &StepTarget) -> anyhow::Result<()> {
     let name = &target.target.name;
     let (client, namespace) = target.target.open().await?;
-    let Some(step) = target.step.clone() else {
-        change(&target.target, |run| {
-            run.status = Some(WorkflowRunStatus::default());
-            Ok(())
-        })
-        .await?;
+    let Some(step) = &target.step else {
+        subject::change(&client, &namespace, &target.target, Subject::clear).await?;
         say(&format!("Successfully restart workflow: {name}"));
         return Ok(());
     };
-    let run = get(&client, &namespace, name).await?;
-    let mut steps = match (&run.spec.workflow_spec, run.spec.workflow_ref.as_str()) {
-        (Some(own), _) => own.steps.clone(),
-        (None, reference) => {
-            let api: Api<Workflow> = Api::namespaced(client.clone(), &namespace);
-            api.get(reference).await?.steps
-        }
-    };
-    spec::name_steps(&mut steps);
-    change(&target.target, |run| {
-        let status = status_of(run);
-        let mode = status
-            .mode
-            .steps
-            .clone()
-            .unwrap_or(WorkflowMode::StepByStep);
-        operation::restart_from(controls(status), &steps, &mode, &step)?;
-        status.end_time = None;
+    let subject = subject::find(&client, &namespace, &target.target).await?;
+    let steps = subject.steps(&client, &namespace).await?;
+    subject::change(&client, &namespace, &target.target, |subject| {
+        let mode = subject.mode();
+        operation::restart_from(subject.controls()?, &steps, &mode, step)?;
+        subject.reopen();
         Ok(())
     })
     .await?;

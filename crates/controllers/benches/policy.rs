@@ -1,8 +1,9 @@
-//! What policies cost on an embedded hub: one update of a root policy until every replica has it and its status
-//! is back, one report of one cluster, and nothing at all. The hub, its controller and agents that answer at once
-//! are this one process. A report, never a verdict.
+//! What policies cost on an embedded fleet: one update of a root policy until every cluster has evaluated it and
+//! the hub says so, one change on one cluster, and nothing at all. The hub, its controller, the members and their
+//! agents are this one process. A report, never a verdict.
 //!
-//! Words choose other numbers of members than 1,000, and then of policies than 50.
+//! Words choose other numbers of members than 1,000, and then of policies than 50. What one change costs is measured
+//! with a tenth of the members as well, and with a tenth of the policies.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,81 +17,87 @@ use std::time::Duration;
 
 use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
 use bellwether_api::policy::{ComplianceState, PlacementBinding, Policy, RolloutStatus};
-use bellwether_apiserver::{ApiServer, HUB, Identity};
+use bellwether_apiserver::Identity;
+use bellwether_controllers::policy_agent::PolicyAgents;
 use bellwether_controllers::{Hub, policy_propagator};
-use bellwether_runtime::{Cache, Change, Clock, ObjectKey, Selection};
-use bellwether_store::{Options, Store};
-use bellwether_testkit::Usage;
+use bellwether_runtime::{Cache, Change, Clock, ControllerMetrics, ObjectKey, Selection};
+use bellwether_testkit::{Embedded, Usage};
 use futures::{StreamExt as _, stream};
-use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// How many requests are under way at a time.
 const AT_ONCE: usize = 32;
-/// How many reports of single clusters are measured.
-const REPORTS: u32 = 20;
+/// How often one cluster changes.
+const CHANGES: u32 = 20;
 /// How many clusters a decision names at most.
 const PER_DECISION: usize = 100;
 /// How long idleness is measured.
 const IDLE: Duration = Duration::from_secs(10);
+/// How long what is under way may take to end.
+const SETTLE: Duration = Duration::from_secs(5);
+/// The cluster that changes.
+const ONE: &str = "c00000";
 
 #[tokio::main]
 async fn main() {
     let chosen: Vec<usize> = std::env::args().filter_map(|it| it.parse().ok()).collect();
     let members = chosen.first().copied().unwrap_or(1000);
     let policies = chosen.get(1).copied().unwrap_or(50);
+    let started = Measured::begin();
     let bench = Bench::start(members).await;
-    let first = Measured::begin();
-    let roots: Api<Policy> = Api::namespaced(bench.client.clone(), "default");
-    for number in 0..policies {
-        let root = serde_json::from_value(policy(number, 1)).unwrap();
-        roots.create(&PostParams::default(), &root).await.unwrap();
-    }
-    for number in 0..policies {
-        bench
-            .until(number, |it| stage(it) == Some(RolloutStatus::Succeeded))
-            .await;
-    }
     println!("{members} members, {policies} policies");
+    println!("members with their agents   {}", started.end(members));
+    let first = Measured::begin();
+    bench.create(policies).await;
     println!(
-        "first propagation of all    {}",
+        "first evaluation of all     {}",
         first.end(members * policies)
     );
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    tokio::time::sleep(SETTLE).await;
 
     let idle = Measured::begin();
     tokio::time::sleep(IDLE).await;
     println!("nothing, for {IDLE:?}           {}", idle.end(1));
 
     let update = Measured::begin();
-    let patch = Patch::Merge(json!({"spec": policy(0, 2)["spec"]}));
-    let changed = roots
-        .patch("policy-0", &PatchParams::default(), &patch)
-        .await;
-    changed.unwrap();
-    bench
-        .until(0, |it| stage(it) != Some(RolloutStatus::Succeeded))
-        .await;
-    bench
-        .until(0, |it| stage(it) == Some(RolloutStatus::Succeeded))
-        .await;
+    let patch = Patch::Merge(json!({"spec": policy(1, 2)["spec"]}));
+    let roots: Api<Policy> = Api::namespaced(bench.client.clone(), "default");
+    let params = PatchParams::default();
+    roots.patch("policy-1", &params, &patch).await.unwrap();
+    let is_done = |it: &Policy| stage(it) == Some(RolloutStatus::Succeeded);
+    bench.until(1, |it| !is_done(it)).await;
+    bench.until(1, is_done).await;
     println!("update of one policy        {}", update.end(members));
+    measure_changes(&bench, members, policies).await;
+    drop(bench);
+    for (members, policies) in [
+        ((members / 10).max(1), policies),
+        (members, (policies / 10).max(2)),
+    ] {
+        let small = Bench::start(members).await;
+        small.create(policies).await;
+        tokio::time::sleep(SETTLE).await;
+        measure_changes(&small, members, policies).await;
+    }
+}
 
-    let reports = Measured::begin();
-    for _ in 0..REPORTS {
-        for state in [ComplianceState::NonCompliant, ComplianceState::Compliant] {
-            bench.report_one(&state).await;
-        }
+/// One cluster changes again and again.
+async fn measure_changes(bench: &Bench, members: usize, policies: usize) {
+    let changes = Measured::begin();
+    for _ in 0..CHANGES {
+        bench.change_one(true).await;
+        bench.change_one(false).await;
     }
     println!(
-        "reports of one cluster      {}",
-        reports.end(2 * REPORTS as usize)
+        "changes on 1 of {members:<5} x {policies:<3} {}",
+        changes.end(2 * CHANGES as usize)
     );
 }
 
@@ -126,101 +133,92 @@ fn usage() -> Usage {
     Usage::of(std::process::id()).unwrap_or_default()
 }
 
-/// A hub with agents that report at once.
+/// A hub, and members with agents.
 struct Bench {
     client: Client,
+    one: Client,
     roots: Cache<Policy>,
-    _tasks: Vec<tokio::task::JoinHandle<()>>,
-    _replicas: Cache<Policy>,
+    changed: Arc<Notify>,
+    tasks: Vec<tokio::task::JoinHandle<()>>,
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(tokio::task::JoinHandle::abort);
+    }
 }
 
 impl Bench {
     async fn start(size: usize) -> Self {
         let clock = Clock::system();
-        let now = clock.clone();
-        let store = Store::in_memory(Options::new(Arc::new(move || now.now())));
-        let server = ApiServer::new(store, clock.clone());
-        server.add_cluster(HUB).await.unwrap();
-        for definition in bellwether_api::definitions() {
-            server.ensure(HUB, definition).await.unwrap();
+        let embedded = Embedded::fleet(clock.clone()).await;
+        let (server, client) = (&embedded.server, embedded.hub());
+        let names: Vec<String> = (0..size).map(|number| format!("c{number:05}")).collect();
+        place(&client, &names).await;
+        let metrics = ControllerMetrics::default();
+        let random = |bytes: &mut [u8]| bytes.fill(7);
+        let agents = PolicyAgents::start(client.clone(), None, clock.clone(), random, metrics);
+        for name in &names {
+            server.add_cluster(name).await.unwrap();
+            let member = server.service(name, Identity::administrator("agent"));
+            agents.add_member(name, member.reach());
         }
-        let client = server.client(HUB, Identity::administrator("bench"));
-        place(&client, size).await;
         let hub = Hub::new(client.clone(), clock);
-        let (sender, mut written) = mpsc::unbounded_channel::<Arc<Policy>>();
-        let root = "policy.open-cluster-management.io/root-policy";
-        let replicas = Cache::start(
-            Api::all(client.clone()),
-            Selection::labels(root),
-            move |change: Change<'_, Policy>| {
-                let is_asked = |it: &Arc<Policy>| {
-                    let status = it.status_or_default();
-                    status.observed_generation != it.metadata.generation
-                        || status.rollout_status == Some(RolloutStatus::Progressing)
-                };
-                if let Some(replica) = change.new.filter(|it| is_asked(it)) {
-                    let _ = sender.send(Arc::clone(replica));
-                }
-            },
-        );
-        let agent = client.clone();
-        let agents = tokio::spawn(async move {
-            let replicas = stream::poll_fn(move |context| written.poll_recv(context));
-            let reports = replicas.map(|it| report(&agent, it, ComplianceState::Compliant));
-            reports
-                .buffer_unordered(AT_ONCE)
-                .for_each(async |()| {})
-                .await;
-        });
-        let not_replicas = Selection::labels(&format!("!{root}"));
-        let roots = Cache::start(Api::all(client.clone()), not_replicas, |_| {});
+        let changed: Arc<Notify> = Arc::default();
+        let notify = Arc::clone(&changed);
+        let on_change = move |_: Change<'_, Policy>| notify.notify_one();
+        let roots = Selection::labels("!policy.open-cluster-management.io/root-policy");
         Self {
-            _tasks: vec![agents, tokio::spawn(policy_propagator::run(hub))],
+            one: server.client(ONE, Identity::administrator("bench")),
+            roots: Cache::start(Api::all(client.clone()), roots, on_change),
+            tasks: vec![
+                tokio::spawn(agents.run()),
+                tokio::spawn(policy_propagator::run(hub)),
+            ],
             client,
-            roots,
-            _replicas: replicas,
+            changed,
+        }
+    }
+
+    /// Creates policies, and waits until all clusters comply with them.
+    async fn create(&self, policies: usize) {
+        let roots: Api<Policy> = Api::namespaced(self.client.clone(), "default");
+        for number in 0..policies {
+            create(&roots, policy(number, 1)).await;
+        }
+        for number in 0..policies {
+            let is_done = |it: &Policy| {
+                stage(it) == Some(RolloutStatus::Succeeded)
+                    && it.status_or_default().compliant == Some(ComplianceState::Compliant)
+            };
+            self.until(number, is_done).await;
         }
     }
 
     async fn until(&self, number: usize, holds: impl Fn(&Policy) -> bool) {
         let key = ObjectKey::new("default", &format!("policy-{number}"));
         while !self.roots.get(&key).is_some_and(|it| holds(&it)) {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            self.changed.notified().await;
         }
     }
 
-    /// One cluster reports something else, and the root policy says so.
-    async fn report_one(&self, state: &ComplianceState) {
-        let replicas: Api<Policy> = Api::namespaced(self.client.clone(), "c00000");
-        let replica = replicas.get("default.policy-0").await.unwrap();
-        report(&self.client, Arc::new(replica), state.clone()).await;
+    /// One cluster gets an object that it must not have, or loses it, and the root policy says so.
+    async fn change_one(&self, is_there: bool) {
+        let objects: Api<ConfigMap> = Api::namespaced(self.one.clone(), "default");
+        let state = if is_there {
+            create(&objects, json!({"metadata": {"name": "weed"}})).await;
+            ComplianceState::NonCompliant
+        } else {
+            let params = DeleteParams::default();
+            objects.delete("weed", &params).await.unwrap();
+            ComplianceState::Compliant
+        };
         let is_said = |root: &Policy| {
             let status = root.status_or_default();
             status.status.first().and_then(|it| it.compliant.clone()) == Some(state.clone())
         };
         self.until(0, is_said).await;
     }
-}
-
-/// Writes what an agent says of a replica.
-async fn report(client: &Client, replica: Arc<Policy>, state: ComplianceState) {
-    let cluster = replica.metadata.namespace.clone().unwrap();
-    let mut status = json!({
-        "compliant": state, "observedGeneration": replica.metadata.generation,
-        "details": [{"templateMeta": {"name": "part"}, "compliant": state,
-            "history": [{"message": format!("{state}; notification - configmaps [part] found as specified")}]}],
-    });
-    let is_released = replica.status_or_default().rollout_status.is_some();
-    if is_released {
-        status["rolloutStatus"] = json!("Succeeded");
-    }
-    let replicas: Api<Policy> = Api::namespaced(client.clone(), &cluster);
-    let patch = Patch::Merge(json!({ "status": status }));
-    let name = replica.metadata.name.clone().unwrap();
-    let written = replicas
-        .patch_status(&name, &PatchParams::default(), &patch)
-        .await;
-    written.unwrap();
 }
 
 async fn create<K>(api: &Api<K>, object: Value)
@@ -232,11 +230,10 @@ where
 }
 
 /// Clusters, and a placement that has chosen all of them for all policies.
-async fn place(client: &Client, size: usize) {
-    let names: Vec<String> = (0..size).map(|number| format!("c{number:05}")).collect();
+async fn place(client: &Client, names: &[String]) {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let clusters: Api<ManagedCluster> = Api::all(client.clone());
-    stream::iter(&names)
+    stream::iter(names)
         .map(async |name| {
             create(&namespaces, json!({"metadata": {"name": name}})).await;
             create(&clusters, json!({"metadata": {"name": name}, "spec": {}})).await;
@@ -279,16 +276,20 @@ async fn place(client: &Client, size: usize) {
     create(&bindings, binding).await;
 }
 
-/// A policy with one template of one object.
+/// A policy with one template of one object. The first only looks, at an object that must not be there.
 fn policy(number: usize, version: usize) -> Value {
+    let (action, compliance, name) = match number {
+        0 => ("inform", "mustnothave", "weed".to_owned()),
+        _ => ("enforce", "musthave", format!("part-{number}")),
+    };
     json!({"metadata": {"name": format!("policy-{number}")}, "spec": {
-        "disabled": false, "remediationAction": "enforce",
+        "disabled": false, "remediationAction": action,
         "policy-templates": [{"objectDefinition": {
             "apiVersion": "policy.open-cluster-management.io/v1", "kind": "ConfigurationPolicy",
             "metadata": {"name": format!("part-{number}")},
-            "spec": {"remediationAction": "enforce", "severity": "low", "object-templates": [
-                {"complianceType": "musthave", "objectDefinition": {"apiVersion": "v1", "kind": "ConfigMap",
-                    "metadata": {"name": format!("part-{number}"), "namespace": "default"},
+            "spec": {"remediationAction": action, "severity": "low", "object-templates": [
+                {"complianceType": compliance, "objectDefinition": {"apiVersion": "v1", "kind": "ConfigMap",
+                    "metadata": {"name": name, "namespace": "default"},
                     "data": {"version": version.to_string(), "text": "x".repeat(300)}}},
             ]},
         }}],

@@ -11,16 +11,15 @@
 )]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bellwether_api::cluster::{Placement, PlacementDecision};
 use bellwether_api::meta::is_true;
-use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
-use bellwether_apiserver::{ApiServer, HUB, Identity};
+use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet, WorkSummary};
 use bellwether_controllers::{Hub, replica_set};
 use bellwether_runtime::{Cache, Change, Clock, ObjectKey, Selection};
-use bellwether_store::{Options, Store};
-use bellwether_testkit::Usage;
+use bellwether_testkit::{Embedded, Usage};
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -44,7 +43,9 @@ async fn main() {
         [] => &[100, 1000, 10_000],
         chosen => chosen,
     };
-    println!("members   first rollout            change of the template   report of one work");
+    println!(
+        "members   first rollout            change of the template   report of one work: all done   some soak, others wait   the next starts"
+    );
     for size in sizes {
         run(*size).await;
     }
@@ -58,21 +59,32 @@ async fn run(size: usize) {
         sets.create(&PostParams::default(), &set).await.unwrap();
     };
     let first = bench.measure(size, create).await;
-    let change = async || {
-        let patch = json!({"spec": replica_set_of("2")["spec"]});
-        let patch = Patch::Merge(patch);
-        let changed = sets.patch("web", &PatchParams::default(), &patch).await;
-        let generation = changed.unwrap().metadata.generation.unwrap();
-        assert!(generation > 1);
-    };
-    let second = bench.measure(size, change).await;
+    let tenth = json!({"maxConcurrency": "10%"});
+    let second = bench
+        .measure(size, async || bench.change("2", tenth).await)
+        .await;
+    let done = bench.report_failures().await;
+    let soaking = json!({"maxConcurrency": "10%", "minSuccessTime": "1h"});
+    bench.change("3", soaking).await;
+    let tenth = i64::try_from(size / 10).unwrap();
+    bench
+        .until_summary(|it| it.updated == tenth && it.available == tenth)
+        .await;
+    let waiting = bench.report_failures().await;
+    bench.is_answered.store(false, Ordering::Relaxed);
+    bench.change("4", json!({ "maxConcurrency": 10 })).await;
+    bench.until_summary(|it| it.updated == 10).await;
+    let starting = bench.report_arrivals().await;
+    println!("{size:>7}   {first}   {second}   {done}   {waiting}   {starting}");
+}
+
+/// What one of several reports costs.
+async fn each(count: u32, reports: impl AsyncFnOnce()) -> String {
     let began = (Instant::now(), usage());
-    for _ in 0..REPORTS {
-        bench.report_failure_and_recovery().await;
-    }
-    let took = began.0.elapsed() / (2 * REPORTS);
-    let cpu = usage().cpu_since(began.1) / (2 * REPORTS);
-    println!("{size:>7}   {first}   {second}   {took:.1?}, {cpu:.1?} CPU");
+    reports().await;
+    let took = began.0.elapsed() / count;
+    let cpu = usage().cpu_since(began.1) / count;
+    format!("{took:.1?}, {cpu:.1?} CPU")
 }
 
 fn usage() -> Usage {
@@ -84,6 +96,8 @@ struct Bench {
     client: Client,
     sets: Cache<ManifestWorkReplicaSet>,
     works: Cache<ManifestWork>,
+    /// Agents report as soon as they see a work.
+    is_answered: Arc<AtomicBool>,
     /// Runs the controller and the agents.
     _tasks: Vec<tokio::task::JoinHandle<()>>,
 }
@@ -91,17 +105,12 @@ struct Bench {
 impl Bench {
     async fn start(size: usize) -> Self {
         let clock = Clock::system();
-        let now = clock.clone();
-        let store = Store::in_memory(Options::new(Arc::new(move || now.now())));
-        let server = ApiServer::new(store, clock.clone());
-        server.add_cluster(HUB).await.unwrap();
-        for definition in bellwether_api::definitions() {
-            server.ensure(HUB, definition).await.unwrap();
-        }
-        let client = server.client(HUB, Identity::administrator("bench"));
+        let client = Embedded::fleet(clock.clone()).await.hub();
         place(&client, size).await;
         let hub = Hub::new(client.clone(), clock);
         hub.ready().await;
+        let is_answered = Arc::new(AtomicBool::new(true));
+        let answers = Arc::clone(&is_answered);
         let (sender, mut written) = mpsc::unbounded_channel::<Arc<ManifestWork>>();
         let works = Cache::start(
             Api::all(client.clone()),
@@ -112,7 +121,8 @@ impl Bench {
                         .old
                         .is_none_or(|old| old.metadata.generation != work.metadata.generation)
                 };
-                if let Some(work) = change.new.filter(|work| is_new(work)) {
+                let is_answered = answers.load(Ordering::Relaxed);
+                if let Some(work) = change.new.filter(|work| is_answered && is_new(work)) {
                     let _ = sender.send(Arc::clone(work));
                 }
             },
@@ -132,7 +142,19 @@ impl Bench {
             client,
             sets,
             works,
+            is_answered,
         }
+    }
+
+    /// Changes the template, and how it is rolled out.
+    async fn change(&self, version: &str, progressive: Value) {
+        let sets: Api<ManifestWorkReplicaSet> = Api::namespaced(self.client.clone(), "default");
+        let mut set = replica_set_of(version);
+        set["spec"]["placementRefs"][0]["rolloutStrategy"]["progressive"] = progressive;
+        let patch = Patch::Merge(json!({"spec": set["spec"]}));
+        let changed = sets.patch("web", &PatchParams::default(), &patch).await;
+        let generation = changed.unwrap().metadata.generation.unwrap();
+        assert!(generation > 1);
     }
 
     /// Does something that starts a rollout, and returns what it cost until all clusters are done.
@@ -151,17 +173,55 @@ impl Bench {
         format!("{took:>6.1?}, {each:>6.0?} CPU each")
     }
 
-    /// One work fails and recovers; the replica set says so each time.
-    async fn report_failure_and_recovery(&self) {
-        let work = self.works.list().swap_remove(0);
-        for (status, degraded) in [("True", 1), ("False", 0)] {
-            report(&self.client, Arc::clone(&work), status).await;
-            self.until(|set| {
-                let status = set.status.clone().unwrap_or_default();
-                status.summary.degraded == degraded
-            })
-            .await;
-        }
+    /// The work of the cluster of that number, as it is now.
+    fn work(&self, name: &str, number: usize) -> Arc<ManifestWork> {
+        let key = ObjectKey::new(&cluster_name(number), name);
+        self.works.get(&key).unwrap()
+    }
+
+    fn work_name(&self) -> String {
+        self.works.list()[0].name_any()
+    }
+
+    /// The first work fails and recovers; the replica set says so each time.
+    async fn report_failures(&self) -> String {
+        let work = self.work(&self.work_name(), 0);
+        each(2 * REPORTS, async || {
+            for _ in 0..REPORTS {
+                for (status, degraded) in [("True", 1), ("False", 0)] {
+                    report(&self.client, Arc::clone(&work), status).await;
+                    self.until_summary(|it| it.degraded == degraded).await;
+                }
+            }
+        })
+        .await
+    }
+
+    /// One work after the other arrives, and the next one is written.
+    async fn report_arrivals(&self) -> String {
+        let name = self.work_name();
+        each(REPORTS, async || {
+            for number in 0..REPORTS {
+                let before = self.summary().updated;
+                let work = self.work(&name, usize::try_from(number).unwrap());
+                report(&self.client, work, "False").await;
+                self.until_summary(|it| it.updated == before + 1).await;
+            }
+        })
+        .await
+    }
+
+    fn summary(&self) -> WorkSummary {
+        let set = self.sets.get(&ObjectKey::new("default", "web")).unwrap();
+        set.status.clone().unwrap_or_default().summary
+    }
+
+    async fn until_summary(&self, holds: impl Fn(&WorkSummary) -> bool) {
+        self.until(|set| {
+            let status = set.status.as_ref();
+            status.is_some_and(|status| holds(&status.summary))
+        })
+        .await;
     }
 
     async fn until(&self, holds: impl Fn(&ManifestWorkReplicaSet) -> bool) {
@@ -193,9 +253,13 @@ async fn report(client: &Client, work: Arc<ManifestWork>, failing: &str) {
         .unwrap();
 }
 
+fn cluster_name(number: usize) -> String {
+    format!("c{number:05}")
+}
+
 /// A placement that has chosen all clusters.
 async fn place(client: &Client, size: usize) {
-    let names: Vec<String> = (0..size).map(|number| format!("c{number:05}")).collect();
+    let names: Vec<String> = (0..size).map(cluster_name).collect();
     let namespaces: Api<Namespace> = Api::all(client.clone());
     stream::iter(&names)
         .map(|name| {

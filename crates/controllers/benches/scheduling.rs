@@ -17,11 +17,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
-use bellwether_apiserver::{ApiServer, HUB, Identity};
+use bellwether_apiserver::{ApiServer, ServerOptions};
 use bellwether_controllers::{Hub, cluster_set, placement};
 use bellwether_runtime::Clock;
-use bellwether_store::{Options, Store};
-use bellwether_testkit::Usage;
+use bellwether_store::Store;
+use bellwether_testkit::{Embedded, Usage, store_options};
 use futures::{StreamExt as _, stream};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
@@ -95,19 +95,15 @@ struct Seen {
 impl Bench {
     async fn start(kept: Cached) -> Self {
         let clock = Clock::system();
-        let now = clock.clone();
         let directory = tempfile::tempdir().unwrap();
-        let options = Options::new(Arc::new(move || now.now()));
+        let options = store_options(&clock);
         let store = match kept {
             Cached::OnDisk => Store::open(directory.path(), options).unwrap(),
             Cached::InMemory => Store::in_memory(options),
         };
-        let server = ApiServer::new(store, clock.clone());
-        server.add_cluster(HUB).await.unwrap();
-        for definition in bellwether_api::definitions() {
-            server.ensure(HUB, definition).await.unwrap();
-        }
-        let client = server.client(HUB, Identity::administrator("bench"));
+        let embedded = Embedded::on(store, clock.clone(), ServerOptions::default()).await;
+        embedded.define_kinds().await;
+        let client = embedded.hub();
         let hub = Hub::new(client.clone(), clock);
         hub.ready().await;
         let seen = Arc::new(Mutex::new(Seen {
@@ -118,7 +114,7 @@ impl Bench {
             events: 0,
         }));
         let bench = Self {
-            server,
+            server: embedded.server,
             client,
             hub,
             seen,

@@ -8,16 +8,13 @@
     reason = "a benchmark"
 )]
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_api::workflow::WorkflowRun;
-use bellwether_apiserver::{ApiServer, HUB, Identity};
 use bellwether_controllers::workflow::WorkflowOptions;
 use bellwether_controllers::{Hub, workflow_run};
 use bellwether_runtime::{Cache, Clock, Selection};
-use bellwether_store::{Options, Store};
-use bellwether_testkit::Usage;
+use bellwether_testkit::{Embedded, Usage};
 use futures::{StreamExt as _, stream};
 use kube::api::PostParams;
 use kube::{Api, Client};
@@ -97,14 +94,7 @@ fn usage() -> Usage {
 
 async fn start() -> (Client, Cache<WorkflowRun>) {
     let clock = Clock::system();
-    let now = clock.clone();
-    let store = Store::in_memory(Options::new(Arc::new(move || now.now())));
-    let server = ApiServer::new(store, clock.clone());
-    server.add_cluster(HUB).await.unwrap();
-    for definition in bellwether_api::definitions() {
-        server.ensure(HUB, definition).await.unwrap();
-    }
-    let client = server.client(HUB, Identity::administrator("bench"));
+    let client = Embedded::fleet(clock.clone()).await.hub();
     let hub = Hub::new(client.clone(), clock);
     tokio::spawn(workflow_run::run(hub, WorkflowOptions::default()));
     let runs = Cache::start(Api::all(client.clone()), Selection::default(), |_| {});

@@ -125,7 +125,7 @@ fn set_changed(
 #[derive(Debug, Default)]
 struct Members {
     sets: Vec<ClusterSet>,
-    /// The very objects that the hub keeps; membership is told by their labels alone.
+    /// The very objects that the hub keeps; membership follows from their labels only.
     clusters: HashMap<Arc<str>, Arc<ManagedCluster>>,
     /// The namespaces that sets want on their members, of sets that want any.
     namespaces: HashMap<String, Vec<String>>,
@@ -290,10 +290,10 @@ impl ClusterSets {
             let message = format!("{count} ManagedClusters selected");
             (FALSE, reason::CLUSTERS_SELECTED, message)
         };
-        self.said(condition::CLUSTER_SET_EMPTY, status, reason, message)
+        self.condition(condition::CLUSTER_SET_EMPTY, status, reason, message)
     }
 
-    fn said(&self, kind: &str, status: &str, reason: &str, message: String) -> Condition {
+    fn condition(&self, kind: &str, status: &str, reason: &str, message: String) -> Condition {
         Condition {
             type_: kind.to_owned(),
             status: status.to_owned(),
@@ -316,7 +316,7 @@ impl ClusterSets {
             let message = format!("ManagedClusterSet {set} is not found");
             (FALSE, reason::CLUSTER_SET_NOT_FOUND, message)
         };
-        let bound = self.said(condition::BOUND, status, reason, message);
+        let bound = self.condition(condition::BOUND, status, reason, message);
         let mut conditions = binding.status.clone().unwrap_or_default().conditions;
         if set_condition(&mut conditions, bound) {
             let client = self.hub.client.clone();

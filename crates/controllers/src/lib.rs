@@ -4,16 +4,23 @@
 //! |---|---|
 //! | [`hub`] | what the controllers of a hub share: the client, the clock, caches |
 //! | [`application`] | applications: revisions, delivery, state, removal |
+//! | [`application_configuration`] | workloads and traits of ApplicationConfigurations, applied once or always |
 //! | [`cluster_set`] | the sets that every hub has, and what can be said of sets and bindings |
+//! | [`definition`] | revisions of definitions |
+//! | [`egress`] | where the hub connects to on behalf of its users |
+//! | [`component`] | revisions of Components |
 //! | [`placement`] | PlacementDecisions for every Placement |
 //! | [`policy_propagator`] | a replica of a policy for every cluster that its bindings choose |
 //! | [`policy_agent`] | on members, what policies on the hub say |
 //! | [`registry`] | the controllers of a hub by name |
+//! | [`distribution`] | components of applications distributed over clusters |
 //! | [`registration`] | membership: joining, heartbeats, rights, leaving |
 //! | [`replica_set`] | a work for every cluster that placements of a replica set choose |
+//! | [`rollout`] | replicas and requests moved between two revisions of applications |
+//! | [`template`] | Applications that come from charts and folders elsewhere |
 //! | [`work_agent`] | on members, what works on the hub say |
 //! | [`work_config`] | which of several configurations for a kind counts |
-//! | [`workflow`] | what carries out workflows, whoever owns them |
+//! | [`workflow`] | carries out workflows of any owner |
 //! | [`workflow_run`] | WorkflowRuns |
 //! | [`work_ttl`] | the end of works that are complete, where agents leave it to the hub |
 //!
@@ -22,7 +29,12 @@
 //! crates of the layer below; what is here reads, keeps in memory what it has read, and writes.
 
 pub mod application;
+pub mod application_configuration;
 pub mod cluster_set;
+pub mod component;
+pub mod definition;
+pub mod distribution;
+pub mod egress;
 pub mod hub;
 mod objects;
 pub mod placement;
@@ -31,6 +43,8 @@ pub mod policy_propagator;
 pub mod registration;
 pub mod registry;
 pub mod replica_set;
+pub mod rollout;
+pub mod template;
 pub mod work_agent;
 pub mod work_config;
 pub mod work_ttl;

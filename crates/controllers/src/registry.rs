@@ -7,6 +7,8 @@ use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use bellwether_api::admission::Admission;
+use bellwether_application::admission::ApplicationAdmission;
+use bellwether_application::configuration::apply_once::ApplyOnce;
 use bellwether_placement::admission::FleetAdmission;
 use bellwether_policy::admission::PolicyAdmission;
 use bellwether_work::admission::WorkAdmission;
@@ -18,19 +20,27 @@ use serde::de::DeserializeOwned;
 
 use crate::hub::Hub;
 use crate::{
-    application, cluster_set, placement, policy_propagator, registration, replica_set, work_config,
+    application, application_configuration, cluster_set, component, definition, distribution,
+    placement, policy_propagator, registration, replica_set, rollout, template, work_config,
     work_ttl, workflow, workflow_run,
 };
 
 /// All controllers of a hub.
 pub const HUB: &[Entry] = &[
     application::ENTRY,
+    application_configuration::ENTRY,
     registration::requests::ENTRY,
     cluster_set::ENTRY,
+    component::ENTRY,
+    definition::ENTRY,
+    distribution::ENTRY,
+    template::HELM_ENTRY,
+    template::KUSTOMIZE_ENTRY,
     placement::ENTRY,
     policy_propagator::ENTRY,
     registration::clusters::ENTRY,
     replica_set::ENTRY,
+    rollout::ENTRY,
     work_config::ENTRY,
     work_ttl::ENTRY,
     workflow_run::ENTRY,
@@ -40,6 +50,7 @@ pub const HUB: &[Entry] = &[
 /// one the webhook server does.
 pub fn admission() -> Vec<Arc<dyn Admission>> {
     vec![
+        Arc::new(ApplicationAdmission::default()),
         Arc::new(FleetAdmission),
         Arc::new(PolicyAdmission),
         Arc::new(WorkAdmission),
@@ -125,7 +136,7 @@ pub struct Rule {
 /// The verbs of a watch.
 pub(crate) const READ: &[&str] = &["get", "list", "watch"];
 
-/// What controllers can be told by flags.
+/// The options of controllers that flags set.
 #[derive(Debug, Clone, Default)]
 pub struct HubOptions {
     /// Users whose clusters join without somebody accepting them.
@@ -134,6 +145,8 @@ pub struct HubOptions {
     pub clusters: registration::clusters::Options,
     /// How workflows are carried out.
     pub workflows: workflow::WorkflowOptions,
+    /// How often objects of ApplicationConfigurations are applied.
+    pub apply_once: ApplyOnce,
 }
 
 /// What a process needs that runs controllers, besides what each of them needs: its lease, and the

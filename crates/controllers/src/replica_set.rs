@@ -5,7 +5,7 @@
 mod pending;
 pub(crate) mod rest;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bellwether_api::cluster::names::label as cluster_label;
@@ -22,7 +22,7 @@ use bellwether_work::Programs;
 use bellwether_work::replica_set::report::Report;
 use bellwether_work::replica_set::transition::{Standing, Transition};
 use bellwether_work::replica_set::{
-    Chosen, Counted, Memo, Observed, Plan, count_reports, plan_and_report,
+    ChangedWorks, Chosen, Counted, Memo, Observed, Plan, count_changes, plan_and_report,
 };
 use futures::{FutureExt as _, StreamExt as _, stream};
 use jiff::SignedDuration;
@@ -110,7 +110,7 @@ pub async fn run(hub: Hub) {
         pending: pending.clone(),
         hub: hub.clone(),
     };
-    // Whatever is not a report of a work is planned.
+    // Whatever is not a change of a work is planned.
     let [of_sets, of_clusters, of_placements, of_decisions] = [(); 4].map(|()| pending.clone());
     controller
         .on(&sets, move |change| of_sets.plan(set_changed(change)))
@@ -141,7 +141,7 @@ fn owner_of(work: &ManifestWork) -> Option<&String> {
     work.metadata.labels.as_ref()?.get(label::REPLICA_SET)
 }
 
-/// What is told of changes of works.
+/// Takes in changes of works.
 struct WorkListener {
     by_owner: ByOwner,
     queue: Queue<ObjectKey>,
@@ -170,11 +170,8 @@ impl WorkListener {
             };
             self.keep(owner, change.key, work.filter(|_| is_new));
             if let Some(key) = owner_key(owner) {
-                if is_report {
-                    self.pending.add_report(&key, &change.key.namespace);
-                } else {
-                    self.pending.add(&key);
-                }
+                let cluster = &change.key.namespace;
+                self.pending.add_work(&key, cluster, is_report);
                 match rests_until(&self.rests, &key, self.clock.now()) {
                     Some(until) => self.queue.add_at(key, until),
                     None => self.queue.add(key),
@@ -316,11 +313,15 @@ impl Reconcile for ReplicaSets {
             self.rests.lock().remove(key);
             return Ok(None);
         };
-        if let Changes::Reports(clusters) = self.pending.take(key)
-            && let Some(counted) = self.count(key, &set, clusters)
+        if let Changes::Works(clusters) = self.pending.take(key)
+            && let Some(counted) = self.count(key, &set, &clusters)
         {
-            // What was counted cannot be counted again: a plan follows if it cannot be written.
-            self.execute(&set, &counted.plan).await?;
+            let done = self.execute(&set, &counted.plan).await;
+            if done.is_err() {
+                // What was counted cannot be counted again: a plan follows.
+                self.pending.add(key);
+            }
+            done?;
             self.rest(key, Some(rest::AFTER_COUNT));
             return Ok(counted.plan.wake_at);
         }
@@ -356,16 +357,14 @@ impl ReplicaSets {
         }
     }
 
-    /// Counts what works report, if nothing else follows from it; that costs the same however many works
-    /// there are.
+    /// Counts changes of works, if no plan is needed for them; that costs the same for any number of works.
     fn count(
         &self,
         key: &ObjectKey,
         set: &ManifestWorkReplicaSet,
-        clusters: BTreeSet<Arc<str>>,
+        clusters: &BTreeMap<Arc<str>, bool>,
     ) -> Option<Counted> {
         let owner = bellwether_work::replica_set::owner_label(set);
-        let clusters: Vec<Arc<str>> = clusters.into_iter().collect();
         let memo = self.memos.lock().get(key).cloned()?;
         let works_of = |cluster: &str| -> Vec<Arc<ManifestWork>> {
             let all = self.by_owner.lock();
@@ -376,8 +375,13 @@ impl ReplicaSets {
             let works = works.take_while(|(key, _)| &*key.namespace == cluster);
             works.map(|(_, work)| Arc::clone(work)).collect()
         };
-        let now = self.hub.clock.now();
-        let counted = count_reports(set, &clusters, works_of, now, &memo)?;
+        let changes = ChangedWorks {
+            set,
+            clusters,
+            works_of: &works_of,
+            now: self.hub.clock.now(),
+        };
+        let counted = count_changes(&changes, &self.programs, &memo)?;
         let mut standings = self.standings.lock();
         for transition in standings.get_mut(key)?.count(&counted) {
             self.record(set, transition);

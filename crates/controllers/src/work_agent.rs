@@ -22,7 +22,7 @@ mod arrivals;
 mod budget;
 mod cached_json;
 mod events;
-mod executor;
+pub(crate) mod executor;
 mod hub;
 mod member;
 mod metrics;

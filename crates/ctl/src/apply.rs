@@ -61,7 +61,7 @@ pub struct Apply {
     pub output: Option<Output>,
 }
 
-/// Applies objects one after the other. One that fails is told and does not stop the others.
+/// Applies objects one after the other. An object that fails is reported and does not stop the others.
 pub async fn run(
     connection: &Connection,
     apply: &Apply,

@@ -52,7 +52,7 @@ pub struct Delete {
     pub grace_period: Option<i64>,
     /// Wait until they are gone, for so long; not at all if absent.
     pub wait: Option<Duration>,
-    /// An object that is not there is no error.
+    /// Succeed if the object does not exist.
     pub ignore_not_found: bool,
     /// Do not wait for what runs to end.
     pub force: bool,
@@ -98,7 +98,7 @@ pub async fn run(
                 None => error,
             }),
             Ok(uid) => {
-                tell(out, delete, &victim)?;
+                print(out, delete, &victim)?;
                 deleted.push((victim, uid));
             }
         }
@@ -116,7 +116,7 @@ pub async fn run(
     Error::sum_up(failures, total, notes)
 }
 
-fn tell(out: &mut dyn Write, delete: &Delete, victim: &Victim) -> std::io::Result<()> {
+fn print(out: &mut dyn Write, delete: &Delete, victim: &Victim) -> std::io::Result<()> {
     if delete.names {
         return writeln!(out, "{}", victim.kind.named(&victim.name));
     }

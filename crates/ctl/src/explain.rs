@@ -4,6 +4,7 @@
 //! [`EXPLAINERS`] is the table of the kinds that can be explained. Each has a function that reads a
 //! [`Snapshot`]; everything after that is pure.
 
+mod application;
 mod member;
 mod policy;
 mod read;
@@ -16,6 +17,7 @@ use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
 
+pub use application::{ApplicationSnapshot, application_triggers, read_application};
 pub use policy::{PolicySnapshot, policy_triggers, read_policy};
 pub use read::{read_rollout, rollout_triggers};
 pub use rollout::{Rollout, RolloutSnapshot, Trouble};
@@ -65,6 +67,8 @@ impl Members for NoMembers {
 /// What is known about an object at one moment.
 #[derive(Debug, Clone)]
 pub enum Snapshot {
+    /// An application.
+    Application(Box<ApplicationSnapshot>),
     /// Works of one name: of both interfaces at most.
     Works(Vec<WorkSnapshot>),
     /// A replica set of works.
@@ -77,6 +81,7 @@ impl Snapshot {
     /// What `status` shows.
     pub fn status(&self) -> Vec<Tree> {
         match self {
+            Self::Application(snapshot) => vec![snapshot.status()],
             Self::Works(works) => works.iter().map(WorkSnapshot::status).collect(),
             Self::Rollout(snapshot) => vec![Rollout::new(snapshot).status()],
             Self::Policy(snapshot) => vec![snapshot.status()],
@@ -86,6 +91,7 @@ impl Snapshot {
     /// The same for programs.
     pub fn document(&self) -> Value {
         match self {
+            Self::Application(snapshot) => snapshot.document(),
             Self::Works(works) => match &**works {
                 [only] => only.document(),
                 several => several.iter().map(WorkSnapshot::document).collect(),
@@ -98,6 +104,10 @@ impl Snapshot {
     /// What `status -w` compares with what it saw before: lines without times that run.
     pub fn lines(&self) -> Vec<String> {
         match self {
+            Self::Application(snapshot) => {
+                let text = snapshot.status().render(false);
+                text.lines().map(str::to_owned).collect()
+            }
             Self::Works(works) => works
                 .iter()
                 .flat_map(|work| {
@@ -113,6 +123,7 @@ impl Snapshot {
     /// True if there is nothing more to watch: the rollout is complete.
     pub fn is_complete(&self) -> bool {
         match self {
+            Self::Application(snapshot) => snapshot.is_complete(),
             Self::Works(_) => false,
             Self::Rollout(snapshot) => Rollout::new(snapshot).is_complete(),
             Self::Policy(snapshot) => snapshot.is_complete(),
@@ -133,7 +144,11 @@ pub struct Explainer {
 }
 
 /// The kinds that can be explained.
-pub const EXPLAINERS: [Explainer; 4] = [
+pub const EXPLAINERS: [Explainer; 5] = [
+    Explainer {
+        names: &APPLICATION,
+        read: |source, name| Box::pin(application::read(source, name)),
+    },
     Explainer {
         names: &["work", "works"],
         read: |source, name| Box::pin(read::works(source, name)),
@@ -151,6 +166,9 @@ pub const EXPLAINERS: [Explainer; 4] = [
         read: |source, name| Box::pin(policy::read(source, name)),
     },
 ];
+
+/// What people call an application.
+pub const APPLICATION: [&str; 4] = ["app", "apps", "application", "applications"];
 
 /// What people call a policy.
 pub const POLICY: [&str; 3] = ["policy", "policies", "plc"];

@@ -46,7 +46,7 @@ pub struct Get {
     pub watch: bool,
     /// Only what changes.
     pub watch_only: bool,
-    /// An object that is not there is no error.
+    /// Succeed if the object does not exist.
     pub ignore_not_found: bool,
 }
 

@@ -143,7 +143,7 @@ pub struct Wait {
     pub timeout: Duration,
 }
 
-/// Waits for objects one after the other, and tells of each.
+/// Waits for objects one after the other, and prints each.
 pub async fn run(connection: &Connection, wait: &Wait, out: &mut dyn Write) -> Result<(), Error> {
     let types = Types::discover(&connection.client).await?;
     let end = tokio::time::Instant::now() + wait.timeout;

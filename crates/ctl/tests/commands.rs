@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use bellwether_apiserver::{ApiServer, HUB, Identity};
 use bellwether_ctl::apply::Apply;
 use bellwether_ctl::delete::{Cascade, Delete};
 use bellwether_ctl::get::Get;
@@ -13,14 +12,12 @@ use bellwether_ctl::{
     Connection, DryRun, Error, Manifest, Scope, apply, delete, describe, get, wait,
 };
 use bellwether_runtime::Clock;
-use bellwether_store::{Options, Store};
+use bellwether_testkit::Embedded;
 use serde_json::{Value, json};
 
 async fn cluster() -> Connection {
-    let server = ApiServer::new(Store::in_memory(Options::default()), Clock::system());
-    server.add_cluster(HUB).await.unwrap();
     Connection {
-        client: server.client(HUB, Identity::administrator("test")),
+        client: Embedded::start(Clock::system()).await.hub(),
         namespace: "default".to_owned(),
     }
 }

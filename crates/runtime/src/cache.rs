@@ -106,10 +106,10 @@ impl Progress {
     }
 }
 
-/// Somebody who is told of every change.
+/// A listener, which is called for every change.
 type Listener<K> = Box<dyn Fn(Change<'_, K>) + Send>;
 
-/// Everybody who is told of every change, by number, in the order in which they came.
+/// All listeners, by number, in the order in which they subscribed.
 struct Listeners<K> {
     all: BTreeMap<u64, Listener<K>>,
     next: u64,
@@ -123,7 +123,7 @@ impl<K> Listeners<K> {
         number
     }
 
-    fn tell(&self, key: &ObjectKey, old: Option<&Arc<K>>, new: Option<&Arc<K>>) {
+    fn notify(&self, key: &ObjectKey, old: Option<&Arc<K>>, new: Option<&Arc<K>>) {
         for listener in self.all.values() {
             listener(Change { key, old, new });
         }
@@ -213,7 +213,10 @@ impl<K: CacheEntry> Cache<K> {
         let cluster = cluster.into();
         let name = format!("watch of {path}");
         let task = spawn_vital(name, async move {
-            follow(cluster, &path, &selection, &mut |news| follower.hear(&news)).await;
+            follow(cluster, &path, &selection, &mut |news| {
+                follower.handle_event(&news);
+            })
+            .await;
         });
         Self {
             objects,
@@ -371,7 +374,7 @@ impl<K> Debug for Cache<K> {
 /// Carries the events of a watch over to the cache.
 struct Follower<K> {
     objects: Arc<RwLock<BTreeMap<ObjectKey, Arc<K>>>>,
-    /// Locked before anything changes until it has been told, so that a new listener neither
+    /// Locked before anything changes until all listeners were called, so that a new listener neither
     /// misses a change nor hears of it twice.
     listeners: Arc<Mutex<Listeners<K>>>,
     /// What has been seen of a list that is being read.
@@ -380,7 +383,7 @@ struct Follower<K> {
 }
 
 impl<K: CacheEntry> Follower<K> {
-    fn hear(&mut self, news: &FeedEvent<'_>) {
+    fn handle_event(&mut self, news: &FeedEvent<'_>) {
         match news {
             FeedEvent::ListStarted => self.listing.clear(),
             FeedEvent::Listed(text) => {
@@ -409,14 +412,14 @@ impl<K: CacheEntry> Follower<K> {
     fn put(&self, key: &ObjectKey, new: &Arc<K>) {
         let listeners = self.listeners.lock();
         let old = self.objects.write().insert(key.clone(), Arc::clone(new));
-        listeners.tell(key, old.as_ref(), Some(new));
+        listeners.notify(key, old.as_ref(), Some(new));
     }
 
     fn remove(&self, key: &ObjectKey) {
         let listeners = self.listeners.lock();
         let old = self.objects.write().remove(key);
         if old.is_some() {
-            listeners.tell(key, old.as_ref(), None);
+            listeners.notify(key, old.as_ref(), None);
         }
     }
 
@@ -426,12 +429,12 @@ impl<K: CacheEntry> Follower<K> {
         let new = std::mem::take(&mut self.listing);
         let old = std::mem::replace(&mut *self.objects.write(), new.clone());
         for (key, gone) in old.iter().filter(|(key, _)| !new.contains_key(*key)) {
-            listeners.tell(key, Some(gone), None);
+            listeners.notify(key, Some(gone), None);
         }
         for (key, object) in &new {
             let before = old.get(key);
             if before.is_none_or(|before| !before.is_same(object)) {
-                listeners.tell(key, before, Some(object));
+                listeners.notify(key, before, Some(object));
             }
         }
         self.progress.set_interrupted(false);

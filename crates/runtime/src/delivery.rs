@@ -1,6 +1,6 @@
 //! Delivering sets of objects to a cluster: carries out what a [`Pass`] decides.
 //!
-//! Works, policies and applications say what they want as a [`Pass`]; [`Delivery`] reads, writes and
+//! Works and applications say what they want as a [`Pass`]; [`Delivery`] reads, writes and
 //! removes objects, and has a key enqueued when one of its objects changes. What differs between them,
 //! where the record is and who has to be asked, is a [`Keeper`].
 
@@ -178,7 +178,6 @@ impl<K: Clone + Ord + Debug + Send + Sync + 'static> Delivery<K> {
         let (objects, resource, id) = (&self.objects, &object.resource, &object.id);
         let written = match step {
             Step::Read | Step::Leave => return self.read(resource, id).await,
-            Step::DryRun(new) => return objects.try_replace(resource, id, new).await.map(Some),
             Step::Create(new) => objects.create(resource, &id.namespace, new).await?,
             Step::Replace(new) => objects.replace(resource, id, new).await?,
             Step::Patch(patch) => objects.patch(resource, id, patch).await?,
@@ -202,7 +201,6 @@ impl<K: Clone + Ord + Debug + Send + Sync + 'static> Delivery<K> {
                     new
                 }
             }
-            Step::Delete { uid } => return self.delete(key, resource, id, uid).await,
         };
         self.watches.note(id, &written);
         Ok(Some(written))
@@ -260,6 +258,8 @@ impl<K: Clone + Ord + Debug + Send + Sync + 'static> Delivery<K> {
                 match self.objects.merge(&resource, &entry.id, patch).await {
                     Ok(object) => {
                         self.watches.note(&entry.id, &object);
+                        // It may be theirs now.
+                        self.watches.enqueue_others(&entry.id, key);
                         Ok(None)
                     }
                     Err(error) if error.is_not_found() => Ok(None),

@@ -109,7 +109,7 @@ impl FeedError {
     }
 }
 
-/// Follows the objects at a path such as `/api/v1/configmaps`, and tells what there is to know. It
+/// Follows the objects at a path such as `/api/v1/configmaps`, and reports every event. It
 /// never ends; what breaks is taken up again.
 pub async fn follow(
     cluster: impl Into<ClusterHandle>,
@@ -207,14 +207,14 @@ impl Feed<'_> {
         let mut lines = stream.lines();
         let mut heard = false;
         while let Ok(Some(Ok(line))) = tokio::time::timeout(DEAD_AFTER, lines.next()).await {
-            self.hear(&line, version)?;
+            self.handle_line(&line, version)?;
             heard = true;
         }
         Ok(heard)
     }
 
     /// Tells what a line of a watch says.
-    fn hear(&mut self, line: &str, version: &mut String) -> Result<(), FeedError> {
+    fn handle_line(&mut self, line: &str, version: &mut String) -> Result<(), FeedError> {
         let line: Line<'_> = serde_json::from_str(line)?;
         let object = line.object.get();
         if line.kind == "ERROR" {

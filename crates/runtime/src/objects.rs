@@ -209,6 +209,20 @@ impl Objects {
         }
     }
 
+    /// Deletes an object of any UID. Succeeds if it does not exist.
+    pub async fn delete_if_exists(
+        &self,
+        resource: &ResourceType,
+        id: &ObjectId,
+    ) -> Result<(), RequestError> {
+        let request = collection(resource, &id.namespace);
+        let request = request.delete(&id.name, &DeleteParams::default());
+        match self.send(request).await {
+            Err(error) if !error.is_not_found() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Asks whether a user may do something.
     pub async fn review(&self, review: &Value) -> Result<bool, RequestError> {
         let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";

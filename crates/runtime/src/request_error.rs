@@ -111,6 +111,15 @@ impl From<kube::Error> for RequestError {
     }
 }
 
+impl From<RequestError> for kube::Error {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Refused(status) => Self::Api(status),
+            RequestError::Unreached(problem) => Self::Service(problem.into()),
+        }
+    }
+}
+
 impl ReconcileError for RequestError {
     fn retry(&self) -> Retry {
         self.status()

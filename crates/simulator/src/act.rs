@@ -57,7 +57,7 @@ impl Member {
             results.into_iter().collect::<Result<(), _>>()?;
         }
         let events = told.iter().filter_map(|action| match action {
-            Action::Tell(event) => Some(self.tell(event)),
+            Action::Tell(event) => Some(self.record_event(event)),
             _ => None,
         });
         join_all(events).await;
@@ -75,7 +75,7 @@ impl Member {
             Action::Delete { subject, grace } => self.delete(subject, *grace).await,
             Action::Bind { pod, node } => self.bind(pod, node).await,
             Action::Tell(event) => {
-                self.tell(event).await;
+                self.record_event(event).await;
                 Ok(())
             }
         }
@@ -94,7 +94,7 @@ impl Member {
                 }
                 if let Some(event) = &create.told {
                     let name = created["metadata"]["name"].as_str().unwrap_or_default();
-                    self.tell(&filled(event, name)).await;
+                    self.record_event(&filled(event, name)).await;
                 }
                 self.take_in(create.kind, &created)
             }
@@ -115,7 +115,7 @@ impl Member {
                 self.set_trouble(&owner.uid, Some(message));
             }
             if let Some(event) = &create.failed {
-                self.tell(&filled(event, message)).await;
+                self.record_event(&filled(event, message)).await;
             }
         }
         Err(error)
@@ -206,7 +206,7 @@ impl Member {
     }
 
     /// Writes an event. One that cannot be written is no reason to stop.
-    pub(crate) async fn tell(&self, event: &Event) {
+    pub(crate) async fn record_event(&self, event: &Event) {
         let (write, namespace) = as_occurrence(event, |occurrence| {
             let write = self.correlator().lock().correlate(occurrence, self.now());
             (write, event_namespace(occurrence.about).to_owned())

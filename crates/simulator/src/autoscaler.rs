@@ -30,7 +30,7 @@ const RESCALED: &str = "SucceededRescale";
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) reference: Reference,
-    /// The size that it has been told to have.
+    /// The size in its spec.
     pub(crate) wanted: i32,
     /// The size that it has.
     pub(crate) actual: i32,
@@ -115,7 +115,7 @@ fn miss_target(
     let reason = "FailedGetScale";
     if set_condition(status, ABLE_TO_SCALE, FALSE, reason, message, now) {
         let subject = Reference::to(autoscaler);
-        plan.tell(Event::warning(subject, COMPONENT, reason, error));
+        plan.record_event(Event::warning(subject, COMPONENT, reason, error));
     }
 }
 
@@ -135,7 +135,7 @@ fn rescale(
     });
     let message = format!("New size: {size}; reason: {why}");
     let subject = Reference::to(autoscaler);
-    plan.tell(Event::normal(
+    plan.record_event(Event::normal(
         subject,
         COMPONENT,
         "SuccessfulRescale",
@@ -196,12 +196,12 @@ fn rest(
         let warning =
             |reason, message| Event::warning(Reference::to(autoscaler), COMPONENT, reason, message);
         for failure in &failures {
-            plan.tell(warning(failure.reason, failure.error.clone()));
+            plan.record_event(warning(failure.reason, failure.error.clone()));
         }
         let (count, error) = (failures.len(), &first.wrapped);
         let message =
             format!("invalid metrics ({count} invalid out of {count}), first error is: {error}");
-        plan.tell(warning("FailedComputeMetricsReplicas", message));
+        plan.record_event(warning("FailedComputeMetricsReplicas", message));
     }
 }
 

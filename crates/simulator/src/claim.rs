@@ -83,7 +83,7 @@ fn provide(view: &View<'_>, spec: &PersistentVolumeClaimSpec, name: &str, plan: 
         }
         let message = format!("storageclass.storage.k8s.io {name:?} not found");
         let subject = Reference::to(view.claim);
-        plan.tell(Event::warning(
+        plan.record_event(Event::warning(
             subject,
             COMPONENT,
             "ProvisioningFailed",
@@ -119,7 +119,7 @@ fn phase(claim: &PersistentVolumeClaim) -> Option<&str> {
 }
 
 fn wait(view: &View<'_>, reason: &'static str, message: &str, plan: &mut Plan) {
-    plan.tell(Event::normal(
+    plan.record_event(Event::normal(
         Reference::to(view.claim),
         COMPONENT,
         reason,
@@ -195,7 +195,7 @@ fn reference(claim: &PersistentVolumeClaim) -> ObjectReference {
     }
 }
 
-/// The volume is told first, so that no two claims get the same.
+/// The volume is written first, so that no two claims get the same.
 fn bind(view: &View<'_>, volume: &PersistentVolume, plan: &mut Plan) {
     let bound = volume
         .spec
@@ -235,7 +235,7 @@ fn follow_volume(view: &View<'_>, name: &str, plan: &mut Plan) {
     let Some(volume) = volume else {
         if phase(view.claim) == Some("Bound") {
             let message = "Bound claim has lost its PersistentVolume. Data on the volume is lost!";
-            plan.tell(Event::warning(
+            plan.record_event(Event::warning(
                 Reference::to(view.claim),
                 COMPONENT,
                 "ClaimLost",
@@ -282,7 +282,7 @@ fn provision(
             "Waiting for a volume to be created either by the external provisioner '{}' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.",
             class.provisioner
         );
-        plan.tell(Event::normal(
+        plan.record_event(Event::normal(
             claim,
             COMPONENT,
             "ExternalProvisioning",

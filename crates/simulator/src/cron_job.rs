@@ -85,7 +85,7 @@ impl Turn<'_> {
                     let name = job.metadata.name.as_deref().unwrap_or_default();
                     let message =
                         format!("Saw completed job: {name}, condition: {}", condition.type_);
-                    self.tell("SawCompletedJob", message);
+                    self.record_event("SawCompletedJob", message);
                 }
                 _ => {}
             }
@@ -98,7 +98,7 @@ impl Turn<'_> {
                 .any(|job| Some(uid_of(job.as_ref())) == gone.uid.as_deref());
             if !exists {
                 let name = gone.name.as_deref().unwrap_or_default();
-                self.tell("MissingJob", format!("Active job went missing: {name}"));
+                self.record_event("MissingJob", format!("Active job went missing: {name}"));
             }
         }
         self.status.active = (!active.is_empty()).then_some(active);
@@ -140,7 +140,7 @@ impl Turn<'_> {
         let Some(zone) = self.view.zone else {
             let name = self.spec.time_zone.as_deref().unwrap_or_default();
             let message = format!("invalid timeZone: {name:?}: unknown time zone {name}");
-            self.plan.tell(Event::warning(
+            self.plan.record_event(Event::warning(
                 self.owner.clone(),
                 COMPONENT,
                 "UnknownTimeZone",
@@ -150,7 +150,7 @@ impl Turn<'_> {
         };
         let Ok(schedule) = Schedule::parse(&self.spec.schedule, |_| true) else {
             let message = format!("unparseable schedule: {:?}", self.spec.schedule);
-            self.plan.tell(Event::warning(
+            self.plan.record_event(Event::warning(
                 self.owner.clone(),
                 COMPONENT,
                 "UnparseableSchedule",
@@ -172,7 +172,7 @@ impl Turn<'_> {
                 "Missed scheduled time to start a job: {}",
                 due.strftime("%a, %d %b %Y %H:%M:%S +0000")
             );
-            self.plan.tell(Event::warning(
+            self.plan.record_event(Event::warning(
                 self.owner.clone(),
                 COMPONENT,
                 "MissSchedule",
@@ -191,7 +191,7 @@ impl Turn<'_> {
         );
         let owner = self.owner.clone();
         let event = Event::warning(owner, COMPONENT, "InvalidSchedule", message);
-        self.plan.tell(event);
+        self.plan.record_event(event);
     }
 
     /// From when on times count.
@@ -229,7 +229,7 @@ impl Turn<'_> {
         match self.spec.concurrency_policy.as_deref() {
             Some("Forbid") if is_busy => {
                 let message = "Not starting job because prior execution is running and concurrency policy is Forbid";
-                self.tell("JobAlreadyActive", message.to_owned());
+                self.record_event("JobAlreadyActive", message.to_owned());
                 return;
             }
             Some("Replace") => {
@@ -295,11 +295,11 @@ impl Turn<'_> {
     fn delete(&mut self, job: &Job) {
         self.plan.delete(job);
         let name = job.metadata.name.as_deref().unwrap_or_default();
-        self.tell(SUCCESSFUL_DELETE, format!("Deleted job {name}"));
+        self.record_event(SUCCESSFUL_DELETE, format!("Deleted job {name}"));
     }
 
-    fn tell(&mut self, reason: &'static str, message: String) {
-        self.plan.tell(Event::normal(
+    fn record_event(&mut self, reason: &'static str, message: String) {
+        self.plan.record_event(Event::normal(
             self.owner.clone(),
             COMPONENT,
             reason,

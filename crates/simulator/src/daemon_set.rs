@@ -188,7 +188,7 @@ impl<'a> Turn<'a> {
                     "Found failed daemon pod {}/{name} on node {node}, will try to kill it",
                     self.owner.key.namespace
                 );
-                self.plan.tell(Event::warning(
+                self.plan.record_event(Event::warning(
                     self.owner.clone(),
                     COMPONENT,
                     "FailedDaemonPod",
@@ -408,7 +408,7 @@ impl<'a> Turn<'a> {
         self.plan.delete(pod);
         let name = pod.metadata.name.as_deref().unwrap_or_default();
         let message = format!("Deleted pod: {name}");
-        self.plan.tell(Event::normal(
+        self.plan.record_event(Event::normal(
             self.owner.clone(),
             COMPONENT,
             SUCCESSFUL_DELETE,

@@ -108,7 +108,7 @@ impl<'a> Rollout<'a> {
 
     fn refuse_to_select_all(&mut self) {
         let message = "This deployment is selecting all pods. A non-empty selector is required.";
-        self.tell_warning("SelectingAll", message.to_owned());
+        self.record_warning("SelectingAll", message.to_owned());
         self.status.observed_generation = self.view.deployment.metadata.generation;
         let old = self.view.deployment.status.clone().unwrap_or_default();
         self.plan.status(self.view.deployment, &old, &self.status);
@@ -351,7 +351,7 @@ impl<'a> Rollout<'a> {
                 self.plan.patch(set.object.as_ref(), patch);
                 if let Some(message) = change {
                     let event = Event::normal(self.owner.clone(), COMPONENT, SCALING, message);
-                    self.plan.tell(event);
+                    self.plan.record_event(event);
                 }
             }
         }
@@ -405,8 +405,8 @@ impl<'a> Rollout<'a> {
         );
     }
 
-    fn tell_warning(&mut self, reason: &'static str, message: String) {
-        self.plan.tell(Event::warning(
+    fn record_warning(&mut self, reason: &'static str, message: String) {
+        self.plan.record_event(Event::warning(
             self.owner.clone(),
             COMPONENT,
             reason,

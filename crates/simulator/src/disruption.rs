@@ -31,7 +31,7 @@ const DELETION_TIMEOUT: Duration = Duration::from_mins(2);
 /// What decides how many pods a controller has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Scale {
-    /// The controller that was told the number: a deployment, not its replica set.
+    /// The controller that has the number in its spec: a deployment, not its replica set.
     pub(crate) uid: String,
     pub(crate) replicas: i32,
 }
@@ -79,19 +79,19 @@ pub(crate) fn decide(view: &View<'_>) -> Plan {
     let subject = || Reference::to(view.budget);
     if view.pods.is_empty() {
         let message = "No matching pods found";
-        plan.tell(Event::normal(subject(), COMPONENT, "NoPods", message));
+        plan.record_event(Event::normal(subject(), COMPONENT, "NoPods", message));
     }
     match expected {
         Ok(Expectation { unmanaged, .. }) if unmanaged => {
             let message = unmanaged_message(spec);
             let event = Event::warning(subject(), COMPONENT, "UnmanagedPods", message);
-            plan.tell(event);
+            plan.record_event(event);
         }
         Ok(_) => {}
         Err(why) => {
             let message = format!("Failed to calculate the number of expected pods: {why}");
             let reason = "CalculateExpectedPodCountFailed";
-            plan.tell(Event::warning(subject(), COMPONENT, reason, message));
+            plan.record_event(Event::warning(subject(), COMPONENT, reason, message));
         }
     }
     plan
@@ -305,7 +305,7 @@ mod tests {
         Arc::new(serde_json::from_value(pod).unwrap())
     }
 
-    /// The status that is written, and the events that are told.
+    /// The status that is written, and the events that are recorded.
     fn outcome(budget: Value, pods: &[Arc<Pod>], now: &str) -> (Value, Vec<String>) {
         let budget: PodDisruptionBudget = serde_json::from_value(budget).unwrap();
         let scales = BTreeMap::from([(

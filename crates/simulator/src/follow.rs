@@ -18,7 +18,7 @@ use crate::member::{Member, kind_of};
 /// together, few are to be awake together.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Follows all clusters that it is told of.
+/// Follows all clusters that it is given.
 pub(crate) async fn follow_all(mut arrivals: mpsc::UnboundedReceiver<(Arc<Member>, Changes)>) {
     let mut waiting = FuturesUnordered::new();
     let mut awake: Vec<Arc<Member>> = Vec::new();

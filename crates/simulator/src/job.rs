@@ -250,17 +250,17 @@ impl<'a> Turn<'a> {
             let message = "Too many succeeded pods running after completion count reached";
             self.warn(TOO_MANY_SUCCEEDED_PODS, message);
         }
-        self.tell(COMPLETED, "Job completed");
+        self.record_event(COMPLETED, "Job completed");
     }
 
-    fn tell(&mut self, reason: &'static str, message: &str) {
+    fn record_event(&mut self, reason: &'static str, message: &str) {
         let event = Event::normal(self.owner.clone(), COMPONENT, reason, message);
-        self.plan.tell(event);
+        self.plan.record_event(event);
     }
 
     fn warn(&mut self, reason: &'static str, message: &str) {
         let event = Event::warning(self.owner.clone(), COMPONENT, reason, message);
-        self.plan.tell(event);
+        self.plan.record_event(event);
     }
 
     fn note_suspension(&mut self) {
@@ -273,10 +273,10 @@ impl<'a> Turn<'a> {
         let was = known.is_some_and(|found| found.status == TRUE);
         if self.is_suspended() && !was {
             self.set_condition(SUSPENDED, TRUE, JOB_SUSPENDED, "Job suspended");
-            self.tell("Suspended", "Job suspended");
+            self.record_event("Suspended", "Job suspended");
         } else if !self.is_suspended() && was {
             self.set_condition(SUSPENDED, FALSE, JOB_RESUMED, "Job resumed");
-            self.tell("Resumed", "Job resumed");
+            self.record_event("Resumed", "Job resumed");
             // The deadline counts from here.
             self.status.start_time = Some(Time(self.view.now));
         }

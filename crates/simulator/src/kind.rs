@@ -234,7 +234,7 @@ pub(crate) fn key_of<K: Object>(object: &K) -> ObjectKey {
     )
 }
 
-/// What tells an object from its namesakes.
+/// Distinguishes an object from others of the same name.
 pub(crate) fn uid_of<K: Object>(object: &K) -> &str {
     object.metadata().uid.as_deref().unwrap_or_default()
 }

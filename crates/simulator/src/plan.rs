@@ -211,7 +211,7 @@ impl Plan {
     }
 
     /// Tells people.
-    pub(crate) fn tell(&mut self, event: Event) {
+    pub(crate) fn record_event(&mut self, event: Event) {
         self.actions.push(Action::Tell(event));
     }
 

@@ -158,7 +158,7 @@ fn accept(view: &View<'_>, plan: &mut Plan) {
     write(view, plan, status);
     for problem in &view.behaviour.problems {
         let subject = Reference::to(view.pod);
-        plan.tell(Event::warning(
+        plan.record_event(Event::warning(
             subject,
             COMPONENT,
             INVALID_ANNOTATION,
@@ -204,7 +204,7 @@ fn start(view: &View<'_>, plan: &mut Plan, ended: Option<&ContainerState>) {
     }
     container::set_init(view.pod, &mut status, Some(view.now));
     write(view, plan, status);
-    container::tell_start(view.pod, COMPONENT, first_start, START, plan);
+    container::record_start(view.pod, COMPONENT, first_start, START, plan);
 }
 
 fn pull_fails(view: &View<'_>, plan: &mut Plan, mut status: PodStatus) {
@@ -219,22 +219,22 @@ fn pull_fails(view: &View<'_>, plan: &mut Plan, mut status: PodStatus) {
     for container in container::main(view.pod) {
         let image = container::image(container);
         let error = container::pull_error(container);
-        let mut tell = |severity, reason, message: String| {
-            plan.tell(container::event(
+        let mut record_event = |severity, reason, message: String| {
+            plan.record_event(container::event(
                 view.pod, container, COMPONENT, severity, reason, message,
             ));
         };
-        tell(
+        record_event(
             Severity::Normal,
             "Pulling",
             format!("Pulling image {image:?}"),
         );
-        tell(
+        record_event(
             Severity::Warning,
             "Failed",
             format!("Failed to pull image {image:?}: {error}"),
         );
-        tell(
+        record_event(
             Severity::Warning,
             "Failed",
             format!("Error: {IMAGE_PULL_ERROR}"),
@@ -261,17 +261,17 @@ fn pull_back_off(view: &View<'_>, plan: &mut Plan) {
     );
     write(view, plan, status);
     for container in container::main(view.pod) {
-        let mut tell = |severity, reason, message: String| {
-            plan.tell(container::event(
+        let mut record_event = |severity, reason, message: String| {
+            plan.record_event(container::event(
                 view.pod, container, COMPONENT, severity, reason, message,
             ));
         };
-        tell(
+        record_event(
             Severity::Normal,
             "BackOff",
             message(container::image(container)),
         );
-        tell(
+        record_event(
             Severity::Warning,
             "Failed",
             format!("Error: {IMAGE_PULL_BACK_OFF}"),
@@ -403,7 +403,7 @@ fn wait_to_restart(view: &View<'_>, plan: &mut Plan, ended: &ContainerState, cou
     for container in container::main(view.pod) {
         let name = &container.name;
         let message = format!("Back-off restarting failed container {name} in pod {pod}");
-        plan.tell(container::event(
+        plan.record_event(container::event(
             view.pod,
             container,
             COMPONENT,
@@ -420,7 +420,7 @@ fn stop(view: &View<'_>, plan: &mut Plan) {
         if stage(view.pod) == Stage::Running {
             for container in container::main(view.pod) {
                 let message = format!("Stopping container {}", container.name);
-                plan.tell(container::event(
+                plan.record_event(container::event(
                     view.pod,
                     container,
                     COMPONENT,

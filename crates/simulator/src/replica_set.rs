@@ -191,7 +191,7 @@ fn adjust(view: &View<'_>, active: &[&Pod], wanted: usize, plan: &mut Plan) {
         plan.delete(pod);
         let name = pod.metadata.name.as_deref().unwrap_or_default();
         let message = format!("Deleted pod: {name}");
-        plan.tell(Event::normal(
+        plan.record_event(Event::normal(
             owner(),
             component,
             SUCCESSFUL_DELETE,

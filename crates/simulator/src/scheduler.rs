@@ -80,7 +80,7 @@ fn place(view: &View<'_>, node: String, plan: &mut Plan) {
         pod: pod.clone(),
         node,
     });
-    plan.tell(Event::normal(pod, COMPONENT, "Scheduled", message));
+    plan.record_event(Event::normal(pod, COMPONENT, "Scheduled", message));
 }
 
 /// No node will have the pod.
@@ -93,7 +93,7 @@ fn refuse(view: &View<'_>, problem: &str, plan: &mut Plan) {
     };
     if note(view, plan, UNSCHEDULABLE, message.clone()) {
         let subject = Reference::to(view.pod);
-        plan.tell(Event::warning(
+        plan.record_event(Event::warning(
             subject,
             COMPONENT,
             "FailedScheduling",

@@ -331,7 +331,7 @@ impl<'a> Turn<'a> {
             "Delete Pod {name} in StatefulSet {} successful",
             self.owner.key.name
         );
-        self.plan.tell(Event::normal(
+        self.plan.record_event(Event::normal(
             self.owner.clone(),
             COMPONENT,
             SUCCESSFUL_DELETE,

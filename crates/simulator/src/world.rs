@@ -358,7 +358,7 @@ impl World {
             && budgets.is_empty())
     }
 
-    /// Takes in an object; tells what changed, unless it is old news.
+    /// Takes in an object; returns what changed, unless it is outdated.
     pub(crate) fn put(
         &mut self,
         kind: Kind,
@@ -407,7 +407,7 @@ impl World {
         }
     }
 
-    /// Forgets all objects, since they are about to be told again.
+    /// Forgets all objects, since they are about to be listed again.
     pub(crate) fn clear(&mut self) {
         *self = Self {
             moments: std::mem::take(&mut self.moments),

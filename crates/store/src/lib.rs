@@ -32,7 +32,7 @@
 //! let event = watch.next().await.ok_or("the store has been closed")??;
 //! assert_eq!((&*event.key, event.value().as_str()), ("/pods/a", "new"));
 //!
-//! // Who has not seen the latest write is told so.
+//! // A writer that has not seen the latest write gets a conflict.
 //! let stale = hub
 //!     .delete("/pods/a", Expected::Revision(created.modified), |_| String::new())
 //!     .await;

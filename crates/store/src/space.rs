@@ -36,7 +36,7 @@ pub(crate) struct State<V> {
     /// Revisions that no read can need any more, for the engine to remove; nothing if the engine
     /// stores nothing.
     garbage: Option<Vec<Revision>>,
-    /// How many bytes of history the store has been told of.
+    /// How many bytes of history the store knows of.
     accounted: usize,
     /// Set for good when the store is closed or the keyspace dropped.
     pub(crate) closed: bool,

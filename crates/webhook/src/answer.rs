@@ -128,7 +128,7 @@ mod tests {
     use bellwether_placement::admission::FleetAdmission;
 
     use super::*;
-    use crate::facts::Known;
+    use crate::facts::KnownFacts;
 
     fn review(object: &Value, old: &Value) -> Value {
         let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
@@ -147,7 +147,7 @@ mod tests {
 
     /// Answers with every right, or with none.
     fn decide(task: Task, body: &Value, may: bool) -> Value {
-        let mut known = Known::default();
+        let mut known = KnownFacts::default();
         loop {
             let found = answer(&FleetAdmission, task, body, &known, Timestamp::UNIX_EPOCH);
             let open = known.open();
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn what_is_no_review_is_refused() {
-        let known = Known::default();
+        let known = KnownFacts::default();
         let mut body = review(&json!({}), &Value::Null);
         body["request"]["operation"] = "EXPLODE".into();
         let check = |body: &Value, expected: ReviewError| {

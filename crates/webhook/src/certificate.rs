@@ -1,7 +1,7 @@
 //! The authority of a webhook server: kept in a Secret that all processes of a hub share, and replaced in
 //! time.
 //!
-//! A new authority is published beside the one before it, so that whoever calls trusts both while the
+//! A new authority is published beside the one before it, so that any caller trusts both while the
 //! processes change over.
 
 use std::collections::BTreeMap;

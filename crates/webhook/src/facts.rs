@@ -31,12 +31,12 @@ pub enum Question {
 
 /// What is known so far.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct KnownFacts {
     answers: BTreeMap<Question, Value>,
     open: RefCell<Vec<Question>>,
 }
 
-impl Known {
+impl KnownFacts {
     /// Takes the questions that came up and have no answer.
     pub fn open(&mut self) -> Vec<Question> {
         std::mem::take(self.open.get_mut())
@@ -59,7 +59,7 @@ impl Known {
     }
 }
 
-impl Facts for Known {
+impl Facts for KnownFacts {
     fn allows(&self, wanted: &Attributes<'_>) -> bool {
         let question = Question::Allows {
             verb: wanted.verb.to_owned(),
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_question_is_asked_once_and_then_known() {
-        let mut known = Known::default();
+        let mut known = KnownFacts::default();
         let wanted = Attributes {
             verb: "update",
             resource: "things",

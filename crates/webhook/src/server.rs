@@ -29,7 +29,7 @@ use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 use crate::answer::{Task, answer};
 use crate::certificate::Serving;
 use crate::configuration::Location;
-use crate::facts::{Known, fetch};
+use crate::facts::{KnownFacts, fetch};
 
 /// The largest review, in bytes: two objects of the largest size, and what is around them.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
@@ -269,7 +269,7 @@ impl WebhookServer {
         admission: &dyn Admission,
         body: &Value,
     ) -> Result<Value, (StatusCode, String)> {
-        let mut known = Known::default();
+        let mut known = KnownFacts::default();
         let user = &body["request"]["userInfo"];
         for _ in 0..MOST_ROUNDS {
             let found = answer(admission, task, body, &known, self.clock.now())

@@ -9,6 +9,7 @@
 //! works stay and change their label.
 
 pub mod control;
+mod flags;
 mod handover;
 mod memo;
 mod progress;
@@ -29,7 +30,7 @@ use bellwether_api::meta::ObjectMeta;
 use bellwether_api::work::names::{finalizer, label};
 use bellwether_api::work::{
     CascadeDeletionPolicy, ManifestWork, ManifestWorkReplicaSet, ManifestWorkReplicaSetStatus,
-    ManifestWorkSpec, PlacementReference,
+    PlacementReference,
 };
 use bellwether_json::name::label_value_problems;
 use bellwether_placement::rollout::{
@@ -43,7 +44,7 @@ pub use memo::Memo;
 use report::Report;
 use summary::Findings;
 use tally::Tally;
-pub use tally::{Counted, count_reports};
+pub use tally::{ChangedWorks, Counted, count_changes};
 use wanted::Wanted;
 
 /// What a placement has chosen.
@@ -355,7 +356,7 @@ impl<'a> Rollout<'a> {
         let round = round(&input, |cluster, group| {
             let there = works.get(&**cluster).map_or(&[][..], Vec::as_slice);
             match self.wanted.parts(cluster) {
-                Ok(parts) if self.is_current(&parts, there) => {
+                Ok(parts) if self.wanted.is_current(&parts, there, self.memo) => {
                     handover::adopt(&self.wanted, there, plan);
                     let known = progress::of_cluster(cluster, group, there);
                     let (known, wake_at) = retry::restart(known, there, now);
@@ -388,26 +389,6 @@ impl<'a> Rollout<'a> {
             groups,
             strategy,
         })
-    }
-
-    /// Whether a cluster has exactly the works that it should have.
-    fn is_current(&self, parts: &[ManifestWorkSpec], there: &[&Arc<ManifestWork>]) -> bool {
-        let is_live = |work: &&&Arc<ManifestWork>| work.metadata.deletion_timestamp.is_none();
-        let live: Vec<_> = there.iter().filter(is_live).collect();
-        let is_same = |part: usize, spec: &ManifestWorkSpec, work: &ManifestWork| {
-            let wish = memo::Wish {
-                set: self.observed.set,
-                is_shared: !self.wanted.has_values(),
-                part,
-                spec,
-            };
-            handover::has_labels(work, &self.wanted.labels(part)) && self.memo.is_same(wish, work)
-        };
-        live.len() == parts.len()
-            && parts
-                .iter()
-                .enumerate()
-                .all(|(part, spec)| live.iter().any(|work| is_same(part, spec, work)))
     }
 
     /// The clusters that belong to a placement that is named before this one.

@@ -153,7 +153,7 @@ impl Pace {
     }
 
     /// Remembers that the values were looked at. Values that are the same do not use up the turn:
-    /// the next that differ are told at once.
+    /// the next that differ are reported at once.
     pub fn after(
         known: Option<&Self>,
         work: &Work,
@@ -166,7 +166,7 @@ impl Pace {
             Some(known) if known.question == question && known.answers == *answers => known.clone(),
             _ => Self {
                 question,
-                // Who found nothing at all has told nothing: the first value is told at once.
+                // Nothing was found and nothing reported so far: the first value is reported at once.
                 reported: if answers.values.is_empty() {
                     Timestamp::MIN
                 } else {
@@ -178,8 +178,8 @@ impl Pace {
         }
     }
 
-    /// Whether there are values among these that were not there when others were told last. Those
-    /// are told at once: anyone who asks for what a workload says when it is ready has waited for it.
+    /// Whether there are values among these that were not there in the last report. Those
+    /// are reported at once: anyone who asks for what a workload says when it is ready has waited for it.
     pub fn is_outgrown_by(&self, answers: &Answers) -> bool {
         let told = |name: &String| self.answers.values.iter().any(|(known, _)| known == name);
         answers.values.iter().any(|(name, _)| !told(name))
@@ -190,7 +190,7 @@ impl Pace {
         self.changed = now;
     }
 
-    /// The values that were told last.
+    /// The values of the last report.
     pub fn answers(&self) -> &Answers {
         &self.answers
     }

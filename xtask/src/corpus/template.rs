@@ -6,7 +6,7 @@ use super::lines::Corpus;
 
 pub(crate) const CORPUS: Corpus = Corpus {
     package: "bellwether-policy",
-    probe: "template-probe",
+    probe: "policy-probe",
     judge,
     gates: &[(1, 99.0), (2, 96.0)],
 };

@@ -1,5 +1,6 @@
 //! Plays records of workflows on a hub of our own, with the player that lies beside them.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -12,6 +13,8 @@ use crate::run::{cargo, root, say};
 /// How often, and how long in between, the server is looked for.
 const LOOKS: u32 = 300;
 const PAUSE: Duration = Duration::from_millis(100);
+/// What the hub says when it is ready.
+const READY: &str = "the hub is ready";
 /// The flags of the recorded engine, and ours.
 const FLAGS: &str = r#"{
   "--max-workflow-step-error-retry-times": "--max-workflow-step-error-retry-times={value}",
@@ -26,6 +29,22 @@ impl Drop for Server {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Runs the hub until it is ready: the player asks for the kinds before it starts the engine.
+fn create_kinds(binary: &Path, kubeconfig: &Path) -> anyhow::Result<()> {
+    let mut hub = Command::new(binary)
+        .args(["hub", "--leader-elect=false"])
+        .env("KUBECONFIG", kubeconfig)
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start the hub")?;
+    let output = hub.stdout.take().context("the hub has no output")?;
+    let _hub = Server(hub);
+    let mut lines = BufReader::new(output).lines();
+    let is_ready = lines.any(|line| line.is_ok_and(|line| line.contains(READY)));
+    anyhow::ensure!(is_ready, "the hub ended before it was ready");
+    Ok(())
 }
 
 /// Plays the records of a file; the player says which were right.
@@ -64,6 +83,7 @@ pub(super) fn run(path: &Path, failures: bool) -> anyhow::Result<()> {
         }
         sleep(PAUSE);
     }
+    create_kinds(&binary, &kubeconfig)?;
     let flags = folder.join("flags.json");
     std::fs::write(&flags, FLAGS)?;
     let binary = binary.display();
@@ -80,7 +100,7 @@ pub(super) fn run(path: &Path, failures: bool) -> anyhow::Result<()> {
             "--engine",
             &engine,
             "--engine-ready",
-            "the hub is ready",
+            READY,
             "--engine-args-map",
         ])
         .arg(&flags)

@@ -271,7 +271,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whoever_may_give_rules_may_do_all_that_they_allow(
+        fn who_may_grant_rules_has_all_that_they_allow(
             own in proptest::collection::vec(rule(), 0..4),
             wanted in proptest::collection::vec(rule(), 0..3),
         ) {

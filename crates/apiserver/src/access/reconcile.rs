@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_wants_their_own_way_has_it() {
+    fn an_object_that_opted_out_is_left_alone() {
         let wanted = find("ClusterRole", "system:auth-delegator");
         let mut live = wanted.clone();
         live["rules"] = json!([]);

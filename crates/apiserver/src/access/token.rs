@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_tampers_is_not_believed() {
+    fn a_token_that_was_changed_is_refused() {
         let key = TokenKey::generate().unwrap();
         let token = key.sign(&claims()).unwrap();
         let parts: Vec<&str> = token.split('.').collect();

@@ -180,7 +180,7 @@ fn write(cx: &RequestContext, metadata: Value, items: Items) -> Result<Answer, A
         unmeasured,
         items,
     };
-    // A short list is complete at once, so that its length can be told.
+    // A short list is complete at once, so that it is sent with its length.
     while frames.len() < FRAME {
         match writing.fill(&mut frames) {
             Ok(Filled::More) => {}

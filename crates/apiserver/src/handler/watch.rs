@@ -26,10 +26,10 @@ use crate::table;
 /// How long a watch lasts if the client does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(30);
 
-/// How often a quiet watch is told how far it is.
+/// How often a quiet watch gets a bookmark.
 const BOOKMARK_INTERVAL: Duration = Duration::from_mins(1);
 
-/// How long before its end a watch is told how far it is for the last time.
+/// How long before its end a watch gets its last bookmark.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
 /// Marks the bookmark after which a client has seen the whole initial state.

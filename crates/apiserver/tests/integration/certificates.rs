@@ -188,7 +188,7 @@ async fn a_request_that_cannot_be_signed_fails_visibly() {
 }
 
 #[tokio::test]
-async fn certificates_of_other_signers_come_from_whoever_may_sign() {
+async fn certificates_of_other_signers_come_from_users_who_may_sign() {
     let server = TestServer::start().await;
     let admin = server.admin(HUB);
     let bob = server.certify("bob", &[], HUB);

@@ -28,6 +28,8 @@ const FEW: usize = 1_200;
 const MANY: usize = 8 * FEW;
 /// How many times as long the larger size may take.
 const FACTOR: u32 = 24;
+/// How often the larger size is measured before it counts as too slow.
+const RUNS: usize = 3;
 /// What is faster than this is not measured exactly.
 const SHORTEST: Duration = Duration::from_millis(3);
 
@@ -50,11 +52,16 @@ fn cost(work: impl FnOnce()) -> Duration {
 fn grows_linearly<T>(what: &str, make: impl Fn(usize) -> T, work: impl Fn(&T)) {
     let (few, many) = (make(FEW), make(MANY));
     let few = cost(|| work(&few)).max(SHORTEST);
-    let many = cost(|| work(&many));
-    assert!(
-        many < few * FACTOR,
-        "{what}: {FEW} items take {few:?}, {MANY} take {many:?}"
-    );
+    // What else the machine does, such as page faults, only makes a run slower: the fastest counts.
+    let runs = (0..RUNS).map(|_| cost(|| work(&many)));
+    let mut many = Duration::MAX;
+    for run in runs {
+        many = many.min(run);
+        if many < few * FACTOR {
+            return;
+        }
+    }
+    panic!("{what}: {FEW} items take {few:?}, {MANY} take {many:?} at best");
 }
 
 /// What is done, and the patch that does it to so many items.

@@ -1,6 +1,7 @@
 //! All tests of this crate that use it from outside, in one program: a program less to link is
 //! seconds less to wait.
 
+mod admission_policies;
 mod attacks;
 mod audit;
 mod bodies;
@@ -8,6 +9,7 @@ mod certificates;
 mod changes;
 mod common;
 mod contract;
+mod contract_admission;
 mod contract_large;
 mod contract_objects;
 mod controller;

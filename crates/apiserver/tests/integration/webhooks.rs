@@ -1,5 +1,4 @@
-//! Webhooks and policies that objects of a cluster configure: called, evaluated, and compared with a real
-//! kube-apiserver where `KUBEBUILDER_ASSETS` points at one.
+//! Webhooks that objects of a cluster configure.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,17 +12,17 @@ use crate::common;
 use std::time::Duration;
 
 use bellwether_apiserver::HUB;
-use common::contract::{Question, ask, both, compare, root};
+use common::contract::{Question, ask, root};
 use common::hook::{Hook, configuration};
 use common::{TestServer, eventually};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-const REGISTRATION: &str = "/apis/admissionregistration.k8s.io/v1";
+pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+pub(crate) const REGISTRATION: &str = "/apis/admissionregistration.k8s.io/v1";
 
 /// A ConfigMap that webhooks see.
-fn map(name: &str, labels: Value) -> Value {
+pub(crate) fn map(name: &str, labels: Value) -> Value {
     let mut all = json!({"hooked": "yes"});
     for (key, value) in labels.as_object().into_iter().flatten() {
         all[key] = value.clone();
@@ -31,7 +30,7 @@ fn map(name: &str, labels: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": all}})
 }
 
-async fn configure(client: &kube::Client, kind: &str, webhooks: &[Value]) {
+pub(crate) async fn configure(client: &kube::Client, kind: &str, webhooks: &[Value]) {
     let path = format!(
         "{REGISTRATION}/{}webhookconfigurations",
         kind.to_lowercase()
@@ -41,7 +40,7 @@ async fn configure(client: &kube::Client, kind: &str, webhooks: &[Value]) {
     assert_eq!(code, 201, "{body}");
 }
 
-async fn create(client: &kube::Client, object: Value) -> (u16, Vec<String>, Value) {
+pub(crate) async fn create(client: &kube::Client, object: Value) -> (u16, Vec<String>, Value) {
     ask(client, &root("POST", MAPS, object)).await
 }
 
@@ -197,7 +196,7 @@ async fn a_service_is_found_by_its_endpoints() {
 }
 
 /// Webhooks that answer in every way, each for the objects that name it.
-fn all_webhooks(hook: &Hook) -> (Vec<Value>, Vec<Value>) {
+pub(crate) fn all_webhooks(hook: &Hook) -> (Vec<Value>, Vec<Value>) {
     let named = |path: &str, change: Value| {
         let mut webhook =
             hook.webhook(&format!("{path}.example.com"), &format!("/{path}"), &change);
@@ -273,7 +272,7 @@ fn all_webhooks(hook: &Hook) -> (Vec<Value>, Vec<Value>) {
 }
 
 /// Requests that meet all of them.
-fn about_webhooks() -> Vec<Question> {
+pub(crate) fn about_webhooks() -> Vec<Question> {
     let make = |name: &str, by: &str| root("POST", MAPS, map(name, json!({"by": by})));
     let shown = ["/metadata/labels", "/metadata/annotations", "/data"];
     let dry = |name: &str, by: &str| {
@@ -330,247 +329,6 @@ fn about_webhooks() -> Vec<Question> {
     ]
 }
 
-/// A policy of a name, with validations and whatever else.
-fn policy(name: &str, validations: Value, change: Value) -> Value {
-    let mut spec = json!({
-        "matchConstraints": {
-            "resourceRules": [{
-                "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"],
-                "operations": ["CREATE", "UPDATE"],
-            }],
-            "objectSelector": {"matchLabels": {"policy": name}},
-        },
-        "validations": validations,
-    });
-    for (key, value) in change.as_object().into_iter().flatten() {
-        spec[key] = value.clone();
-    }
-    json!({
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name}, "spec": spec,
-    })
-}
-
-fn binding(name: &str, actions: Value, change: Value) -> Value {
-    let mut spec = json!({"policyName": name, "validationActions": actions});
-    for (key, value) in change.as_object().into_iter().flatten() {
-        spec[key] = value.clone();
-    }
-    json!({
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name}, "spec": spec,
-    })
-}
-
-/// Policies with their bindings.
-fn policies() -> Vec<(Value, Value)> {
-    let none = || json!({});
-    let deny = || json!(["Deny"]);
-    let small = json!([{
-        "expression": "size(object.data) <= int(params.data.most)",
-        "messageExpression": "'at most ' + params.data.most + ' of ' + string(size(object.data))",
-        "reason": "Forbidden",
-    }]);
-    let params = json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}});
-    let by_name = |name: &str| {
-        json!({"paramRef": {
-            "name": name, "namespace": "default", "parameterNotFoundAction": "Deny",
-        }})
-    };
-    vec![
-        (
-            policy("plain", json!([{"expression": "has(object.data)"}]), none()),
-            binding("plain", deny(), none()),
-        ),
-        (
-            policy(
-                "message",
-                json!([
-                    {"expression": "has(object.data)", "message": " data, please "},
-                    {"expression": "false", "message": "second"},
-                ]),
-                none(),
-            ),
-            binding("message", deny(), none()),
-        ),
-        (
-            policy(
-                "warned",
-                json!([{"expression": "has(object.data)"}]),
-                none(),
-            ),
-            binding("warned", json!(["Warn", "Audit"]), none()),
-        ),
-        (
-            policy(
-                "failing",
-                json!([{"expression": "object.data.a == 'b'"}]),
-                none(),
-            ),
-            binding("failing", deny(), none()),
-        ),
-        (
-            policy(
-                "lenient",
-                json!([{"expression": "object.data.a == 'b'"}]),
-                json!({"failurePolicy": "Ignore"}),
-            ),
-            binding("lenient", deny(), none()),
-        ),
-        (
-            policy(
-                "variables",
-                json!([{"expression": "variables.keys.all(key, key in variables.known)"}]),
-                json!({
-                    "variables": [
-                        {"name": "keys", "expression": "object.data.map(key, key)"},
-                        {"name": "known", "expression": "['a', 'b']"},
-                    ],
-                }),
-            ),
-            binding("variables", deny(), none()),
-        ),
-        (
-            policy(
-                "conditional",
-                json!([{"expression": "false"}]),
-                json!({
-                    "matchConditions": [{
-                        "name": "who", "expression": "request.operation == 'UPDATE' && oldObject != null",
-                    }],
-                }),
-            ),
-            binding("conditional", deny(), none()),
-        ),
-        (
-            policy("params", small.clone(), params.clone()),
-            binding("params", deny(), by_name("limits")),
-        ),
-        (
-            policy("missing", small.clone(), params.clone()),
-            binding("missing", deny(), by_name("absent")),
-        ),
-        (
-            policy(
-                "unknown",
-                small,
-                json!({
-                    "paramKind": {"apiVersion": "example.com/v1", "kind": "Limit"},
-                }),
-            ),
-            binding("unknown", deny(), by_name("limits")),
-        ),
-        (
-            policy(
-                "spaced",
-                json!([
-                    {"expression": "namespaceObject.metadata.name != 'default'"},
-                ]),
-                none(),
-            ),
-            binding("spaced", deny(), none()),
-        ),
-    ]
-}
-
-fn about_policies() -> Vec<Question> {
-    let make = |policy: &str, data: Value| {
-        let mut object = map(&format!("p-{policy}"), json!({"policy": policy}));
-        object["metadata"]["labels"]["hooked"].take();
-        object["metadata"]["labels"] = json!({"policy": policy});
-        if !data.is_null() {
-            object["data"] = data;
-        }
-        root("POST", format!("{MAPS}?dryRun=All"), object).showing(&["/metadata/labels", "/data"])
-    };
-    vec![
-        make("plain", Value::Null),
-        make("plain", json!({"a": "b"})),
-        make("message", Value::Null),
-        make("warned", Value::Null),
-        make("failing", Value::Null),
-        make("failing", json!({"a": "c"})),
-        make("lenient", Value::Null),
-        make("variables", json!({"a": "", "b": ""})),
-        make("variables", json!({"a": "", "c": ""})),
-        make("conditional", Value::Null),
-        make("params", json!({"a": "1"})),
-        make("params", json!({"a": "1", "b": "2", "c": "3"})),
-        make("missing", Value::Null),
-        make("unknown", Value::Null),
-        make("spaced", Value::Null),
-    ]
-}
-
-/// Policies that are refused when they are written.
-fn about_broken_policies() -> Vec<Question> {
-    let path = format!("{REGISTRATION}/validatingadmissionpolicies");
-    let refused = |validation: Value| {
-        root(
-            "POST",
-            path.clone(),
-            policy("broken", json!([validation]), json!({})),
-        )
-    };
-    vec![
-        refused(json!({"expression": "object.metadata."})),
-        refused(json!({"expression": "object.metadata.name"})),
-        refused(json!({"expression": "absent == 1"})),
-        refused(json!({"expression": "true", "messageExpression": "1"})),
-        refused(json!({"expression": "request.nothing == ''"})),
-    ]
-}
-
-async fn prepare_policies(client: &kube::Client) {
-    let limits = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "limits"}, "data": {"most": "2"},
-    });
-    assert_eq!(create(client, limits).await.0, 201);
-    for (policy, binding) in policies() {
-        for (object, plural) in [
-            (policy, "validatingadmissionpolicies"),
-            (binding, "validatingadmissionpolicybindings"),
-        ] {
-            let path = format!("{REGISTRATION}/{plural}");
-            let (code, _, body) = ask(client, &root("POST", path, object)).await;
-            assert_eq!(code, 201, "{body}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn policies_refuse_and_warn() {
-    let server = TestServer::start().await;
-    let client = server.local(HUB);
-    prepare_policies(&client).await;
-    let mut answers = Vec::new();
-    for question in about_policies() {
-        let (code, warnings, body) = ask(&client, &question).await;
-        answers.push((code, warnings, body["message"].clone()));
-    }
-    let codes: Vec<u16> = answers.iter().map(|(code, _, _)| *code).collect();
-    assert_eq!(
-        codes,
-        [
-            422, 201, 422, 201, 422, 422, 201, 201, 422, 201, 201, 403, 422, 422, 422
-        ],
-        "{answers:#?}"
-    );
-    assert_eq!(
-        answers[2].2,
-        "configmaps \"p-message\" is forbidden: ValidatingAdmissionPolicy 'message' with binding \
-         'message' denied request: data, please"
-    );
-    let warning = "299 - \"Validation failed for ValidatingAdmissionPolicy 'warned' with binding \
-                   'warned': failed expression: has(object.data)\"";
-    assert_eq!(answers[3].1, [warning]);
-    assert_eq!(
-        answers[11].2,
-        "configmaps \"p-params\" is forbidden: ValidatingAdmissionPolicy 'params' with binding \
-         'params' denied request: at most 2 of 3"
-    );
-}
-
 #[tokio::test]
 async fn webhooks_answer_in_every_way() {
     let (_server, client, hook) = start().await;
@@ -593,123 +351,4 @@ async fn webhooks_answer_in_every_way() {
     );
     let denied = "admission webhook \"deny.example.com\" denied the request: no sheep today";
     assert_eq!(codes[0].1, denied);
-}
-
-/// The reviews of one request with what differs from server to server blanked.
-fn blanked(hook: &Hook) -> Vec<(String, Value)> {
-    let mut asked = hook.asked();
-    for (_, review) in &mut asked {
-        let request = &mut review["request"];
-        request["uid"] = "u".into();
-        request["userInfo"] = Value::Null;
-        for field in ["object", "oldObject"] {
-            let metadata = request[field]["metadata"].as_object_mut();
-            for (key, value) in metadata.into_iter().flatten() {
-                if matches!(
-                    key.as_str(),
-                    "uid" | "resourceVersion" | "creationTimestamp"
-                ) {
-                    *value = "x".into();
-                }
-                if key == "managedFields" {
-                    for entry in value.as_array_mut().into_iter().flatten() {
-                        entry["time"] = "t".into();
-                    }
-                }
-            }
-        }
-    }
-    asked
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_real_api_server_does_the_same() {
-    let Some((_real, theirs, _server, ours)) = both().await else {
-        return;
-    };
-    let hook = Hook::start().await;
-    let (mutating, validating) = all_webhooks(&hook);
-    for client in [&theirs, &ours] {
-        configure(client, "Mutating", &mutating).await;
-        configure(client, "Validating", &validating).await;
-        prepare_policies(client).await;
-        // Configurations take effect at a real server after a while.
-        let mut denied = root(
-            "POST",
-            format!("{MAPS}?dryRun=All"),
-            map("probe", json!({"by": "deny"})),
-        );
-        answered(client, &denied, 403).await;
-        denied = about_policies().remove(14);
-        answered(client, &denied, 422).await;
-    }
-    let mut questions = about_webhooks();
-    // Its message has the uid of the review.
-    questions.retain(|question| question.body["metadata"]["name"] != "lie");
-    let mut different = compare(&theirs, &ours, &questions).await;
-    different.extend(compare(&theirs, &ours, &about_policies()).await);
-    different.extend(compare(&theirs, &ours, &about_broken_policies()).await);
-    different.extend(compare_reviews(&theirs, &ours, &hook).await);
-    assert!(different.is_empty(), "{}", different.join("\n"));
-}
-
-/// Waits until a request is answered like this.
-async fn answered(client: &kube::Client, question: &Question, expected: u16) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
-        let (code, _, body) = ask(client, question).await;
-        if code == expected {
-            return;
-        }
-        assert!(
-            Instant::now() < deadline,
-            "{}: {code} {body}",
-            question.path
-        );
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
-/// What webhooks are sent, for each kind of request.
-async fn compare_reviews(theirs: &kube::Client, ours: &kube::Client, hook: &Hook) -> Vec<String> {
-    let mut generated = map("x", json!({"by": "count"}));
-    generated["metadata"] = json!({"generateName": "gen-", "labels": {"by": "count"}});
-    let questions = [
-        root(
-            "POST",
-            format!("{MAPS}?fieldManager=me"),
-            map("seen", json!({"by": "allow"})),
-        ),
-        root("POST", format!("{MAPS}?dryRun=All"), generated),
-        root(
-            "PATCH",
-            format!("{MAPS}/seen?fieldValidation=Strict"),
-            json!({"data": {"a": "b"}}),
-        ),
-        root(
-            "PUT",
-            format!("{MAPS}/seen"),
-            map("seen", json!({"by": "allow"})),
-        ),
-        root(
-            "DELETE",
-            format!("{MAPS}/seen?gracePeriodSeconds=0"),
-            Value::Null,
-        ),
-    ];
-    let mut different = Vec::new();
-    for question in &questions {
-        hook.asked();
-        ask(theirs, question).await;
-        let expected = blanked(hook);
-        ask(ours, question).await;
-        let found = blanked(hook);
-        if found != expected {
-            different.push(format!(
-                "{} {}\n  real {expected:?}\n  ours {found:?}",
-                question.method, question.path
-            ));
-        }
-    }
-    different
 }

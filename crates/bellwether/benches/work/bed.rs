@@ -8,8 +8,7 @@ use std::time::Duration;
 use bellwether_apiserver::{ApiServer, HUB, Identity};
 use bellwether_controllers::work_agent::{AgentOptions, Metrics, WorkAgents};
 use bellwether_runtime::Clock;
-use bellwether_store::{Options, Store};
-use bellwether_testkit::{Assets, RealCluster, Usage};
+use bellwether_testkit::{Assets, Embedded, RealCluster, Usage};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -63,13 +62,7 @@ impl Bed {
     /// Everything in this process, in memory.
     pub(crate) async fn embedded(members: usize) -> Self {
         let clock = Clock::system();
-        let now = clock.clone();
-        let store = Store::in_memory(Options::new(Arc::new(move || now.now())));
-        let server = ApiServer::new(store, clock.clone());
-        server.add_cluster(HUB).await.unwrap();
-        for definition in bellwether_api::definitions() {
-            server.ensure(HUB, definition).await.unwrap();
-        }
+        let server = Embedded::fleet(clock.clone()).await.server;
         let client = |cluster: &str| server.client(cluster, Identity::administrator("agent"));
         let options = AgentOptions::default();
         let agents = WorkAgents::start(client(HUB), "embedded", None, clock, options).await;

@@ -15,7 +15,7 @@ use bellwether_api::multicluster::AppliedWork;
 use bellwether_api::work::AppliedManifestWork;
 use bellwether_apiserver::Clock;
 use bellwether_controllers::registration::agent::{
-    Agent, ClaimOptions, HubConnector as _, KubeconfigDoor, join, keep_bootstrap,
+    Agent, ClaimOptions, HubConnector as _, KubeconfigConnector, join, keep_bootstrap,
 };
 use bellwether_json::yaml::to_yaml;
 use bellwether_runtime::read_kubeconfig;
@@ -85,7 +85,7 @@ pub(crate) async fn run(arguments: JoinArgs) -> anyhow::Result<()> {
     let text = to_yaml(&kubeconfig);
     let kubeconfig: Kubeconfig =
         serde_json::from_value(kubeconfig).context("the hub's kubeconfig cannot be understood")?;
-    let connector = KubeconfigDoor::new(kubeconfig).await?;
+    let connector = KubeconfigConnector::new(kubeconfig).await?;
     let file = arguments.kubeconfig.clone().map(PathBuf::into_os_string);
     let file = file.or_else(|| arguments.own_kubeconfig.clone());
     let connect = ConnectArgs::new(file, arguments.context.clone());
@@ -123,7 +123,7 @@ pub(crate) async fn run(arguments: JoinArgs) -> anyhow::Result<()> {
         claims: ClaimOptions::default(),
     };
     say(&format!(
-        "{name} asks to join; unless its token lets it in, accept it on the hub:\n  bellwether cluster accept {name}"
+        "Join request sent for {name}. If the token does not admit it automatically, run on the hub:\n  bellwether cluster accept {name}"
     ));
     let patience = Duration::from_secs(arguments.timeout);
     tokio::time::timeout(patience, join(&agent))

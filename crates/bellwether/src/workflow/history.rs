@@ -7,11 +7,13 @@ use bellwether_api::workflow::WorkflowHistory;
 use bellwether_workflow::{Entry, Event, State, project};
 use kube::{Api, Client};
 
+use super::subject::Subject;
 use crate::cli::say;
 
-async fn load(client: &Client, namespace: &str, name: &str) -> anyhow::Result<Vec<Entry>> {
+async fn load(client: &Client, namespace: &str, subject: &Subject) -> anyhow::Result<Vec<Entry>> {
     let api: Api<WorkflowHistory> = Api::namespaced(client.clone(), namespace);
-    let found = api.get_opt(&format!("workflowrun-{name}")).await?;
+    let found = api.get_opt(&subject.history()).await?;
+    let name = subject.name();
     let found = found
         .with_context(|| format!("nothing is recorded of {name:?} in namespace {namespace:?}"))?;
     let entries: Result<Vec<Entry>, _> = found.entries.iter().map(Entry::read).collect();
@@ -19,9 +21,13 @@ async fn load(client: &Client, namespace: &str, name: &str) -> anyhow::Result<Ve
 }
 
 /// Lists what happened.
-pub(super) async fn list(client: &Client, namespace: &str, name: &str) -> anyhow::Result<()> {
+pub(super) async fn list(
+    client: &Client,
+    namespace: &str,
+    subject: &Subject,
+) -> anyhow::Result<()> {
     let mut text = String::new();
-    for entry in load(client, namespace, name).await? {
+    for entry in load(client, namespace, subject).await? {
         let _ = writeln!(
             text,
             "{:>5}  {}  {}",
@@ -38,10 +44,10 @@ pub(super) async fn list(client: &Client, namespace: &str, name: &str) -> anyhow
 pub(super) async fn replay(
     client: &Client,
     namespace: &str,
-    name: &str,
+    subject: &Subject,
     until: Option<u64>,
 ) -> anyhow::Result<()> {
-    let entries = load(client, namespace, name).await?;
+    let entries = load(client, namespace, subject).await?;
     let mut state = State::default();
     let mut text = String::new();
     for entry in entries
@@ -104,6 +110,10 @@ fn describe(event: &Event) -> String {
         Event::VarSet { name, .. } => format!("output {name} was set"),
         Event::ContextSet { key, .. } => format!("context {key} was set"),
         Event::OutputRecorded { step, .. } => format!("the output of step {step} was recorded"),
+        Event::ResourceRecorded { step, resource } => format!(
+            "step {step} consists of {} {}",
+            resource.kind, resource.name
+        ),
         Event::Suspended { by, .. } => format!("suspended ({by:?})"),
         Event::Resumed { by, step } => {
             let step = step.as_deref().filter(|step| !step.is_empty());
@@ -113,8 +123,8 @@ fn describe(event: &Event) -> String {
             .trim_end()
             .to_owned(),
         Event::Broken { message } => format!("a step ended the workflow: {message}"),
-        Event::Restarted { by, steps } if steps.is_empty() => format!("restarted ({by:?})"),
-        Event::Restarted { by, steps } => format!("restarted {} ({by:?})", steps.join(", ")),
+        Event::Restarted { by, steps, .. } if steps.is_empty() => format!("restarted ({by:?})"),
+        Event::Restarted { by, steps, .. } => format!("restarted {} ({by:?})", steps.join(", ")),
         Event::MessageSet { message } => format!("message: {message}"),
         Event::RunFinished { phase } => format!("the run is {phase}"),
         Event::Snapshot { .. } => "earlier entries were left out".to_owned(),

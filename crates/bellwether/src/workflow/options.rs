@@ -1,7 +1,10 @@
 //! Flags about workflows that `hub` and `up` share.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
 use bellwether_controllers::workflow::providers::http::HostPattern;
-use bellwether_controllers::workflow::{HttpPolicy, WorkflowOptions};
+use bellwether_controllers::workflow::{ApprovalOptions, HttpPolicy, WorkflowOptions};
 use bellwether_workflow::Settings;
 use clap::Args;
 use jiff::SignedDuration;
@@ -31,6 +34,23 @@ pub(crate) struct WorkflowArgs {
         default_value = "*"
     )]
     workflow_http_allow: Vec<String>,
+    /// Serve approvals at this address over HTTP: POST /resume/TOKEN resumes the step that the token is for.
+    #[arg(long, value_name = "ADDRESS")]
+    resume_listen: Option<SocketAddr>,
+    /// What people and programs call --resume-listen by; http:// and that address itself if not given.
+    #[arg(long, value_name = "URL", requires = "resume_listen")]
+    resume_url: Option<String>,
+    /// Store what every revision of an Application is rendered to in a ConfigMap that the revision names, by component.
+    /// Without it, this is done only where a step of the workflow reads it.
+    #[arg(long)]
+    store_rendered_resources: bool,
+    /// A directory of this machine with git repositories that workflows may read and push to; may be repeated. Without it
+    /// only repositories at servers are used, which --workflow-http-allow is about.
+    #[arg(long, value_name = "DIR")]
+    git_directory: Vec<PathBuf>,
+    /// Where sources of templates are cached. Without it they are fetched every time.
+    #[arg(long, value_name = "DIR")]
+    source_cache: Option<PathBuf>,
 }
 
 impl WorkflowArgs {
@@ -53,6 +73,16 @@ impl WorkflowArgs {
                 ..Settings::default()
             },
             http: HttpPolicy { allowed },
+            approval: self.resume_listen.map(|listen| ApprovalOptions {
+                listen,
+                url: self
+                    .resume_url
+                    .clone()
+                    .unwrap_or_else(|| format!("http://{listen}")),
+            }),
+            stores_rendered: self.store_rendered_resources,
+            git_directories: self.git_directory.clone(),
+            source_cache: self.source_cache.clone(),
         })
     }
 }

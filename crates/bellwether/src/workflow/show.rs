@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use bellwether_api::meta::Time;
+use bellwether_api::oam::Application;
 use bellwether_api::workflow::names::context;
 use bellwether_api::workflow::{StepPhase, StepStatus, WorkflowRun};
 use bellwether_apiserver::Clock;
@@ -12,23 +13,29 @@ use kube::api::{ListParams, LogParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::Value;
 
+use super::subject::Subject;
 use crate::cli::say;
 
-/// Lists runs.
+/// Lists workflows of runs and applications.
 pub(super) async fn list(client: &Client, namespace: Option<&str>) -> anyhow::Result<()> {
     let api: Api<WorkflowRun> = match namespace {
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
     };
-    let runs = api.list(&ListParams::default()).await?;
-    let mut rows = vec![
-        ["NAMESPACE", "NAME", "PHASE", "STEPS", "AGE"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
+    let applications: Api<Application> = match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    };
+    let all = ListParams::default();
+    let runs = api.list(&all).await?.items.into_iter();
+    let mut subjects: Vec<Subject> = runs.map(|run| Subject::Run(Box::new(run))).collect();
+    let applications = applications.list(&all).await?.items.into_iter();
+    subjects.extend(applications.map(|it| Subject::Application(Box::new(it))));
+    let titles = ["NAMESPACE", "KIND", "NAME", "PHASE", "STEPS", "AGE"];
+    let mut rows = vec![titles.map(str::to_owned).to_vec()];
     let now = Clock::system().now();
-    for run in runs {
-        let status = run.status.clone().unwrap_or_default();
+    for subject in subjects {
+        let status = subject.status();
         let done = status
             .steps
             .iter()
@@ -38,17 +45,15 @@ pub(super) async fn list(client: &Client, namespace: Option<&str>) -> anyhow::Re
             .phase
             .map(|phase| phase.to_string())
             .unwrap_or_default();
-        let age = run
-            .metadata
-            .creation_timestamp
-            .as_ref()
-            .map(|time| ago(time, now));
+        let metadata = subject.metadata();
+        let age = metadata.creation_timestamp.as_ref();
         rows.push(vec![
-            run.namespace().unwrap_or_default(),
-            run.name_any(),
+            metadata.namespace.clone().unwrap_or_default(),
+            subject.kind().to_owned(),
+            subject.name().to_owned(),
             phase,
             format!("{done}/{}", status.steps.len()),
-            age.unwrap_or_default(),
+            age.map(|time| ago(time, now)).unwrap_or_default(),
         ]);
     }
     say(table(&rows).trim_end());
@@ -75,18 +80,14 @@ fn table(rows: &[Vec<String>]) -> String {
 }
 
 /// Shows a run and its steps as a tree.
-pub(super) fn status(run: &WorkflowRun) {
-    let status = run.status.clone().unwrap_or_default();
+pub(super) fn status(subject: &Subject) {
+    let status = subject.status();
     let now = Clock::system().now();
     let phase = status
         .phase
         .as_ref()
         .map_or("not begun", |phase| phase.as_str());
-    let mut text = format!(
-        "WorkflowRun {}/{}: {phase}",
-        run.namespace().unwrap_or_default(),
-        run.name_any()
-    );
+    let mut text = format!("{} {}: {phase}", subject.kind(), subject.name());
     if let Some(started) = &status.start_time {
         let end = status.end_time.as_ref().map_or(now, |time| time.0);
         let _ = write!(text, " for {}", span(started.0, end));
@@ -160,19 +161,15 @@ fn span(from: Timestamp, to: Timestamp) -> String {
 /// Shows the logs of a step: where they are is in the context of the run.
 pub(super) async fn logs(
     client: &Client,
-    run: &WorkflowRun,
+    namespace: &str,
+    subject: &Subject,
     step: Option<&str>,
 ) -> anyhow::Result<()> {
-    let namespace = run.namespace().unwrap_or_default();
-    let backend = run
-        .status
-        .as_ref()
-        .and_then(|status| status.context_backend.clone());
-    let name = backend.map_or_else(
-        || context::config_map(&run.name_any()),
+    let name = subject.backend().map_or_else(
+        || context::config_map(subject.name()),
         |backend| backend.name,
     );
-    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &namespace);
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let map = maps.get_opt(&name).await?.unwrap_or_default();
     let text = map
         .data
@@ -184,7 +181,7 @@ pub(super) async fn logs(
     let step = step
         .map(str::to_owned)
         .or_else(|| first().cloned())
-        .ok_or_else(|| anyhow::anyhow!("no step of {} has logs", run.name_any()))?;
+        .ok_or_else(|| anyhow::anyhow!("no step of {} has logs", subject.name()))?;
     let source = &config[&step]["source"];
     if let Some(url) = source["url"].as_str() {
         say(&format!("the log of step {step} is at {url}"));
@@ -194,7 +191,7 @@ pub(super) async fn logs(
         anyhow::bail!("no log config found for step {step}");
     };
     for resource in resources {
-        let namespace = resource["namespace"].as_str().unwrap_or(&namespace);
+        let namespace = resource["namespace"].as_str().unwrap_or(namespace);
         let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
         let labels = resource["labelSelector"].as_object().into_iter().flatten();
         let labels: Vec<String> = labels

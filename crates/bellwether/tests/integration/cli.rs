@@ -60,6 +60,10 @@ fn every_command_has_help_with_an_example() {
         "rollout resume",
         "rollout retry",
         "rollout abort",
+        "examples",
+        "examples list",
+        "examples run",
+        "examples show",
         "completion",
         "version",
     ] {
@@ -197,7 +201,7 @@ fn errors_have_one_voice_and_name_what_was_meant() {
     for (arguments, expected) in [
         (
             &["status", "mwsr/shop"][..],
-            "error: unknown kind \"mwsr\"; did you mean mwrs? This command knows work, manifestwork, mwrs, policy.\n",
+            "error: unknown kind \"mwsr\"; did you mean mwrs? This command knows app, work, manifestwork, mwrs, policy.\n",
         ),
         (
             &["why", "cluster1", "shop"],
@@ -205,7 +209,7 @@ fn errors_have_one_voice_and_name_what_was_meant() {
         ),
         (
             &["rollout", "pause", "deployment/shop"],
-            "error: unknown kind \"deployment\". This command knows mwrs.\n",
+            "error: unknown kind \"deployment\". This command knows mwrs, policy.\n",
         ),
         (
             &["hub", "--controllers", "placment"],

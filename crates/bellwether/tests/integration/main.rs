@@ -3,10 +3,13 @@
 
 mod admission;
 mod application;
+mod apps;
+mod cases;
 mod cli;
 mod clusters;
 mod examples;
 mod fleet;
+mod git_cases;
 mod leadership;
 mod policies;
 mod pressure;

@@ -84,13 +84,14 @@ fn live(hub: &Path, member: &Path) {
         &format!("token create --cluster-name edge --write {promised}"),
     );
     bellwether(hub, &format!("token create --write {open}"));
-    let join = |name: &str, bootstrap: &str, labels: &str, more: &str| {
-        format!(
-            "cluster join --cluster-name {name} --hub-kubeconfig {bootstrap} --labels {labels}{more}"
-        )
+    let join = |cluster: &Path, name: &str, more: &str| {
+        let kubeconfig = cluster.display();
+        format!("cluster join --kubeconfig {kubeconfig} --cluster-name {name} {more}")
     };
-    bellwether(member, &join("edge", &promised, "region=moon", ""));
-    let refused = fails(hub, &join("self", &open, "region=earth", " --timeout 2"));
+    let edge = format!("--hub-kubeconfig {promised} --labels region=moon");
+    bellwether(member, &join(member, "edge", &edge));
+    let own = format!("--hub-kubeconfig {open} --labels region=earth --timeout 2");
+    let refused = fails(hub, &join(hub, "self", &own));
     assert!(
         refused.contains("was not accepted within 2 seconds"),
         "{refused}"

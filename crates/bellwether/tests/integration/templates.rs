@@ -104,3 +104,21 @@ fn a_release_is_named_by_a_template_and_written_to_files() {
         "{errors}"
     );
 }
+
+#[test]
+fn the_chart_of_a_hub_says_what_is_applied_once() {
+    for (set, expected) in [
+        ("", "off"),
+        (" --set applyOnceOnly=on", "on"),
+        (" --set applyOnceOnly=force", "force"),
+    ] {
+        let command = format!("helm template kubevela charts/bellwether -n vela-system{set}");
+        let (succeeded, output, errors) = bellwether(&command);
+        assert!(succeeded, "{errors}");
+        let argument = format!("- --apply-once-only={expected}\n");
+        assert!(output.contains(&argument), "{output}");
+    }
+    let (succeeded, _, errors) =
+        bellwether("helm template kubevela charts/bellwether --set applyOnceOnly=maybe");
+    assert!(!succeeded && errors.contains("applyOnceOnly"), "{errors}");
+}

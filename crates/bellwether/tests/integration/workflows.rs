@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -113,4 +113,72 @@ spec:
         replay.contains("succeeded: tell=succeeded hold=succeeded tell-again=succeeded"),
         "{replay}"
     );
+}
+
+#[test]
+fn an_application_goes_to_production_when_it_is_resumed() {
+    let fleet = Fleet::start_with(&["--clusters", "0"]);
+    let example = fleet::root().join("examples/workflow/application.yaml");
+    fleet.shell(&format!("{BELLWETHER} apply -f {}", example.display()));
+    let status = until(&fleet, "checkout", "suspending");
+    assert!(status.starts_with("Application checkout"), "{status}");
+    assert!(status.contains("does staging look right?"), "{status}");
+    let get = |namespace: &str| format!("{BELLWETHER} get configmap settings -n {namespace}");
+    fleet.shell(&get("staging"));
+    fleet.fails(&get("production"));
+    let said = fleet.shell(&format!("{BELLWETHER} workflow resume checkout"));
+    assert_eq!(said.trim(), "Successfully resume workflow: checkout");
+    until(&fleet, "checkout", "succeeded");
+    fleet.shell(&get("production"));
+    let list = fleet.shell(&format!("{BELLWETHER} workflow list"));
+    assert!(list.contains("Application   checkout"), "{list}");
+    let refused = fleet.fails(&format!("{BELLWETHER} workflow suspend checkout"));
+    assert!(
+        refused.contains("not allowed because application checkout is running"),
+        "{refused}"
+    );
+}
+
+/// Sends a request, and returns the first line of the answer.
+fn post(url: &str, body: &str) -> String {
+    let rest = url.strip_prefix("http://").unwrap();
+    let (address, path) = rest.split_once('/').unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let length = body.len();
+    let request = format!(
+        "POST /{path} HTTP/1.1\r\nhost: {address}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn anyone_with_the_address_approves_over_http() {
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let listen = port.to_string();
+    let fleet = Fleet::start_with(&["--clusters", "0", "--resume-listen", &listen]);
+    let example = fleet::root().join("examples/workflow/approval.yaml");
+    fleet.shell(&format!("{BELLWETHER} apply -f {}", example.display()));
+    until(&fleet, "approval", "suspending");
+    let data = |name: &str, field: &str| {
+        let path = format!("jsonpath={{.data.{field}}}");
+        fleet.shell(&format!("{BELLWETHER} get configmap {name} -o {path}"))
+    };
+    let url = data("approval", "url");
+    let answer = post(url.trim(), r#"{"user": "ann"}"#);
+    assert!(answer.contains("200"), "{answer}");
+    until(&fleet, "approval", "succeeded");
+    assert_eq!(data("approved", "by").trim(), "ann");
+    let again = post(url.trim(), "");
+    assert!(again.contains("410"), "{again}");
+    let history = fleet.shell(&format!("{BELLWETHER} workflow history approval"));
+    assert!(history.contains("resumed approve (Token)"), "{history}");
+    let token = url.trim().rsplit('/').next().unwrap();
+    let run = fleet.shell(&format!("{BELLWETHER} get workflowrun approval -o yaml"));
+    assert!(!run.contains(token) && !history.contains(token));
 }

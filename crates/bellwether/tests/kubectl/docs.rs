@@ -134,8 +134,8 @@ struct Desk {
 }
 
 impl Desk {
-    fn start() -> Self {
-        let fleet = Fleet::start();
+    fn start(arguments: &[&str]) -> Self {
+        let fleet = Fleet::start_with(arguments);
         let directory = tempfile::tempdir().unwrap();
         let examples = fleet::root().canonicalize().unwrap().join("examples");
         std::os::unix::fs::symlink(examples, directory.path().join("examples")).unwrap();
@@ -186,10 +186,16 @@ impl Desk {
 
 #[track_caller]
 fn check(name: &str) {
+    check_with(name, &[]);
+}
+
+/// Checks a page whose commands want a fleet that was started with these arguments.
+#[track_caller]
+fn check_with(name: &str, arguments: &[&str]) {
     let text = std::fs::read_to_string(fleet::root().join(name)).unwrap();
     let steps = steps(&text);
     assert!(!steps.is_empty(), "{name} has no console blocks to run");
-    let desk = Desk::start();
+    let desk = Desk::start(arguments);
     for step in &steps {
         desk.check(name, step);
     }
@@ -211,8 +217,18 @@ fn placements_are_as_documented() {
 }
 
 #[test]
+fn policies_are_as_documented() {
+    check("docs/policies.md");
+}
+
+#[test]
 fn rollouts_are_as_documented() {
     check("docs/rollouts.md");
+}
+
+#[test]
+fn apply_once_is_as_documented() {
+    check_with("docs/apply-once.md", &["--apply-once-only=on"]);
 }
 
 #[test]
@@ -245,7 +261,8 @@ fn every_page_with_console_blocks_is_tested() {
         assert!(
             steps(&text).is_empty()
                 || TESTED_ELSEWHERE.contains(&&*name)
-                || source.contains(&format!("check(\"{name}\")")),
+                || source.contains(&format!("check(\"{name}\")"))
+                || source.contains(&format!("check_with(\"{name}\",")),
             "{name} has console blocks and no test"
         );
     }

@@ -8,6 +8,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "bodies are written in place")]
 
 mod access;
+mod apply_once;
 mod changing;
 mod docs;
 #[path = "../integration/fleet/mod.rs"]

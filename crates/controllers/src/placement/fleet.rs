@@ -112,7 +112,7 @@ fn is_old(seen: &str, known: &str) -> bool {
 }
 
 impl Fleet {
-    /// Everything is known: from now on, changes tell whom they affect. Returns all placements.
+    /// Everything is known: from now on, a change returns the placements that it affects. Returns all placements.
     pub(super) fn begin(&mut self) -> Vec<ObjectKey> {
         self.is_complete = true;
         let keys: Vec<ObjectKey> = self.placements.keys().cloned().collect();

@@ -1,4 +1,4 @@
-//! What is told about a placement when its decisions have been written.
+//! The events of a placement after its decisions have been written.
 
 use bellwether_api::cluster::PlacementStatus;
 use bellwether_api::cluster::names::{condition, event};

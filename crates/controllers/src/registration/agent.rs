@@ -40,7 +40,7 @@ use super::names;
 pub use bootstrap::{keep_bootstrap, kept_bootstrap, replaced_bootstrap};
 pub use certificate::certificate_expiry;
 use certificate::{Certificate, KeyRequest};
-pub use connector::{ConnectError, HubConnector, KubeconfigDoor};
+pub use connector::{ConnectError, HubConnector, KubeconfigConnector};
 pub use keyring::Credentials;
 use keyring::{Keyring, Pending, StoredKeys};
 pub use report::ClaimOptions;
@@ -283,7 +283,7 @@ impl CertificateSession {
     }
 }
 
-/// Has the certificate renewed when it is time. What fails is told to the hub, as long as the present
+/// Has the certificate renewed when it is time. Failures are reported to the hub, as long as the present
 /// certificate is good for that, and tried again.
 async fn renew_in_time(
     agent: &Agent,

@@ -147,7 +147,7 @@ pub(super) fn decide(observed: &Observed<'_>) -> Plan {
             reason::HUB_CLUSTER_ADMIN_ACCEPTED,
             "Accepted by hub cluster admin",
         ];
-        say(
+        update_condition(
             &mut conditions,
             condition::HUB_ACCEPTED,
             TRUE,
@@ -160,7 +160,7 @@ pub(super) fn decide(observed: &Observed<'_>) -> Plan {
     } else if is_denied(cluster) {
         deny(observed, &mut plan, &mut conditions);
     }
-    hear(observed, &mut conditions);
+    set_availability(observed, &mut conditions);
     plan.patch = patch(cluster, &conditions, observed.contact, observed.now);
     if conditions != before {
         plan.conditions = Some(conditions);
@@ -184,7 +184,7 @@ fn deny(observed: &Observed<'_>, plan: &mut Plan, conditions: &mut Vec<Condition
         reason::HUB_CLUSTER_ADMIN_DENIED,
         "Denied by hub cluster admin",
     ];
-    say(
+    update_condition(
         conditions,
         condition::HUB_ACCEPTED,
         FALSE,
@@ -193,8 +193,8 @@ fn deny(observed: &Observed<'_>, plan: &mut Plan, conditions: &mut Vec<Condition
     );
 }
 
-/// Says what heartbeats tell of a cluster.
-fn hear(observed: &Observed<'_>, conditions: &mut Vec<Condition>) {
+/// Sets the conditions that follow from heartbeats of a cluster.
+fn set_availability(observed: &Observed<'_>, conditions: &mut Vec<Condition>) {
     let now = observed.now;
     let tolerated = tolerated_skew(observed.cluster);
     if let Some(skew) = observed.skew {
@@ -225,7 +225,7 @@ fn hear(observed: &Observed<'_>, conditions: &mut Vec<Condition>) {
                 ],
             )
         };
-        say(conditions, condition::CLOCK_SYNCED, status, words, now);
+        update_condition(conditions, condition::CLOCK_SYNCED, status, words, now);
     }
     let was_accepted = meta::condition(conditions, condition::HUB_ACCEPTED).is_some();
     if was_accepted && observed.has_lease && observed.contact.is_silent {
@@ -238,10 +238,10 @@ fn fall_silent(conditions: &mut Vec<Condition>, now: Timestamp) {
         reason::LEASE_UPDATE_STOPPED,
         "Registration agent stopped updating its lease.",
     ];
-    say(conditions, condition::AVAILABLE, UNKNOWN, stopped, now);
+    update_condition(conditions, condition::AVAILABLE, UNKNOWN, stopped, now);
 }
 
-fn say(
+fn update_condition(
     conditions: &mut Vec<Condition>,
     kind: &str,
     status: &str,
@@ -374,12 +374,12 @@ pub(super) fn failed(
     match action {
         Action::CleanUp | Action::Remove => {
             let words = [reason::DELETING_ERROR, error];
-            say(&mut conditions, condition::DELETING, FALSE, words, now);
+            update_condition(&mut conditions, condition::DELETING, FALSE, words, now);
         }
         // One that has its rights keeps them, and is not told otherwise for a moment's trouble.
         Action::Grant(ClusterAccess::Accepted) if !is_true(&before, condition::HUB_ACCEPTED) => {
             let words = [reason::ERROR, error];
-            say(&mut conditions, condition::HUB_ACCEPTED, FALSE, words, now);
+            update_condition(&mut conditions, condition::HUB_ACCEPTED, FALSE, words, now);
         }
         Action::Grant(_) | Action::Revoke | Action::CreateLease => {}
     }
@@ -400,7 +400,7 @@ fn leave(observed: &Observed<'_>) -> Plan {
     let before = conditions.clone();
     let now = observed.now;
     if observed.has_lease {
-        hear(observed, &mut conditions);
+        set_availability(observed, &mut conditions);
     } else if is_true(&conditions, condition::HUB_ACCEPTED) {
         fall_silent(&mut conditions, now);
     }
@@ -416,11 +416,11 @@ fn leave(observed: &Observed<'_>) -> Plan {
             turn.resource, turn.count, turn.pending
         );
         let words = [reason::RESOURCE_REMAINING, message.as_str()];
-        say(&mut conditions, condition::DELETING, FALSE, words, now);
+        update_condition(&mut conditions, condition::DELETING, FALSE, words, now);
     } else {
         plan.actions.push(Action::Remove);
         let words = [reason::NO_RESOURCE, "No cleaned resource in cluster ns."];
-        say(&mut conditions, condition::DELETING, TRUE, words, now);
+        update_condition(&mut conditions, condition::DELETING, TRUE, words, now);
         let ours = [finalizer::API_RESOURCE_CLEANUP, finalizer::RESOURCE_CLEANUP];
         let finalizers = observed
             .cluster

@@ -1,4 +1,4 @@
-//! What is told about a cluster when it joins, is heard of no more, comes back, or leaves.
+//! The events of a cluster when it joins, becomes unreachable, comes back, or leaves.
 
 use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::{condition, event, reason};
@@ -27,8 +27,10 @@ fn between(old: &ManagedCluster, new: &ManagedCluster) -> Vec<EventDraft> {
         condition::CERTIFICATE_ROTATED,
     ];
     for kind in conditions {
-        let before = said(old, kind);
-        let Some(now) = said(new, kind) else { continue };
+        let before = find_condition(old, kind);
+        let Some(now) = find_condition(new, kind) else {
+            continue;
+        };
         // Certificates are rotated again and again, and only the message tells.
         let is_same = before.is_some_and(|before| {
             before.status == now.status
@@ -46,7 +48,7 @@ fn between(old: &ManagedCluster, new: &ManagedCluster) -> Vec<EventDraft> {
     happenings
 }
 
-fn said<'a>(cluster: &'a ManagedCluster, kind: &str) -> Option<&'a Condition> {
+fn find_condition<'a>(cluster: &'a ManagedCluster, kind: &str) -> Option<&'a Condition> {
     find(&cluster.status.as_ref()?.conditions, kind)
 }
 

@@ -1,6 +1,6 @@
 //! What has changed about replica sets since they were last reconciled.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bellwether_api::work::ManifestWork;
@@ -14,8 +14,8 @@ pub(super) struct Pending(Arc<Mutex<HashMap<ObjectKey, Changes>>>);
 /// What has changed about one replica set.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Changes {
-    /// Works of these clusters report something else; nothing besides.
-    Reports(BTreeSet<Arc<str>>),
+    /// Works of these clusters, and nothing besides; true if they only report something else.
+    Works(BTreeMap<Arc<str>, bool>),
     /// Something else has changed.
     Other,
 }
@@ -35,13 +35,14 @@ impl Pending {
         sets
     }
 
-    /// A work of a cluster reports something else.
-    pub(super) fn add_report(&self, set: &ObjectKey, cluster: &Arc<str>) {
+    /// A work of a cluster has changed, perhaps only what it reports.
+    pub(super) fn add_work(&self, set: &ObjectKey, cluster: &Arc<str>, is_report: bool) {
         let mut all = self.0.lock();
         let known = all.entry(set.clone());
-        let known = known.or_insert_with(|| Changes::Reports(BTreeSet::new()));
-        if let Changes::Reports(clusters) = known {
-            clusters.insert(Arc::clone(cluster));
+        let known = known.or_insert_with(|| Changes::Works(BTreeMap::new()));
+        if let Changes::Works(clusters) = known {
+            let all_reports = clusters.entry(Arc::clone(cluster)).or_insert(true);
+            *all_reports &= is_report;
         }
     }
 
@@ -68,17 +69,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_are_gathered_until_something_else_changes() {
+    fn changes_of_works_are_gathered_until_something_else_changes() {
         let pending = Pending::default();
         let set = ObjectKey::new("apps", "web");
         assert_eq!(pending.take(&set), Changes::Other, "nothing is known");
-        pending.add_report(&set, &"b".into());
-        pending.add_report(&set, &"a".into());
-        let both = ["a", "b"].map(Arc::from).into();
-        assert_eq!(pending.take(&set), Changes::Reports(both));
-        pending.add_report(&set, &"a".into());
+        pending.add_work(&set, &"b".into(), true);
+        pending.add_work(&set, &"a".into(), false);
+        pending.add_work(&set, &"a".into(), true);
+        let both = [("a".into(), false), ("b".into(), true)].into();
+        assert_eq!(pending.take(&set), Changes::Works(both));
+        pending.add_work(&set, &"a".into(), true);
         pending.add(&set);
-        pending.add_report(&set, &"b".into());
+        pending.add_work(&set, &"b".into(), true);
         assert_eq!(pending.take(&set), Changes::Other);
     }
 }

@@ -157,7 +157,7 @@ impl Arrivals {
             };
             let name = namespace["metadata"]["name"].as_str().unwrap_or_default();
             if namespace["metadata"]["deletionTimestamp"].is_null() {
-                tell(&works, &queue, |it| it.namespaces.contains(name));
+                notify(&works, &queue, |it| it.namespaces.contains(name));
             }
         })
     }
@@ -172,14 +172,14 @@ impl Arrivals {
                     discovery.forget(&changed.group, version);
                 }
                 let kind = (changed.group, changed.kind);
-                tell(&works, &queue, |it| it.kinds.contains(&kind));
+                notify(&works, &queue, |it| it.kinds.contains(&kind));
             }
         })
     }
 }
 
 /// Has the works reconciled whose dependencies are concerned.
-fn tell(
+fn notify(
     works: &Mutex<BTreeMap<WorkKey, Dependencies>>,
     queue: &Queue<WorkKey>,
     is_concerned: impl Fn(&Dependencies) -> bool,

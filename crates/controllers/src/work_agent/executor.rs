@@ -7,7 +7,7 @@ use bellwether_work::executor::{Account, denial, grants_rights};
 use jiff::Timestamp;
 
 /// Why an object is not applied in the name of an executor.
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// It is not allowed to; asked again after a minute.
     Denied(String),
     /// Nobody could say.
@@ -26,7 +26,7 @@ pub(super) struct Grant {
 }
 
 /// Asks the member whether an account may apply an object.
-pub(super) async fn check(
+pub(crate) async fn check(
     objects: &Objects,
     account: &Account,
     object: &Object<'_>,

@@ -188,7 +188,7 @@ impl Records {
     }
 
     /// Begins to watch the records of an interface, and waits until they are known, or cannot be
-    /// listed; true if they are known. What others change is told by name.
+    /// listed; true if they are known. Records that others change are named.
     pub(super) async fn watch(
         &self,
         work_api: WorkApi,

@@ -96,7 +96,7 @@ impl<K: Object> WriteThroughCache<K> {
             return;
         };
         let key = ObjectKey::of(object);
-        // Held until it is put in, lest an end that is heard of meanwhile be taken for an old one.
+        // Locked until it is inserted: a deletion that arrives meanwhile would be taken for an older one.
         let mut written = self.written.lock();
         let is_known = match self.cache.get(&key) {
             Some(seen) => seen.version() >= cached_json.version(),

@@ -3,6 +3,7 @@
 
 #[macro_use]
 mod fleet;
+mod application_configurations;
 mod applications;
 mod attempts;
 mod common;
@@ -11,6 +12,7 @@ mod policies;
 mod policy_agent;
 mod real;
 mod registration;
+mod templates;
 mod work_examples;
 mod work_faults;
 mod workflow_runs;

@@ -15,7 +15,7 @@ use bellwether_api::cluster::{
 use bellwether_api::meta::{condition, is_true};
 use bellwether_apiserver::BootstrapToken;
 use bellwether_controllers::Hub;
-use bellwether_controllers::registration::agent::{self, Agent, ClaimOptions, KubeconfigDoor};
+use bellwether_controllers::registration::agent::{self, Agent, ClaimOptions, KubeconfigConnector};
 use bellwether_controllers::{cluster_set, placement, registration};
 use bellwether_runtime::{Clock, ClusterHandle};
 use bellwether_testkit::{Assets, RealCluster};
@@ -86,7 +86,7 @@ async fn agent_of(hub: &RealCluster, member: &Client, name: &str, clock: &Clock)
     let kubeconfig: Kubeconfig = serde_json::from_value(kubeconfig).unwrap();
     Agent {
         cluster: name.to_owned(),
-        connector: Arc::new(KubeconfigDoor::new(kubeconfig).await.unwrap()),
+        connector: Arc::new(KubeconfigConnector::new(kubeconfig).await.unwrap()),
         member: member.clone().into(),
         clock: clock.clone(),
         labels: BTreeMap::from([("region".to_owned(), name.to_owned())]),

@@ -29,10 +29,10 @@ use serde_json::{Value, json};
 use tower::Service as _;
 
 /// A stream of numbers that depends on a seed alone.
-struct Dice(AtomicU64);
+pub(crate) struct Dice(pub(crate) AtomicU64);
 
 impl Dice {
-    fn roll(&self, sides: u64) -> u64 {
+    pub(crate) fn roll(&self, sides: u64) -> u64 {
         // SplitMix64: every state gives one number, and any seed is a good one.
         let state = self.0.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::SeqCst);
         let mut z = state.wrapping_add(0x9E37_79B9_7F4A_7C15);

@@ -8,8 +8,10 @@
 
 use crate::common::World;
 use bellwether_api::workflow::{WorkflowHistory, WorkflowRun};
-use bellwether_controllers::workflow::WorkflowOptions;
+use bellwether_controllers::workflow::approval::{self, ApprovalError, Approvals};
+use bellwether_controllers::workflow::{ApprovalOptions, WorkflowOptions};
 use bellwether_controllers::workflow_run;
+use bellwether_workflow::token::{self, Claim};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use kube::Api;
@@ -225,4 +227,53 @@ async fn a_run_without_its_definition_says_so() {
         status.conditions[0].message,
         "workflowstepdefinitions.core.oam.dev \"nobody-knows\" not found"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_with_the_token_of_a_step_resumes_it_once() {
+    let world = World::start().await;
+    let options = WorkflowOptions {
+        approval: Some(ApprovalOptions {
+            listen: ([127, 0, 0, 1], 0).into(),
+            url: "https://hub.example".to_owned(),
+        }),
+        ..WorkflowOptions::default()
+    };
+    tokio::spawn(workflow_run::run(world.hub(), options));
+    create(
+        &world,
+        "r",
+        json!([
+            {"name": "approve", "type": "suspend", "outputs": [{"name": "by", "valueFrom": "output.user"}]},
+            {"name": "note", "type": "export2config", "properties": {"configName": "note", "data": {}},
+             "inputs": [{"from": "by", "parameterKey": "data.by"}]},
+        ]),
+    )
+    .await;
+    until(&world, "r", "suspending").await;
+    let status = runs(&world).get("r").await.unwrap().status.unwrap();
+    let step = &status.steps[0].status;
+    let key = approval::key(&world.client).await.unwrap();
+    let token = key.token(&Claim {
+        kind: "run".to_owned(),
+        namespace: "default".to_owned(),
+        name: "r".to_owned(),
+        step_id: step.id.clone(),
+    });
+    assert_eq!(step.resume_token_hash, Some(token::hash(&token)));
+    let hub = world.hub();
+    let approvals = Approvals::new(&hub.client, &hub.clock, key);
+    let payload = json!({"user": "ann"});
+    let refused = approvals.resume("made.up", &payload).await;
+    assert!(
+        matches!(refused, Err(ApprovalError::Invalid)),
+        "{refused:?}"
+    );
+    assert_eq!(approvals.resume(&token, &payload).await.unwrap(), "approve");
+    until(&world, "r", "succeeded").await;
+    let maps: Api<ConfigMap> = Api::namespaced(world.client.clone(), "default");
+    let note = maps.get("note").await.unwrap();
+    assert_eq!(note.data.unwrap()["by"], "ann");
+    let again = approvals.resume(&token, &payload).await;
+    assert!(matches!(again, Err(ApprovalError::Used)), "{again:?}");
 }

@@ -68,7 +68,7 @@ async fn every_case_holds_on_real_servers() {
 }
 
 /// Only cases whose name has this in it, to look into one of them.
-fn chosen() -> String {
+pub(crate) fn chosen() -> String {
     #[expect(
         clippy::disallowed_methods,
         reason = "tests have no command line of their own"

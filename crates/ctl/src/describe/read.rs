@@ -36,7 +36,7 @@ pub(super) fn or_none(text: &str) -> &str {
     if text.is_empty() { "<none>" } else { text }
 }
 
-/// The items of a list; none if it is no list.
+/// The items of a list; none if it is not a list.
 pub(super) fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }

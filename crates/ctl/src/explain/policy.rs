@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::read::{find, guess};
-use super::rollout::{next_line, strategy, waits};
+use super::rollout::{held, next_line, strategy, waits};
 use super::tree::{Layout, Node, Span, Tone, Tree};
 use super::{Snapshot, Source};
 use crate::error::Error;
@@ -163,8 +163,19 @@ impl PolicySnapshot {
                 (Tone::Bad, "stopped")
             }
             Some(RolloutStatus::Failed) => (Tone::Bad, "failed"),
+            Some(_) if self.report.is_paused() => (Tone::Active, "paused"),
             Some(_) => (Tone::Active, "rolling out"),
         }
+    }
+
+    /// Returns true if somebody paused its rollout, whether or not a cluster waits for that.
+    pub fn is_paused(&self) -> bool {
+        self.report.mode.hold.is_some()
+    }
+
+    /// Returns what the hub knows it by, so that nobody overwrites what has changed since.
+    pub fn resource_version(&self) -> Option<&str> {
+        self.root.metadata.resource_version.as_deref()
     }
 
     /// The page of `status`.
@@ -299,7 +310,9 @@ impl PolicySnapshot {
         let stop = exceeded.map(|spent| format!("stops here: {spent} (maxFailures)"));
         let problem = self.report.problem.as_ref();
         let problem = problem.map(|it| format!("nobody is released: {it}"));
-        stop.into_iter().chain(problem).collect()
+        let hold = self.report.mode.hold.filter(|_| self.report.is_paused());
+        let stops = stop.into_iter().chain(problem);
+        stops.chain(hold.map(held)).collect()
     }
 
     fn notes(&self) -> Vec<Vec<Span>> {
@@ -316,6 +329,9 @@ impl PolicySnapshot {
             .clusters()
             .find(|it| matches!(it.reason, Reason::Failed { .. } | Reason::TimedOut { .. }));
         let mut commands = Vec::new();
+        if self.report.is_paused() {
+            commands.push(format!("bellwether rollout resume {object}"));
+        }
         if let Some(cluster) = failing {
             commands.push(format!("bellwether why {} {object}", cluster.name));
         }
@@ -349,6 +365,12 @@ impl PolicySnapshot {
             }
             .to_owned(),
         );
+        if let Some(since) = found.since.filter(|_| found.compliant.is_none()) {
+            lines.push(format!(
+                "{cluster} has not reported for {}: no agent there evaluates policies, or it cannot reach the hub",
+                self.since(since)
+            ));
+        }
         lines.extend(found.causes.iter().map(|it| format!("on {cluster}: {it}")));
         let next = self.next_of(found);
         let document = json!({
@@ -380,7 +402,7 @@ impl PolicySnapshot {
                     vec![format!("bellwether why {} {object}", blocker.cluster)]
                 }
                 Wait::Budget(_) => self.next(),
-                Wait::Held(_) => Vec::new(),
+                Wait::Held(_) => vec![format!("bellwether rollout resume {object}")],
             },
             _ => vec![replica],
         }
@@ -488,3 +510,6 @@ pub fn policy_triggers(
         Cache::start(decisions, Selection::default(), move |_| on_decision()),
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -320,7 +320,7 @@ impl<'a> Rollout<'a> {
         }
         all.extend(report.problems.iter().cloned());
         if let Stage::Held(hold) = report.stage() {
-            all.push(format!("{hold}: no further cluster starts"));
+            all.push(held(hold));
         }
         for placement in report.placements.iter().filter(|it| it.breached) {
             if let Some(spent) = placement.exceeded() {
@@ -614,6 +614,11 @@ fn describe(cluster: &str, cause: &Cause) -> String {
 
 fn no_cause() -> String {
     "its member has not said why".to_owned()
+}
+
+/// What is said of a rollout that somebody holds.
+pub(super) fn held(hold: Hold) -> String {
+    format!("{hold}: no further cluster starts")
 }
 
 pub(super) fn waits(wait: &Wait) -> String {

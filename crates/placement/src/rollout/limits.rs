@@ -174,20 +174,24 @@ impl<'a> Limits<'a> {
 }
 
 impl Strategy {
+    /// Returns how many of `total` clusters may be on their way or soak at once, if clusters start one by one
+    /// in the order of their names as soon as there is room. `None` if groups decide about that.
+    pub fn slots(&self, total: usize) -> Option<usize> {
+        let is_one_by_one =
+            self.kind == Kind::Progressive && self.mandatory_decision_groups.is_empty();
+        let input = Input::new(self, &[], &[], Timestamp::UNIX_EPOCH);
+        let limits = is_one_by_one.then(|| Limits::read(&input).ok()).flatten()?;
+        limits.concurrency(total).ok()
+    }
+
     /// Returns the same strategy with a number of tolerated failures in place of a percentage of `total`
     /// clusters, so that a decision about those that failed alone is what it would be about all of them.
     ///
-    /// `None` if there is no such number: groups have budgets of their own that are percentages, or go
-    /// first and tolerate nothing.
+    /// Where every group has a budget of its own, that is a decision about the clusters of one group, and
+    /// `total` is how many it has. `None` if the threshold cannot be understood.
     pub fn with_counted_failures(&self, total: usize) -> Option<Self> {
         if self.kind == Kind::All {
             return Some(self.clone());
-        }
-        let is_percentage =
-            matches!(&self.max_failures, Some(Threshold::Text(text)) if text.ends_with('%'));
-        let is_by_group = self.kind == Kind::ProgressivePerGroup;
-        if !self.mandatory_decision_groups.is_empty() || (is_by_group && is_percentage) {
-            return None;
         }
         let max_failures = match &self.max_failures {
             None => None,

@@ -61,7 +61,7 @@ impl Question {
             },
             self.now.unwrap_or(Timestamp::UNIX_EPOCH),
         );
-        let mut answer = tell(&self.id, &scene.outcome());
+        let mut answer = report(&self.id, &scene.outcome());
         if self.explain {
             let names = self.clusters.iter().filter_map(|cluster| {
                 let name = cluster.pointer("/metadata/name")?.as_str()?;
@@ -73,7 +73,7 @@ impl Question {
     }
 }
 
-fn tell(id: &Value, outcome: &Outcome) -> Value {
+fn report(id: &Value, outcome: &Outcome) -> Value {
     let decision =
         |decision: &Decision| json!({"clusterName": &*decision.cluster, "score": decision.score});
     let group = |group: &DecisionGroup| {

@@ -6,14 +6,12 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use bellwether_apiserver::{ApiServer, HUB, Identity};
-use bellwether_apply::compliance::{Compliance, ComplianceType};
 use bellwether_apply::pass::{Effect, Object, Outcome, Pass, Problem, Pruning, Slot};
 use bellwether_apply::record::{Entry, Record};
 use bellwether_apply::three_way::ThreeWay;
 use bellwether_apply::{Drift, Manifest, ObjectId, Ownership, Strategy, Target};
-use bellwether_runtime::{Clock, ClusterHandle, Delivery, Keeper, Objects, Queue};
-use bellwether_store::{Options, Store};
+use bellwether_runtime::{ClusterHandle, Delivery, Keeper, Objects, Queue};
+use bellwether_testkit::{Embedded, leaping_clock};
 use prometheus_client::metrics::gauge::Gauge;
 use serde_json::{Value, json};
 
@@ -37,10 +35,8 @@ struct Bed {
 
 impl Bed {
     async fn new() -> Self {
-        let clock = Clock::of_runtime("2026-01-01T00:00:00Z".parse().unwrap());
-        let server = ApiServer::new(Store::in_memory(Options::default()), clock.clone());
-        server.add_cluster(HUB).await.unwrap();
-        let client = server.client(HUB, Identity::administrator("test"));
+        let clock = leaping_clock();
+        let client = Embedded::start(clock.clone()).await.hub();
         let objects = Objects::new(ClusterHandle::from(client), "test");
         let queue = Queue::new(clock.clone());
         Self {
@@ -82,7 +78,6 @@ impl Bed {
                 drift: Drift::Undo,
                 ownership,
                 baseline: None,
-                dry_run: None,
                 applied_before: false,
             };
             Slot::Open(Object::new(id.clone(), Arc::clone(resource), target))
@@ -144,7 +139,8 @@ fn effects(outcomes: &[Option<Outcome>]) -> Vec<Result<Effect, String>> {
 }
 
 const THREE_WAY: Strategy<'_> = Strategy::ThreeWay(ThreeWay {
-    annotation: "example.com/last-applied",
+    annotation: Some("example.com/last-applied"),
+    recorded: None,
     fallback: None,
     recreate: &[],
     replace: false,
@@ -198,27 +194,4 @@ async fn an_object_of_somebody_else_is_left_alone() {
     bed.deliver(&THREE_WAY, &[]).await;
     let live = bed.live("a").await.unwrap();
     assert_eq!(live["data"]["k"], "theirs");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_policy_is_enforced_by_dry_runs() {
-    let mut bed = Bed::new().await;
-    let comply = |object| {
-        Strategy::Comply(Compliance {
-            object,
-            metadata: ComplianceType::MustHave,
-        })
-    };
-    let must_have = comply(ComplianceType::MustHave);
-    let outcomes = bed.deliver(&must_have, &[("a", "1")]).await;
-    assert_eq!(effects(&outcomes), [Ok(Effect::Wrote)]);
-    let outcomes = bed.deliver(&must_have, &[("a", "2")]).await;
-    assert_eq!(effects(&outcomes), [Ok(Effect::Wrote)]);
-    let outcomes = bed.deliver(&must_have, &[("a", "2")]).await;
-    assert_eq!(effects(&outcomes), [Ok(Effect::Left)]);
-    let outcomes = bed
-        .deliver(&comply(ComplianceType::MustNotHave), &[("a", "2")])
-        .await;
-    assert_eq!(effects(&outcomes), [Ok(Effect::Wrote)]);
-    assert_eq!(bed.live("a").await, None);
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bellwether_apiserver::{ApiServer, HUB, Identity};
-use bellwether_runtime::{Clock, FeedEvent, Selection, follow};
+use bellwether_apiserver::{ApiServer, HUB, Identity, ServerOptions};
+use bellwether_runtime::{FeedEvent, Selection, follow};
 use bellwether_store::{Options, Store};
+use bellwether_testkit::{Embedded, leaping_clock};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::PostParams;
 use kube::{Api, Client};
@@ -30,18 +31,17 @@ struct Scene {
 impl Scene {
     /// A cluster that remembers so many events, and a feed of its config maps that are labelled.
     async fn new(history_events: usize) -> Self {
-        let clock = Clock::of_runtime("2026-01-01T00:00:00Z".parse().unwrap());
         let options = Options {
             history_events,
             ..Options::default()
         };
-        let server = ApiServer::new(Store::in_memory(options), clock);
-        server.add_cluster(HUB).await.unwrap();
-        let client = server.client(HUB, Identity::administrator("test"));
+        let store = Store::in_memory(options);
+        let embedded = Embedded::on(store, leaping_clock(), ServerOptions::default()).await;
+        let client = embedded.hub();
         let (tell, told) = mpsc::unbounded_channel();
         let cut = Arc::new(AtomicBool::new(false));
         let permits = Arc::new(Semaphore::new(1));
-        let flaky = flaky_client(&server, Arc::clone(&cut), Arc::clone(&permits));
+        let flaky = flaky_client(&embedded.server, Arc::clone(&cut), Arc::clone(&permits));
         tokio::spawn(async move {
             let selection = Selection::labels("fed");
             follow(flaky, PATH, &selection, &mut |news| {

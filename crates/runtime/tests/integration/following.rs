@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use bellwether_apiserver::{ApiServer, HUB, Identity};
 use bellwether_runtime::{
     Cache, Clock, Controller, ControllerMetrics, Next, ObjectKey, Reconcile, Selection,
 };
-use bellwether_store::{Options, Store};
+use bellwether_testkit::{Embedded, leaping_clock};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, PostParams};
 use kube::{Api, Client};
@@ -17,10 +16,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 async fn client() -> Client {
-    let clock = Clock::of_runtime("2026-01-01T00:00:00Z".parse().unwrap());
-    let server = ApiServer::new(Store::in_memory(Options::default()), clock);
-    server.add_cluster(HUB).await.unwrap();
-    server.client(HUB, Identity::administrator("test"))
+    Embedded::start(leaping_clock()).await.hub()
 }
 
 fn config_map(name: &str) -> ConfigMap {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bellwether_apiserver::{ApiServer, HUB, Identity};
 use bellwether_runtime::{Candidate, Clock, LeaseError, LeaseOptions};
-use bellwether_store::{Options, Store};
+use bellwether_testkit::{Embedded, leaping_clock};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ObjectMeta, PostParams};
@@ -17,9 +17,7 @@ use tokio::time::{Instant, timeout};
 const DURATION: Duration = Duration::from_secs(8);
 
 async fn server() -> ApiServer {
-    let server = ApiServer::new(Store::in_memory(Options::default()), Clock::system());
-    server.add_cluster(HUB).await.unwrap();
-    server
+    Embedded::start(Clock::system()).await.server
 }
 
 fn client(server: &ApiServer, user: &str) -> Client {
@@ -27,7 +25,7 @@ fn client(server: &ApiServer, user: &str) -> Client {
 }
 
 fn clock() -> Clock {
-    Clock::of_runtime("2026-01-01T00:00:00Z".parse().unwrap())
+    leaping_clock()
 }
 
 fn candidate(client: &Client, identity: &str) -> Candidate {

@@ -104,7 +104,7 @@ pub(super) fn calculate(
         updated_replicas: nonzero(new.map_or(0, |set| set.actual)),
         ready_replicas: nonzero(sum(ready)),
         available_replicas: nonzero(available),
-        unavailable_replicas: nonzero((sum(Set::told_size) - available).max(0)),
+        unavailable_replicas: nonzero((sum(Set::specified_size) - available).max(0)),
         terminating_replicas: Some(all().filter_map(terminating).sum()),
         collision_count: before.collision_count,
         conditions: before.conditions.clone(),

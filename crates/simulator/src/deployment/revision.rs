@@ -95,7 +95,7 @@ pub(super) fn annotation_changes(
     changes.retain(|name, value| annotation(&set.metadata, name) != Some(value));
     let own = annotation(&set.metadata, REVISION);
     let number = own.map_or(Some(0), |text| text.parse::<i64>().ok());
-    // A revision that is no number was written by somebody who knows why.
+    // A revision that is not a number was written by somebody who knows why.
     if let Some(number) = number.filter(|number| *number < next) {
         changes.insert(REVISION.to_owned(), next.to_string());
         if own.is_some() {

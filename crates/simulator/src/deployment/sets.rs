@@ -66,7 +66,7 @@ pub(super) struct Set {
     pub(super) object: Arc<ReplicaSet>,
     /// What it shall be.
     pub(super) size: i32,
-    /// What it was told to be.
+    /// The size in its spec.
     before: i32,
     /// How many pods it has.
     pub(super) actual: i32,
@@ -129,7 +129,7 @@ impl Set {
     }
 
     /// The size that the set was last told to have.
-    pub(super) fn told_size(&self) -> i32 {
+    pub(super) fn specified_size(&self) -> i32 {
         self.before
     }
 

@@ -98,7 +98,7 @@ impl<'a> Turn<'a> {
         self.deleted += 1;
         self.plan.delete(pod);
         let name = pod.metadata.name.as_deref().unwrap_or_default();
-        self.tell(SUCCESSFUL_DELETE, &format!("Deleted pod: {name}"));
+        self.record_event(SUCCESSFUL_DELETE, &format!("Deleted pod: {name}"));
     }
 
     /// Creates pods, unless one has to wait after a failure.

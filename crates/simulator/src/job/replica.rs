@@ -73,12 +73,12 @@ pub(super) fn pod(owner: &Reference, spec: &JobSpec, place: Option<Place>) -> Po
         .insert(key, value);
     let spec = pod.spec.get_or_insert_default();
     spec.hostname = Some(format!("{name}-{index}"));
-    tell_index(spec);
+    set_index_variable(spec);
     pod
 }
 
 /// Containers learn their index from a variable.
-fn tell_index(spec: &mut PodSpec) {
+fn set_index_variable(spec: &mut PodSpec) {
     let variable = EnvVar {
         name: "JOB_COMPLETION_INDEX".to_owned(),
         value_from: Some(EnvVarSource {

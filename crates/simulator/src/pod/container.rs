@@ -214,7 +214,7 @@ pub(super) fn event(
 }
 
 /// Tells that the containers have been started.
-pub(super) fn tell_start(
+pub(super) fn record_start(
     pod: &Pod,
     component: &'static str,
     first: bool,
@@ -225,8 +225,8 @@ pub(super) fn tell_start(
     let before = first.then(|| init(pod)).into_iter().flatten();
     for container in before.chain(main(pod)) {
         let image = image(container);
-        let mut tell = |reason, message: String| {
-            plan.tell(event(
+        let mut record_event = |reason, message: String| {
+            plan.record_event(event(
                 pod,
                 container,
                 component,
@@ -236,23 +236,23 @@ pub(super) fn tell_start(
             ));
         };
         if first {
-            tell("Pulling", format!("Pulling image {image:?}"));
-            tell(
+            record_event("Pulling", format!("Pulling image {image:?}"));
+            record_event(
                 "Pulled",
                 format!(
                     "Successfully pulled image {image:?} in {took} ({took} including waiting). Image size: {IMAGE_SIZE} bytes."
                 ),
             );
         } else {
-            tell(
+            record_event(
                 "Pulled",
                 format!(
                     "Container image {image:?} already present on machine and can be accessed by the pod"
                 ),
             );
         }
-        tell("Created", "Container created".to_owned());
-        tell("Started", "Container started".to_owned());
+        record_event("Created", "Container created".to_owned());
+        record_event("Started", "Container started".to_owned());
     }
 }
 

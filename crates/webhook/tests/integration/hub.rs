@@ -7,11 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use bellwether_apiserver::{ApiServer, HUB, Identity};
 use bellwether_placement::admission::FleetAdmission;
 use bellwether_runtime::{Clock, MetricsRegistry};
-use bellwether_store::Store;
-use bellwether_testkit::{Assets, RealCluster};
+use bellwether_testkit::{Assets, Embedded, RealCluster};
 use bellwether_webhook::certificate::AUTHORITY_AGE;
 use bellwether_webhook::{Keeper, Location, Options, WebhookServer};
 use bellwether_work::admission::WorkAdmission;
@@ -279,12 +277,7 @@ async fn rotation(bed: &Bed) {
 
 #[tokio::test]
 async fn rules_hold_on_a_hub_that_calls_webhooks() {
-    let server = ApiServer::new(
-        Store::in_memory(bellwether_store::Options::default()),
-        Clock::system(),
-    );
-    server.add_cluster(HUB).await.unwrap();
-    rules_hold(server.client(HUB, Identity::administrator("test"))).await;
+    rules_hold(Embedded::start(Clock::system()).await.hub()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 use super::Scalar;
 
-/// The longest JSON that a ManifestWork carries in one value, unless the agent is told otherwise.
+/// The longest JSON that a ManifestWork carries in one value, unless the agent is configured otherwise.
 pub const MAX_JSON_RAW: usize = 1024;
 /// The longest text that a ManifestWork carries in one value: enough for a chain of certificates.
 pub const MAX_TEXT: usize = 32 * 1024;

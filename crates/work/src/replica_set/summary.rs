@@ -9,8 +9,8 @@ use bellwether_api::work::{
 };
 use jiff::Timestamp;
 
+use super::flags::Flags;
 use super::report::{Report, Stage};
-use super::tally::Flags;
 use super::{Outlook, Placed};
 use crate::conditions::{ConditionUpdate, Conditions};
 

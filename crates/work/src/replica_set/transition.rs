@@ -69,10 +69,10 @@ impl Standing {
         }
     }
 
-    /// Takes in what [`count_reports`](super::count_reports) counted. Returns what has happened by it.
+    /// Takes in what [`count_changes`](super::count_changes) counted. Returns what has happened by it.
     pub fn count(&mut self, counted: &Counted) -> Vec<Transition> {
         let placements = counted.placements.iter();
-        let mut all: Vec<Transition> = placements.filter_map(|it| self.failing(it)).collect();
+        let mut all: Vec<Transition> = placements.flat_map(|it| self.steps_of(it)).collect();
         if counted.stage != self.stage {
             all.extend(self.entered(counted.stage, || counted.sentence.clone()));
         }
@@ -86,12 +86,8 @@ impl Standing {
 
     /// What has happened since, each thing once.
     pub fn transitions(&self, report: &Report) -> Vec<Transition> {
-        let mut all = Vec::new();
-        for placement in &report.placements {
-            all.extend(self.started(placement));
-            all.extend(self.soaking(placement));
-            all.extend(self.failing(placement));
-        }
+        let placements = report.placements.iter();
+        let mut all: Vec<Transition> = placements.flat_map(|it| self.steps_of(it)).collect();
         if report.control.retried_at > self.retried_at {
             let message = "clusters that failed are tried again".to_owned();
             all.push(normal(event::ROLLOUT_RETRIED, message));
@@ -106,6 +102,13 @@ impl Standing {
             all.extend(self.entered(stage, sentence));
         }
         all
+    }
+
+    fn steps_of(&self, placement: &PlacementReport) -> impl Iterator<Item = Transition> {
+        let started = self.started(placement);
+        let soaking = self.soaking(placement);
+        let failing = self.failing(placement);
+        started.into_iter().chain(soaking).chain(failing)
     }
 
     fn started(&self, placement: &PlacementReport) -> Option<Transition> {

@@ -6,13 +6,15 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bellwether_api::meta::ObjectMeta;
 use bellwether_api::work::names::{annotation, label};
 use bellwether_api::work::{ManifestWork, ManifestWorkSpec};
 use sha2::{Digest as _, Sha256};
 
-use super::{Observed, template};
+use super::memo::{Memo, Wish};
+use super::{Observed, Plan, handover, template};
 use crate::Programs;
 use crate::admission::check_new_spec;
 
@@ -77,6 +79,48 @@ impl<'a> Wanted<'a> {
                 annotation::TEMPLATE_VALUES
             )),
         }
+    }
+
+    /// The content of the works of any cluster; `None` if it depends on the cluster or cannot be written.
+    pub(super) fn shared_parts(&self) -> Option<Parts> {
+        (!self.has_values()).then(|| self.parts("").ok()).flatten()
+    }
+
+    /// True if a cluster has exactly the works that it should have.
+    pub(super) fn is_current(
+        &self,
+        parts: &[ManifestWorkSpec],
+        there: &[&Arc<ManifestWork>],
+        memo: &Memo,
+    ) -> bool {
+        let is_live = |work: &&&Arc<ManifestWork>| work.metadata.deletion_timestamp.is_none();
+        let live: Vec<_> = there.iter().filter(is_live).collect();
+        let is_same = |part: usize, spec: &ManifestWorkSpec, work: &ManifestWork| {
+            let wish = Wish {
+                set: self.observed.set,
+                is_shared: !self.has_values(),
+                part,
+                spec,
+            };
+            handover::has_labels(work, &self.labels(part)) && memo.is_same(wish, work)
+        };
+        live.len() == parts.len()
+            && parts
+                .iter()
+                .enumerate()
+                .all(|(part, spec)| live.iter().any(|work| is_same(part, spec, work)))
+    }
+
+    /// True if a cluster has exactly the works that it should have, written for this placement. `None` if
+    /// that depends on more than the replica set.
+    pub(super) fn is_written(&self, there: &[&Arc<ManifestWork>], memo: &Memo) -> Option<bool> {
+        let parts = self.shared_parts()?;
+        let mut relabelled = Plan::default();
+        handover::adopt(self, there, &mut relabelled);
+        relabelled
+            .write
+            .is_empty()
+            .then(|| self.is_current(&parts, there, memo))
     }
 
     /// The works of a cluster with this content.

@@ -22,7 +22,7 @@ async fn is_cut_off(mut stream: impl tokio::io::AsyncRead + Unpin) -> bool {
 }
 
 #[tokio::test]
-async fn whoever_says_nothing_is_cut_off() {
+async fn a_silent_connection_is_closed() {
     let options = ServerOptions {
         limits: Limits {
             header_time: Duration::from_millis(200),
@@ -61,7 +61,7 @@ async fn whoever_says_nothing_is_cut_off() {
 }
 
 #[tokio::test]
-async fn whoever_has_asked_may_take_a_rest_but_not_for_ever() {
+async fn a_connection_may_rest_between_requests_for_a_limited_time() {
     let options = ServerOptions {
         limits: Limits {
             header_time: Duration::from_millis(50),

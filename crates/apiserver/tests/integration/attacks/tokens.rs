@@ -107,7 +107,7 @@ async fn a_token_of_one_cluster_is_nothing_in_another() {
     assert_eq!(code(&server, &here, "cluster1").await, 201);
     assert_eq!(code(&server, &here, HUB).await, 401);
     assert_eq!(code(&server, &there, "cluster1").await, 401);
-    // A reviewer of the other cluster is told so, too.
+    // A reviewer of the other cluster gets the same answer.
     let path = "/clusters/cluster1/apis/authentication.k8s.io/v1/tokenreviews";
     let admin = server.admin("cluster1");
     let review = server

@@ -46,14 +46,14 @@ pub trait HubConnector: Debug + Send + Sync + 'static {
 
 /// A hub that is reached over the network, as a kubeconfig says.
 #[derive(Debug)]
-pub struct KubeconfigDoor {
+pub struct KubeconfigConnector {
     config: Config,
     server: String,
     authority: Option<String>,
     fence: Option<Fence>,
 }
 
-impl KubeconfigDoor {
+impl KubeconfigConnector {
     /// Reads a kubeconfig, with a token or whatever else lets a stranger in.
     pub async fn new(kubeconfig: Kubeconfig) -> Result<Self, ConnectError> {
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
@@ -92,7 +92,7 @@ impl KubeconfigDoor {
     }
 }
 
-impl HubConnector for KubeconfigDoor {
+impl HubConnector for KubeconfigConnector {
     fn bootstrap_client(&self) -> Result<Client, ConnectError> {
         self.connect(self.config.clone())
     }

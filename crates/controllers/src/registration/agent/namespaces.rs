@@ -61,7 +61,7 @@ impl Namespaces {
             self.check_at = now.checked_add(CHECK_INTERVAL).unwrap_or(Timestamp::MAX);
         }
         for namespace in &mut status.managed_namespaces {
-            self.tell(namespace, now);
+            self.set_condition(namespace, now);
         }
     }
 
@@ -106,7 +106,7 @@ impl Namespaces {
         }
     }
 
-    fn tell(&self, namespace: &mut ClusterSetManagedNamespace, now: Timestamp) {
+    fn set_condition(&self, namespace: &mut ClusterSetManagedNamespace, now: Timestamp) {
         let Some(done) = self.known.get(&namespace.name) else {
             return;
         };

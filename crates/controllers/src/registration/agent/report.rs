@@ -66,7 +66,7 @@ pub(super) async fn report(
         // In a box, what takes a moment and much room; and clients are there for that moment.
         let look = async {
             let _clients = (hub.hold(), agent.member.hold());
-            reporter.look().await
+            reporter.reconcile().await
         };
         let wake = Box::pin(look).await?;
         let (report_at, renew_at) = (wake.report_at, wake.renew_at);
@@ -191,7 +191,7 @@ impl Health {
                 format!("The kube-apiserver is not ok, {answer}"),
             ),
         };
-        Some(said(
+        Some(new_condition(
             condition::AVAILABLE,
             status,
             reason,
@@ -218,7 +218,13 @@ async fn ask(member: &Client) -> Result<(), String> {
     Err("status code: 404, it has no health endpoint".to_owned())
 }
 
-fn said(kind: &str, status: &str, reason: &str, message: &str, now: Timestamp) -> Condition {
+fn new_condition(
+    kind: &str,
+    status: &str,
+    reason: &str,
+    message: &str,
+    now: Timestamp,
+) -> Condition {
     Condition {
         type_: kind.to_owned(),
         status: status.to_owned(),
@@ -250,7 +256,7 @@ struct Reporter<'a> {
 }
 
 impl<'a> Reporter<'a> {
-    /// Begins to watch what is reported about; anyone who waits for `session` is told of every change.
+    /// Starts the watches that reports are made from; `session` is notified about every change.
     fn start(agent: &'a Agent, hub: &'a ClusterHandle, session: &'a CertificateSession) -> Self {
         let changed = &session.changed;
         let roster = agent.connector.roster().unwrap_or_else(|| {
@@ -279,7 +285,7 @@ impl<'a> Reporter<'a> {
     }
 
     /// Does what there is to do, and returns when to look again if nothing changes before.
-    async fn look(&mut self) -> Result<Wake, AgentError> {
+    async fn reconcile(&mut self) -> Result<Wake, AgentError> {
         let Some(cluster) = self.cluster.get() else {
             if self.is_known {
                 self.namespaces.let_go().await;
@@ -318,7 +324,7 @@ impl<'a> Reporter<'a> {
             // What there is to say is said at once, not bit by bit.
             let _ = tokio::time::timeout(FIRST_FACTS, self.facts()).await;
         }
-        self.tell(&cluster, now).await?;
+        self.write_status(&cluster, now).await?;
         Ok(Wake {
             report_at: self.health.check_at,
             renew_at,
@@ -345,7 +351,11 @@ impl<'a> Reporter<'a> {
     }
 
     /// Writes what is news.
-    async fn tell(&mut self, cluster: &ManagedCluster, now: Timestamp) -> Result<(), AgentError> {
+    async fn write_status(
+        &mut self,
+        cluster: &ManagedCluster,
+        now: Timestamp,
+    ) -> Result<(), AgentError> {
         let before = cluster.status.clone().unwrap_or_default();
         // Times of a clock that is off would mislead.
         let clock = find(&before.conditions, condition::CLOCK_SYNCED);
@@ -354,15 +364,15 @@ impl<'a> Reporter<'a> {
         }
         let mut after = before.clone();
         let joined = ["ManagedClusterJoined", "Managed cluster joined"];
-        let joined = said(condition::JOINED, TRUE, joined[0], joined[1], now);
+        let joined = new_condition(condition::JOINED, TRUE, joined[0], joined[1], now);
         set_condition(&mut after.conditions, joined);
-        self.tell_rotation(&mut after, now);
+        self.report_rotation(&mut after, now);
         if let Some(available) = self.health.condition() {
             set_condition(&mut after.conditions, available);
         }
         if self.health.failing.is_none() {
             self.describe(&mut after);
-            self.tell_claims(cluster, &mut after);
+            self.report_claims(cluster, &mut after);
             self.namespaces.see_to(&mut after, now).await;
         }
         if after == before {
@@ -388,7 +398,7 @@ impl<'a> Reporter<'a> {
     }
 
     /// Says from when to when the certificate counts, or why there is no new one.
-    fn tell_rotation(&self, status: &mut ManagedClusterStatus, now: Timestamp) {
+    fn report_rotation(&self, status: &mut ManagedClusterStatus, now: Timestamp) {
         let Certificate {
             not_before,
             not_after,
@@ -406,12 +416,12 @@ impl<'a> Reporter<'a> {
                 format!("Failed to rotate client certificate: {failure}"),
             ),
         };
-        let rotated = said(condition::CERTIFICATE_ROTATED, holds, reason, &message, now);
+        let rotated = new_condition(condition::CERTIFICATE_ROTATED, holds, reason, &message, now);
         set_condition(&mut status.conditions, rotated);
     }
 
     /// Reports what the member says about itself, and warns if there is too much of it.
-    fn tell_claims(&mut self, cluster: &ManagedCluster, status: &mut ManagedClusterStatus) {
+    fn report_claims(&mut self, cluster: &ManagedCluster, status: &mut ManagedClusterStatus) {
         // A kind that the member does not know is an answer, too.
         let properties = self.properties.as_ref();
         if !self.claims.is_ready() || properties.is_some_and(|it| !it.has_answered()) {
@@ -451,7 +461,7 @@ impl<'a> Reporter<'a> {
     }
 }
 
-/// Follows a kind of the member; `changed` is told of every change.
+/// Follows a kind of the member; `changed` is notified about every change.
 fn follow<K: CacheEntry>(agent: &Agent, path: String, changed: &Arc<Notify>) -> Cache<K> {
     let changed = Arc::clone(changed);
     Cache::follow(

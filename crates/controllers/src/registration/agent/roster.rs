@@ -1,7 +1,7 @@
 //! Clusters as their hub has them, for the agents of these clusters.
 //!
 //! An agent over a network watches its own cluster, and may see no other. Agents in the hub's own
-//! process share the watch that the hub has anyway: each is told of its own cluster alone, and
+//! process share the watch that the hub has anyway: each is notified about its own cluster only, and
 //! whatever it asks for or writes passes with its own certificate all the same.
 
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ impl Roster {
         self.clusters.is_ready() && self.clusters.get(&key).is_none()
     }
 
-    /// What it says about one cluster; `changed` is told whenever that is something else.
+    /// What it says about one cluster; `changed` is notified when it changes.
     pub(super) fn entry(&self, cluster: &str, changed: &Arc<Notify>) -> Entry {
         let key = ObjectKey::cluster_scoped(cluster);
         let mut listeners = self.listeners.lock();

@@ -170,7 +170,6 @@ impl Pass<'_> {
                 belongs: options::is_owned(&work.work.spec, &mapped.id),
             },
             baseline: None,
-            dry_run: None,
             applied_before: is_of_generation(work)
                 && known.is_some_and(|known| is_true(&known.conditions, condition::APPLIED)),
         };

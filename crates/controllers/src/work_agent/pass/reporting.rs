@@ -61,7 +61,7 @@ impl Pass<'_> {
         turn
     }
 
-    /// Reports, if there is something new to be said and the hub has not been told too often. Returns
+    /// Reports, if something has changed and the hub was not written to too often. Returns
     /// when to look again.
     pub(super) async fn write_status(
         &self,

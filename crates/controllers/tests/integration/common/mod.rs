@@ -19,8 +19,7 @@ use bellwether_controllers::registration::agent::{
 };
 use bellwether_controllers::{registration, registry};
 use bellwether_runtime::{Clock, ClusterHandle};
-use bellwether_store::{Options, Store};
-use bellwether_testkit::Writes;
+use bellwether_testkit::{Embedded, Writes, leaping_clock};
 use jiff::Timestamp;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
@@ -30,8 +29,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// When every test begins.
-pub const START: &str = "2026-01-01T00:00:00Z";
+pub use bellwether_testkit::START;
 
 /// The user that the hub's controllers are.
 const CONTROLLERS: &str = "bellwether-hub";
@@ -71,25 +69,20 @@ impl Drop for World {
 impl World {
     /// A hub that knows the kinds of a fleet. The runtime's time is to be paused.
     pub async fn start() -> Self {
-        Self::with_clock(Clock::of_runtime(START.parse().unwrap())).await
+        Self::with_clock(leaping_clock()).await
     }
 
     /// The same with a clock of the test.
     pub async fn with_clock(clock: Clock) -> Self {
-        let now = clock.clone();
-        let options = Options::new(Arc::new(move || now.now()));
         let authority = Authority::generate(clock.now()).unwrap();
         let server_options = ServerOptions {
             authority: Some(Arc::new(authority)),
             admission: bellwether_controllers::registry::admission(),
             ..ServerOptions::default()
         };
-        let store = Store::in_memory(options);
-        let server = ApiServer::with_options(store, clock.clone(), server_options);
-        server.add_cluster(HUB).await.unwrap();
-        for definition in bellwether_api::definitions() {
-            server.ensure(HUB, definition).await.unwrap();
-        }
+        let embedded = Embedded::with_options(clock.clone(), server_options).await;
+        embedded.define_kinds().await;
+        let server = embedded.server;
         grant_controllers(&server).await;
         let writes = Writes::default();
         let service = server.service(HUB, Identity::administrator("test"));

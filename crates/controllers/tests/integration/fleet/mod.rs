@@ -24,8 +24,7 @@ use std::time::Duration;
 use bellwether_apiserver::{ApiServer, HUB, Identity, ServerOptions};
 use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
 use bellwether_runtime::{Clock, Forward};
-use bellwether_store::{Options, Store};
-use bellwether_testkit::Writes;
+use bellwether_testkit::{Embedded, Writes, leaping_clock};
 use http::Request;
 use kube::Client;
 use kube::client::Body;
@@ -35,8 +34,6 @@ use tokio::task::JoinHandle;
 pub use objects::*;
 use real::RealPair;
 
-/// When every test on embedded clusters begins.
-pub const START: &str = "2026-01-01T00:00:00Z";
 /// The address of the hub, as agents know it.
 pub const ADDRESS: &str = "https://hub.example:6443";
 /// The member of most tests.
@@ -170,7 +167,7 @@ impl Fleet {
         let now = jiff::Timestamp::now;
         let (clock, forward) = Clock::new(now).adjustable();
         let real = Some((Arc::clone(pair), forward));
-        let mut fleet = Self::bare(AgentOptions::default(), clock, real);
+        let mut fleet = Self::bare(AgentOptions::default(), clock, real).await;
         fleet.add_member(MEMBER).await;
         fleet.start_agents(&[MEMBER]).await;
         fleet
@@ -184,28 +181,27 @@ impl Fleet {
 
     /// Embedded clusters, of whose works nobody takes care yet.
     pub async fn without_agents(options: AgentOptions, members: &[&str]) -> Self {
-        let clock = Clock::of_runtime(START.parse().unwrap());
-        let fleet = Self::bare(options, clock, None);
-        fleet.server.add_cluster(HUB).await.unwrap();
-        for definition in bellwether_api::definitions() {
-            fleet.server.ensure(HUB, definition).await.unwrap();
-        }
+        let fleet = Self::bare(options, leaping_clock(), None).await;
+        let (server, clock) = (fleet.server.clone(), fleet.clock.clone());
+        Embedded { server, clock }.define_kinds().await;
         for member in members {
             fleet.add_member(member).await;
         }
         fleet
     }
 
-    fn bare(options: AgentOptions, clock: Clock, real: Option<(Arc<RealPair>, Forward)>) -> Self {
-        let now = clock.clone();
-        let store = Options::new(Arc::new(move || now.now()));
+    async fn bare(
+        options: AgentOptions,
+        clock: Clock,
+        real: Option<(Arc<RealPair>, Forward)>,
+    ) -> Self {
         let server_options = ServerOptions {
             admission: bellwether_controllers::registry::admission(),
             ..ServerOptions::default()
         };
-        let store = Store::in_memory(store);
+        let embedded = Embedded::with_options(clock.clone(), server_options).await;
         Self {
-            server: ApiServer::with_options(store, clock.clone(), server_options),
+            server: embedded.server,
             clock,
             agents: None,
             hub_counts: Arc::default(),
@@ -285,7 +281,7 @@ impl Fleet {
     }
 
     /// A client for controllers and agents, whose requests are counted.
-    fn counting(&self, cluster: &str, counts: &Arc<Counts>) -> Client {
+    pub fn counting(&self, cluster: &str, counts: &Arc<Counts>) -> Client {
         let counts = Arc::clone(counts);
         if let Some(client) = self.real_client(cluster) {
             let inner = tower::service_fn(move |request: Request<Body>| {

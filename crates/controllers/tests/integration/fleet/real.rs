@@ -19,7 +19,33 @@ pub struct RealPair {
 }
 
 /// Kinds of which cases leave objects behind: on which cluster, and where they are.
-const LEFTOVERS: [(bool, &str); 20] = [
+const LEFTOVERS: [(bool, &str); 37] = [
+    (true, "/apis/core.oam.dev/v1beta1/applications"),
+    (true, "/apis/core.oam.dev/v1beta1/applicationrevisions"),
+    (true, "/apis/core.oam.dev/v1beta1/resourcetrackers"),
+    (true, "/apis/core.oam.dev/v1beta1/componentdefinitions"),
+    (true, "/apis/core.oam.dev/v1beta1/policydefinitions"),
+    (true, "/apis/core.oam.dev/v1beta1/definitionrevisions"),
+    (true, "/api/v1/namespaces/default/events"),
+    (true, "/api/v1/namespaces/far/configmaps"),
+    (true, "/api/v1/namespaces/default/serviceaccounts"),
+    (
+        true,
+        "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
+    ),
+    (
+        true,
+        "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+    ),
+    (
+        true,
+        "/apis/core.oam.dev/v1alpha2/applicationconfigurations",
+    ),
+    (true, "/apis/core.oam.dev/v1alpha2/components"),
+    (true, "/apis/core.oam.dev/v1beta1/traitdefinitions"),
+    (true, "/apis/apps/v1/namespaces/default/controllerrevisions"),
+    (true, "/apis/apps/v1/namespaces/default/deployments"),
+    (true, "/api/v1/namespaces/default/configmaps"),
     (
         true,
         "/apis/work.open-cluster-management.io/v1/manifestworks",

@@ -28,7 +28,7 @@ async fn the_status_of_a_deployment_is_on_the_hub_as_soon_as_it_changes(fleet: &
             json!({"replicas": 2, "readyReplicas": 1}),
         )
         .await;
-    fleet.pass(50).await;
+    fleet.pass(200).await;
     let seen = fleet.get(HUB, &work).await.unwrap();
     let integer = |name: &str, value: i64| json!({"name": name, "fieldValue": {"type": "Integer", "integer": value}});
     assert_eq!(
@@ -187,7 +187,7 @@ async fn a_changed_configuration_takes_effect_at_once_and_values_at_their_pace(f
     let rules = json!([{"type": "JSONPaths", "jsonPaths": [{"name": "all", "path": ".data"}, {"name": "key", "path": ".data.key"}]}]);
     let change = json!({"spec": {"resourceStatusSync": {"rules": rules}}});
     fleet.merge(HUB, &config, change).await;
-    fleet.pass(100).await;
+    fleet.pass(200).await;
     let seen = fleet.get(HUB, &work).await.unwrap();
     let all = json!({"type": "ByteArray", "byteArray": "eyJrZXkiOiIxIn0="});
     assert_eq!(
@@ -204,7 +204,7 @@ async fn a_changed_configuration_takes_effect_at_once_and_values_at_their_pace(f
             json!({"spec": {"resourceStatusSync": {"rules": rules}}}),
         )
         .await;
-    fleet.pass(100).await;
+    fleet.pass(200).await;
     let seen = fleet.get(HUB, &work).await.unwrap();
     let found = condition(&seen["status"]["manifestConditions"][0], "StatusSynced");
     assert_eq!(found["status"], "False");
@@ -216,7 +216,7 @@ async fn a_changed_configuration_takes_effect_at_once_and_values_at_their_pace(f
     );
     // Without a configuration nothing comes back.
     fleet.delete(HUB, &config).await;
-    fleet.pass(100).await;
+    fleet.pass(200).await;
     let seen = fleet.get(HUB, &work).await.unwrap();
     assert_eq!(synced(&seen), &Value::Null);
     assert_eq!(
@@ -239,7 +239,7 @@ async fn values_are_told_at_most_once_in_a_period_and_until_they_rest(fleet: &mu
         fleet
             .merge_status(MEMBER, &deployment("web", 3), status)
             .await;
-        fleet.pass(100).await;
+        fleet.pass(200).await;
     };
     let told = async || {
         let seen = fleet.get(HUB, &work).await.unwrap();
@@ -266,7 +266,7 @@ async fn values_are_told_at_most_once_in_a_period_and_until_they_rest(fleet: &mu
             json!({"spec": {"resourceStatusSync": {"stopThreshold": 0}}}),
         )
         .await;
-    fleet.pass(100).await;
+    fleet.pass(200).await;
     assert_eq!(told().await, Some(3));
 }
 

@@ -216,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn who_is_done_is_never_asked_again_whoever_comes_or_goes(
+    fn a_cluster_that_is_done_is_never_asked_again(
         strategy in strategy(), groups in groups(), existing in existing(), came in groups(),
         gone in 0_u8..14,
     ) {

@@ -14,9 +14,9 @@
 
 use std::time::Duration;
 
-use bellwether_apiserver::{ApiServer, Authority, Clock, HUB, Identity, ServerOptions};
+use bellwether_apiserver::{ApiServer, Authority, Clock, HUB, ServerOptions};
 use bellwether_simulator::Simulator;
-use bellwether_store::{Options, Store};
+use bellwether_testkit::{Embedded, START, leaping_clock};
 use jiff::Timestamp;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::DynamicObject;
@@ -38,22 +38,17 @@ pub struct TestCluster {
 impl TestCluster {
     /// A new cluster. The runtime of the test has to be paused.
     pub async fn start() -> Self {
-        let clock = Clock::of_runtime("2026-01-01T00:00:00Z".parse().unwrap());
-        let now = clock.clone();
-        let options = Options::new(std::sync::Arc::new(move || now.now()));
+        let clock = leaping_clock();
         let authority = Authority::generate(clock.now()).unwrap();
         let server_options = ServerOptions {
             authority: Some(authority.into()),
             ..ServerOptions::default()
         };
-        let store = Store::in_memory(options);
-        let server = ApiServer::with_options(store, clock.clone(), server_options);
-        server.add_cluster(HUB).await.unwrap();
-        let client = server.client(HUB, Identity::administrator("test"));
+        let embedded = Embedded::with_options(clock.clone(), server_options).await;
         let mut cluster = Self {
-            client,
+            client: embedded.hub(),
             clock,
-            server,
+            server: embedded.server,
             simulator: None,
         };
         cluster.restart().await;
@@ -212,7 +207,7 @@ impl TestCluster {
 
     /// The time that has passed since the test began.
     pub fn elapsed(&self) -> Duration {
-        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let start: Timestamp = START.parse().unwrap();
         Duration::try_from(self.clock.now().duration_since(start)).unwrap()
     }
 

@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use bellwether_apiserver::{ApiServer, Clock, HUB, Identity};
+use bellwether_apiserver::{Clock, HUB};
 use bellwether_simulator::Simulator;
-use bellwether_store::{Options, Store};
-use bellwether_testkit::{Assets, RealCluster};
+use bellwether_testkit::{Assets, Embedded, RealCluster};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
@@ -29,7 +28,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Starts both; nothing, with a word, where there is no real one at hand.
+    /// Starts both; nothing, and the test counts as skipped, where there is no real one.
     pub async fn start(namespace: &str) -> Option<Self> {
         let assets = match Assets::find() {
             Ok(assets) => assets,
@@ -46,10 +45,9 @@ impl Stage {
         cluster.start_controllers(&assets).unwrap();
         let real = client(&cluster).await;
         let clock = Clock::system();
-        let server = ApiServer::new(Store::in_memory(Options::default()), clock.clone());
-        server.add_cluster(HUB).await.unwrap();
-        let ours = server.client(HUB, Identity::administrator("test"));
-        let simulator = Simulator::start(server, clock);
+        let embedded = Embedded::start(clock.clone()).await;
+        let ours = embedded.hub();
+        let simulator = Simulator::start(embedded.server, clock);
         simulator.add(HUB).await.unwrap();
         let kubelet = tokio::spawn(kubelet::run(real.clone()));
         let stage = Self {

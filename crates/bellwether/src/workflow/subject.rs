@@ -1,0 +1,300 @@
+//! What a workflow belongs to: an Application or a WorkflowRun.
+
+use anyhow::Context as _;
+use bellwether_api::oam::{Application, ApplicationStatus};
+use bellwether_api::workflow::{
+    ContextBackend, Workflow, WorkflowMode, WorkflowRun, WorkflowRunPhase, WorkflowRunStatus,
+    WorkflowStep, WorkflowStepBase, WorkflowStepStatus,
+};
+use bellwether_workflow::operation::Controls;
+use bellwether_workflow::spec;
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Client};
+
+use super::{SubjectKind, Target};
+
+/// Writes that meet another writer are tried again this often.
+const ATTEMPTS: u32 = 10;
+
+/// What a workflow belongs to.
+pub(super) enum Subject {
+    Application(Box<Application>),
+    Run(Box<WorkflowRun>),
+}
+
+/// Finds what a workflow belongs to: an Application, or a WorkflowRun.
+pub(super) async fn find(
+    client: &Client,
+    namespace: &str,
+    target: &Target,
+) -> anyhow::Result<Subject> {
+    let name = &target.name;
+    if target.kind != Some(SubjectKind::Workflow) {
+        let api: Api<Application> = Api::namespaced(client.clone(), namespace);
+        if let Some(application) = api.get_opt(name).await? {
+            return Ok(Subject::Application(Box::new(application)));
+        }
+    }
+    if target.kind != Some(SubjectKind::App) {
+        let api: Api<WorkflowRun> = Api::namespaced(client.clone(), namespace);
+        if let Some(run) = api.get_opt(name).await? {
+            return Ok(Subject::Run(Box::new(run)));
+        }
+    }
+    let what = match target.kind {
+        Some(SubjectKind::App) => "application",
+        Some(SubjectKind::Workflow) => "workflow run",
+        None => "application or workflow run",
+    };
+    anyhow::bail!("there is no {what} {name:?} in namespace {namespace:?}")
+}
+
+/// Changes the status; a write that meets another one is made again on what is true then.
+pub(super) async fn change(
+    client: &Client,
+    namespace: &str,
+    target: &Target,
+    operation: impl Fn(&mut Subject) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let mut subject = find(client, namespace, target).await?;
+        operation(&mut subject)?;
+        match subject.write(client, namespace).await {
+            Err(kube::Error::Api(status)) if status.code == 409 && attempt < ATTEMPTS => {}
+            other => return Ok(other?),
+        }
+    }
+}
+
+impl Subject {
+    async fn write(&mut self, client: &Client, namespace: &str) -> Result<(), kube::Error> {
+        let parameters = PostParams::default();
+        match self {
+            Self::Application(application) => {
+                let api: Api<Application> = Api::namespaced(client.clone(), namespace);
+                application.metadata.managed_fields = None;
+                let name = application.metadata.name.clone().unwrap_or_default();
+                let written = api.replace_status(&name, &parameters, application).await;
+                written.map(drop)
+            }
+            Self::Run(run) => {
+                let api: Api<WorkflowRun> = Api::namespaced(client.clone(), namespace);
+                run.metadata.managed_fields = None;
+                let name = run.metadata.name.clone().unwrap_or_default();
+                let written = api.replace_status(&name, &parameters, run).await;
+                written.map(drop)
+            }
+        }
+    }
+
+    /// The name of what it belongs to.
+    pub(super) fn name(&self) -> &str {
+        let name = match self {
+            Self::Application(application) => &application.metadata.name,
+            Self::Run(run) => &run.metadata.name,
+        };
+        name.as_deref().unwrap_or_default()
+    }
+
+    /// Its name, times and so on.
+    pub(super) fn metadata(&self) -> &ObjectMeta {
+        match self {
+            Self::Application(application) => &application.metadata,
+            Self::Run(run) => &run.metadata,
+        }
+    }
+
+    /// How people call it.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Application(_) => "Application",
+            Self::Run(_) => "WorkflowRun",
+        }
+    }
+
+    /// The name of the object with the history.
+    pub(super) fn history(&self) -> String {
+        match self {
+            Self::Application(_) => format!("application-{}", self.name()),
+            Self::Run(_) => format!("workflowrun-{}", self.name()),
+        }
+    }
+
+    /// Where the workflow stands, in the form of a run.
+    pub(super) fn status(&self) -> WorkflowRunStatus {
+        match self {
+            Self::Run(run) => run.status.clone().unwrap_or_default(),
+            Self::Application(application) => {
+                let status = application.status.clone().unwrap_or_default();
+                let workflow = status.workflow.unwrap_or_default();
+                WorkflowRunStatus {
+                    conditions: status.conditions,
+                    phase: workflow.phase,
+                    message: workflow.message,
+                    suspend: workflow.suspend,
+                    terminated: workflow.terminated,
+                    finished: workflow.finished,
+                    context_backend: workflow.context_backend,
+                    steps: workflow.steps,
+                    start_time: workflow.start_time,
+                    end_time: workflow.end_time,
+                    history_seq: workflow.history_seq,
+                    ..WorkflowRunStatus::default()
+                }
+            }
+        }
+    }
+
+    /// Where the values of steps are kept.
+    pub(super) fn backend(&self) -> Option<ContextBackend> {
+        self.status().context_backend
+    }
+
+    /// An operation makes sense only as long as the workflow of an application has not succeeded.
+    pub(super) fn check_open(&self, operation: &str) -> anyhow::Result<()> {
+        let is_application = matches!(self, Self::Application(_));
+        let name = self.name();
+        anyhow::ensure!(
+            !is_application || self.status().phase != Some(WorkflowRunPhase::Succeeded),
+            "{operation} workflow not allowed because application {name} is running"
+        );
+        Ok(())
+    }
+
+    /// What operations change.
+    pub(super) fn controls(&mut self) -> anyhow::Result<Controls<'_>> {
+        match self {
+            Self::Application(application) => {
+                let status = application.status.as_mut();
+                let workflow = status.and_then(|status| status.workflow.as_mut());
+                let workflow = workflow.context("the workflow in application is not running")?;
+                Ok(Controls {
+                    suspend: &mut workflow.suspend,
+                    terminated: &mut workflow.terminated,
+                    finished: &mut workflow.finished,
+                    steps: &mut workflow.steps,
+                })
+            }
+            Self::Run(run) => {
+                let status = run.status.get_or_insert_default();
+                Ok(Controls {
+                    suspend: &mut status.suspend,
+                    terminated: &mut status.terminated,
+                    finished: &mut status.finished,
+                    steps: &mut status.steps,
+                })
+            }
+        }
+    }
+
+    /// Clears what is said of the workflow, so that it begins again.
+    pub(super) fn clear(&mut self) -> anyhow::Result<()> {
+        match self {
+            Self::Application(application) => {
+                let status: &mut ApplicationStatus = application.status.get_or_insert_default();
+                anyhow::ensure!(
+                    status.workflow.is_some(),
+                    "the workflow in application is not running"
+                );
+                status.workflow = None;
+            }
+            Self::Run(run) => run.status = Some(WorkflowRunStatus::default()),
+        }
+        Ok(())
+    }
+
+    /// A workflow that goes on has no end.
+    pub(super) fn reopen(&mut self) {
+        match self {
+            Self::Application(application) => {
+                let status = application.status.as_mut();
+                if let Some(workflow) = status.and_then(|status| status.workflow.as_mut()) {
+                    workflow.end_time = None;
+                }
+            }
+            Self::Run(run) => {
+                if let Some(status) = &mut run.status {
+                    status.end_time = None;
+                }
+            }
+        }
+    }
+
+    /// How steps are ordered.
+    pub(super) fn mode(&self) -> WorkflowMode {
+        let mode = match self {
+            Self::Run(run) => run
+                .status
+                .as_ref()
+                .and_then(|status| status.mode.steps.clone()),
+            Self::Application(application) => {
+                let workflow = application
+                    .status
+                    .as_ref()
+                    .and_then(|it| it.workflow.as_ref());
+                let text = workflow.map_or("", |workflow| workflow.mode.as_str());
+                text.starts_with("DAG").then_some(WorkflowMode::Dag)
+            }
+        };
+        mode.unwrap_or(WorkflowMode::StepByStep)
+    }
+
+    /// The steps of the workflow.
+    pub(super) async fn steps(
+        &self,
+        client: &Client,
+        namespace: &str,
+    ) -> anyhow::Result<Vec<WorkflowStep>> {
+        let (own, reference) = match self {
+            Self::Run(run) => {
+                let own = run.spec.workflow_spec.as_ref().map(|own| own.steps.clone());
+                (own, run.spec.workflow_ref.as_str())
+            }
+            Self::Application(application) => match &application.spec.workflow {
+                Some(workflow) if workflow.workflow_ref.is_empty() => {
+                    (Some(workflow.steps.clone()), "")
+                }
+                Some(workflow) => (None, workflow.workflow_ref.as_str()),
+                None => (Some(generated(application)), ""),
+            },
+        };
+        let mut steps = if let Some(own) = own {
+            own
+        } else {
+            let api: Api<Workflow> = Api::namespaced(client.clone(), namespace);
+            api.get(reference).await?.steps
+        };
+        spec::name_steps(&mut steps);
+        Ok(steps)
+    }
+}
+
+/// The steps of an application without a workflow: those of its components, and those that it was found to have.
+fn generated(application: &Application) -> Vec<WorkflowStep> {
+    let workflow = application
+        .status
+        .as_ref()
+        .and_then(|it| it.workflow.as_ref());
+    let known = workflow.map_or(&[][..], |workflow| &workflow.steps);
+    let step = |status: &WorkflowStepStatus| {
+        let components = &application.spec.components;
+        let component = components.iter().find(|it| it.name == status.status.name);
+        let mut base = WorkflowStepBase {
+            name: status.status.name.clone(),
+            step_type: status.status.step_type.clone(),
+            ..WorkflowStepBase::default()
+        };
+        if let Some(component) = component {
+            base.depends_on.clone_from(&component.depends_on);
+            base.inputs.clone_from(&component.inputs);
+            base.outputs.clone_from(&component.outputs);
+        }
+        WorkflowStep {
+            base,
+            ..WorkflowStep::default()
+        }
+    };
+    known.iter().map(step).collect()
+}

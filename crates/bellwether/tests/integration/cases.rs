@@ -1,0 +1,82 @@
+//! Every example that can be played keeps what it promises, also when everything is killed meanwhile.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::process::Command;
+
+fn examples(arguments: &[&str]) -> (bool, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_bellwether"))
+        .arg("examples")
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.success(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+#[track_caller]
+fn play(arguments: &[&str]) {
+    let arguments = [&["run"], arguments].concat();
+    let (succeeded, output, errors) = examples(&arguments);
+    assert!(succeeded, "{output}\n{errors}");
+    assert!(
+        output.ends_with("Everything that was promised was seen.\n"),
+        "{output}"
+    );
+}
+
+macro_rules! played {
+    ($($test:ident: $name:literal,)*) => {
+        /// The examples that are played here.
+        const PLAYED: &[&str] = &[$($name),*];
+
+        $(
+            #[test]
+            fn $test() {
+                play(&[$name]);
+            }
+        )*
+    };
+}
+
+played! {
+    a_rollout_stops_at_the_canary: "canary",
+    components_are_distributed_over_clusters: "case-1-multi-cluster",
+    a_new_version_takes_over_when_it_is_approved: "case-2-blue-green",
+    an_application_waits_for_its_database: "case-3-data-passing",
+    the_answer_of_a_webhook_decides: "case-6-conditions",
+    steps_of_a_group_are_a_graph: "case-7-step-group",
+}
+
+#[test]
+fn every_example_is_played() {
+    let (succeeded, output, _) = examples(&["list", "-o", "name"]);
+    assert!(succeeded);
+    let names: Vec<&str> = output.lines().collect();
+    assert_eq!(names, PLAYED);
+}
+
+#[test]
+fn kills_at_random_moments_change_nothing() {
+    for (name, seed) in [
+        ("case-1-multi-cluster", "1"),
+        ("case-2-blue-green", "2"),
+        ("case-6-conditions", "3"),
+    ] {
+        play(&[name, "--kills", "4", "--seed", seed]);
+    }
+}
+
+#[test]
+fn an_example_that_does_not_exist_is_named() {
+    let (succeeded, _, errors) = examples(&["run", "case-1-multicluster"]);
+    assert!(!succeeded);
+    assert_eq!(
+        errors,
+        "error: there is no example \"case-1-multicluster\"; did you mean case-1-multi-cluster?\n"
+    );
+}

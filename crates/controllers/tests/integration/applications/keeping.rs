@@ -1,0 +1,168 @@
+//! What happens to changes of others: they are undone, or kept, as policies say.
+
+use super::*;
+
+cases! {
+    labels_that_others_took_away_are_put_back,
+    apply_once_keeps_deletions_until_the_application_changes,
+    apply_once_goes_by_field_and_occasion,
+    an_object_is_created_again_if_a_fixed_field_differs,
+    an_object_is_replaced_or_patched,
+    nothing_is_requested_while_nothing_changes,
+    a_repair_is_told_in_an_event,
+}
+
+fn rules(kind: &str, strategy: Value) -> Value {
+    json!([{"name": kind, "type": kind, "properties": {"enable": true,
+        "rules": [{"selector": {"resourceTypes": ["ConfigMap"]}, "strategy": strategy}]}}])
+}
+
+/// A component that is a ConfigMap with two values.
+fn pair(a: &str, b: &str) -> Value {
+    json!([{"name": "one", "type": "k8s-objects", "properties": {"objects": [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": {"a": a, "b": b}}]}}])
+}
+
+async fn data_becomes(fleet: &Fleet, expected: Value) {
+    until(fleet, &map("one"), &expected.to_string(), |map| {
+        map["data"] == expected
+    })
+    .await;
+}
+
+async fn labels_that_others_took_away_are_put_back(fleet: &mut Fleet) {
+    start(fleet);
+    let app = app(json!({"components": [settings("one", "1")]}));
+    fleet.create(HUB, app.clone()).await;
+    until_phase(fleet, &app, "running").await;
+    let stripped =
+        json!({"metadata": {"labels": {"app.oam.dev/name": null, "app.oam.dev/namespace": null}}});
+    fleet.merge(HUB, &map("one"), stripped).await;
+    until(fleet, &map("one"), "its labels", |map| {
+        map["metadata"]["labels"]["app.oam.dev/name"] == "shop"
+    })
+    .await;
+    until_phase(fleet, &app, "running").await;
+}
+
+async fn apply_once_keeps_deletions_until_the_application_changes(fleet: &mut Fleet) {
+    start(fleet);
+    let policy = json!([{"name": "once", "type": "apply-once", "properties": {"enable": true}}]);
+    let app = app(json!({"components": [settings("one", "1")], "policies": policy}));
+    fleet.create(HUB, app.clone()).await;
+    until_phase(fleet, &app, "running").await;
+    let tracker = fleet.get(HUB, &tracker("shop-v1-default")).await.unwrap();
+    assert_eq!(tracker["spec"]["managedResources"][0].get("raw"), None);
+    fleet.delete(HUB, &map("one")).await;
+    fleet.pass(2_000).await;
+    assert!(fleet.get(HUB, &map("one")).await.is_none());
+    let change = json!({"spec": {"components": [settings("one", "2")]}});
+    fleet.merge(HUB, &app, change).await;
+    until(fleet, &map("one"), "its new value", |map| {
+        map["data"]["key"] == "2"
+    })
+    .await;
+    fleet.delete(HUB, &app).await;
+    fleet.until_gone(HUB, &map("one")).await;
+}
+
+async fn apply_once_goes_by_field_and_occasion(fleet: &mut Fleet) {
+    start(fleet);
+    // The affect, what is there after a change of others, and after a change of the application.
+    let table = [
+        ("", json!({"a": "x", "b": "1"}), json!({"a": "x", "b": "2"})),
+        (
+            "onStateKeep",
+            json!({"a": "x", "b": "1"}),
+            json!({"a": "2", "b": "2"}),
+        ),
+        (
+            "onUpdate",
+            json!({"a": "1", "b": "1"}),
+            json!({"a": "1", "b": "2"}),
+        ),
+    ];
+    for (affect, kept, changed) in table {
+        let policies = rules("apply-once", json!({"path": ["data.a"], "affect": affect}));
+        let app = app(json!({"components": pair("1", "1"), "policies": policies}));
+        fleet.create(HUB, app.clone()).await;
+        until_phase(fleet, &app, "running").await;
+        let drift = json!({"data": {"a": "x", "b": "x"}});
+        fleet.merge(HUB, &map("one"), drift).await;
+        data_becomes(fleet, kept).await;
+        let change = json!({"spec": {"components": pair("2", "2")}});
+        fleet.merge(HUB, &app, change).await;
+        data_becomes(fleet, changed).await;
+        until_phase(fleet, &app, "running").await;
+        fleet.delete(HUB, &map("one")).await;
+        fleet.pass(2_000).await;
+        let is_there = fleet.get(HUB, &map("one")).await.is_some();
+        assert_eq!(is_there, affect == "onUpdate", "{affect}");
+        fleet.delete(HUB, &app).await;
+        fleet.until_gone(HUB, &app).await;
+    }
+}
+
+async fn an_object_is_created_again_if_a_fixed_field_differs(fleet: &mut Fleet) {
+    start(fleet);
+    let policies = rules("resource-update", json!({"recreateFields": ["data.a"]}));
+    let app = app(json!({"components": pair("1", "1"), "policies": policies}));
+    fleet.create(HUB, app.clone()).await;
+    until_phase(fleet, &app, "running").await;
+    let first = fleet.get(HUB, &map("one")).await.unwrap();
+    let change = json!({"spec": {"components": pair("1", "2")}});
+    fleet.merge(HUB, &app, change).await;
+    data_becomes(fleet, json!({"a": "1", "b": "2"})).await;
+    let second = fleet.get(HUB, &map("one")).await.unwrap();
+    assert_eq!(first["metadata"]["uid"], second["metadata"]["uid"]);
+    let change = json!({"spec": {"components": pair("2", "2")}});
+    fleet.merge(HUB, &app, change).await;
+    data_becomes(fleet, json!({"a": "2", "b": "2"})).await;
+    let third = fleet.get(HUB, &map("one")).await.unwrap();
+    assert_ne!(second["metadata"]["uid"], third["metadata"]["uid"]);
+    until_phase(fleet, &app, "running").await;
+}
+
+async fn an_object_is_replaced_or_patched(fleet: &mut Fleet) {
+    start(fleet);
+    for (op, expected) in [
+        ("patch", json!({"a": "2", "b": "2", "foreign": "x"})),
+        ("replace", json!({"a": "2", "b": "2"})),
+    ] {
+        // What is replaced loses what others added at once, so it is added before the change that is looked at.
+        let policies = rules("resource-update", json!({"op": op}));
+        let app = app(json!({"components": pair("1", "1"), "policies": policies}));
+        fleet.create(HUB, app.clone()).await;
+        until_phase(fleet, &app, "running").await;
+        let foreign = json!({"data": {"foreign": "x"}});
+        fleet.merge(HUB, &map("one"), foreign).await;
+        let change = json!({"spec": {"components": pair("2", "2")}});
+        fleet.merge(HUB, &app, change).await;
+        data_becomes(fleet, expected).await;
+        fleet.delete(HUB, &app).await;
+        fleet.until_gone(HUB, &app).await;
+    }
+}
+
+async fn nothing_is_requested_while_nothing_changes(fleet: &mut Fleet) {
+    let counts = start_counted(fleet);
+    let app = app(json!({"components": [settings("one", "1"), settings("two", "2")]}));
+    fleet.create(HUB, app.clone()).await;
+    until_phase(fleet, &app, "running").await;
+    fleet.pass(2_000).await;
+    let before = counts.all();
+    fleet
+        .pass(if fleet.is_real() { 2_000 } else { 120_000 })
+        .await;
+    assert_eq!(counts.all(), before);
+}
+
+async fn a_repair_is_told_in_an_event(fleet: &mut Fleet) {
+    start(fleet);
+    let app = app(json!({"components": [settings("one", "1")]}));
+    fleet.create(HUB, app.clone()).await;
+    until_phase(fleet, &app, "running").await;
+    let drift = json!({"data": {"key": "x"}});
+    fleet.merge(HUB, &map("one"), drift).await;
+    until_event(fleet, "shop", "ConfigMap default/one was changed by others").await;
+}
