@@ -41,6 +41,7 @@ pub(super) fn first_document(text: &str, options: YamlOptions) -> Result<Documen
 fn limits(options: YamlOptions) -> granit_parser::Options {
     granit_parser::options! {
         emit_comments: false,
+        emit_anchor_events: true,
         flow_nesting_limit: options.max_depth,
         block_nesting_limit: options.max_depth,
     }
@@ -52,6 +53,16 @@ fn error_at(marker: Marker, message: impl Into<String>) -> YamlError {
         line: marker.line(),
         column: marker.col() + 1,
     }
+}
+
+/// Names of anchors are as short as Go's reader takes them: `&lt;` is not one, as YAML 1.2 has it.
+fn check_anchor(name: &str, at: Marker) -> Result<(), YamlError> {
+    let is_taken = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if name.bytes().all(is_taken) {
+        return Ok(());
+    }
+    let message = "did not find expected alphabetic or numeric character";
+    Err(error_at(at, message))
 }
 
 /// A container that is not closed yet.
@@ -150,6 +161,7 @@ impl Decoder {
                     )?;
                 }
             }
+            Event::Anchor(_, name) => check_anchor(&name, at)?,
             // The stream's ends, document ends and comments say nothing about values.
             _ => {}
         }

@@ -266,6 +266,11 @@ fn errors_know_where() {
     let error = from_yaml("a: 1\nb: [1, 2\nc: 3\n").unwrap_err();
     assert_eq!(error.line, 3, "{error}");
     assert!(from_yaml("a: *unknown").is_err());
+    refuses(
+        "a: 1\nb: &lt;c d",
+        "line 2: did not find expected alphabetic or numeric character",
+    );
+    reads("a: &on-e_1 x\nb: *on-e_1", json!({"a": "x", "b": "x"}));
 }
 
 #[test]
