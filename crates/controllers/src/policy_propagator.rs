@@ -12,6 +12,7 @@ mod lookups;
 mod prepare;
 mod replicas;
 mod reports;
+mod roots;
 mod set_status;
 mod watches;
 
@@ -30,8 +31,8 @@ use bellwether_runtime::{
 };
 use futures::FutureExt as _;
 use jiff::SignedDuration;
-use kube::Api;
 use kube::api::DeleteParams;
+use kube::{Api, Resource as _};
 use parking_lot::Mutex;
 
 use crate::hub::Hub;
@@ -41,6 +42,7 @@ use lookups::Lookups;
 use prepare::Prepared;
 use replicas::{Replicas, is_newer};
 use reports::{News, Reports};
+use roots::RootEntry;
 
 /// How many policies are reconciled at once.
 const WORKERS: usize = 4;
@@ -102,7 +104,7 @@ pub const ENTRY: Entry = Entry {
 /// What a policy depends on, as last seen.
 #[derive(Clone)]
 struct Sources {
-    roots: Cache<Policy>,
+    roots: Cache<RootEntry>,
     bindings: Cache<PlacementBinding>,
     sets: Cache<PolicySet>,
     rules: Cache<PlacementRule>,
@@ -137,8 +139,9 @@ pub async fn run(hub: Hub) {
         reports: Reports::default(),
     };
     let sources = Sources {
-        roots: Cache::start(
-            Api::all(hub.client.clone()),
+        roots: Cache::follow(
+            hub.client.clone(),
+            Policy::url_path(&(), None),
             Selection::labels(&format!("!{}", label::ROOT_POLICY)),
             |_| {},
         ),
@@ -278,7 +281,8 @@ impl Propagator {
             }
             (seen, _) => {
                 written.remove(key);
-                seen
+                drop(written);
+                seen?.policy()
             }
         }
     }

@@ -53,6 +53,13 @@ fn moment(entry: &ComplianceHistory) -> i128 {
     }
 }
 
+/// When the newest message of any template was reported.
+pub fn newest(details: &[TemplateDetails]) -> Option<Timestamp> {
+    let entries = details.iter().flat_map(|details| &details.history);
+    let nanoseconds = entries.map(moment).max()?;
+    Timestamp::from_nanosecond(nanoseconds).ok()
+}
+
 /// The newest message of a template in a status.
 pub fn latest<'s>(status: &'s PolicyStatus, template: &str) -> Option<&'s str> {
     let is_it = |details: &&TemplateDetails| {

@@ -31,7 +31,7 @@ pub use conclude::{Conclusion, Report};
 pub use evaluation::{Evaluation, EvaluationOptions, Step};
 pub use facts::{Facts, Need, Verb, Write, WriteError, WriteErrorKind, WriteOutcome};
 pub use prune::{Pruning, prune};
-pub use schedule::{Trigger, next_evaluation};
+pub use schedule::{Repairs, Trigger, next_evaluation};
 
 /// Why something is in its state, as relatedObjects and conditions name it.
 pub(crate) mod reason {

@@ -1,6 +1,6 @@
 //! Answers what an evaluation asks of its member, and writes what it wants written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bellwether_apply::{ObjectId, ResourceType};
@@ -20,6 +20,20 @@ pub(super) struct Answers<'a> {
     tracked: Mutex<BTreeSet<ObjectId>>,
     /// Kinds of which it looks at objects without knowing their names.
     listed: Mutex<BTreeSet<(String, String)>>,
+    parts: Mutex<Parts>,
+}
+
+/// What the templates of a policy do to the objects of each other.
+#[derive(Default)]
+struct Parts {
+    /// The template whose turn it is; the policy itself is before all of them.
+    current: usize,
+    /// Which template looked at an object first.
+    looked: BTreeMap<ObjectId, usize>,
+    /// Whether an object was written that a template before has looked at.
+    is_disturbed: bool,
+    /// How many objects evaluations have written.
+    repairs: usize,
 }
 
 impl<'a> Answers<'a> {
@@ -29,7 +43,78 @@ impl<'a> Answers<'a> {
             key,
             tracked: Mutex::default(),
             listed: Mutex::default(),
+            parts: Mutex::default(),
         }
+    }
+
+    /// Begins with the templates, and forgets what they did to each other before.
+    pub(super) fn begin_pass(&self) {
+        let mut parts = self.parts.lock();
+        parts.looked.clear();
+        parts.is_disturbed = false;
+    }
+
+    /// Takes what is looked at and written from now on as done by a template; 0 is the policy itself.
+    pub(super) fn begin_part(&self, part: usize) {
+        self.parts.lock().current = part;
+    }
+
+    /// Returns true if a template wrote what one before it had looked at, so that the latter has to be evaluated again.
+    pub(super) fn is_disturbed(&self) -> bool {
+        self.parts.lock().is_disturbed
+    }
+
+    /// How many objects evaluations have written so far.
+    pub(super) fn repairs(&self) -> usize {
+        self.parts.lock().repairs
+    }
+
+    /// Takes note that an object was written. To other policies that look at it that is news.
+    fn wrote(&self, id: &ObjectId) {
+        {
+            let mut parts = self.parts.lock();
+            let first = parts.looked.get(id).copied();
+            parts.is_disturbed |= first.is_some_and(|first| first < parts.current);
+        }
+        self.member.watches.enqueue_others(id, self.key);
+    }
+
+    /// Writes an object that others may look at.
+    pub(super) async fn put(
+        &self,
+        request: Request,
+        resource: &ResourceType,
+        id: &ObjectId,
+        object: &Value,
+    ) -> Result<Value, RequestError> {
+        let written = self.member.write(request, resource, id, object).await?;
+        let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+        if request == Request::Create || version(&written) != version(object) {
+            self.wrote(id);
+        }
+        Ok(written)
+    }
+
+    /// Deletes an object that others may look at, if it is there.
+    pub(super) async fn delete(
+        &self,
+        resource: &ResourceType,
+        id: &ObjectId,
+        live: &Value,
+    ) -> Result<Value, RequestError> {
+        let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
+        let left = match self.member.objects.delete(resource, id, uid).await? {
+            Deleted::Gone => {
+                self.member.watches.note_gone(id);
+                Value::Null
+            }
+            Deleted::Waits(object) => {
+                self.member.watches.note(id, &object);
+                object
+            }
+        };
+        self.wrote(id);
+        Ok(left)
     }
 
     /// Forgets what was looked at before this reconcile, and is not any more.
@@ -56,6 +141,11 @@ impl<'a> Answers<'a> {
         name: &str,
     ) -> Result<Option<Value>, RequestError> {
         let id = id_of(resource, namespace, name);
+        {
+            let mut parts = self.parts.lock();
+            let part = parts.current;
+            parts.looked.entry(id.clone()).or_insert(part);
+        }
         if self.tracked.lock().insert(id.clone()) {
             self.member.track(resource, &id, self.key).await;
         }
@@ -166,6 +256,9 @@ impl<'a> Answers<'a> {
             ));
         };
         let id = id_of(&resource, &write.namespace, &write.name);
+        if write.verb != Verb::DryRun {
+            self.parts.lock().repairs += 1;
+        }
         match write.verb {
             Verb::DryRun => {
                 member
@@ -175,11 +268,11 @@ impl<'a> Answers<'a> {
             }
             Verb::Create => {
                 let request = Request::Create;
-                member.write(request, &resource, &id, &write.object).await
+                self.put(request, &resource, &id, &write.object).await
             }
             Verb::Update => {
                 let request = Request::Replace;
-                member.write(request, &resource, &id, &write.object).await
+                self.put(request, &resource, &id, &write.object).await
             }
             Verb::Delete => self.delete(&resource, &id, &write.object).await,
             Verb::Recreate => {
@@ -187,26 +280,7 @@ impl<'a> Answers<'a> {
                     self.delete(&resource, &id, &live).await?;
                 }
                 let request = Request::Create;
-                member.write(request, &resource, &id, &write.object).await
-            }
-        }
-    }
-
-    async fn delete(
-        &self,
-        resource: &ResourceType,
-        id: &ObjectId,
-        live: &Value,
-    ) -> Result<Value, RequestError> {
-        let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
-        match self.member.objects.delete(resource, id, uid).await? {
-            Deleted::Gone => {
-                self.member.watches.note_gone(id);
-                Ok(Value::Null)
-            }
-            Deleted::Waits(object) => {
-                self.member.watches.note(id, &object);
-                Ok(object)
+                self.put(request, &resource, &id, &write.object).await
             }
         }
     }

@@ -50,6 +50,12 @@ pub(super) fn microseconds(now: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
 }
 
+/// The time of a message: now, or a little after the last one.
+pub(super) fn later(now: Timestamp, last: Option<Timestamp>) -> Timestamp {
+    let earliest = last.and_then(|last| last.checked_add(SPACING).ok());
+    earliest.map_or(now, |earliest| microseconds(earliest).max(now))
+}
+
 impl Evaluator<'_> {
     pub(super) fn world(&self) -> World<'_> {
         World {
@@ -63,12 +69,36 @@ impl Evaluator<'_> {
     pub(super) fn moment(&self) -> Timestamp {
         let mut memories = self.answers.member.memories.lock();
         let memory = memories.entry(self.answers.key.clone()).or_default();
-        let earliest = memory
-            .latest
-            .and_then(|last| last.checked_add(SPACING).ok());
-        let moment = earliest.map_or(self.now, |earliest| earliest.max(self.now));
+        let moment = later(self.now, memory.latest);
         memory.latest = Some(moment);
         moment
+    }
+
+    /// Has all further messages come after this moment: what was reported before is older than what comes now,
+    /// whatever the clock says.
+    pub(super) fn set_latest(&self, reported: Option<Timestamp>) {
+        let mut memories = self.answers.member.memories.lock();
+        let memory = memories.entry(self.answers.key.clone()).or_default();
+        memory.latest = memory.latest.max(reported);
+    }
+
+    /// Until when a template only looks, because it has repaired much of late.
+    pub(super) fn rest(&self, template: &str, generation: Option<i64>) -> Option<Timestamp> {
+        let mut memories = self.answers.member.memories.lock();
+        let memory = memories.entry(self.answers.key.clone()).or_default();
+        let repairs = memory.repairs.entry(template.to_owned()).or_default();
+        repairs.rest([self.policy.metadata.generation, generation], self.now)
+    }
+
+    /// Takes note of what a template has repaired since so many objects were written.
+    pub(super) fn note_repairs(&self, template: &str, before: usize) {
+        if self.answers.repairs() == before {
+            return;
+        }
+        let mut memories = self.answers.member.memories.lock();
+        let memory = memories.entry(self.answers.key.clone()).or_default();
+        let repairs = memory.repairs.entry(template.to_owned()).or_default();
+        repairs.add(self.now);
     }
 
     /// Evaluates a ConfigurationPolicy if it is time, and reports. Returns it with its status, and when
@@ -90,14 +120,22 @@ impl Evaluator<'_> {
             Trigger::Never => return Ok((policy, None)),
             Trigger::Now | Trigger::Watch | Trigger::At(_) => {}
         }
-        let (conclusion, diffs) = self.conclude(&policy).await?;
+        let newest = policy.status.as_ref().and_then(|it| it.history.first());
+        let newest = newest.and_then(|it| it.last_timestamp.as_ref());
+        self.set_latest(newest.map(|time| time.0));
+        let rest = self.rest(&name, policy.metadata.generation);
+        let repairs = self.answers.repairs();
+        let (conclusion, diffs) = self.conclude(&policy, rest.is_some()).await?;
+        self.note_repairs(&name, repairs);
         for diff in diffs {
             tracing::info!(cluster = &*self.answers.key.cluster, policy = %name, "difference:\n{diff}");
         }
         let orphans = conclusion.orphans;
         let has_failed = conclusion.error.is_some();
         let policy = self.report(live, policy, conclusion.reports).await?;
-        self.prune(&policy, &orphans).await?;
+        if rest.is_none() {
+            self.prune(&policy, &orphans).await?;
+        }
         let mut memories = self.answers.member.memories.lock();
         let memory = memories.entry(self.answers.key.clone()).or_default();
         memory.evaluated.insert(name, self.now);
@@ -108,6 +146,7 @@ impl Evaluator<'_> {
             Trigger::Watch if has_failed => self.now.checked_add(RETRY).ok(),
             Trigger::Watch | Trigger::Never => None,
         };
+        let next = next.into_iter().chain(rest).min();
         Ok((policy, next))
     }
 
@@ -115,8 +154,10 @@ impl Evaluator<'_> {
     async fn conclude(
         &self,
         policy: &ConfigurationPolicy,
+        only_looks: bool,
     ) -> Result<(Conclusion, Vec<String>), RequestError> {
-        let options = self.options(policy).await?;
+        let mut options = self.options(policy).await?;
+        options.is_inform |= only_looks;
         let tracks = uses_watch(policy);
         let start = || {
             let mut evaluation = Evaluation::new(policy.clone(), options.clone());
@@ -249,9 +290,8 @@ impl Evaluator<'_> {
                 events::record(member, self.policy, &live, &message).await;
             }
             live["status"] = status;
-            live = member
-                .write(Request::ReplaceStatus, &resource, &id, &live)
-                .await?;
+            let request = Request::ReplaceStatus;
+            live = self.answers.put(request, &resource, &id, &live).await?;
             policy = read(&live)?;
         }
         Ok(policy)

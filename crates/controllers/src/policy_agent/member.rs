@@ -8,6 +8,7 @@ use bellwether_api::policy::{
 };
 use bellwether_api::{Kind as _, KindNames, definition};
 use bellwether_apply::{LiveState, ObjectId, ResourceType};
+use bellwether_policy::config_policy::Repairs;
 use bellwether_runtime::objects::collection;
 use bellwether_runtime::{
     ClusterHandle, Discovery, Objects, Queue, RequestError, SharedKinds, Watches, in_time,
@@ -29,6 +30,8 @@ pub(super) struct Memory {
     pub(super) tracked: BTreeSet<ObjectId>,
     /// When its templates were evaluated last, by name.
     pub(super) evaluated: HashMap<String, Timestamp>,
+    /// What its templates have repaired, by name.
+    pub(super) repairs: HashMap<String, Repairs>,
     /// The time of its last message: no two have the same, because events are named after it.
     pub(super) latest: Option<Timestamp>,
     /// The objects that its templates are; nothing until they were looked for.
@@ -273,21 +276,6 @@ impl Member {
         let written: Value = in_time(client.request(request)).await?;
         self.watches.note(id, &written);
         Ok(written)
-    }
-
-    /// Deletes an object if it is there.
-    pub(super) async fn delete(
-        &self,
-        resource: &ResourceType,
-        id: &ObjectId,
-        live: &Value,
-    ) -> Result<(), RequestError> {
-        let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
-        match self.objects.delete(resource, id, uid).await? {
-            bellwether_runtime::Deleted::Gone => self.watches.note_gone(id),
-            bellwether_runtime::Deleted::Waits(object) => self.watches.note(id, &object),
-        }
-        Ok(())
     }
 }
 

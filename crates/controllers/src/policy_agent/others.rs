@@ -66,10 +66,16 @@ impl Evaluator<'_> {
         live: Value,
     ) -> Result<(Value, Next), RequestError> {
         let policy: OperatorPolicy = read(&live)?;
+        let name = policy.metadata.name.clone().unwrap_or_default();
+        if let Some(end) = self.rest(&name, policy.metadata.generation) {
+            return Ok((live, Some(end)));
+        }
+        let repairs = self.answers.repairs();
         let (now, policy) = (self.moment(), &policy);
         let start = || |facts: &mut Facts| operator::evaluate(policy, facts, &self.world(), now);
         let is_watched = |question: &_| !operator::is_unwatchable(question);
         let conclusion = self.answered(start, is_watched).await?;
+        self.note_repairs(&name, repairs);
         let mut live = live;
         for report in conclusion.reports {
             let status = serde_json::to_value(&report.status).unwrap_or(Value::Null);
@@ -104,7 +110,8 @@ impl Evaluator<'_> {
         let name = live["metadata"]["name"].as_str().unwrap_or_default();
         let id = id_of(&resource, &member.cluster, name);
         let request = Request::ReplaceStatus;
-        member.write(request, &resource, &id, &live).await
+        let answers = self.answers;
+        answers.put(request, &resource, &id, &live).await
     }
 }
 

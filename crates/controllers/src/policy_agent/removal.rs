@@ -36,7 +36,7 @@ pub(super) async fn remove(
     let live = member.objects.get(&resource, &id).await?;
     if let Some(live) = &live {
         answers.object(&resource, &key.cluster, &key.policy).await?;
-        member.delete(&resource, &id, live).await?;
+        answers.delete(&resource, &id, live).await?;
     }
     let policy = live.and_then(|live| serde_json::from_value(live).ok());
     let policy: Policy = policy.unwrap_or_default();
@@ -58,7 +58,7 @@ pub(super) async fn remove(
         // Its end is a change that brings us here again.
         answers.object(&resource, &key.cluster, &name).await?;
         if !live["metadata"]["deletionTimestamp"].is_string() {
-            member.delete(&resource, &id, &live).await?;
+            answers.delete(&resource, &id, &live).await?;
         }
         if let Some(live) = member.objects.get(&resource, &id).await? {
             is_left = true;

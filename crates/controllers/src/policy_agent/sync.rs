@@ -5,17 +5,61 @@ use std::collections::BTreeSet;
 use bellwether_api::Kind as _;
 use bellwether_api::policy::Policy;
 use bellwether_policy::compliance::{
-    Message, TemplateReport, details, latest, overall, replica_status,
+    Message, TemplateReport, details, latest, newest, overall, replica_status,
 };
 use bellwether_policy::template_sync::{Parsed, copied, parse, template_error};
 use bellwether_runtime::{Next, RequestError};
 use serde_json::{Value, json};
 
 use super::answers::Answers;
-use super::evaluate::{Evaluator, RETRY, microseconds};
-use super::member::{Member, Request, id_of, resource_of};
+use super::evaluate::{Evaluator, RETRY, later, microseconds};
+use super::member::{Member, Request, TemplateObject, id_of, resource_of};
 use super::templates::TemplateSync;
 use super::{PolicyKey, Shared, removal};
+
+/// How often templates are evaluated in one reconcile because they change the objects of each other. Before that,
+/// those who repair too much only look.
+const MAX_PASSES: usize = 8;
+
+/// What came of the templates of a policy.
+#[derive(Default)]
+struct Pass {
+    reports: Vec<TemplateReport>,
+    kept: BTreeSet<TemplateObject>,
+    next: Next,
+    failure: Option<RequestError>,
+}
+
+impl Pass {
+    /// Syncs all templates in their order. What they reported in a pass before stays.
+    async fn run(&mut self, sync: &TemplateSync<'_>) {
+        let (policy, answers) = (sync.evaluator.policy, sync.evaluator.answers);
+        let mut before = std::mem::take(self).reports.into_iter();
+        answers.begin_pass();
+        for (place, template) in parse(policy, &answers.key.cluster).iter().enumerate() {
+            answers.begin_part(place + 1);
+            let mut report = match sync.sync(template).await {
+                Ok(synced) => {
+                    self.kept.extend(synced.object);
+                    self.next = self.next.into_iter().chain(synced.next).min();
+                    synced.report
+                }
+                Err(error) => {
+                    // Others go on; what failed is tried again.
+                    self.failure = Some(error);
+                    TemplateReport {
+                        name: template.name().to_owned(),
+                        messages: Vec::new(),
+                        is_current: false,
+                    }
+                }
+            };
+            let messages = before.next().map(|report| report.messages);
+            report.messages.extend(messages.into_iter().flatten());
+            self.reports.push(report);
+        }
+    }
+}
 
 /// Reconciles a policy of a member.
 pub(super) async fn reconcile(
@@ -41,38 +85,16 @@ pub(super) async fn reconcile(
         policy: &policy,
         now,
     };
-    let sync = TemplateSync {
-        evaluator: &evaluator,
-        replica: &replica,
-    };
-    let mut reports: Vec<TemplateReport> = Vec::new();
-    let mut kept = BTreeSet::new();
-    let mut next: Next = None;
-    let mut failure = None;
-    for template in parse(&policy, &key.cluster) {
-        match sync.sync(&template).await {
-            Ok(synced) => {
-                kept.extend(synced.object);
-                reports.push(synced.report);
-                next = next.into_iter().chain(synced.next).min();
-            }
-            Err(error) => {
-                // Others go on; what failed is tried again.
-                reports.push(TemplateReport {
-                    name: template.name().to_owned(),
-                    messages: Vec::new(),
-                    is_current: false,
-                });
-                failure = Some(error);
-            }
-        }
-    }
-    if failure.is_none() {
-        sync.remove_others(&kept).await?;
-    }
+    evaluator.set_latest(newest(&replica.status_or_default().details));
+    let Pass {
+        reports,
+        next,
+        failure,
+        ..
+    } = sync_templates(&evaluator, &replica).await?;
     // Where the hub is its own member, the replica is the copy.
     if policy.metadata.uid != replica.metadata.uid {
-        write_status(member, &policy, live, &reports).await?;
+        write_status(&answers, &policy, live, &reports).await?;
     }
     let status = replica_status(&replica, &reports, now);
     if replica.status.as_ref() != Some(&status) {
@@ -83,6 +105,32 @@ pub(super) async fn reconcile(
         Some(error) => Err(error),
         None => Ok(next),
     }
+}
+
+/// Makes the templates of a policy objects, and evaluates them until none has changed what another has looked at.
+async fn sync_templates(evaluator: &Evaluator<'_>, replica: &Policy) -> Result<Pass, RequestError> {
+    let mut pass = Pass::default();
+    let mut known = replica.clone();
+    for round in 1.. {
+        let sync = TemplateSync {
+            evaluator,
+            replica: &known,
+        };
+        pass.run(&sync).await;
+        if evaluator.answers.is_disturbed() && round < MAX_PASSES {
+            known.status = Some(replica_status(replica, &pass.reports, evaluator.now));
+            continue;
+        }
+        if evaluator.answers.is_disturbed() {
+            let retry = evaluator.now.checked_add(RETRY).ok();
+            pass.next = pass.next.into_iter().chain(retry).min();
+        }
+        if pass.failure.is_none() {
+            sync.remove_others(&pass.kept).await?;
+        }
+        break;
+    }
+    Ok(pass)
 }
 
 /// Reports that the agent is not allowed to keep policies on its member, for every template. It tries again later.
@@ -99,10 +147,11 @@ async fn refuse(
     );
     let text = template_error(&why);
     let before = replica.status_or_default();
+    let at = later(now, newest(&before.details));
     let report = |template: Parsed| {
         let is_known = latest(&before, template.name()) == Some(text.as_str());
         let message = Message {
-            at: now,
+            at,
             text: text.clone(),
         };
         TemplateReport {
@@ -124,7 +173,7 @@ async fn refuse(
 
 /// The copy of a replica on the member, written if it differs.
 async fn copy(answers: &Answers<'_>, replica: &Policy) -> Result<Value, RequestError> {
-    let (member, key) = (answers.member, answers.key);
+    let key = answers.key;
     let resource = std::sync::Arc::new(resource_of(Policy::NAMES));
     let live = answers.object(&resource, &key.cluster, &key.policy).await?;
     let Some(copy) = copied(replica, live.as_ref(), &key.cluster) else {
@@ -137,12 +186,12 @@ async fn copy(answers: &Answers<'_>, replica: &Policy) -> Result<Value, RequestE
     } else {
         Request::Create
     };
-    member.write(request, &resource, &id, &copy).await
+    answers.put(request, &resource, &id, &copy).await
 }
 
 /// Writes the status of the copy, which other policies may depend on.
 async fn write_status(
-    member: &Member,
+    answers: &Answers<'_>,
     policy: &Policy,
     mut live: Value,
     reports: &[TemplateReport],
@@ -160,8 +209,9 @@ async fn write_status(
     }
     live["status"] = status;
     let resource = resource_of(Policy::NAMES);
-    let id = id_of(&resource, &member.cluster, name);
+    let id = id_of(&resource, &answers.key.cluster, name);
     let request = Request::ReplaceStatus;
-    member.write(request, &resource, &id, &live).await?;
+    answers.begin_part(0);
+    answers.put(request, &resource, &id, &live).await?;
     Ok(())
 }

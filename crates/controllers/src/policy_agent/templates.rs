@@ -111,7 +111,7 @@ impl TemplateSync<'_> {
         if let Some(text) = pending(target, state) {
             if let Some(live) = live.as_ref().filter(|live| is_own(live)) {
                 let id = id_of(&resource, self.namespace(), &target.name);
-                answers.member.delete(&resource, &id, live).await?;
+                answers.delete(&resource, &id, live).await?;
             }
             return Ok(self.said(&target.name, &target.definition, text).await);
         }
@@ -191,7 +191,6 @@ impl TemplateSync<'_> {
         desired: &Value,
         live: Option<Value>,
     ) -> Result<Result<Value, String>, RequestError> {
-        let member = self.evaluator.answers.member;
         let id = id_of(resource, self.namespace(), &target.name);
         let (request, object) = match (change(desired, live.as_ref()), live) {
             (Change::None, Some(live)) => return Ok(Ok(live)),
@@ -199,7 +198,12 @@ impl TemplateSync<'_> {
             (Change::Update(updated), _) => (Request::Replace, *updated),
             (Change::Create | Change::None, _) => (Request::Create, desired.clone()),
         };
-        match member.write(request, resource, &id, &object).await {
+        match self
+            .evaluator
+            .answers
+            .put(request, resource, &id, &object)
+            .await
+        {
             Ok(live) => {
                 let what = match request {
                     Request::Create => "created",
@@ -231,7 +235,8 @@ impl TemplateSync<'_> {
         resource: &ResourceType,
         live: &Value,
     ) -> Result<(), RequestError> {
-        let member = self.evaluator.answers.member;
+        let answers = self.evaluator.answers;
+        let member = answers.member;
         let name = live["metadata"]["name"].as_str().unwrap_or_default();
         let id = id_of(resource, self.namespace(), name);
         let prunes = live["spec"]["pruneObjectBehavior"].as_str();
@@ -241,7 +246,8 @@ impl TemplateSync<'_> {
             let written = member.objects.merge(resource, &id, &patch).await?;
             member.watches.note(&id, &written);
         }
-        member.delete(resource, &id, live).await
+        answers.delete(resource, &id, live).await?;
+        Ok(())
     }
 
     /// Evaluates the object of a template, and says what it reports.
@@ -330,7 +336,7 @@ impl TemplateSync<'_> {
                 let id = id_of(&resource, self.namespace(), name);
                 if let Some(live) = member.objects.get(&resource, &id).await? {
                     answers.object(&resource, self.namespace(), name).await?;
-                    member.delete(&resource, &id, &live).await?;
+                    answers.delete(&resource, &id, &live).await?;
                     if kind == "ConfigurationPolicy"
                         && let Some(live) = member.objects.get(&resource, &id).await?
                     {

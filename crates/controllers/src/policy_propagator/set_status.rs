@@ -90,7 +90,7 @@ impl Reconcile for Sets {
                     .sources
                     .roots
                     .get(&ObjectKey::new(&key.namespace, name));
-                (name.as_str(), policy)
+                (name.as_str(), policy.and_then(|it| it.policy()))
             })
             .collect();
         let status = set_status(&SetObserved {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use bellwether_api::cluster::names::label as cluster_label;
 use bellwether_api::cluster::{ManagedCluster, PlacementDecision};
+use bellwether_api::meta::ObjectMeta;
 use bellwether_api::policy::names::label;
 use bellwether_api::policy::{GROUP, PlacementBinding, Policy, PolicySet};
 use bellwether_policy::binding::is_rule;
 use bellwether_policy::propagation::depends_on_set;
-use bellwether_runtime::{Cache, Change, ObjectKey, Selection};
+use bellwether_runtime::{Cache, CacheEntry as _, Change, ObjectKey, Selection};
 use kube::Resource as _;
 
 use super::lookups::Lookups;
@@ -70,7 +71,7 @@ pub(super) fn sources(sources: &Sources, triggers: &Triggers) {
     let one = triggers.clone();
     sources.roots.subscribe(move |change| {
         if let (Some(old), Some(new)) = (change.old, change.new)
-            && is_same_but_for_status(old, new)
+            && is_same_but_for_status(&old.metadata, &new.metadata)
         {
             return;
         }
@@ -91,8 +92,9 @@ pub(super) fn sources(sources: &Sources, triggers: &Triggers) {
             }
         }
         for root in roots.list() {
-            if depends_on_set(&root, namespace, name) {
-                one.renew(ObjectKey::of(&*root));
+            let policy = root.policy();
+            if policy.is_some_and(|policy| depends_on_set(&policy, namespace, name)) {
+                one.renew(root.key());
             }
         }
     });
@@ -100,8 +102,7 @@ pub(super) fn sources(sources: &Sources, triggers: &Triggers) {
 }
 
 /// True if only the status has changed, which is what this controller writes itself.
-fn is_same_but_for_status(old: &Policy, new: &Policy) -> bool {
-    let (one, other) = (&old.metadata, &new.metadata);
+fn is_same_but_for_status(one: &ObjectMeta, other: &ObjectMeta) -> bool {
     one.uid == other.uid
         && one.generation.is_some()
         && one.generation == other.generation

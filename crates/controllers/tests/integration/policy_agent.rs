@@ -6,6 +6,7 @@
     reason = "a test that cannot go on fails, and tables are written in place"
 )]
 
+mod contradictions;
 mod operators;
 mod secrets;
 mod standalone;

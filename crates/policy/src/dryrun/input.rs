@@ -22,6 +22,7 @@ pub(super) fn policy(text: &str) -> Result<ReadPolicy, String> {
         duplicate_keys: DuplicateKeys::Error,
         ..YamlOptions::default()
     };
+    let text = first_document(text);
     let value = value_from_yaml_with(text, options).map_err(|error| yaml_error(&error))?;
     let api_version = value["apiVersion"].as_str().unwrap_or_default();
     let supported = format!("{GROUP}/v1");
@@ -53,6 +54,27 @@ pub(super) fn policy(text: &str) -> Result<ReadPolicy, String> {
     });
     policy.status = None;
     Ok(ReadPolicy { policy, has_others })
+}
+
+/// The first document of a text: what comes after it is not looked at.
+pub(super) fn first_document(text: &str) -> &str {
+    let mut has_begun = false;
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        let is_marker = |marker: &str| {
+            let rest = line.strip_prefix(marker);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+        };
+        let begins = is_marker("---");
+        if has_begun && (begins || is_marker("...")) {
+            return &text[..end];
+        }
+        let content = line.trim_start();
+        let is_content = !(content.is_empty() || content.starts_with(['#', '%']));
+        has_begun |= begins || is_content;
+        end += line.len();
+    }
+    text
 }
 
 /// The first ConfigurationPolicy of a Policy, and whether there are more.
@@ -140,4 +162,30 @@ pub(super) fn objects(inputs: &[(String, String)]) -> Result<Vec<Value>, String>
         }
     }
     Ok(objects)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_document_ends_where_another_begins() {
+        let table = [
+            ("a: 1\n", "a: 1\n"),
+            ("a: 1\n---\nb: [\n", "a: 1\n"),
+            ("# note\n---\na: 1\n---\nb: 2\n", "# note\n---\na: 1\n"),
+            ("--- {a: 1}\n--- {b: 2}\n", "--- {a: 1}\n"),
+            ("a: |\n  ---\n  b\n...\nrest", "a: |\n  ---\n  b\n"),
+            ("a: ----\n----: 1\n", "a: ----\n----: 1\n"),
+            (
+                "%YAML 1.1\n---\r\na: 1\r\n---\r\n",
+                "%YAML 1.1\n---\r\na: 1\r\n",
+            ),
+            ("---\n---\na: 1\n", "---\n"),
+            ("", ""),
+        ];
+        for (text, first) in table {
+            assert_eq!(first_document(text), first, "{text:?}");
+        }
+    }
 }

@@ -23,7 +23,7 @@ pub(super) fn compare(
         dialect: Dialect::GoYamlV3,
         ..YamlOptions::default()
     };
-    let desired = value_from_yaml_with(desired, options)
+    let desired = value_from_yaml_with(super::input::first_document(desired), options)
         .map_err(|error| format!("yaml: line {}: {}", error.line, error.message))?;
     let desired = match desired {
         Value::Object(fields) => fields,

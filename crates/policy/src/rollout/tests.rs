@@ -2,5 +2,6 @@
 
 mod any_history;
 mod counting;
+mod times;
 mod traces;
 mod world;

@@ -121,6 +121,31 @@ fn check_releases(
     }
 }
 
+/// Who starts does so after all clusters of earlier groups had the version as it is meant, and complied.
+fn check_groups(world: &World, plan: &Plan, groups: &[&[&str]]) {
+    let known = released(world);
+    let complies = |cluster: &str| {
+        let report = known.iter().find(|(name, _)| *name == cluster);
+        report.is_some_and(|(_, it)| *it == Evaluation::Compliant) || is_done(world, cluster)
+    };
+    let is_new = |cluster: &str| {
+        let replica = world.replicas.get(cluster).map(Replica::of);
+        !replica.is_some_and(|it| world.version().is_spec_of(&it, Form::Released))
+    };
+    for write in plan.write.iter().filter(|it| it.form == Form::Released) {
+        let cluster = &*write.cluster;
+        let group = groups.iter().position(|it| it.contains(&cluster));
+        let before = groups.iter().take(group.unwrap()).copied().flatten();
+        for earlier in before {
+            assert!(
+                !is_new(cluster) || complies(earlier),
+                "{cluster} starts before {earlier} complies: {}",
+                world.outcome()
+            );
+        }
+    }
+}
+
 /// What the root policy says is true of the clusters.
 fn check_status(world: &World, reported: &Reported) {
     let status = world.root.status_or_default();
@@ -201,6 +226,31 @@ proptest! {
                     concurrency = wanted;
                     world.set_strategy(&strategy(concurrency, failures, soak));
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn no_history_releases_a_group_before_the_groups_before_it_comply(
+        happenings in happenings(),
+        soak: bool,
+    ) {
+        let soak = if soak { "20s" } else { "0s" };
+        let strategy = json!({"type": "ProgressivePerGroup",
+            "progressivePerGroup": {"minSuccessTime": soak}});
+        let groups = [&CLUSTERS[..2], &CLUSTERS[2..4], &CLUSTERS[4..]];
+        let mut world = World::new("enforce", &strategy, &groups);
+        for happening in happenings {
+            match happening {
+                Happening::Reconcile(steps) => {
+                    let plan = world.plan();
+                    check_groups(&world, &plan, &groups);
+                    world.execute(&plan, steps);
+                }
+                Happening::Report(cluster, state) => world.report(CLUSTERS[cluster], state),
+                Happening::Edit(size) => world.edit(size),
+                Happening::Pass(seconds) => world.pass(seconds),
+                Happening::Toggle(_) | Happening::Concurrency(_) => {}
             }
         }
     }
