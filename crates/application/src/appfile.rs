@@ -10,6 +10,7 @@ use bellwether_api::workflow::{StepStage, Workflow, WorkflowMode, WorkflowStep, 
 use serde_json::{Map, Value, json};
 
 use crate::catalog::Catalog;
+use crate::chart;
 use crate::context::{AppContext, namespace};
 use crate::definition::{Definition, DefinitionKind};
 use crate::error::{Class, RenderError, Stage};
@@ -62,8 +63,10 @@ pub fn parse<'a>(
     let auto_update = annotations
         .and_then(|all| all.get(annotation::AUTO_UPDATE))
         .is_some_and(|value| value == "true");
+    let mut context = AppContext::new(application, revision_number, "");
+    context.outside.clone_from(&world.outside);
     let mut appfile = Appfile {
-        context: AppContext::new(application, revision_number, ""),
+        context,
         components: application.spec.components.clone(),
         policies: BTreeMap::new(),
         custom_policies: Vec::new(),
@@ -102,6 +105,22 @@ fn not_found(message: String) -> RenderError {
 }
 
 impl<'a> Appfile<'a> {
+    /// Whether something from outside is needed to render it: a chart, or the answer of a server.
+    pub fn asks_outside(&self) -> bool {
+        self.definitions.values().any(|definition| {
+            let source = definition.source().unwrap_or_default();
+            definition.object_name() == component_type::HELM_CHART
+                || (definition.kind == DefinitionKind::Trait && source.contains("processing"))
+        })
+    }
+
+    /// The same application as another revision.
+    #[must_use]
+    pub fn as_revision(mut self, number: i64) -> Self {
+        self.context.set_revision(number);
+        self
+    }
+
     /// What is known of the hub.
     pub fn world(&self) -> &'a World {
         self.world
@@ -373,6 +392,14 @@ impl<'a> Appfile<'a> {
                 )?;
                 self.referred.extend(objects.iter().cloned());
                 component.properties = Some(json!({"objects": objects}));
+            }
+            if let (component_type::HELM_CHART, Some(outside)) =
+                (component.component_type.as_str(), &self.world.outside)
+            {
+                let (name, properties) = (&component.name, component.properties.as_ref());
+                let record = chart::record(name, properties, outside);
+                self.referred
+                    .push(record.map_err(|error| error.at(Stage::Parse))?);
             }
         }
         Ok(())

@@ -9,6 +9,7 @@ use bellwether_cue::bridge::from_json;
 use bellwether_cue::value::Value as CueValue;
 use serde_json::{Value, json};
 
+use crate::outside::Outside;
 use crate::revision::component_hash;
 use crate::world::ClusterVersion;
 
@@ -29,6 +30,8 @@ pub struct AppContext {
     pub labels: BTreeMap<String, String>,
     /// Annotations of the application.
     pub annotations: BTreeMap<String, String>,
+    /// What rendering needs from outside; none where nothing can be fetched.
+    pub outside: Option<Arc<Outside>>,
     /// All components, as they are written.
     components: CueValue,
 }
@@ -46,9 +49,16 @@ impl AppContext {
             revision_number,
             labels: metadata.labels.clone().unwrap_or_default(),
             annotations: metadata.annotations.clone().unwrap_or_default(),
+            outside: None,
             components: from_json(&components),
             name,
         }
+    }
+
+    /// Makes it the context of another revision.
+    pub(crate) fn set_revision(&mut self, number: i64) {
+        self.revision = format!("{}-v{number}", self.name);
+        self.revision_number = number;
     }
 
     fn annotation(&self, key: &str) -> &str {
