@@ -21,7 +21,14 @@ use crate::world::ClusterVersion;
 const VALUES_KEY: &str = "values.yaml";
 
 /// Options that mean something to Helm as an installer, and nothing here: health decides when a component is done.
-const WITHOUT_MEANING: [&str; 6] = ["cache", "cleanupOnFail", "maxHistory", "timeout", "wait", "waitForJobs"];
+const WITHOUT_MEANING: [&str; 6] = [
+    "cache",
+    "cleanupOnFail",
+    "maxHistory",
+    "timeout",
+    "wait",
+    "waitForJobs",
+];
 
 /// What the properties of a component say.
 #[derive(Debug, Default, Deserialize)]
@@ -99,7 +106,10 @@ fn read(component: &str, properties: Option<&Value>) -> Result<Properties, Rende
     let read: Properties = serde_json::from_value(properties)
         .map_err(|error| invalid(component, format!("properties of helmchart: {error}")))?;
     if read.chart.source.is_empty() {
-        return Err(invalid(component, "parameter.chart.source: name the chart, or its address"));
+        return Err(invalid(
+            component,
+            "parameter.chart.source: name the chart, or its address",
+        ));
     }
     if read.chart.auth.is_some() {
         return Err(invalid(
@@ -121,7 +131,10 @@ fn read(component: &str, properties: Option<&Value>) -> Result<Properties, Rende
 }
 
 /// Which chart a component is made of.
-pub fn reference(component: &str, properties: Option<&Value>) -> Result<ChartReference, RenderError> {
+pub fn reference(
+    component: &str,
+    properties: Option<&Value>,
+) -> Result<ChartReference, RenderError> {
     let chart = read(component, properties)?.chart;
     Ok(ChartReference {
         repository: chart.repo_url,
@@ -167,11 +180,15 @@ pub(crate) fn objects(
     let reference = reference(name, component.spec.properties.as_ref())?;
     let fetched = outside.chart(&reference);
     let fetched = fetched.map_err(|error| error.about(&format!("component {name}")))?;
-    let namespace = [&properties.release.namespace, &target.namespace, &app.namespace]
-        .into_iter()
-        .find(|namespace| !namespace.is_empty())
-        .cloned()
-        .unwrap_or_default();
+    let namespace = [
+        &properties.release.namespace,
+        &target.namespace,
+        &app.namespace,
+    ]
+    .into_iter()
+    .find(|namespace| !namespace.is_empty())
+    .cloned()
+    .unwrap_or_default();
     let request = Request {
         name: non_empty(&properties.release.name, name).to_owned(),
         namespace: namespace.clone(),
@@ -194,7 +211,8 @@ pub(crate) fn objects(
         }
     }
     if creates_namespace {
-        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        let object =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
         objects.insert(0, object);
     }
     Ok(objects)
@@ -215,12 +233,19 @@ fn rendered(
         now: outside.now(),
         random: &random,
     };
-    let rendered = template(chart, values, request, &world).map_err(|error| invalid(name, error))?;
+    let rendered =
+        template(chart, values, request, &world).map_err(|error| invalid(name, error))?;
     let Templated::Release(release) = rendered else {
-        return Err(invalid(name, "the chart asks for something that only an installation knows"));
+        return Err(invalid(
+            name,
+            "the chart asks for something that only an installation knows",
+        ));
     };
     let is_test = |hook: &&bellwether_helm::Hook| hook.events.iter().all(|event| event == "test");
-    let hooks = release.hooks.iter().filter(|hook| !(request.skip_tests && is_test(hook)));
+    let hooks = release
+        .hooks
+        .iter()
+        .filter(|hook| !(request.skip_tests && is_test(hook)));
     if let Some(hook) = hooks.filter(|_| !request.no_hooks).next() {
         return Err(invalid(
             name,
@@ -249,7 +274,10 @@ fn values(
     let mut merged = json!({});
     for from in &properties.values_from {
         let key = non_empty(&from.key, VALUES_KEY);
-        let what = format!("component {component}: valuesFrom: {} {}", from.kind, from.name);
+        let what = format!(
+            "component {component}: valuesFrom: {} {}",
+            from.kind, from.name
+        );
         let missing = |message: String| RenderError::new(Stage::Render, Class::NotFound, message);
         let data = outside.values(&from.kind, &app.namespace, &from.name);
         let data = data.map_err(|error| error.about(&what))?;
@@ -257,13 +285,20 @@ fn values(
             if from.optional {
                 continue;
             }
-            let problem = if data.is_null() { "does not exist".to_owned() } else { format!("has no key {key:?}") };
+            let problem = if data.is_null() {
+                "does not exist".to_owned()
+            } else {
+                format!("has no key {key:?}")
+            };
             return Err(missing(format!("{what} {problem}")));
         };
         let values = value_from_yaml(text)
             .map_err(|error| invalid(component, format!("{what}, key {key:?}: {error}")))?;
         if !values.is_object() && !values.is_null() {
-            return Err(invalid(component, format!("{what}, key {key:?}: values have to be an object")));
+            return Err(invalid(
+                component,
+                format!("{what}, key {key:?}: values have to be an object"),
+            ));
         }
         if values.is_object() {
             overrides::merge(&mut merged, &values);

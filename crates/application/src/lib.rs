@@ -3,6 +3,7 @@
 //! | stage | module | result |
 //! |---|---|---|
 //! | definitions | [`definition`], [`file`](mod@file), [`catalog`], [`definition_revision`] | templates, compiled once for each revision of a definition |
+//! | changes | [`scoped`] | what policies make of the application before it is rendered |
 //! | application | [`appfile`] | components with their definitions, policies, and the steps that deliver them |
 //! | placement | [`placement`], [`overrides`] | which components go where, and what changes there |
 //! | rendering | [`render`], [`chart`], [`label`] | objects, with their labels |
@@ -53,6 +54,7 @@ pub mod render;
 pub mod resource_policy;
 pub mod resources;
 pub mod revision;
+pub mod scoped;
 pub mod steps;
 pub mod terraform;
 pub mod tracker;

@@ -30,10 +30,18 @@ pub struct ChartReference {
 
 impl std::fmt::Display for ChartReference {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let version = if self.version.is_empty() { "latest" } else { &self.version };
+        let version = if self.version.is_empty() {
+            "latest"
+        } else {
+            &self.version
+        };
         match self.repository.as_str() {
             "" => write!(formatter, "chart {} ({version})", self.source),
-            repository => write!(formatter, "chart {} ({version}) of {repository}", self.source),
+            repository => write!(
+                formatter,
+                "chart {} ({version}) of {repository}",
+                self.source
+            ),
         }
     }
 }
@@ -108,7 +116,10 @@ impl Outside {
             if let Some((reference, digest)) = chart_of_record(object) {
                 self.pins.insert(reference, digest);
             } else if let Some(url) = crate::referred::address_of(object) {
-                manifests.entry(url.to_owned()).or_default().push(object.clone());
+                manifests
+                    .entry(url.to_owned())
+                    .or_default()
+                    .push(object.clone());
             }
         }
         for (url, objects) in manifests {
@@ -259,4 +270,71 @@ fn chart_of_record(object: &Value) -> Option<(ChartReference, String)> {
         version: text("version")?,
     };
     Some((reference, text("digest")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outside() -> Outside {
+        Outside::new(Timestamp::UNIX_EPOCH, [7; 32])
+    }
+
+    #[test]
+    fn what_is_not_known_is_noted_until_it_is_added() {
+        let outside = outside();
+        let error = outside.manifests("http://a/b").unwrap_err();
+        assert_eq!(error.class, Class::Outside);
+        let wanted = Wanted::Manifests("http://a/b".to_owned());
+        assert_eq!(outside.wanted(), std::slice::from_ref(&wanted));
+        outside.add(wanted.clone(), Err("no way".to_owned()));
+        assert!(outside.wanted().is_empty());
+        let error = outside.manifests("http://a/b").unwrap_err();
+        assert_eq!(error.message, "http://a/b: no way");
+        outside.forget_failures();
+        assert!(outside.manifests("http://a/b").is_err());
+        outside.add(
+            wanted,
+            Ok(Content::Value(serde_json::json!([{"kind": "X"}]))),
+        );
+        assert_eq!(outside.manifests("http://a/b").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn an_application_cannot_ask_without_end() {
+        let outside = outside();
+        for number in 0..2 * LIMIT {
+            assert!(outside.manifests(&number.to_string()).is_err());
+        }
+        assert_eq!(outside.wanted().len(), LIMIT);
+    }
+
+    #[test]
+    fn random_values_stay_the_same_for_a_purpose() {
+        let bytes = |outside: &Outside, purpose: &str| {
+            let mut bytes = [0; 48];
+            outside.random(purpose)(&mut bytes);
+            bytes
+        };
+        let outside = outside();
+        assert_eq!(bytes(&outside, "a"), bytes(&outside, "a"));
+        assert_ne!(bytes(&outside, "a"), bytes(&outside, "b"));
+        let another = Outside::new(Timestamp::UNIX_EPOCH, [8; 32]);
+        assert_ne!(bytes(&outside, "a"), bytes(&another, "a"));
+    }
+
+    #[test]
+    fn a_revision_says_which_chart_it_was_and_what_was_copied() {
+        let reference = ChartReference {
+            source: "web".to_owned(),
+            ..ChartReference::default()
+        };
+        let copied = serde_json::json!({"kind": "ConfigMap", "metadata": {"annotations": {"app.oam.dev/resource-url": "http://a/b"}}});
+        let record = chart_record("c", &reference, "sha256:1");
+        let outside = outside().recorded_in(&[record, copied]);
+        assert_eq!(outside.manifests("http://a/b").unwrap().len(), 1);
+        assert!(outside.chart(&reference).is_err());
+        let wanted = Wanted::Chart(reference, "sha256:1".to_owned());
+        assert_eq!(outside.wanted(), [wanted]);
+    }
 }

@@ -166,7 +166,10 @@ fn from_address(object: &Value, url: &str) -> Value {
 
 /// The address that an object was fetched from.
 pub(crate) fn address_of(object: &Value) -> Option<&str> {
-    str_at(object, &["metadata", "annotations", annotation::RESOURCE_URL])
+    str_at(
+        object,
+        &["metadata", "annotations", annotation::RESOURCE_URL],
+    )
 }
 
 /// An object without what belongs to the one on the hub.

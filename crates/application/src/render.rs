@@ -276,7 +276,11 @@ impl<'a> Rendering<'a> {
             return Ok(());
         };
         let error = |class, message: String| {
-            RenderError::new(Stage::Render, class, format!("{what}: processing.http: {message}"))
+            RenderError::new(
+                Stage::Render,
+                class,
+                format!("{what}: processing.http: {message}"),
+            )
         };
         let mut request = evaluation
             .export_json(http)

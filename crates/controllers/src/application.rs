@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `definitions` | keeps the catalog of definitions |
 //! | `index` | finds what belongs to an application |
+//! | `members` | brings objects to members |
 //! | `objects` | writes, keeps and removes objects on the hub |
 //! | `children` | reads what components copy |
 //! | `outside` | fetches charts, manifests and answers of servers |
@@ -23,6 +24,7 @@ mod children;
 mod definitions;
 mod deliver;
 mod index;
+mod members;
 mod objects;
 mod outside;
 mod restart;
@@ -31,6 +33,7 @@ mod status;
 mod tracking;
 mod workflow;
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bellwether_api::cluster::ManagedCluster;
@@ -46,6 +49,7 @@ use bellwether_api::workflow::{HISTORY_GROUP, Workflow};
 use bellwether_application::appfile;
 use bellwether_application::catalog::Catalog;
 use bellwether_application::deliver::deliver;
+use bellwether_application::member::object_key;
 use bellwether_application::resource_policy::ResourcePolicies;
 use bellwether_application::world::{Cluster, ClusterVersion, World};
 use bellwether_application::{Class, RenderError, Stage};
@@ -56,6 +60,7 @@ use bellwether_runtime::{
 use bellwether_workflow::spec::Approval;
 use futures::FutureExt as _;
 use kube::Api;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -68,7 +73,7 @@ use crate::workflow::{Engine, PassError, WorkflowOptions};
 use crate::workflow_run::approval_of;
 use children::Children;
 use definitions::Definitions;
-use index::Owned;
+use index::{Index, Owned};
 use objects::HubObjects;
 use outside::Fetcher;
 use restart::Restart;
@@ -199,6 +204,7 @@ pub async fn run(hub: Hub, options: WorkflowOptions) {
     let controller = bellwether_runtime::Controller::new(ENTRY.name, &hub.clock, &hub.metrics);
     let queue = controller.queue();
     let memory = Arc::new(Memory::default());
+    let contested: Arc<Contested> = Arc::default();
     let waiting = queue.clone();
     let approval = match options.approval.clone() {
         Some(wanted) => Some(approval_of(&hub, || wanted.of_applications(&hub.client)).await),
@@ -228,6 +234,8 @@ pub async fn run(hub: Hub, options: WorkflowOptions) {
             let is_distributed = labels.is_some_and(|all| all.contains_key(DISTRIBUTION));
             owner_of(labels).filter(|_| !is_distributed)
         }),
+        works_by_object: Index::new(hub.cache(), object_keys),
+        contested: Arc::clone(&contested),
         trackers: Owned::new(hub.cache(), |tracker: &ResourceTracker| {
             owner_of(tracker.metadata.labels.as_ref())
         }),
@@ -259,7 +267,11 @@ pub async fn run(hub: Hub, options: WorkflowOptions) {
             let is_own = memory.is_own_write(change.key, version.unwrap_or_default());
             (!is_own).then(|| change.key.clone())
         })
-        .on(reconciler.works.cache(), owners)
+        .on(reconciler.works.cache(), move |change| {
+            let mut keys = owners(change);
+            keys.extend(rivals(&contested, change));
+            keys
+        })
         .on(reconciler.rollouts.cache(), owners)
         .on(reconciler.distributions.cache(), owners)
         .on(reconciler.trackers.cache(), move |change| {
@@ -302,6 +314,36 @@ fn is_late_or_gone(
     generation != 0 && newest.is_some_and(|newest| newest > generation)
 }
 
+/// Applications that wait for an object of a member to be let go of, by what finds the object.
+type Contested = Mutex<HashMap<u64, BTreeSet<ObjectKey>>>;
+
+/// The applications that wait for an object that a work no longer has.
+fn rivals(contested: &Contested, change: &Change<'_, ManifestWork>) -> Vec<ObjectKey> {
+    let mut contested = contested.lock();
+    if contested.is_empty() {
+        return Vec::new();
+    }
+    let is_going = |work: &&Arc<ManifestWork>| work.metadata.deletion_timestamp.is_some();
+    let now = change.new.filter(|work| !is_going(work));
+    let now = now.map_or_else(Vec::new, |work| object_keys(work));
+    let before = change.old.map_or_else(Vec::new, |work| object_keys(work));
+    let freed = before.into_iter().filter(|key| !now.contains(key));
+    let waiting = freed.filter_map(|key| contested.remove(&key));
+    waiting.flatten().collect()
+}
+
+/// The objects that a work of an application brings to its member.
+fn object_keys(work: &ManifestWork) -> Vec<u64> {
+    if owner_of(work.metadata.labels.as_ref()).is_none() {
+        return Vec::new();
+    }
+    let cluster = work.metadata.namespace.as_deref().unwrap_or_default();
+    let workload = work.spec.workload.as_ref();
+    let objects = workload.map_or(&[][..], |workload| &workload.manifests);
+    let keys = objects.iter();
+    keys.map(|object| object_key(cluster, object)).collect()
+}
+
 /// The application that labels name.
 fn owner_of(labels: Option<&std::collections::BTreeMap<String, String>>) -> Option<ObjectKey> {
     let labels = labels?;
@@ -338,6 +380,9 @@ struct Reconciler {
     applications: Cache<Application>,
     revisions: Owned<ApplicationRevision>,
     works: Owned<ManifestWork>,
+    /// Works of applications by the objects that they bring to their member.
+    works_by_object: Index<ManifestWork, u64>,
+    contested: Arc<Contested>,
     trackers: Owned<ResourceTracker>,
     rollouts: Owned<Rollout>,
     distributions: Owned<Distribution>,
@@ -511,11 +556,11 @@ impl Reconciler {
         restart: &Restart,
         report: &mut Report,
     ) -> Result<Next, Failure> {
-        let policies = ResourcePolicies::of(application)
-            .map_err(|message| RenderError::new(Stage::Parse, Class::InvalidInput, message))?;
         let is_delivered = report.was_delivered();
         let (catalog, world) = self.basis(application, is_delivered).await?;
         let appfile = appfile::parse(application, &catalog, &world, 1)?;
+        let policies = ResourcePolicies::of_appfile(&appfile)
+            .map_err(|message| RenderError::new(Stage::Parse, Class::InvalidInput, message))?;
         let revision = self.choose_revision(application, &appfile.context.revision_hash);
         let appfile = appfile.as_revision(revision.number);
         report.parsed();

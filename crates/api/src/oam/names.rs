@@ -85,6 +85,8 @@ pub mod annotation {
     pub const FORCE_PARAM_MUTATIONS: &str = "app.oam.dev/force-param-mutations";
     /// On an object: applications that share it.
     pub const SHARED_BY: &str = "app.oam.dev/shared-by";
+    /// On an Application: `true` leaves out policies that apply to every application.
+    pub const SKIP_GLOBAL_POLICIES: &str = "policy.oam.dev/skip-global";
     /// On an object: the address that it was copied from.
     pub const RESOURCE_URL: &str = "app.oam.dev/resource-url";
     /// What kubectl remembers of its last apply.

@@ -62,16 +62,17 @@ impl Lookup {
         objects.extend(shared_policies(application, &steps, &namespace, facts));
         let mut checked = application.clone();
         let mut copies = Copies::default();
-        checked.spec.components.retain(|component| {
-            match component.component_type.as_str() {
+        checked
+            .spec
+            .components
+            .retain(|component| match component.component_type.as_str() {
                 component_type::REF_OBJECTS => copies.fetch(component, &namespace, facts),
                 component_type::HELM_CHART => {
                     copies.check_values(component, &namespace, facts);
                     true
                 }
                 _ => true,
-            }
-        });
+            });
         objects.extend(copies.objects);
         let mut catalog = Catalog::default();
         for (kind, type_name) in types(application, &steps) {
@@ -232,7 +233,12 @@ impl Copies {
                 namespace,
                 ..Attributes::default()
             };
-            self.check_right(component, &wanted, &format!("copy {kind} {namespace}/{name}"), facts);
+            self.check_right(
+                component,
+                &wanted,
+                &format!("copy {kind} {namespace}/{name}"),
+                facts,
+            );
             let id = ObjectId {
                 group,
                 version: known.version,

@@ -171,11 +171,17 @@ impl Fetcher {
                 let found = api.get_opt(name).await.map_err(text)?;
                 found.map(|found| {
                     let data = found.data.unwrap_or_default().into_iter();
-                    data.filter_map(|(key, value)| Some((key, String::from_utf8(value.0).ok()?.into())))
-                        .collect()
+                    data.filter_map(|(key, value)| {
+                        Some((key, String::from_utf8(value.0).ok()?.into()))
+                    })
+                    .collect()
                 })
             }
-            other => return Err(format!("kind {other:?} has no values: use ConfigMap or Secret")),
+            other => {
+                return Err(format!(
+                    "kind {other:?} has no values: use ConfigMap or Secret"
+                ));
+            }
         };
         Ok(Content::Value(data.map_or(Value::Null, Value::Object)))
     }
@@ -188,7 +194,8 @@ impl Fetcher {
             return Err(format!("the server answered {status}"));
         }
         let body = answer["body"].as_str().unwrap_or_default();
-        let body = serde_json::from_str(body).map_err(|error| format!("the answer is not JSON: {error}"))?;
+        let body = serde_json::from_str(body)
+            .map_err(|error| format!("the answer is not JSON: {error}"))?;
         Ok(Content::Value(body))
     }
 }
