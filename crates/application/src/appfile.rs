@@ -10,6 +10,7 @@ use bellwether_api::workflow::{StepStage, Workflow, WorkflowMode, WorkflowStep, 
 use serde_json::{Map, Value, json};
 
 use crate::catalog::Catalog;
+use crate::chart;
 use crate::context::{AppContext, namespace};
 use crate::definition::{Definition, DefinitionKind};
 use crate::error::{Class, RenderError, Stage};
@@ -17,6 +18,7 @@ use crate::overrides::OverridePolicy;
 use crate::referred;
 use crate::render::{Component, Trait};
 use crate::revision::revision_hash;
+use crate::scoped;
 use crate::world::World;
 
 /// Steps that the engine carries out without a definition.
@@ -36,6 +38,8 @@ pub struct Appfile<'a> {
     pub components: Vec<ApplicationComponent>,
     /// Its policies by name, also those that it shares with others. Of two with one name the later one counts.
     pub policies: BTreeMap<String, ApplicationPolicy>,
+    /// Its policies as they are written, or as other policies changed them.
+    pub policies_written: Vec<ApplicationPolicy>,
     /// Custom policies, in order.
     pub custom_policies: Vec<Component>,
     /// The steps that deliver it.
@@ -58,18 +62,33 @@ pub fn parse<'a>(
     world: &'a World,
     revision_number: i64,
 ) -> Result<Appfile<'a>, RenderError> {
+    let changed = scoped::apply(application, catalog)?;
+    let written = application;
+    let application = changed
+        .as_ref()
+        .map_or(application, |changed| &changed.application);
     let annotations = application.metadata.annotations.as_ref();
     let auto_update = annotations
         .and_then(|all| all.get(annotation::AUTO_UPDATE))
         .is_some_and(|value| value == "true");
+    let mut context = AppContext::new(application, revision_number, "");
+    context.outside.clone_from(&world.outside);
+    let changing = changed.as_ref().map_or(&[][..], |it| &it.definitions);
+    if let Some(changed) = &changed {
+        context.custom.clone_from(&changed.custom);
+    }
     let mut appfile = Appfile {
-        context: AppContext::new(application, revision_number, ""),
+        context,
         components: application.spec.components.clone(),
         policies: BTreeMap::new(),
         custom_policies: Vec::new(),
         steps: Vec::new(),
         mode: (WorkflowMode::Dag, WorkflowMode::Dag),
-        definitions: BTreeMap::new(),
+        definitions: changing
+            .iter()
+            .map(|it| ((it.kind, it.type_name.clone()), Arc::clone(it)))
+            .collect(),
+        policies_written: application.spec.policies.clone(),
         referred: Vec::new(),
         catalog,
         world,
@@ -89,7 +108,7 @@ pub fn parse<'a>(
     }
     appfile.put_templates_first(application);
     let definitions = appfile.definitions.values().map(|definition| &**definition);
-    appfile.context.revision_hash = revision_hash(application, definitions, &appfile.referred);
+    appfile.context.revision_hash = revision_hash(written, definitions, &appfile.referred);
     Ok(appfile)
 }
 
@@ -102,6 +121,22 @@ fn not_found(message: String) -> RenderError {
 }
 
 impl<'a> Appfile<'a> {
+    /// Whether something from outside is needed to render it: a chart, or the answer of a server.
+    pub fn asks_outside(&self) -> bool {
+        self.definitions.values().any(|definition| {
+            let source = definition.source().unwrap_or_default();
+            definition.object_name() == component_type::HELM_CHART
+                || (definition.kind == DefinitionKind::Trait && source.contains("processing"))
+        })
+    }
+
+    /// The same application as another revision.
+    #[must_use]
+    pub fn as_revision(mut self, number: i64) -> Self {
+        self.context.set_revision(number);
+        self
+    }
+
     /// What is known of the hub.
     pub fn world(&self) -> &'a World {
         self.world
@@ -256,7 +291,9 @@ impl<'a> Appfile<'a> {
             if !policy_type::BUILT_IN.contains(&policy.policy_type.as_str()) {
                 let custom = self.custom_policy(&policy)?;
                 self.remember(&custom);
-                self.custom_policies.push(custom);
+                if !scoped::is_scoped(&custom.definition) {
+                    self.custom_policies.push(custom);
+                }
             }
             self.policies.insert(policy.name.clone(), policy);
         }
@@ -373,6 +410,14 @@ impl<'a> Appfile<'a> {
                 )?;
                 self.referred.extend(objects.iter().cloned());
                 component.properties = Some(json!({"objects": objects}));
+            }
+            if let (component_type::HELM_CHART, Some(outside)) =
+                (component.component_type.as_str(), &self.world.outside)
+            {
+                let (name, properties) = (&component.name, component.properties.as_ref());
+                let record = chart::record(name, properties, outside);
+                self.referred
+                    .push(record.map_err(|error| error.at(Stage::Parse))?);
             }
         }
         Ok(())

@@ -146,6 +146,31 @@ impl Catalog {
         }
     }
 
+    /// Definitions of policies that apply to every application of a namespace, in the order in which they do.
+    pub fn global_policies(&self, namespace: &str) -> Vec<Arc<Definition>> {
+        let pinned = self.pinned.values();
+        let known = self.known.definitions.values();
+        let known = known.filter_map(|named| in_order(named, namespace));
+        let is_global = |definition: &Arc<Definition>| {
+            definition.kind == DefinitionKind::Policy
+                && definition.flag("global")
+                && crate::scoped::is_scoped(definition)
+        };
+        let mut found: BTreeMap<(i64, String), Arc<Definition>> = BTreeMap::new();
+        // A revision that recorded definitions keeps them, and gets no others.
+        let all: Vec<Arc<Definition>> = if self.pinned.is_empty() {
+            known.filter(is_global).collect()
+        } else {
+            pinned.filter(|it| is_global(it)).cloned().collect()
+        };
+        for definition in all {
+            let priority = definition.object["spec"]["priority"].as_i64();
+            let key = (priority.unwrap_or_default(), definition.type_name.clone());
+            found.insert(key, definition);
+        }
+        found.into_values().collect()
+    }
+
     /// The same catalog, with definitions that come before all others.
     #[must_use]
     pub fn pinned_to(&self, definitions: Pinned) -> Self {

@@ -9,6 +9,7 @@ use bellwether_cue::bridge::from_json;
 use bellwether_cue::value::Value as CueValue;
 use serde_json::{Value, json};
 
+use crate::outside::Outside;
 use crate::revision::component_hash;
 use crate::world::ClusterVersion;
 
@@ -29,6 +30,10 @@ pub struct AppContext {
     pub labels: BTreeMap<String, String>,
     /// Annotations of the application.
     pub annotations: BTreeMap<String, String>,
+    /// What rendering needs from outside; none where nothing can be fetched.
+    pub outside: Option<Arc<Outside>>,
+    /// What policies that change the application hand to templates; empty if there are none.
+    pub custom: serde_json::Map<String, Value>,
     /// All components, as they are written.
     components: CueValue,
 }
@@ -46,9 +51,17 @@ impl AppContext {
             revision_number,
             labels: metadata.labels.clone().unwrap_or_default(),
             annotations: metadata.annotations.clone().unwrap_or_default(),
+            outside: None,
+            custom: serde_json::Map::new(),
             components: from_json(&components),
             name,
         }
+    }
+
+    /// Makes it the context of another revision.
+    pub(crate) fn set_revision(&mut self, number: i64) {
+        self.revision = format!("{}-v{number}", self.name);
+        self.revision_number = number;
     }
 
     fn annotation(&self, key: &str) -> &str {
@@ -110,7 +123,7 @@ pub(crate) fn component_context(
     let values = |map: &BTreeMap<String, String>| {
         CueValue::structure(map.iter().map(|(key, value)| field(key, text(value))))
     };
-    vec![
+    let mut fields = vec![
         field("name", text(&component.name)),
         field("appName", text(&app.name)),
         field("namespace", text(namespace)),
@@ -135,7 +148,12 @@ pub(crate) fn component_context(
         field("cluster", text(target.cluster_name())),
         field("clusterVersion", from_json(&version.context())),
         field("parameter", from_json(&properties)),
-    ]
+    ];
+    if !app.custom.is_empty() {
+        let custom = Value::Object(app.custom.clone());
+        fields.push(field("custom", from_json(&custom)));
+    }
+    fields
 }
 
 /// The context of a status snippet.

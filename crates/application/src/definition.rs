@@ -211,14 +211,58 @@ fn snippet(source: &str) -> Option<Snippet> {
 
 /// Compiles a template with places for what is filled in. Templates of old definitions have their parameters
 /// in `parameters`; where there is no `parameter`, that is taken.
+/// What `apiVersion` and `kind` are is text, also without quotes, as the first definitions of policies were written.
 pub fn compile(name: &str, source: &str) -> Result<CompiledTemplate, Vec<Diagnostic>> {
     let parameter = parameter_name(source);
-    let whole = format!("{source}\ncontext: _\n{parameter}: _\n");
-    let template = Template::compile_files(&[(name, &whole)], &[])?;
+    let compile = |source: &str| {
+        let whole = format!("{source}\ncontext: _\n{parameter}: _\n");
+        Template::compile_files(&[(name, &whole)], &[])
+    };
+    let template = match (compile(source), quoted_kinds(source)) {
+        (Err(problems), Some(quoted)) => compile(&quoted).map_err(|_| problems)?,
+        (compiled, _) => compiled?,
+    };
     Ok(CompiledTemplate {
         template,
         parameter,
     })
+}
+
+/// The source with quotes around values of `apiVersion` and `kind` that are bare words; none if there are none.
+fn quoted_kinds(source: &str) -> Option<String> {
+    let is_kind = |text: &str| {
+        text.starts_with(|first: char| first.is_ascii_uppercase())
+            && text.chars().all(|letter| letter.is_ascii_alphanumeric())
+    };
+    let is_version = |text: &str| {
+        let (group, version) = text.rsplit_once('/').unwrap_or_default();
+        let is_part = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+        group
+            .chars()
+            .all(|letter| is_part(letter) || ".-".contains(letter))
+            && version.starts_with('v')
+            && version.chars().all(is_part)
+    };
+    let mut found = false;
+    let lines: Vec<String> = source
+        .lines()
+        .map(|line| {
+            let (field, value) = line.split_once(':').unwrap_or_default();
+            let value = value.trim();
+            let is_bare = match field.trim() {
+                "apiVersion" => is_version(value),
+                "kind" => is_kind(value),
+                _ => false,
+            };
+            found |= is_bare;
+            if is_bare {
+                format!("{field}: {value:?}")
+            } else {
+                line.to_owned()
+            }
+        })
+        .collect();
+    found.then(|| lines.join("\n"))
 }
 
 /// How a template calls its parameters.
@@ -240,5 +284,26 @@ fn parameter_name(source: &str) -> &'static str {
         "parameters"
     } else {
         "parameter"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_without_quotes_are_text() {
+        let source = "parameters: {\n\tfrequency: *\"enabled\" | \"disabled\"\n}\noutput: {\n\tapiVersion: app.oam.dev/v1\n\tkind: Insight\n\tspec:\n\t\tfrequency: parameters.frequency\n}";
+        let compiled = compile("insight", source).unwrap();
+        assert_eq!(compiled.parameter, "parameters");
+        let mut evaluation = compiled
+            .template
+            .evaluate(bellwether_cue::host::Budget::default());
+        let root = evaluation.root();
+        let output = evaluation.lookup(root, "output").unwrap();
+        let expected = serde_json::json!({"apiVersion": "app.oam.dev/v1", "kind": "Insight", "spec": {"frequency": "enabled"}});
+        assert_eq!(evaluation.export_json(output).unwrap(), expected);
+        assert!(compile("x", "output: {\n\tkind: nowhere.kind\n}").is_err());
+        assert!(compile("x", "output: {\n\tkind: Some\n\tname: nowhere\n}").is_err());
     }
 }

@@ -46,6 +46,8 @@ pub enum Class {
     NotFound,
     /// Something is not written as it has to be.
     InvalidInput,
+    /// Something from outside of the hub is not there, or not yet.
+    Outside,
 }
 
 impl Class {
@@ -59,6 +61,7 @@ impl Class {
             Self::Patch => "patch",
             Self::NotFound => "not-found",
             Self::InvalidInput => "invalid-input",
+            Self::Outside => "outside",
         }
     }
 }
@@ -82,6 +85,13 @@ impl RenderError {
             class,
             message: message.into(),
         }
+    }
+
+    /// The same error, about something.
+    #[must_use]
+    pub fn about(mut self, what: &str) -> Self {
+        self.message = format!("{what}: {}", self.message);
+        self
     }
 
     /// The same error in another stage.

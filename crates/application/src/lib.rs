@@ -3,9 +3,11 @@
 //! | stage | module | result |
 //! |---|---|---|
 //! | definitions | [`definition`], [`file`](mod@file), [`catalog`], [`definition_revision`] | templates, compiled once for each revision of a definition |
+//! | changes | [`scoped`] | what policies make of the application before it is rendered |
 //! | application | [`appfile`] | components with their definitions, policies, and the steps that deliver them |
 //! | placement | [`placement`], [`overrides`] | which components go where, and what changes there |
-//! | rendering | [`render`], [`label`] | objects, with their labels |
+//! | rendering | [`render`], [`chart`], [`label`] | objects, with their labels |
+//! | outside | [`outside`] | charts, manifests and answers that rendering asks for |
 //! | delivery | [`steps`], [`dispatch`], [`member`], [`tracker`], [`resource_policy`], [`revision`] | the steps of the workflow, what happens to each object, what is recorded |
 //! | two revisions | [`resources`], [`blue_green`] | how replicas and requests move from one to the other |
 //! | many clusters | [`distribution`] | which cluster gets how many replicas |
@@ -24,6 +26,7 @@ pub mod appfile;
 pub mod blue_green;
 pub mod builtin;
 pub mod catalog;
+pub mod chart;
 pub mod configuration;
 pub mod context;
 pub mod definition;
@@ -39,6 +42,7 @@ pub mod garbage;
 pub mod health;
 pub mod label;
 pub mod member;
+pub mod outside;
 pub mod overrides;
 pub mod path;
 pub mod placement;
@@ -50,6 +54,7 @@ pub mod render;
 pub mod resource_policy;
 pub mod resources;
 pub mod revision;
+pub mod scoped;
 pub mod steps;
 pub mod terraform;
 pub mod tracker;

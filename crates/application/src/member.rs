@@ -1,6 +1,8 @@
 //! Objects of an application on a member: they go there in a work, and what is known of them comes back in its status.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
 
 use bellwether_api::oam::names::{annotation, label};
 use bellwether_api::work::ManifestWork;
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::context::AppContext;
 use crate::definition::Definition;
-use crate::dispatch::describe;
+use crate::dispatch::{DispatchError, describe};
 use crate::label::Manifest;
 use crate::path;
 use crate::resource_policy::{
@@ -329,6 +331,59 @@ fn all_fields(object: &Value) -> Vec<String> {
     own.map(|(name, _)| format!(".{name}")).collect()
 }
 
+/// What finds an object of a member: equal objects have equal keys, and few others do.
+pub fn object_key(cluster: &str, object: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    identity(cluster, object).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn identity<'a>(cluster: &'a str, object: &'a Value) -> [&'a str; 5] {
+    let text = |path: &[&str]| str_at(object, path).unwrap_or_default();
+    let api_version = text(&["apiVersion"]);
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let (namespace, name) = (
+        text(&["metadata", "namespace"]),
+        text(&["metadata", "name"]),
+    );
+    [cluster, group, text(&["kind"]), namespace, name]
+}
+
+/// The work of another application that has an object: the oldest of all works that bring it to the member has it, and of two that
+/// are as old the one that comes first by name. None if it is `own`, or no other work has it.
+pub fn holder<'w>(
+    object: &Value,
+    own: Option<&ManifestWork>,
+    works: &'w [Arc<ManifestWork>],
+) -> Option<&'w ManifestWork> {
+    let has = |work: &ManifestWork| {
+        let cluster = work.metadata.namespace.as_deref().unwrap_or_default();
+        let workload = work.spec.workload.as_ref();
+        let mut objects = workload.into_iter().flat_map(|it| &it.manifests);
+        objects.any(|known| identity(cluster, known) == identity(cluster, object))
+    };
+    let age = |work: &ManifestWork| {
+        let created = work.metadata.creation_timestamp.as_ref();
+        (created.map(|time| time.0), work.metadata.name.clone())
+    };
+    let own_name = own.and_then(|own| own.metadata.name.as_ref());
+    let others = works.iter().map(|work| &**work).filter(|work| {
+        let is_other = own.is_none() || work.metadata.name.as_ref() != own_name;
+        is_other && work.metadata.deletion_timestamp.is_none() && has(work)
+    });
+    let oldest = others.min_by_key(|work| age(work))?;
+    let is_own = own.is_some_and(|own| has(own) && age(own) < age(oldest));
+    (!is_own).then_some(oldest)
+}
+
+/// Why an object is not brought to a member: another application has it there.
+pub fn other_owner(object: &Value, cluster: &str, owner: &str) -> DispatchError {
+    DispatchError::OtherOwner {
+        object: format!("{} on cluster {cluster}", describe(object)),
+        owner: owner.to_owned(),
+    }
+}
+
 /// What is known of an object on a member; `None` until the member has applied this version of it.
 pub fn live(work: &ManifestWork, manifest: &Value) -> Option<Value> {
     let work = serde_json::to_value(work).ok()?;
@@ -373,8 +428,43 @@ pub fn problem(work: &ManifestWork) -> Option<String> {
     let applied = conditions
         .iter()
         .find(|condition| condition.type_ == "Applied")?;
+    if applied.status != "False" {
+        return None;
+    }
     let cluster = work.metadata.namespace.as_deref().unwrap_or_default();
-    (applied.status == "False").then(|| format!("cluster {cluster}: {}", applied.message))
+    let causes = causes(work);
+    if causes.is_empty() {
+        return Some(format!("cluster {cluster}: {}", applied.message));
+    }
+    Some(format!("cluster {cluster}: {}", causes.join("; ")))
+}
+
+/// What the member says of each object that cannot be applied.
+fn causes(work: &ManifestWork) -> Vec<String> {
+    let status = work.status.as_ref();
+    let status = status.and_then(|status| status.resource_status.as_ref());
+    let reported = status.map_or(&[][..], |status| &status.manifests);
+    let workload = work.spec.workload.as_ref();
+    let sent = workload.map_or(&[][..], |workload| &workload.manifests);
+    let mut causes = Vec::new();
+    for report in reported {
+        let mut conditions = report.conditions.iter();
+        let applied = conditions.find(|condition| condition.type_ == "Applied");
+        let place = usize::try_from(report.resource_meta.ordinal).unwrap_or_default();
+        let (Some(applied), Some(object)) = (applied, sent.get(place)) else {
+            continue;
+        };
+        if applied.status == "False" {
+            let component = str_at(object, &["metadata", "labels", label::COMPONENT]);
+            let component = component.unwrap_or_default();
+            let object = describe(object);
+            causes.push(format!(
+                "component {component}: {object}: {}",
+                applied.message
+            ));
+        }
+    }
+    causes
 }
 
 #[cfg(test)]
@@ -465,5 +555,43 @@ mod tests {
         assert_eq!(found["status"]["readyReplicas"], 2);
         assert_eq!(found["metadata"]["generation"], 3);
         assert_eq!(live(&read("False"), &manifest), None);
+    }
+
+    #[test]
+    fn a_problem_on_a_member_names_component_object_and_cause() {
+        let condition = |message: &str| json!([{"type": "Applied", "status": "False", "reason": "X", "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "namespace": "prod", "labels": {"app.oam.dev/component": "web"}}});
+        let meta = json!({"ordinal": 0, "group": "", "version": "v1", "kind": "ConfigMap", "resource": "configmaps", "name": "m", "namespace": "prod"});
+        let work = json!({"metadata": {"name": "w", "namespace": "east"}, "spec": {"workload": {"manifests": [object]}},
+            "status": {"conditions": condition("Failed to apply manifest work"),
+                "resourceStatus": {"manifests": [{"resourceMeta": meta, "conditions": condition("namespaces \"prod\" not found")}]}}});
+        let work: ManifestWork = serde_json::from_value(work).unwrap();
+        assert_eq!(
+            problem(&work).unwrap(),
+            "cluster east: component web: ConfigMap prod/m: namespaces \"prod\" not found"
+        );
+    }
+
+    #[test]
+    fn the_oldest_work_has_an_object() {
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "namespace": "n"}});
+        let work = |name: &str, second: u8| -> ManifestWork {
+            serde_json::from_value(json!({"metadata": {"name": name, "namespace": "east", "creationTimestamp": format!("2026-01-01T00:00:{second:02}Z")},
+                "spec": {"workload": {"manifests": [object]}}}))
+            .unwrap()
+        };
+        let (first, second) = (work("b", 1), work("a", 2));
+        let all = [Arc::new(first.clone()), Arc::new(second.clone())];
+        let holder_of = |own: Option<&ManifestWork>| {
+            let found = holder(&object, own, &all);
+            found.and_then(|work| work.metadata.name.clone())
+        };
+        assert_eq!(holder_of(None).as_deref(), Some("b"));
+        assert_eq!(holder_of(Some(&second)).as_deref(), Some("b"));
+        assert_eq!(holder_of(Some(&first)), None);
+        let other = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "m", "namespace": "n"}});
+        assert_eq!(holder(&other, None, &all), None);
+        let same = work("c", 1);
+        assert_eq!(holder_of(Some(&same)).as_deref(), Some("b"));
     }
 }

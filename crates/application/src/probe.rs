@@ -48,11 +48,40 @@ fn read(case: &Value) -> Case {
         }
     }
     let version = ClusterVersion::from_json(&case["clusterVersion"]).unwrap_or_default();
-    let objects = case["objects"].as_array().cloned().unwrap_or_default();
+    let mut objects = case["objects"].as_array().cloned().unwrap_or_default();
+    objects.iter_mut().for_each(as_served);
     Case {
         application: read_application(case["app"].as_str().unwrap_or_default()),
         catalog,
         world: World::new(version, objects),
+    }
+}
+
+/// Completes an object as a server returns it that stores typed objects: some fields are never left out.
+fn as_served(object: &mut Value) {
+    let strategy = match object["kind"].as_str() {
+        Some("Deployment") => "strategy",
+        Some("StatefulSet" | "DaemonSet") => "updateStrategy",
+        _ => return,
+    };
+    if !object["spec"].is_object() || !object["spec"]["template"].is_object() {
+        return;
+    }
+    let spec = &mut object["spec"];
+    let default = |place: &mut Value| {
+        if place.is_null() {
+            *place = json!({});
+        }
+    };
+    default(&mut spec[strategy]);
+    let template = &mut spec["template"];
+    default(&mut template["metadata"]);
+    template["metadata"]["creationTimestamp"] = Value::Null;
+    for list in ["initContainers", "containers"] {
+        let containers = template["spec"].get_mut(list).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
+            default(&mut container["resources"]);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_api::oam::names::annotation;
 use bellwether_json::path::{remove, str_at};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -97,12 +98,20 @@ pub fn load(
     world: &World,
 ) -> Result<Vec<Value>, RenderError> {
     let references = references(component, properties)?;
-    if !references.urls.is_empty() {
-        return Err(invalid(format!(
-            "component {component}: urls of ref-objects are not supported"
-        )));
-    }
     let mut objects = Vec::new();
+    for url in &references.urls {
+        let Some(outside) = &world.outside else {
+            return Err(invalid(format!(
+                "component {component}: the manifests at {url} are fetched by the hub, and there is none"
+            )));
+        };
+        let found = outside.manifests(url).map_err(|error| {
+            error
+                .about(&format!("component {component}"))
+                .at(Stage::Parse)
+        })?;
+        objects.extend(found.iter().map(|object| from_address(object, url)));
+    }
     for reference in &references.objects {
         let (group, kind) = group_and_kind(reference)?;
         if !reference.name.is_empty() && !reference.label_selector.is_empty() {
@@ -139,6 +148,28 @@ pub fn load(
         }
     }
     Ok(objects)
+}
+
+/// An object of manifests at an address.
+fn from_address(object: &Value, url: &str) -> Value {
+    let mut copy = stripped(object);
+    let metadata = &mut copy["metadata"];
+    if !metadata.is_object() {
+        *metadata = json!({});
+    }
+    if !metadata["annotations"].is_object() {
+        metadata["annotations"] = json!({});
+    }
+    metadata["annotations"][annotation::RESOURCE_URL] = url.into();
+    copy
+}
+
+/// The address that an object was fetched from.
+pub(crate) fn address_of(object: &Value) -> Option<&str> {
+    str_at(
+        object,
+        &["metadata", "annotations", annotation::RESOURCE_URL],
+    )
 }
 
 /// An object without what belongs to the one on the hub.

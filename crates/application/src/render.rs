@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use bellwether_api::oam::names::label;
+use bellwether_api::oam::names::{component_type, label};
 use bellwether_api::oam::{ApplicationComponent, TraitStage};
 use bellwether_cue::bridge::from_json;
 use bellwether_cue::diagnostic::Diagnostic;
@@ -16,6 +16,7 @@ use bellwether_cue::patch::{self, Operand, Strategy};
 use bellwether_cue::value::Value as CueValue;
 use serde_json::Value;
 
+use crate::chart;
 use crate::context::{AppContext, Field, Target, component_context, field};
 use crate::definition::{CompiledTemplate, Definition};
 use crate::error::{Class, Problems, RenderError, Stage};
@@ -98,8 +99,12 @@ pub fn render(
             ..Rendered::default()
         });
     }
-    let context = component_context(app, &component.spec, target, version);
-    let mut rendering = Rendering::start(component, context, mode)?;
+    let mut context = component_context(app, &component.spec, target, version);
+    if mode == Mode::Objects && component.definition.object_name() == component_type::HELM_CHART {
+        let objects = chart::objects(component, app, target, version)?;
+        context.push(field("rendered", from_json(&objects.into())));
+    }
+    let mut rendering = Rendering::start(component, app, context, mode)?;
     for (index, applied) in component.traits.iter().enumerate() {
         if mode == Mode::Check && applied.definition.stage() == TraitStage::PostDispatch {
             continue;
@@ -132,6 +137,7 @@ struct Auxiliary {
 
 struct Rendering<'a> {
     component: &'a Component,
+    app: &'a AppContext,
     context: Vec<Field>,
     mode: Mode,
     evaluations: Vec<Evaluation>,
@@ -142,6 +148,7 @@ struct Rendering<'a> {
 impl<'a> Rendering<'a> {
     fn start(
         component: &'a Component,
+        app: &'a AppContext,
         context: Vec<Field>,
         mode: Mode,
     ) -> Result<Self, RenderError> {
@@ -153,6 +160,7 @@ impl<'a> Rendering<'a> {
         let evaluation = evaluate(&component.definition, Some(parameter), context_value, &what)?;
         let mut rendering = Self {
             component,
+            app,
             context,
             mode,
             evaluations: vec![evaluation],
@@ -220,14 +228,8 @@ impl<'a> Rendering<'a> {
         let context = self.trait_context()?;
         let parameter = applied.properties.as_ref().map(from_json);
         let mut evaluation = evaluate(&applied.definition, parameter, context, &what)?;
-        let root = evaluation.root();
-        if evaluation
-            .lookup_path(root, &["processing", "http"])
-            .is_some()
-        {
-            let message =
-                format!("{what} asks for a request (processing.http), which is not supported");
-            return Err(RenderError::new(Stage::Render, Class::Template, message));
+        if self.mode == Mode::Objects {
+            self.process(&mut evaluation, &what)?;
         }
         let own = self.evaluations.len();
         self.evaluations.push(evaluation);
@@ -265,6 +267,44 @@ impl<'a> Rendering<'a> {
             self.auxiliaries[position].object = changed;
         }
         Ok(())
+    }
+
+    /// A trait may ask a server (`processing.http`): the answer is `processing.output`.
+    fn process(&self, evaluation: &mut Evaluation, what: &str) -> Result<(), RenderError> {
+        let root = evaluation.root();
+        let Some(http) = evaluation.lookup_path(root, &["processing", "http"]) else {
+            return Ok(());
+        };
+        let error = |class, message: String| {
+            RenderError::new(
+                Stage::Render,
+                class,
+                format!("{what}: processing.http: {message}"),
+            )
+        };
+        let mut request = evaluation
+            .export_json(http)
+            .map_err(|problem| error(Class::Incomplete, problem.to_string()))?;
+        if request["method"].is_null() {
+            request["method"] = "GET".into();
+        }
+        let Some(outside) = &self.app.outside else {
+            let message = "the request is sent by the hub, and there is none".to_owned();
+            return Err(error(Class::Outside, message));
+        };
+        let answer = outside.answer(&request);
+        let answer = answer.map_err(|found| error(found.class, found.message))?;
+        evaluation.fill_json(&["processing", "output"], &answer);
+        let root = evaluation.root();
+        let problems = Problems {
+            found: evaluation.validate(root),
+            ..Problems::default()
+        };
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems.into_error(Stage::Render, what))
+        }
     }
 
     /// The base with the patch in it.

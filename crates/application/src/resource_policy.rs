@@ -3,12 +3,14 @@
 //! They are read from the application itself. Several policies of a type are merged: lists follow each other, what is on
 //! in one of them is on, and of other values the first counts.
 
-use bellwether_api::oam::Application;
 use bellwether_api::oam::names::{label, policy as policy_type};
+use bellwether_api::oam::{Application, ApplicationPolicy};
 use bellwether_json::path::str_at;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use crate::appfile::Appfile;
 
 /// Which objects a rule is about: every list that is not empty has to have the value of the object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -272,19 +274,27 @@ pub struct ResourcePolicies {
 impl ResourcePolicies {
     /// Reads the policies of an application; the error names the policy.
     pub fn of(application: &Application) -> Result<Self, String> {
-        let mut policies = Self {
-            apply_once: merged(application, policy_type::APPLY_ONCE)?.unwrap_or_default(),
-            garbage_collect: merged(application, policy_type::GARBAGE_COLLECT)?.unwrap_or_default(),
-            shared: merged(application, policy_type::SHARED_RESOURCE)?.unwrap_or_default(),
-            take_over: merged(application, policy_type::TAKE_OVER)?.unwrap_or_default(),
-            read_only: merged(application, policy_type::READ_ONLY)?.unwrap_or_default(),
-            update: merged(application, policy_type::RESOURCE_UPDATE)?.unwrap_or_default(),
-        };
         let labels = application.metadata.labels.as_ref();
         let is_addon = labels.is_some_and(|labels| labels.contains_key(label::ADDON_NAME));
-        let has_policy = application
-            .spec
-            .policies
+        Self::read(&application.spec.policies, is_addon)
+    }
+
+    /// Reads the policies of an application, as other policies may have changed them.
+    pub fn of_appfile(appfile: &Appfile<'_>) -> Result<Self, String> {
+        let is_addon = appfile.context.labels.contains_key(label::ADDON_NAME);
+        Self::read(&appfile.policies_written, is_addon)
+    }
+
+    fn read(written: &[ApplicationPolicy], is_addon: bool) -> Result<Self, String> {
+        let mut policies = Self {
+            apply_once: merged(written, policy_type::APPLY_ONCE)?.unwrap_or_default(),
+            garbage_collect: merged(written, policy_type::GARBAGE_COLLECT)?.unwrap_or_default(),
+            shared: merged(written, policy_type::SHARED_RESOURCE)?.unwrap_or_default(),
+            take_over: merged(written, policy_type::TAKE_OVER)?.unwrap_or_default(),
+            read_only: merged(written, policy_type::READ_ONLY)?.unwrap_or_default(),
+            update: merged(written, policy_type::RESOURCE_UPDATE)?.unwrap_or_default(),
+        };
+        let has_policy = written
             .iter()
             .any(|policy| policy.policy_type == policy_type::APPLY_ONCE);
         if is_addon && !has_policy {
@@ -295,16 +305,11 @@ impl ResourcePolicies {
 }
 
 fn merged<T: DeserializeOwned>(
-    application: &Application,
+    written: &[ApplicationPolicy],
     wanted: &str,
 ) -> Result<Option<T>, String> {
     let mut whole: Option<Value> = None;
-    for policy in application
-        .spec
-        .policies
-        .iter()
-        .filter(|policy| policy.policy_type == wanted)
-    {
+    for policy in written.iter().filter(|policy| policy.policy_type == wanted) {
         let properties = policy.properties.clone().unwrap_or_default();
         match &mut whole {
             Some(whole) => merge(whole, properties),

@@ -1,10 +1,13 @@
 //! What rendering has to know of the hub: clusters, and objects that applications refer to.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bellwether_api::oam::names::{LOCAL_CLUSTER, annotation, label};
 use bellwether_json::path::str_at;
 use serde_json::{Value, json};
+
+use crate::outside::Outside;
 
 /// The version of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +81,8 @@ pub struct World {
     pub clusters: Vec<Cluster>,
     /// Policies, Workflows and other objects that applications refer to.
     pub objects: Vec<Value>,
+    /// What is known from outside; none where nothing can be fetched.
+    pub outside: Option<Arc<Outside>>,
 }
 
 impl World {
@@ -87,6 +92,7 @@ impl World {
             hub_version,
             clusters: objects.iter().filter_map(cluster_of_secret).collect(),
             objects,
+            outside: None,
         }
     }
 

@@ -8,8 +8,10 @@
 //! |---|---|
 //! | `definitions` | keeps the catalog of definitions |
 //! | `index` | finds what belongs to an application |
+//! | `members` | brings objects to members |
 //! | `objects` | writes, keeps and removes objects on the hub |
 //! | `children` | reads what components copy |
+//! | `outside` | fetches charts, manifests and answers of servers |
 //! | `workflow`, `actions` | carries out the steps, and what they do to components |
 //! | `restart` | when a workflow is carried out again |
 //! | `deliver` | applies objects, and deletes those that are left over |
@@ -22,13 +24,16 @@ mod children;
 mod definitions;
 mod deliver;
 mod index;
+mod members;
 mod objects;
+mod outside;
 mod restart;
 mod revision;
 mod status;
 mod tracking;
 mod workflow;
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bellwether_api::cluster::ManagedCluster;
@@ -43,16 +48,19 @@ use bellwether_api::work::ManifestWork;
 use bellwether_api::workflow::{HISTORY_GROUP, Workflow};
 use bellwether_application::appfile;
 use bellwether_application::catalog::Catalog;
+use bellwether_application::deliver::deliver;
+use bellwether_application::member::object_key;
 use bellwether_application::resource_policy::ResourcePolicies;
 use bellwether_application::world::{Cluster, ClusterVersion, World};
 use bellwether_application::{Class, RenderError, Stage};
 use bellwether_runtime::{
     Cache, Change, Next, ObjectKey, Reconcile, ReconcileError, Recorder, RequestError, Retry,
-    patch_seen,
+    compute, patch_seen,
 };
 use bellwether_workflow::spec::Approval;
 use futures::FutureExt as _;
 use kube::Api;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -65,13 +73,16 @@ use crate::workflow::{Engine, PassError, WorkflowOptions};
 use crate::workflow_run::approval_of;
 use children::Children;
 use definitions::Definitions;
-use index::Owned;
+use index::{Index, Owned};
 use objects::HubObjects;
+use outside::Fetcher;
 use restart::Restart;
 use status::Report;
 
 /// How many applications are reconciled at once.
 const WORKERS: usize = 4;
+/// How often something may be fetched that what was fetched before asks for.
+const FETCH_ROUNDS: usize = 8;
 
 /// Why an application could not be reconciled.
 #[derive(Debug, thiserror::Error)]
@@ -150,6 +161,12 @@ pub const ENTRY: Entry = Entry {
             resources: &["subjectaccessreviews"],
             verbs: &["create"],
         },
+        // For the values of charts.
+        Rule {
+            group: "",
+            resources: &["secrets"],
+            verbs: &["get"],
+        },
         // For the rules that writes have to pass.
         Rule {
             group: GROUP,
@@ -187,6 +204,7 @@ pub async fn run(hub: Hub, options: WorkflowOptions) {
     let controller = bellwether_runtime::Controller::new(ENTRY.name, &hub.clock, &hub.metrics);
     let queue = controller.queue();
     let memory = Arc::new(Memory::default());
+    let contested: Arc<Contested> = Arc::default();
     let waiting = queue.clone();
     let approval = match options.approval.clone() {
         Some(wanted) => Some(approval_of(&hub, || wanted.of_applications(&hub.client)).await),
@@ -202,6 +220,7 @@ pub async fn run(hub: Hub, options: WorkflowOptions) {
         memory: Arc::clone(&memory),
         stores_rendered: options.stores_rendered,
         children: Children::new(&hub.client),
+        outside: Fetcher::new(&hub.client, &options),
         objects: HubObjects::new(&hub, queue.clone()),
         applications: hub.cache(),
         revisions: Owned::new(hub.cache(), |revision: &ApplicationRevision| {
@@ -215,6 +234,8 @@ pub async fn run(hub: Hub, options: WorkflowOptions) {
             let is_distributed = labels.is_some_and(|all| all.contains_key(DISTRIBUTION));
             owner_of(labels).filter(|_| !is_distributed)
         }),
+        works_by_object: Index::new(hub.cache(), object_keys),
+        contested: Arc::clone(&contested),
         trackers: Owned::new(hub.cache(), |tracker: &ResourceTracker| {
             owner_of(tracker.metadata.labels.as_ref())
         }),
@@ -246,7 +267,11 @@ pub async fn run(hub: Hub, options: WorkflowOptions) {
             let is_own = memory.is_own_write(change.key, version.unwrap_or_default());
             (!is_own).then(|| change.key.clone())
         })
-        .on(reconciler.works.cache(), owners)
+        .on(reconciler.works.cache(), move |change| {
+            let mut keys = owners(change);
+            keys.extend(rivals(&contested, change));
+            keys
+        })
         .on(reconciler.rollouts.cache(), owners)
         .on(reconciler.distributions.cache(), owners)
         .on(reconciler.trackers.cache(), move |change| {
@@ -289,6 +314,36 @@ fn is_late_or_gone(
     generation != 0 && newest.is_some_and(|newest| newest > generation)
 }
 
+/// Applications that wait for an object of a member to be let go of, by what finds the object.
+type Contested = Mutex<HashMap<u64, BTreeSet<ObjectKey>>>;
+
+/// The applications that wait for an object that a work no longer has.
+fn rivals(contested: &Contested, change: &Change<'_, ManifestWork>) -> Vec<ObjectKey> {
+    let mut contested = contested.lock();
+    if contested.is_empty() {
+        return Vec::new();
+    }
+    let is_going = |work: &&Arc<ManifestWork>| work.metadata.deletion_timestamp.is_some();
+    let now = change.new.filter(|work| !is_going(work));
+    let now = now.map_or_else(Vec::new, |work| object_keys(work));
+    let before = change.old.map_or_else(Vec::new, |work| object_keys(work));
+    let freed = before.into_iter().filter(|key| !now.contains(key));
+    let waiting = freed.filter_map(|key| contested.remove(&key));
+    waiting.flatten().collect()
+}
+
+/// The objects that a work of an application brings to its member.
+fn object_keys(work: &ManifestWork) -> Vec<u64> {
+    if owner_of(work.metadata.labels.as_ref()).is_none() {
+        return Vec::new();
+    }
+    let cluster = work.metadata.namespace.as_deref().unwrap_or_default();
+    let workload = work.spec.workload.as_ref();
+    let objects = workload.map_or(&[][..], |workload| &workload.manifests);
+    let keys = objects.iter();
+    keys.map(|object| object_key(cluster, object)).collect()
+}
+
 /// The application that labels name.
 fn owner_of(labels: Option<&std::collections::BTreeMap<String, String>>) -> Option<ObjectKey> {
     let labels = labels?;
@@ -325,6 +380,9 @@ struct Reconciler {
     applications: Cache<Application>,
     revisions: Owned<ApplicationRevision>,
     works: Owned<ManifestWork>,
+    /// Works of applications by the objects that they bring to their member.
+    works_by_object: Index<ManifestWork, u64>,
+    contested: Arc<Contested>,
     trackers: Owned<ResourceTracker>,
     rollouts: Owned<Rollout>,
     distributions: Owned<Distribution>,
@@ -333,6 +391,7 @@ struct Reconciler {
     clusters: Cache<ManagedCluster>,
     definitions: Definitions,
     children: Children,
+    outside: Fetcher,
     objects: HubObjects,
     events: Recorder,
 }
@@ -345,6 +404,7 @@ impl Reconcile for Reconciler {
         let Some(application) = self.latest(key).await? else {
             self.watches
                 .wait_for(key, &std::collections::BTreeMap::new());
+            self.outside.forget(key);
             return Ok(None);
         };
         let labels = application.metadata.labels.as_ref();
@@ -496,12 +556,13 @@ impl Reconciler {
         restart: &Restart,
         report: &mut Report,
     ) -> Result<Next, Failure> {
-        let policies = ResourcePolicies::of(application)
+        let is_delivered = report.was_delivered();
+        let (catalog, world) = self.basis(application, is_delivered).await?;
+        let appfile = appfile::parse(application, &catalog, &world, 1)?;
+        let policies = ResourcePolicies::of_appfile(&appfile)
             .map_err(|message| RenderError::new(Stage::Parse, Class::InvalidInput, message))?;
-        let (catalog, world) = self.basis(application).await?;
-        let probed = appfile::parse(application, &catalog, &world, 1)?;
-        let revision = self.choose_revision(application, &probed.context.revision_hash);
-        let appfile = appfile::parse(application, &catalog, &world, revision.number)?;
+        let revision = self.choose_revision(application, &appfile.context.revision_hash);
+        let appfile = appfile.as_revision(revision.number);
         report.parsed();
         let limit = policies.garbage_collect.application_revision_limit;
         self.store_revision(application, &appfile, &revision, limit)
@@ -524,21 +585,64 @@ impl Reconciler {
 
     /// What an application is rendered by: the definitions and objects that its revision recorded, or those of today where
     /// there is none, or something else changed that it refers to.
-    async fn basis(&self, application: &Application) -> Result<(Catalog, World), kube::Error> {
+    async fn basis(
+        &self,
+        application: &Application,
+        is_delivered: bool,
+    ) -> Result<(Catalog, World), Failure> {
         if let Some(pinned) = self.pinning_revision(application) {
             let catalog = self.definitions.catalog_of(&pinned);
             let world = self.world(application, Some(&pinned)).await?;
-            let parsed = appfile::parse(application, &catalog, &world, 1);
+            let fetched = self.fetch(application, Some(&pinned), &catalog, &world, is_delivered);
+            let hash = fetched.await?;
             let labels = pinned.metadata.labels.as_ref();
             let recorded = labels.and_then(|labels| labels.get(label::APP_REVISION_HASH));
-            let is_same =
-                parsed.is_ok_and(|parsed| Some(&parsed.context.revision_hash) == recorded);
-            if is_same {
+            if hash.is_some() && hash.as_ref() == recorded {
                 return Ok((catalog, world));
             }
         }
         let world = self.world(application, None).await?;
-        Ok((self.definitions.catalog(), world))
+        let catalog = self.definitions.catalog();
+        self.fetch(application, None, &catalog, &world, is_delivered)
+            .await?;
+        Ok((catalog, world))
+    }
+
+    /// Fetches what rendering asks for until there is nothing more. Returns what identifies the revision; none if the application
+    /// cannot be rendered for another reason.
+    async fn fetch(
+        &self,
+        application: &Application,
+        pinned: Option<&ApplicationRevision>,
+        catalog: &Catalog,
+        world: &World,
+        is_delivered: bool,
+    ) -> Result<Option<String>, Failure> {
+        let Some(outside) = &world.outside else {
+            return Ok(None);
+        };
+        outside.forget_failures();
+        let mut rounds = 0;
+        loop {
+            let error = match appfile::parse(application, catalog, world, 1) {
+                // Nothing of it is applied before everything that it needs is there.
+                Ok(appfile) if appfile.asks_outside() && !is_delivered => {
+                    let delivered = compute(|| deliver(&appfile)).await;
+                    match delivered {
+                        Err(error) if error.class == Class::Outside => error,
+                        _ => return Ok(Some(appfile.context.revision_hash)),
+                    }
+                }
+                Ok(appfile) => return Ok(Some(appfile.context.revision_hash)),
+                Err(error) if error.class == Class::Outside => error,
+                Err(_) => return Ok(None),
+            };
+            let fetches = rounds < FETCH_ROUNDS;
+            rounds += 1;
+            if !fetches || !self.outside.fetch(application, pinned, outside).await {
+                return Err(error.into());
+            }
+        }
     }
 
     /// What rendering has to know of the hub. A revision has the objects that it copies.
@@ -574,6 +678,7 @@ impl Reconciler {
             hub_version: self.children.version().await?,
             clusters: clusters.iter().map(|cluster| member(cluster)).collect(),
             objects,
+            outside: Some(self.outside.of(application, pinned, self.hub.clock.now())),
         })
     }
 }

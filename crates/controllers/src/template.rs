@@ -12,11 +12,11 @@
 //! | `cache` | keeps what was fetched on disk |
 //! | `render` | makes objects from files and parameters |
 
-mod cache;
-mod fetch;
+pub(crate) mod cache;
+pub(crate) mod fetch;
 mod oci;
 mod render;
-mod source;
+pub(crate) mod source;
 mod unpack;
 
 use std::collections::BTreeMap;

@@ -341,6 +341,15 @@ pub struct PolicyDefinitionSpec {
     /// Whether applications with it leave the health of components to it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manage_health_check: bool,
+    /// `Application` if it changes the application itself before that is rendered; it makes objects otherwise.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scope: String,
+    /// Whether it applies to every application, without being named there; for the scope Application only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub global: bool,
+    /// In which order those that apply to every application do: lower ones first.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub priority: i32,
     /// Version of the definition, such as 1.2.0; revisions are named after it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
@@ -463,4 +472,9 @@ pub struct WorkloadDefinitionSpec {
     #[serde(flatten)]
     #[schemars(skip)]
     pub other: Unknown,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &i32) -> bool {
+    *number == 0
 }

@@ -85,6 +85,10 @@ pub mod annotation {
     pub const FORCE_PARAM_MUTATIONS: &str = "app.oam.dev/force-param-mutations";
     /// On an object: applications that share it.
     pub const SHARED_BY: &str = "app.oam.dev/shared-by";
+    /// On an Application: `true` leaves out policies that apply to every application.
+    pub const SKIP_GLOBAL_POLICIES: &str = "policy.oam.dev/skip-global";
+    /// On an object: the address that it was copied from.
+    pub const RESOURCE_URL: &str = "app.oam.dev/resource-url";
     /// What kubectl remembers of its last apply.
     pub const KUBECTL_LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
     /// On an object of an ApplicationConfiguration: generation that it was applied for.
@@ -263,6 +267,8 @@ pub mod policy {
 pub mod component_type {
     /// Copies of objects that exist on the hub.
     pub const REF_OBJECTS: &str = "ref-objects";
+    /// What a Helm chart is rendered to.
+    pub const HELM_CHART: &str = "helmchart";
 }
 
 /// The type of the step that deploys components to the clusters of policies.

@@ -18,6 +18,7 @@ use serde_json::Value;
 use super::Violation;
 use crate::appfile::policy_names;
 use crate::catalog::{Catalog, revised};
+use crate::chart;
 use crate::context::namespace;
 use crate::definition::{Definition, DefinitionKind};
 use crate::overrides::OverridePolicy;
@@ -61,10 +62,17 @@ impl Lookup {
         objects.extend(shared_policies(application, &steps, &namespace, facts));
         let mut checked = application.clone();
         let mut copies = Copies::default();
-        checked.spec.components.retain(|component| {
-            component.component_type != component_type::REF_OBJECTS
-                || copies.fetch(component, &namespace, facts)
-        });
+        checked
+            .spec
+            .components
+            .retain(|component| match component.component_type.as_str() {
+                component_type::REF_OBJECTS => copies.fetch(component, &namespace, facts),
+                component_type::HELM_CHART => {
+                    copies.check_values(component, &namespace, facts);
+                    true
+                }
+                _ => true,
+            });
         objects.extend(copies.objects);
         let mut catalog = Catalog::default();
         for (kind, type_name) in types(application, &steps) {
@@ -203,7 +211,8 @@ impl Copies {
         else {
             return true;
         };
-        let mut by_name = true;
+        // What is at an address is fetched by the controller.
+        let mut by_name = references.urls.is_empty();
         for reference in &references.objects {
             let Ok((group, kind)) = referred::group_and_kind(reference) else {
                 return true;
@@ -224,15 +233,12 @@ impl Copies {
                 namespace,
                 ..Attributes::default()
             };
-            if !facts.allows(&wanted) {
-                self.forbidden.push(Violation {
-                    field: format!("spec.components[{}].properties", component.name),
-                    detail: format!(
-                        "to copy {kind} {namespace}/{name} you need the right to {} it",
-                        wanted.verb
-                    ),
-                });
-            }
+            self.check_right(
+                component,
+                &wanted,
+                &format!("copy {kind} {namespace}/{name}"),
+                facts,
+            );
             let id = ObjectId {
                 group,
                 version: known.version,
@@ -247,6 +253,42 @@ impl Copies {
             }
         }
         by_name
+    }
+
+    /// The hub reads values of charts with its own rights, so the sender has to have the right to read them.
+    fn check_values(&mut self, component: &ApplicationComponent, own: &str, facts: &dyn Facts) {
+        for from in chart::values_references(component.properties.as_ref()) {
+            let resource = match from.kind.as_str() {
+                "ConfigMap" => "configmaps",
+                "Secret" => "secrets",
+                // The definition refuses other kinds.
+                _ => continue,
+            };
+            let wanted = Attributes {
+                verb: "get",
+                resource,
+                name: &from.name,
+                namespace: own,
+                ..Attributes::default()
+            };
+            let what = format!("take values of {} {own}/{}", from.kind, from.name);
+            self.check_right(component, &wanted, &what, facts);
+        }
+    }
+
+    fn check_right(
+        &mut self,
+        component: &ApplicationComponent,
+        wanted: &Attributes<'_>,
+        what: &str,
+        facts: &dyn Facts,
+    ) {
+        if !facts.allows(wanted) {
+            self.forbidden.push(Violation {
+                field: format!("spec.components[{}].properties", component.name),
+                detail: format!("to {what} you need the right to {} it", wanted.verb),
+            });
+        }
     }
 }
 

@@ -44,6 +44,7 @@ macro_rules! played {
 }
 
 played! {
+    policies_become_objects_before_the_workflow: "application-policies",
     a_rollout_stops_at_the_canary: "canary",
     components_are_distributed_over_clusters: "case-1-multi-cluster",
     a_new_version_takes_over_when_it_is_approved: "case-2-blue-green",

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use bellwether_api::oam::names::{LOCAL_CLUSTER, annotation, finalizer, label};
+use bellwether_api::oam::names::{LOCAL_CLUSTER, annotation, finalizer};
 use bellwether_api::oam::{
     Application, ApplicationComponent, ComponentService, ManagedResource, ResourceTracker,
     ServiceTrait, TraitStage,
@@ -14,7 +14,6 @@ use bellwether_application::deliver::Delivered;
 use bellwether_application::dispatch::describe;
 use bellwether_application::garbage::{self, Dependencies};
 use bellwether_application::label::Manifest;
-use bellwether_application::member::{AskedFields, Sent};
 use bellwether_application::resource_policy::{Occasion, ResourcePolicies};
 use bellwether_application::tracker::{self, CREATOR_WORKFLOW};
 use bellwether_application::{Class, RenderError, Stage, health, member};
@@ -24,6 +23,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch};
 use serde_json::{Value, json};
 
+use super::members::of_work;
 use super::objects::{Applied, Removal, Request, said_of, unserved};
 use super::status::{PENDING_TRAIT, Report};
 use super::tracking::Tracking;
@@ -37,7 +37,7 @@ pub(super) fn is_local(cluster: &str) -> bool {
     cluster.is_empty() || cluster == LOCAL_CLUSTER
 }
 
-fn rejected(message: String) -> Failure {
+pub(super) fn rejected(message: String) -> Failure {
     Failure::Render(RenderError::new(
         Stage::Deploy,
         Class::InvalidInput,
@@ -46,7 +46,7 @@ fn rejected(message: String) -> Failure {
 }
 
 /// A refusal of the server is reported; everything else is tried again.
-fn explained(error: kube::Error, object: &Value) -> Failure {
+pub(super) fn explained(error: kube::Error, object: &Value) -> Failure {
     match error {
         kube::Error::Api(status)
             if (400..500).contains(&status.code) && status.code != 409 && status.code != 429 =>
@@ -451,68 +451,6 @@ impl Pass<'_> {
         }
         Err(rejected(problems.join("; ")))
     }
-
-    /// Fields that snippets look at.
-    fn asked_fields(&self, manifest: &Manifest) -> Vec<String> {
-        let mut components = self.appfile.components.iter();
-        let component = components.find(|component| component.name == manifest.component);
-        let Some(Ok(component)) = component.map(|component| self.appfile.component(component))
-        else {
-            return Vec::new();
-        };
-        let mut traits = component.traits.iter();
-        let of_trait = traits.find(|it| it.definition.type_name == manifest.trait_type);
-        let definition = of_trait.map_or(&component.definition, |it| &it.definition);
-        let asked = AskedFields::of(definition);
-        asked.of_manifest(manifest).map(str::to_owned).collect()
-    }
-
-    /// Brings objects to members, and takes in what is known of them there.
-    pub(super) async fn apply_members(&mut self, manifests: &[&Manifest]) -> Result<(), Failure> {
-        let mut by_cluster: BTreeMap<&str, Vec<&Manifest>> = BTreeMap::new();
-        for manifest in manifests {
-            if !is_local(&manifest.cluster) {
-                by_cluster
-                    .entry(&manifest.cluster)
-                    .or_default()
-                    .push(manifest);
-            }
-        }
-        for (cluster, manifests) in by_cluster {
-            let key = ObjectKey::new(cluster, &member::work_name(&self.appfile.context));
-            let known = self.applications.works.cache().get(&key);
-            let kept = kept_manifests(known.as_deref(), cluster, &manifests);
-            let sent: Vec<Sent<'_>> = manifests
-                .iter()
-                .copied()
-                .chain(&kept)
-                .map(|manifest| Sent {
-                    object: &manifest.object,
-                    fields: self.asked_fields(manifest),
-                })
-                .collect();
-            let work = member::work(&self.appfile.context, cluster, &sent, self.policies)
-                .map_err(rejected)?;
-            objects::ensure(&self.applications.hub.client, &work)
-                .await
-                .map_err(|error| explained(error, &work))?;
-            let Some(known) = known else { continue };
-            if let Some(problem) = member::problem(&known) {
-                return Err(rejected(problem));
-            }
-            let is_observed = known.spec.workload.as_ref().is_some_and(|workload| {
-                manifests
-                    .iter()
-                    .all(|manifest| workload.manifests.contains(&manifest.object))
-            });
-            for manifest in manifests.into_iter().filter(|_| is_observed) {
-                if let Some(live) = member::live(&known, &manifest.object) {
-                    self.live.insert(tracker::identity_of(manifest), live);
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The objects of a component that are applied on the hub at a stage.
@@ -521,51 +459,6 @@ fn on_hub<'a>(component: &'a Delivered, stage: &TraitStage) -> Vec<&'a Manifest>
     manifests
         .filter(|manifest| manifest.stage == *stage && is_local(&manifest.cluster))
         .collect()
-}
-
-/// Objects that a work has already, of components that are applied by other steps. Those that the application no longer has
-/// stay until it is delivered.
-fn kept_manifests(
-    known: Option<&ManifestWork>,
-    cluster: &str,
-    manifests: &[&Manifest],
-) -> Vec<Manifest> {
-    let components: BTreeSet<&str> = manifests
-        .iter()
-        .map(|manifest| manifest.component.as_str())
-        .filter(|component| !component.is_empty())
-        .collect();
-    let own: BTreeSet<tracker::Identity> = manifests
-        .iter()
-        .map(|manifest| tracker::identity_of(manifest))
-        .collect();
-    let workload = known.and_then(|known| known.spec.workload.as_ref());
-    let objects = workload
-        .into_iter()
-        .flat_map(|workload| &workload.manifests);
-    objects
-        .map(|object| of_work(object, cluster))
-        .filter(|manifest| {
-            !components.contains(manifest.component.as_str())
-                && !own.contains(&tracker::identity_of(manifest))
-        })
-        .collect()
-}
-
-/// An object of a work.
-fn of_work(object: &Value, cluster: &str) -> Manifest {
-    let label = |key: &str| {
-        let value = object["metadata"]["labels"][key].as_str();
-        value.unwrap_or_default().to_owned()
-    };
-    Manifest {
-        object: object.clone(),
-        component: label(label::COMPONENT),
-        trait_type: label(label::TRAIT_TYPE),
-        resource: label(label::TRAIT_RESOURCE),
-        stage: TraitStage::DefaultDispatch,
-        cluster: cluster.to_owned(),
-    }
 }
 
 /// A component without what is applied when it is healthy, and the types of those traits.

@@ -1,37 +1,49 @@
 //! Which objects belong to which application, so that nobody has to go through all of them.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use bellwether_runtime::{Cache, ObjectKey, Subscription};
 use parking_lot::Mutex;
 
-/// Keys of objects by the application that they belong to.
-type Keys = HashMap<ObjectKey, BTreeSet<ObjectKey>>;
+/// Keys of objects by what they are found by.
+type Keys<T> = HashMap<T, BTreeSet<ObjectKey>>;
 
-/// The objects of a kind by application.
-pub(super) struct Owned<K> {
+/// The objects of a kind by something that they have.
+pub(super) struct Index<K, T> {
     cache: Cache<K>,
-    keys: Arc<Mutex<Keys>>,
+    keys: Arc<Mutex<Keys<T>>>,
     _subscription: Subscription,
 }
 
-impl<K: Send + Sync + 'static> Owned<K> {
-    /// Follows a cache. `owner` says to which application an object belongs.
-    pub(super) fn new(cache: Cache<K>, owner: fn(&K) -> Option<ObjectKey>) -> Self {
-        let keys: Arc<Mutex<Keys>> = Arc::default();
+/// The objects of a kind by the application that they belong to.
+pub(super) type Owned<K> = Index<K, ObjectKey>;
+
+impl<K, T> Index<K, T>
+where
+    K: Send + Sync + 'static,
+    T: Eq + Hash + Send + 'static,
+{
+    /// Follows a cache. `found_by` says by what an object is found.
+    pub(super) fn new<F, I>(cache: Cache<K>, found_by: F) -> Self
+    where
+        F: Fn(&K) -> I + Send + Sync + 'static,
+        I: IntoIterator<Item = T>,
+    {
+        let keys: Arc<Mutex<Keys<T>>> = Arc::default();
         let own = Arc::clone(&keys);
         let subscription = cache.subscribe_until_dropped(move |change| {
             let mut keys = own.lock();
-            if let Some(before) = change.old.and_then(|object| owner(object))
-                && let Some(of_owner) = keys.get_mut(&before)
-            {
-                of_owner.remove(change.key);
-                if of_owner.is_empty() {
-                    keys.remove(&before);
+            for before in change.old.into_iter().flat_map(|object| found_by(object)) {
+                if let Some(known) = keys.get_mut(&before) {
+                    known.remove(change.key);
+                    if known.is_empty() {
+                        keys.remove(&before);
+                    }
                 }
             }
-            if let Some(now) = change.new.and_then(|object| owner(object)) {
+            for now in change.new.into_iter().flat_map(|object| found_by(object)) {
                 keys.entry(now).or_default().insert(change.key.clone());
             }
         });
@@ -42,9 +54,9 @@ impl<K: Send + Sync + 'static> Owned<K> {
         }
     }
 
-    /// The objects of an application, by name.
-    pub(super) fn of(&self, application: &ObjectKey) -> Vec<Arc<K>> {
-        let keys = self.keys.lock().get(application).cloned();
+    /// The objects that are found by this, by name.
+    pub(super) fn of(&self, found_by: &T) -> Vec<Arc<K>> {
+        let keys = self.keys.lock().get(found_by).cloned();
         let keys = keys.unwrap_or_default();
         keys.iter().filter_map(|key| self.cache.get(key)).collect()
     }

@@ -14,14 +14,14 @@ const CHECKSUM: usize = 32;
 
 /// A directory of entries by name. Without a directory nothing is kept.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Cache {
+pub(crate) struct Cache {
     directory: Option<Arc<PathBuf>>,
     max_bytes: u64,
 }
 
 impl Cache {
     /// A cache in a directory, which is created when something is kept.
-    pub(super) fn new(directory: Option<&Path>) -> Self {
+    pub(crate) fn new(directory: Option<&Path>) -> Self {
         Self {
             directory: directory.map(|path| Arc::new(path.to_owned())),
             max_bytes: MAX_BYTES,
@@ -34,7 +34,7 @@ impl Cache {
     }
 
     /// An entry, if it is there and as it was written. Blocks.
-    pub(super) fn get(&self, key: &str) -> Option<Bytes> {
+    pub(crate) fn get(&self, key: &str) -> Option<Bytes> {
         let path = self.path(key)?;
         let content = Bytes::from(fs::read(&path).ok()?);
         let body = content.slice(CHECKSUM.min(content.len())..);
@@ -51,7 +51,7 @@ impl Cache {
     }
 
     /// Keeps an entry. A disk that is full is as good as no cache. Blocks.
-    pub(super) fn put(&self, key: &str, content: &[u8]) {
+    pub(crate) fn put(&self, key: &str, content: &[u8]) {
         let (Some(path), Some(directory)) = (self.path(key), &self.directory) else {
             return;
         };

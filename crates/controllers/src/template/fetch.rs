@@ -16,35 +16,37 @@ use super::source::Source;
 use super::{oci, unpack};
 
 /// The largest archive that is read.
-pub(super) const MAX_ARCHIVE: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_ARCHIVE: usize = 64 * 1024 * 1024;
 /// The largest index of a Helm repository that is read.
 const MAX_INDEX: usize = 32 * 1024 * 1024;
+/// The largest manifests that are read.
+const MAX_MANIFESTS: usize = 4 * 1024 * 1024;
 /// How long a source may take.
 const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Files by path.
-pub(super) type Files = BTreeMap<String, Bytes>;
+pub(crate) type Files = BTreeMap<String, Bytes>;
 
 /// What was fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fetched {
+pub(crate) struct Fetched {
     /// A commit, or `sha256:…`.
-    pub(super) digest: String,
+    pub(crate) digest: String,
     /// All files of the source, or those of the folder if only that was asked for.
-    pub(super) files: Files,
+    pub(crate) files: Files,
 }
 
 /// Why a source could not be fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Problem {
-    pub(super) message: String,
+pub(crate) struct Problem {
+    pub(crate) message: String,
     /// True if a later attempt may succeed without anybody changing anything.
-    pub(super) is_temporary: bool,
+    pub(crate) is_temporary: bool,
 }
 
 impl Problem {
     /// What is wrong stays wrong.
-    pub(super) fn lasting(message: impl Into<String>) -> Self {
+    pub(crate) fn lasting(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
             is_temporary: false,
@@ -52,7 +54,7 @@ impl Problem {
     }
 
     /// What is wrong may pass.
-    pub(super) fn temporary(message: impl Into<String>) -> Self {
+    pub(crate) fn temporary(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
             is_temporary: true,
@@ -71,7 +73,7 @@ impl From<bellwether_git::Error> for Problem {
 
 /// What fetches sources.
 #[derive(Clone)]
-pub(super) struct Sources {
+pub(crate) struct Sources {
     git: Arc<Client>,
     connect: Arc<dyn Connect>,
     cache: Cache,
@@ -79,7 +81,7 @@ pub(super) struct Sources {
 
 /// Which part of a source is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part<'a> {
+pub(crate) enum Part<'a> {
     /// All of it: bases refer to each other.
     Everything,
     /// A folder, which stands for itself.
@@ -87,7 +89,7 @@ pub(super) enum Part<'a> {
 }
 
 impl Sources {
-    pub(super) fn new(connect: Arc<dyn Connect>, cache: Cache) -> Self {
+    pub(crate) fn new(connect: Arc<dyn Connect>, cache: Cache) -> Self {
         Self {
             git: Arc::new(Client::new(Arc::clone(&connect))),
             connect,
@@ -96,7 +98,7 @@ impl Sources {
     }
 
     /// Fetches a source. `pinned` is what its digest has to be; empty if any will do.
-    pub(super) async fn fetch(
+    pub(crate) async fn fetch(
         &self,
         source: &Source,
         part: Part<'_>,
@@ -125,9 +127,7 @@ impl Sources {
         };
         match tokio::time::timeout(TIMEOUT, fetch).await {
             Ok(fetched) => fetched,
-            Err(_) => Err(Problem::temporary(format!(
-                "the source did not arrive within {TIMEOUT:?}"
-            ))),
+            Err(_) => Err(late()),
         }
     }
 
@@ -197,7 +197,7 @@ impl Sources {
     }
 
     /// Fetches bytes, from the cache if their digest is known. Returns them with their digest.
-    pub(super) async fn download(
+    pub(crate) async fn download(
         &self,
         url: &str,
         pinned: &str,
@@ -219,6 +219,16 @@ impl Sources {
         Ok((digest, got.body))
     }
 
+    /// Fetches manifests.
+    pub(crate) async fn manifests(&self, url: &str) -> Result<Bytes, Problem> {
+        let nobody = Credentials::default();
+        let fetch = self.get(url, Vec::new(), &nobody, MAX_MANIFESTS);
+        match tokio::time::timeout(TIMEOUT, fetch).await {
+            Ok(got) => Ok(got?.body),
+            Err(_) => Err(late()),
+        }
+    }
+
     async fn get(
         &self,
         url: &str,
@@ -231,7 +241,7 @@ impl Sources {
     }
 
     /// Sends a request, whatever the answer is.
-    pub(super) async fn ask(
+    pub(crate) async fn ask(
         &self,
         url: &str,
         headers: Vec<oci::Header>,
@@ -305,8 +315,12 @@ impl Sources {
     }
 }
 
+fn late() -> Problem {
+    Problem::temporary(format!("the source did not arrive within {TIMEOUT:?}"))
+}
+
 /// Turns answers that are no success into problems.
-pub(super) fn succeeded(url: &str, got: Got) -> Result<Got, Problem> {
+pub(crate) fn succeeded(url: &str, got: Got) -> Result<Got, Problem> {
     match got.status {
         status if status.is_success() => Ok(got),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(Problem::lasting(format!(
@@ -321,12 +335,12 @@ pub(super) fn succeeded(url: &str, got: Got) -> Result<Got, Problem> {
 }
 
 /// The digest of bytes.
-pub(super) fn digest(content: &[u8]) -> String {
+pub(crate) fn digest(content: &[u8]) -> String {
     format!("sha256:{:x}", Sha256::digest(content))
 }
 
 /// Refuses what is something else than what was pinned.
-pub(super) fn check_pinned(what: &str, pinned: &str, found: &str) -> Result<(), Problem> {
+pub(crate) fn check_pinned(what: &str, pinned: &str, found: &str) -> Result<(), Problem> {
     if pinned.is_empty() || pinned == found {
         return Ok(());
     }

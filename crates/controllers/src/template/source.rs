@@ -5,7 +5,7 @@ use bellwether_git::Address;
 
 /// Where files come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Source {
+pub(crate) enum Source {
     /// A git repository at a branch, tag or commit.
     Git {
         address: Address,
@@ -30,7 +30,7 @@ pub(super) enum Source {
 
 impl Source {
     /// Reads where a template comes from.
-    pub(super) fn read(from: &TemplateSource, chart: &str) -> Result<Self, String> {
+    pub(crate) fn read(from: &TemplateSource, chart: &str) -> Result<Self, String> {
         let address = from.source.trim();
         let is_web = address.starts_with("https://") || address.starts_with("http://");
         let revision = Some(from.revision.clone()).filter(|revision| !revision.is_empty());

@@ -5,6 +5,7 @@
 mod fleet;
 mod application_configurations;
 mod applications;
+mod applications_outside;
 mod attempts;
 mod common;
 mod placement;

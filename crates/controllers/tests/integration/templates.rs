@@ -161,7 +161,7 @@ fn object(kind: &str, step: &str, spec: Value) -> Value {
 }
 
 /// Looks until something is found, for a minute at most: git's own programs take their time on a busy machine.
-async fn eventually<T>(mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
+pub(crate) async fn eventually<T>(mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
     let mut last = String::new();
     for _ in 0..6000 {
         match look().await {
@@ -448,7 +448,7 @@ async fn charts_come_from_archives_registries_and_repositories() {
 }
 
 /// A packed archive.
-fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn archive(files: &[(&str, &str)]) -> Vec<u8> {
     let mut tar = Vec::new();
     for (path, content) in files {
         let mut header = [0_u8; 512];
@@ -466,13 +466,13 @@ fn archive(files: &[(&str, &str)]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn sha256(content: &[u8]) -> String {
+pub(crate) fn sha256(content: &[u8]) -> String {
     use sha2::Digest as _;
     format!("{:x}", sha2::Sha256::digest(content))
 }
 
 /// Serves files on loopback until the test ends; returns the address.
-fn serve(files: HashMap<String, Vec<u8>>) -> String {
+pub(crate) fn serve(files: HashMap<String, Vec<u8>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {

@@ -226,7 +226,7 @@ impl ApplicationSnapshot {
         }
         cells.push(state(service.healthy, false));
         if !service.message.is_empty() {
-            cells.push(Span::plain(service.message.trim().to_owned()));
+            cells.push(Span::plain(one_line(&service.message)));
         }
         let cluster = cluster_name(&service.cluster);
         let mut children = self.objects(&service.name, "", Some(cluster));
@@ -236,7 +236,7 @@ impl ApplicationSnapshot {
                 state(applied.healthy, applied.pending),
             ];
             if !applied.message.is_empty() {
-                cells.push(Span::plain(applied.message.trim().to_owned()));
+                cells.push(Span::plain(one_line(&applied.message)));
             }
             children.push(Node {
                 cells,
@@ -297,7 +297,7 @@ impl ApplicationSnapshot {
                 Span::new(tone, phase),
             ];
             if !step.message.is_empty() {
-                cells.push(Span::plain(step.message.clone()));
+                cells.push(Span::plain(one_line(&step.message)));
             }
             Node::leaf(cells)
         };
@@ -400,6 +400,25 @@ fn state(is_healthy: bool, is_pending: bool) -> Span {
     }
 }
 
+/// A message in one line: a tree has no room for more.
+fn one_line(message: &str) -> String {
+    let mut line = String::new();
+    for part in message
+        .lines()
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+    {
+        let between = match line.chars().last() {
+            None => "",
+            Some(':') => " ",
+            Some(_) => "; ",
+        };
+        line.push_str(between);
+        line.push_str(part);
+    }
+    line
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -484,5 +503,13 @@ next: bellwether status app/shop -n apps -w · bellwether app logs shop -n apps 
             "{text}"
         );
         assert!(!told.is_complete());
+    }
+
+    #[test]
+    fn a_message_of_several_lines_is_one_line_in_a_tree() {
+        let message = "component web cannot be rendered\nParameter errors:\n  parameter.image: incomplete value string\n";
+        let expected = "component web cannot be rendered; Parameter errors: parameter.image: incomplete value string";
+        assert_eq!(one_line(message), expected);
+        assert_eq!(one_line(" Ready:1/1\n"), "Ready:1/1");
     }
 }

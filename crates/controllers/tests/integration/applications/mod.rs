@@ -11,6 +11,7 @@ use bellwether_controllers::workflow::WorkflowOptions;
 use bellwether_controllers::{Hub, application, definition};
 use serde_json::{Value, json};
 
+mod faults;
 mod keeping;
 mod kills;
 mod life;
@@ -42,6 +43,7 @@ async fn every_case_holds_on_real_servers() {
     let wanted = crate::works::chosen();
     let all = [
         ALL,
+        faults::ALL,
         keeping::ALL,
         life::ALL,
         ownership::ALL,

@@ -1,0 +1,317 @@
+//! Components of type `helmchart`: what a chart is rendered to, with the values of the component.
+//!
+//! The chart is fetched by the caller ([`crate::outside`]), and rendered here. Its objects are delivered like those of any other
+//! component: nothing is installed by Helm, so there are no releases, and hooks are not run.
+
+use bellwether_helm::{NoCluster, Request, Templated, template};
+use bellwether_json::path::str_at;
+use bellwether_json::yaml::{from_yaml, value_from_yaml};
+use bellwether_template::World as TemplateWorld;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::context::{AppContext, Target};
+use crate::error::{Class, RenderError, Stage};
+use crate::outside::{ChartReference, Outside, chart_record};
+use crate::overrides;
+use crate::render::Component;
+use crate::world::ClusterVersion;
+
+/// The key of values in a ConfigMap or Secret that names none.
+const VALUES_KEY: &str = "values.yaml";
+
+/// Options that mean something to Helm as an installer, and nothing here: health decides when a component is done.
+const WITHOUT_MEANING: [&str; 6] = [
+    "cache",
+    "cleanupOnFail",
+    "maxHistory",
+    "timeout",
+    "wait",
+    "waitForJobs",
+];
+
+/// What the properties of a component say.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Properties {
+    chart: ChartProperties,
+    release: Release,
+    values: Option<Map<String, Value>>,
+    values_from: Vec<ValuesReference>,
+    options: Options,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ChartProperties {
+    source: String,
+    #[serde(rename = "repoURL")]
+    repo_url: String,
+    version: String,
+    auth: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Release {
+    name: String,
+    namespace: String,
+}
+
+/// A ConfigMap or Secret with values.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ValuesReference {
+    /// `ConfigMap` or `Secret`.
+    pub kind: String,
+    /// Name of the object, in the namespace of the application.
+    pub name: String,
+    /// Key of the values.
+    pub key: String,
+    /// Whether it may be missing.
+    pub optional: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Options {
+    #[serde(rename = "includeCRDs")]
+    include_crds: bool,
+    skip_tests: bool,
+    skip_hooks: bool,
+    create_namespace: bool,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            include_crds: true,
+            skip_tests: true,
+            skip_hooks: false,
+            create_namespace: false,
+            others: Map::new(),
+        }
+    }
+}
+
+fn invalid(component: &str, message: impl std::fmt::Display) -> RenderError {
+    let message = format!("component {component}: {message}");
+    RenderError::new(Stage::Render, Class::Parameter, message)
+}
+
+fn read(component: &str, properties: Option<&Value>) -> Result<Properties, RenderError> {
+    let properties = properties.cloned().unwrap_or_else(|| json!({}));
+    let read: Properties = serde_json::from_value(properties)
+        .map_err(|error| invalid(component, format!("properties of helmchart: {error}")))?;
+    if read.chart.source.is_empty() {
+        return Err(invalid(
+            component,
+            "parameter.chart.source: name the chart, or its address",
+        ));
+    }
+    if read.chart.auth.is_some() {
+        return Err(invalid(
+            component,
+            "parameter.chart.auth: charts that need credentials are not supported",
+        ));
+    }
+    let mut others = read.options.others.iter();
+    let unknown = others.find(|(name, value)| {
+        !WITHOUT_MEANING.contains(&name.as_str()) && **value != Value::Bool(false)
+    });
+    if let Some((name, _)) = unknown {
+        return Err(invalid(
+            component,
+            format!("parameter.options.{name}: this option is not supported; leave it out"),
+        ));
+    }
+    Ok(read)
+}
+
+/// Which chart a component is made of.
+pub fn reference(
+    component: &str,
+    properties: Option<&Value>,
+) -> Result<ChartReference, RenderError> {
+    let chart = read(component, properties)?.chart;
+    Ok(ChartReference {
+        repository: chart.repo_url,
+        source: chart.source,
+        version: chart.version,
+    })
+}
+
+/// What a revision records of the chart of a component.
+pub(crate) fn record(
+    component: &str,
+    properties: Option<&Value>,
+    outside: &Outside,
+) -> Result<Value, RenderError> {
+    let reference = reference(component, properties)?;
+    let fetched = outside.chart(&reference);
+    let fetched = fetched.map_err(|error| error.about(&format!("component {component}")))?;
+    Ok(chart_record(component, &reference, &fetched.digest))
+}
+
+/// Where values of a component come from besides its properties. Properties that cannot be read name none.
+pub fn values_references(properties: Option<&Value>) -> Vec<ValuesReference> {
+    let listed = properties.and_then(|properties| properties.get("valuesFrom"));
+    let listed = listed.cloned().unwrap_or_default();
+    serde_json::from_value(listed).unwrap_or_default()
+}
+
+/// The objects that the chart of a component is rendered to.
+pub(crate) fn objects(
+    component: &Component,
+    app: &AppContext,
+    target: &Target,
+    version: &ClusterVersion,
+) -> Result<Vec<Value>, RenderError> {
+    let name = &component.spec.name;
+    let Some(outside) = &app.outside else {
+        return Err(invalid(
+            name,
+            "charts are fetched by the hub; without one, see what `bellwether helm template` prints",
+        ));
+    };
+    let properties = read(name, component.spec.properties.as_ref())?;
+    let reference = reference(name, component.spec.properties.as_ref())?;
+    let fetched = outside.chart(&reference);
+    let fetched = fetched.map_err(|error| error.about(&format!("component {name}")))?;
+    let namespace = [
+        &properties.release.namespace,
+        &target.namespace,
+        &app.namespace,
+    ]
+    .into_iter()
+    .find(|namespace| !namespace.is_empty())
+    .cloned()
+    .unwrap_or_default();
+    let request = Request {
+        name: non_empty(&properties.release.name, name).to_owned(),
+        namespace: namespace.clone(),
+        kube_version: version.git_version.clone(),
+        include_crds: properties.options.include_crds,
+        skip_tests: properties.options.skip_tests,
+        no_hooks: properties.options.skip_hooks,
+        ..Request::default()
+    };
+    let release_namespace = properties.release.namespace.clone();
+    let creates_namespace = properties.options.create_namespace;
+    let values = values(name, app, outside, properties)?;
+    let mut objects = rendered(outside, app, component, &fetched.chart, &values, &request)?;
+    if !release_namespace.is_empty() {
+        for object in &mut objects {
+            let is_bare = str_at(object, &["metadata", "namespace"]).is_none_or(str::is_empty);
+            if is_bare && !crate::label::is_cluster_scoped(object) {
+                object["metadata"]["namespace"] = namespace.as_str().into();
+            }
+        }
+    }
+    if creates_namespace {
+        let object =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        objects.insert(0, object);
+    }
+    Ok(objects)
+}
+
+fn rendered(
+    outside: &Outside,
+    app: &AppContext,
+    component: &Component,
+    chart: &bellwether_helm::Chart,
+    values: &Map<String, Value>,
+    request: &Request,
+) -> Result<Vec<Value>, RenderError> {
+    let name = &component.spec.name;
+    let random = outside.random(&format!("{}/{}/{name}", app.namespace, app.name));
+    let world = TemplateWorld {
+        facts: &NoCluster,
+        now: outside.now(),
+        random: &random,
+    };
+    let rendered =
+        template(chart, values, request, &world).map_err(|error| invalid(name, error))?;
+    let Templated::Release(release) = rendered else {
+        return Err(invalid(
+            name,
+            "the chart asks for something that only an installation knows",
+        ));
+    };
+    let is_test = |hook: &&bellwether_helm::Hook| hook.events.iter().all(|event| event == "test");
+    let hooks = release
+        .hooks
+        .iter()
+        .filter(|hook| !(request.skip_tests && is_test(hook)));
+    if let Some(hook) = hooks.filter(|_| !request.no_hooks).next() {
+        return Err(invalid(
+            name,
+            format!(
+                "the chart has a hook ({}, {}), and hooks are not run; set parameter.options.skipHooks to true to leave hooks out",
+                hook.path,
+                hook.events.join(", "),
+            ),
+        ));
+    }
+    let mut objects = Vec::new();
+    for (path, text) in release.documents(request) {
+        let read = from_yaml(text).map_err(|error| invalid(name, format!("{path}: {error}")))?;
+        objects.extend(read.into_iter().filter(Value::is_object));
+    }
+    Ok(objects)
+}
+
+/// All values: those of ConfigMaps and Secrets in order, then those of the component.
+fn values(
+    component: &str,
+    app: &AppContext,
+    outside: &Outside,
+    properties: Properties,
+) -> Result<Map<String, Value>, RenderError> {
+    let mut merged = json!({});
+    for from in &properties.values_from {
+        let key = non_empty(&from.key, VALUES_KEY);
+        let what = format!(
+            "component {component}: valuesFrom: {} {}",
+            from.kind, from.name
+        );
+        let missing = |message: String| RenderError::new(Stage::Render, Class::NotFound, message);
+        let data = outside.values(&from.kind, &app.namespace, &from.name);
+        let data = data.map_err(|error| error.about(&what))?;
+        let Some(text) = data[key].as_str() else {
+            if from.optional {
+                continue;
+            }
+            let problem = if data.is_null() {
+                "does not exist".to_owned()
+            } else {
+                format!("has no key {key:?}")
+            };
+            return Err(missing(format!("{what} {problem}")));
+        };
+        let values = value_from_yaml(text)
+            .map_err(|error| invalid(component, format!("{what}, key {key:?}: {error}")))?;
+        if !values.is_object() && !values.is_null() {
+            return Err(invalid(
+                component,
+                format!("{what}, key {key:?}: values have to be an object"),
+            ));
+        }
+        if values.is_object() {
+            overrides::merge(&mut merged, &values);
+        }
+    }
+    let own = Value::Object(properties.values.unwrap_or_default());
+    overrides::merge(&mut merged, &own);
+    match merged {
+        Value::Object(values) => Ok(values),
+        _ => Ok(Map::new()),
+    }
+}
+
+fn non_empty<'a>(text: &'a str, other: &'a str) -> &'a str {
+    if text.is_empty() { other } else { text }
+}
