@@ -52,14 +52,17 @@ enum Format {
 /// exit code is 0 only if everything that was promised was seen.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  bellwether examples run canary\n  bellwether examples run case-2-blue-green --kills 5 --seed 7"
+    after_help = "Examples:\n  bellwether examples run canary\n  bellwether examples run case-2-blue-green --kills 5 --seed 7\n  bellwether examples run case-1-multi-cluster --apart --kills 5"
 )]
 struct RunArgs {
     /// The example, as `examples list` names it, or a folder such as ./examples/canary.
     name: String,
-    /// Kill the fleet this many times at random moments, as `kill -9` does: the end is the same.
+    /// Kill processes of the fleet this many times at random moments, as `kill -9` does: the end is the same.
     #[arg(long, value_name = "N", default_value_t = 0)]
     kills: usize,
+    /// Run the hub and each agent in a process of its own; --kills then kills one of them at a time.
+    #[arg(long)]
+    apart: bool,
     /// What the random moments depend on.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -85,6 +88,7 @@ pub(crate) async fn run(arguments: ExamplesArgs) -> anyhow::Result<()> {
                     kills: arguments.kills,
                     seed: arguments.seed,
                 }),
+                is_apart: arguments.apart,
             };
             Ok(play(&example, &settings, say).await?)
         }

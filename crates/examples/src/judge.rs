@@ -1,7 +1,7 @@
 //! Expressions about objects and requests, in CEL.
 
 use bellwether_cel::{Budget, Env, Program, Type, Vars};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What an expression is about.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,6 +12,8 @@ pub enum Sight {
     Objects(Vec<Value>),
     /// What a server was asked.
     Requests(Vec<Value>),
+    /// What a repository has.
+    Repository(Value),
 }
 
 /// Compiles expressions.
@@ -27,12 +29,13 @@ impl Default for Judge {
 }
 
 impl Judge {
-    /// Declares `object`, `objects` and `requests`.
+    /// Declares `object`, `objects`, `requests` and `repository`.
     pub fn new() -> Self {
         let env = Env::builder()
             .variable("object", Type::Dyn)
             .variable("objects", Type::Dyn)
             .variable("requests", Type::Dyn)
+            .variable("repository", Type::Dyn)
             .mixed_literals()
             .build();
         Self { env }
@@ -49,17 +52,19 @@ impl Judge {
 /// Evaluates an expression: what stands against it if it is not true. A field that is missing is not an error of the
 /// script: it may come later.
 pub fn objection(program: &Program, sight: &Sight) -> Option<String> {
-    let nothing = Value::Null;
-    let none = Value::Array(Vec::new());
-    let (object, objects, requests) = match sight {
-        Sight::Object(object) => (object.clone().unwrap_or(nothing), none.clone(), none),
-        Sight::Objects(all) => (nothing, Value::Array(all.clone()), none),
-        Sight::Requests(all) => (nothing, none, Value::Array(all.clone())),
-    };
+    let (mut object, mut repository) = (Value::Null, Value::Null);
+    let (mut objects, mut requests) = (json!([]), json!([]));
+    match sight {
+        Sight::Object(seen) => object = seen.clone().unwrap_or_default(),
+        Sight::Objects(all) => objects = json!(all),
+        Sight::Requests(all) => requests = json!(all),
+        Sight::Repository(seen) => repository = seen.clone(),
+    }
     let vars = Vars::new()
         .json("object", &object)
         .json("objects", &objects)
-        .json("requests", &requests);
+        .json("requests", &requests)
+        .json("repository", &repository);
     match program.evaluate(&vars, &mut Budget::kubernetes()) {
         Ok(value) if value.as_bool() == Some(true) => None,
         Ok(_) => Some("it is false".to_owned()),
@@ -69,8 +74,6 @@ pub fn objection(program: &Program, sight: &Sight) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn judge(expression: &str, sight: &Sight) -> Option<String> {

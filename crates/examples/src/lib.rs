@@ -9,19 +9,24 @@
 //! | [`library`] | the examples in the binary |
 //! | [`script`] | what is done and what is promised, and what is wrong with a script |
 //! | [`judge`] | expressions about objects and requests |
-//! | `fleet` | a fleet in a process of its own, which can be killed |
+//! | `fleet` | a fleet in processes of its own, which can be killed |
+//! | `repository` | repositories of git that a fleet pushes to and reads from |
 //! | `server` | HTTP servers that answer as a script says, and count who asked |
+//! | `chaos` | kills at random moments |
 //! | `observe` | watches objects: for promises that always hold, and for the commentary |
 //! | [`player`] | does what a script says |
 
+mod chaos;
 mod fleet;
 pub mod judge;
 pub mod library;
 mod observe;
 pub mod player;
+mod repository;
 pub mod script;
 mod server;
 
+pub use chaos::Chaos;
 pub use library::{EXAMPLES, Example};
-pub use player::{Chaos, PlayError, Settings, play};
+pub use player::{PlayError, Settings, play};
 pub use script::{Script, ScriptError};

@@ -47,10 +47,20 @@ impl Example {
             .map(|(_, text)| &**text)
     }
 
+    /// Files below a folder, with their paths in it.
+    pub(crate) fn below(&self, folder: &str) -> impl Iterator<Item = (&str, &str)> {
+        let prefix = format!("{}/", folder.trim_end_matches('/'));
+        self.files.iter().filter_map(move |(path, text)| {
+            let path = path.strip_prefix(&prefix)?;
+            Some((path, &**text))
+        })
+    }
+
     /// Reads and checks the script.
     pub fn script(&self) -> Result<Script, ScriptError> {
         let text = self.file(SCRIPT).unwrap_or_default();
-        Script::parse(text, |path| self.file(path).is_some())
+        let is_there = |path: &str| self.file(path).is_some() || self.below(path).next().is_some();
+        Script::parse(text, is_there)
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bellwether_ctl::apply::{self, Apply};
@@ -13,10 +12,12 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
+use crate::chaos::{Chaos, Killer};
 use crate::fleet::Fleet;
 use crate::judge::{Judge, Sight, objection};
 use crate::library::Example;
 use crate::observe::{self, PAUSE, Tell, api, find_type, to_json};
+use crate::repository::Repositories;
 use crate::script::{Expectation, Patch, Script, ScriptError, Step, Subject};
 use crate::server::Server;
 
@@ -53,15 +54,6 @@ pub enum PlayError {
     Broken(String),
 }
 
-/// Kills at random moments, as `kill -9` does.
-#[derive(Debug, Clone, Copy)]
-pub struct Chaos {
-    /// How many.
-    pub kills: usize,
-    /// What the moments depend on.
-    pub seed: u64,
-}
-
 /// How an example is played.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -69,6 +61,8 @@ pub struct Settings {
     pub program: PathBuf,
     /// Kills the fleet while the example is played.
     pub chaos: Option<Chaos>,
+    /// Runs the hub and each agent in a process of its own.
+    pub is_apart: bool,
 }
 
 /// Plays an example. Succeeds only if everything that it promises was seen.
@@ -90,23 +84,18 @@ pub async fn play(
         let server = Server::start(answers).await.map_err(PlayError::Fleet)?;
         servers.insert(name.clone(), server);
     }
-    let members = script.fleet.clusters;
-    tell(&format!(
-        "\nStarting a fleet: a hub and {members} member{}.",
-        if members == 1 { "" } else { "s" }
-    ));
-    let fleet = Fleet::start(&settings.program, &script.fleet)
-        .await
-        .map_err(PlayError::Fleet)?;
-    let fleet = Arc::new(fleet);
+    let repositories = Repositories::create(&script.repositories, example);
+    let repositories = repositories.await.map_err(PlayError::Fleet)?;
+    let fleet = start_fleet(&script, settings, &repositories, &tell).await;
+    let fleet = Arc::new(fleet.map_err(PlayError::Fleet)?);
     let player = Player {
         example,
         script: &script,
         fleet: Arc::clone(&fleet),
         servers,
+        repositories,
         tell,
         broken: Arc::default(),
-        kills: Arc::default(),
         chaos: settings.chaos,
     };
     let result = player.run().await;
@@ -120,14 +109,38 @@ pub async fn play(
     result
 }
 
+async fn start_fleet(
+    script: &Script,
+    settings: &Settings,
+    repositories: &Repositories,
+    tell: &Tell,
+) -> Result<Fleet, String> {
+    let mut spec = script.fleet.clone();
+    if spec.together && settings.is_apart {
+        return Err("this example needs all its clusters in one process".to_owned());
+    }
+    spec.arguments.extend(repositories.arguments());
+    let members = match spec.clusters {
+        1 => "1 member".to_owned(),
+        count => format!("{count} members"),
+    };
+    let apart = if settings.is_apart {
+        ", each a process of its own"
+    } else {
+        ""
+    };
+    tell(&format!("\nStarting a fleet: a hub and {members}{apart}."));
+    Fleet::start(&settings.program, &spec, settings.is_apart).await
+}
+
 struct Player<'a> {
     example: &'a Example,
     script: &'a Script,
     fleet: Arc<Fleet>,
     servers: BTreeMap<String, Server>,
+    repositories: Repositories,
     tell: Tell,
     broken: Arc<Mutex<Vec<String>>>,
-    kills: Arc<AtomicUsize>,
     chaos: Option<Chaos>,
 }
 
@@ -137,8 +150,16 @@ impl Player<'_> {
         // Ends with this function.
         let mut tasks = JoinSet::new();
         self.start_observers(&mut tasks).map_err(PlayError::Fleet)?;
+        let steps = self.script.steps.len();
+        let killer = self.chaos.map(|chaos| {
+            let (fleet, tell) = (Arc::clone(&self.fleet), Arc::clone(&self.tell));
+            Killer::start(chaos, steps, fleet, tell, &mut tasks)
+        });
         for (index, step) in self.script.steps.iter().enumerate() {
             (self.tell)(&format!("\n{}. {}", index + 1, step.say));
+            if let Some(killer) = &killer {
+                killer.begin(index);
+            }
             let done = self.step(step).await;
             done.map_err(|problem| PlayError::Step {
                 number: index + 1,
@@ -149,9 +170,11 @@ impl Player<'_> {
                 return Err(PlayError::Broken(broken.clone()));
             }
         }
-        if self.chaos.is_some() {
-            let kills = self.kills.load(Ordering::Relaxed);
-            (self.tell)(&format!("\nThe fleet was killed {kills} times at random."));
+        if let Some(killer) = &killer {
+            let kills = killer.count();
+            (self.tell)(&format!(
+                "\nProcesses of the fleet were killed {kills} times at random."
+            ));
         }
         (self.tell)("\nEverything that was promised was seen.");
         Ok(())
@@ -190,14 +213,6 @@ impl Player<'_> {
                 broken,
             ));
         }
-        if let Some(chaos) = self.chaos {
-            tasks.spawn(kill_at_random(
-                Arc::clone(&self.fleet),
-                chaos,
-                Arc::clone(&self.kills),
-                Arc::clone(&self.tell),
-            ));
-        }
         Ok(())
     }
 
@@ -206,6 +221,13 @@ impl Player<'_> {
             if let Some(server) = self.servers.get(name) {
                 server.set(answers).await?;
             }
+        }
+        for commit in &step.commit {
+            self.repositories.commit(commit, self.example).await?;
+            (self.tell)(&format!(
+                "    somebody commits to {}: {}",
+                commit.repository, commit.message
+            ));
         }
         for file in &step.apply {
             self.apply(file, &step.cluster).await?;
@@ -222,8 +244,8 @@ impl Player<'_> {
             self.command(command).await?;
         }
         if step.kill {
-            self.fleet.kill_and_restart().await?;
-            (self.tell)("    kill -9 of the hub, its members and agents; started again");
+            let killed = self.fleet.kill_and_restart().await?;
+            (self.tell)(&format!("    kill -9 of {killed}; started again"));
         }
         for expected in &step.expect {
             self.expect(expected).await?;
@@ -231,11 +253,11 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Replaces `${NAME}` by the address of the server of that name.
+    /// Replaces `${NAME}` by the address of the server of that name, and names of repositories by their addresses.
     fn fill(&self, text: &str) -> String {
         self.servers
             .iter()
-            .fold(text.to_owned(), |text, (name, server)| {
+            .fold(self.repositories.fill(text), |text, (name, server)| {
                 text.replace(&format!("${{{name}}}"), &server.url())
             })
     }
@@ -404,7 +426,10 @@ impl Player<'_> {
             ));
         }
         let what = what.split_whitespace().collect::<Vec<_>>().join(" ");
-        (self.tell)(&format!("    seen: {subject}: {what}"));
+        match &expected.say {
+            Some(say) => (self.tell)(&format!("    seen: {say}")),
+            None => (self.tell)(&format!("    seen: {subject}: {what}")),
+        }
         Ok(())
     }
 
@@ -412,6 +437,9 @@ impl Player<'_> {
         if let Some(name) = &expected.server {
             let server = self.servers.get(name).ok_or("there is no such server")?;
             return Ok(Sight::Requests(server.requests()));
+        }
+        if let Some(name) = &expected.repository {
+            return self.repositories.see(name).await.map(Sight::Repository);
         }
         let connection = self.fleet.connect(&expected.cluster).await?;
         let subject = expected.object.as_ref().or(expected.objects.as_ref());
@@ -439,31 +467,8 @@ fn describe(sight: &Sight) -> String {
     let value = match sight {
         Sight::Object(None) => return String::new(),
         Sight::Object(Some(object)) => object.clone(),
+        Sight::Repository(seen) => seen.clone(),
         Sight::Objects(all) | Sight::Requests(all) => Value::Array(all.clone()),
     };
     bellwether_json::yaml::to_yaml(&value)
-}
-
-/// Kills the fleet and starts it again, at moments that depend on a seed.
-async fn kill_at_random(fleet: Arc<Fleet>, chaos: Chaos, done: Arc<AtomicUsize>, tell: Tell) {
-    let mut state = chaos.seed.wrapping_mul(2).wrapping_add(1);
-    for _ in 0..chaos.kills {
-        tokio::time::sleep(Duration::from_millis(next_random(&mut state) % 1500)).await;
-        if let Err(problem) = fleet.kill_and_restart().await {
-            tell(&format!("    {problem}"));
-            return;
-        }
-        done.fetch_add(1, Ordering::Relaxed);
-        tell("    kill -9, and started again");
-    }
-    // The other tasks end with the play.
-    std::future::pending::<()>().await;
-}
-
-/// The next number of a sequence that a seed determines (xorshift).
-fn next_random(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
 }

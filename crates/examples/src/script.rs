@@ -1,7 +1,7 @@
 //! Scripts: what is done and what is promised, in YAML.
 //!
-//! Each step does what it names, in this order: `answer`, `apply`, `patch`, `delete`, `run`, `kill`; then it waits until all
-//! that it expects was seen. What is in `always` has to be true of every version of the objects, from the beginning to the end.
+//! Each step does what it names, in this order: `answer`, `commit`, `apply`, `patch`, `delete`, `run`, `kill`; then it waits
+//! until all that it expects was seen. What is in `always` has to be true of every version of the objects, from the beginning to the end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -48,6 +48,9 @@ pub struct Script {
     /// HTTP servers that answer while it is played. `${NAME}` in files stands for their address.
     #[serde(default)]
     pub servers: BTreeMap<String, Answers>,
+    /// Repositories of git on this machine, which the hub may use.
+    #[serde(default)]
+    pub repositories: BTreeMap<String, RepositorySpec>,
     /// What is true all the time.
     #[serde(default)]
     pub always: Vec<Promise>,
@@ -68,6 +71,9 @@ pub struct FleetSpec {
     /// Further arguments of `bellwether up`.
     #[serde(default)]
     pub arguments: Vec<String>,
+    /// True if all clusters have to be in one process.
+    #[serde(default)]
+    pub together: bool,
 }
 
 impl Default for FleetSpec {
@@ -76,6 +82,7 @@ impl Default for FleetSpec {
             clusters: default_clusters(),
             labels: BTreeMap::new(),
             arguments: Vec::new(),
+            together: false,
         }
     }
 }
@@ -101,6 +108,29 @@ pub struct Answers {
 
 fn default_code() -> u16 {
     200
+}
+
+/// A repository of git, with one branch, `main`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct RepositorySpec {
+    /// What files of the example call it; replaced by its address.
+    pub address: String,
+    /// A folder of the example whose files it begins with.
+    #[serde(default)]
+    pub files: Option<String>,
+}
+
+/// A commit of somebody who is not the fleet.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Commit {
+    /// The name of the repository.
+    pub repository: String,
+    /// What it says.
+    pub message: String,
+    /// Paths in the repository, and files of the example; null for a file that is removed.
+    pub files: BTreeMap<String, Option<String>>,
 }
 
 /// Something that is true all the time.
@@ -130,6 +160,9 @@ pub struct Step {
     /// What servers answer from now on.
     #[serde(default)]
     pub answer: BTreeMap<String, Answers>,
+    /// Commits of somebody else.
+    #[serde(default)]
+    pub commit: Vec<Commit>,
     /// Files that are applied to the hub, or to another cluster.
     #[serde(default)]
     pub apply: Vec<String>,
@@ -190,6 +223,9 @@ pub struct Patch {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Expectation {
+    /// What it means, for the commentary; the expression by default.
+    #[serde(default)]
+    pub say: Option<String>,
     /// TYPE/NAME of an object, which the expression knows as `object`.
     #[serde(default)]
     pub object: Option<String>,
@@ -202,6 +238,9 @@ pub struct Expectation {
     /// The name of a server; the expression knows what it was asked as `requests`.
     #[serde(default)]
     pub server: Option<String>,
+    /// The name of a repository; the expression knows its `commits` and `files` as `repository`.
+    #[serde(default)]
+    pub repository: Option<String>,
     /// The namespace.
     #[serde(default = "default_namespace")]
     pub namespace: String,
@@ -231,11 +270,12 @@ impl Expectation {
     /// What is looked at, for messages.
     pub fn subject(&self) -> String {
         let name = self.object.as_ref().or(self.objects.as_ref());
-        match (name, &self.server) {
-            (Some(name), _) if self.cluster == "hub" => name.clone(),
-            (Some(name), _) => format!("{name} on {}", self.cluster),
-            (None, Some(server)) => format!("requests to {server}"),
-            (None, None) => String::new(),
+        match (name, &self.server, &self.repository) {
+            (Some(name), ..) if self.cluster == "hub" => name.clone(),
+            (Some(name), ..) => format!("{name} on {}", self.cluster),
+            (None, Some(server), _) => format!("requests to {server}"),
+            (None, None, Some(repository)) => format!("repository {repository}"),
+            (None, None, None) => String::new(),
         }
     }
 
@@ -263,6 +303,13 @@ impl Script {
 
     fn check(&self, is_file: impl Fn(&str) -> bool) -> Result<(), ScriptError> {
         let judge = Judge::new();
+        for (name, repository) in &self.repositories {
+            let folder = repository.files.as_ref().filter(|folder| !is_file(folder));
+            if let Some(folder) = folder {
+                let problem = Err(format!("there is no folder {folder}"));
+                return at(&format!("repositories.{name}"), problem);
+            }
+        }
         for (index, promise) in self.always.iter().enumerate() {
             let place = format!("always[{index}]");
             at(&place, judge.compile(&promise.that).map(drop))?;
@@ -285,8 +332,13 @@ impl Script {
     }
 
     fn check_step(&self, step: &Step, is_file: impl Fn(&str) -> bool) -> Result<(), String> {
-        if let Some(file) = step.apply.iter().find(|file| !is_file(file)) {
+        let committed = step.commit.iter().flat_map(|commit| commit.files.values());
+        let mut files = step.apply.iter().chain(committed.flatten());
+        if let Some(file) = files.find(|file| !is_file(file)) {
             return Err(format!("there is no file {file}"));
+        }
+        for commit in &step.commit {
+            self.check_repository(&commit.repository)?;
         }
         if let Some(name) = step
             .answer
@@ -303,10 +355,25 @@ impl Script {
         Ok(())
     }
 
+    fn check_repository(&self, name: &str) -> Result<(), String> {
+        if self.repositories.contains_key(name) {
+            return Ok(());
+        }
+        Err(format!("there is no repository {name}"))
+    }
+
     fn check_expectation(&self, expected: &Expectation, judge: &Judge) -> Result<(), String> {
-        let subjects = [&expected.object, &expected.objects, &expected.server];
+        let subjects = [
+            &expected.object,
+            &expected.objects,
+            &expected.server,
+            &expected.repository,
+        ];
         if subjects.iter().filter(|subject| subject.is_some()).count() != 1 {
-            return Err("name one of object, objects and server".to_owned());
+            return Err("name one of object, objects, server and repository".to_owned());
+        }
+        if let Some(name) = &expected.repository {
+            self.check_repository(name)?;
         }
         if let Some(object) = &expected.object {
             named(object)?;
@@ -379,11 +446,19 @@ mod tests {
         );
         refused(
             "- {say: x, expect: [{}]}",
-            "steps[0].expect[0]: name one of object, objects and server",
+            "steps[0].expect[0]: name one of object, objects, server and repository",
         );
         refused(
             "- {say: x, expect: [{server: hok, that: 'true'}]}",
             "steps[0].expect[0]: there is no server hok",
+        );
+        refused(
+            "- {say: x, expect: [{repository: apps, that: 'true'}]}",
+            "steps[0].expect[0]: there is no repository apps",
+        );
+        refused(
+            "- {say: x, commit: [{repository: apps, message: m, files: {a: app.yaml}}]}",
+            "steps[0]: there is no repository apps",
         );
         refused(
             "- {say: x, expect: [{objects: pods}]}",

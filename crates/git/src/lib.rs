@@ -13,7 +13,9 @@
 //! | [`commit`] | the commit that is pushed, always the same for the same content |
 //! | [`signature`] | signatures of commits in the format of OpenSSH |
 //! | [`address`] | addresses of repositories |
-//! | [`transport`] | HTTP, and repositories on this machine |
+//! | [`ssh`] | a client of SSH, as far as git needs it |
+//! | [`transport`] | HTTP, SSH, and repositories on this machine |
+//! | [`local`] | repositories on this machine: created, and listed |
 //! | [`web`] | files that are fetched by HTTP |
 //! | [`client`] | fetch, decide, push, and again if somebody else was faster |
 //!
@@ -25,12 +27,14 @@ pub mod change;
 pub mod client;
 pub mod commit;
 mod error;
+pub mod local;
 pub mod object;
 pub mod pack;
 pub mod packet;
 pub mod protocol;
 mod repository;
 pub mod signature;
+pub mod ssh;
 pub mod transport;
 pub mod web;
 

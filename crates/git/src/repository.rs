@@ -105,6 +105,9 @@ impl Repository {
     }
 
     /// Moves a reference, if it is where it was. Otherwise says why not.
+    ///
+    /// The name of the lock is that of git: the two exclude each other. Unlike git's, it is never empty: a lock that names
+    /// the same commit is one that a process left behind when it was killed, and is taken over.
     pub(crate) fn move_reference(
         &self,
         name: &str,
@@ -112,29 +115,20 @@ impl Repository {
         new: Oid,
     ) -> Result<std::result::Result<(), String>> {
         let path = self.directory.join(name);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(|error| self.problem(&error))?;
+        let lock_path = with_suffix(&path, ".lock");
+        let line = format!("{new}\n");
+        let locked = take_lock(&path, &lock_path, &line);
+        if !locked.map_err(|error| self.problem(&error))? {
+            return Ok(Err(format!(
+                "{} exists: somebody else moves the branch",
+                lock_path.display()
+            )));
         }
-        // The name of the lock is that of git: the two exclude each other.
-        let mut lock_path = path.clone().into_os_string();
-        lock_path.push(".lock");
-        let lock_path = PathBuf::from(lock_path);
-        let mut lock = match File::create_new(&lock_path) {
-            Ok(lock) => lock,
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                return Ok(Err(format!(
-                    "{} exists: somebody else moves the branch",
-                    lock_path.display()
-                )));
-            }
-            Err(error) => return Err(self.problem(&error)),
-        };
         let moved = self.reference(name).and_then(|present| {
             if present.unwrap_or(Oid::ZERO) != old {
                 return Ok(Err("the branch has moved".to_owned()));
             }
-            let written = writeln!(lock, "{new}").and_then(|()| lock.sync_all());
-            let renamed = written.and_then(|()| fs::rename(&lock_path, &path));
+            let renamed = fs::rename(&lock_path, &path);
             renamed.map(Ok).map_err(|error| self.problem(&error))
         });
         if !matches!(moved, Ok(Ok(()))) {
@@ -246,6 +240,32 @@ impl Repository {
             base.kind,
             pack::apply_delta(&base.content, &delta)?,
         ))
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.to_owned().into_os_string();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Creates a lock with its content at once, or takes over one that has the same content. False if it belongs to somebody else.
+fn take_lock(path: &Path, lock: &Path, content: &str) -> std::io::Result<bool> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    let part = with_suffix(path, &format!(".tmp-{}.lock", std::process::id()));
+    let mut file = File::create(&part)?;
+    file.write_all(content.as_bytes())?;
+    file.sync_all()?;
+    let linked = fs::hard_link(&part, lock);
+    fs::remove_file(&part)?;
+    match linked {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            Ok(fs::read_to_string(lock).is_ok_and(|found| found == content))
+        }
+        Err(error) => Err(error),
     }
 }
 

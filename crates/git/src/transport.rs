@@ -2,6 +2,8 @@
 
 pub mod file;
 pub mod http;
+pub mod smart;
+pub mod ssh;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,6 +16,9 @@ use crate::object::{Object, Objects, Oid};
 use crate::pack::{self, Limits};
 use crate::protocol::{Update, Want};
 use crate::{Address, Error, Result};
+use http::HttpWire;
+use smart::{SmartRemote, Wire};
+use ssh::SshWire;
 
 /// A connection.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
@@ -66,6 +71,10 @@ pub struct Credentials {
     pub bearer: Option<String>,
     /// Further certificates that a server may be signed by, as PEM.
     pub certificates: Option<String>,
+    /// A private key for SSH, without a passphrase.
+    pub ssh_key: Option<String>,
+    /// Keys that SSH servers may have, as OpenSSH writes them: without one for its host, a server is refused.
+    pub known_hosts: Option<String>,
 }
 
 impl fmt::Debug for Credentials {
@@ -80,7 +89,7 @@ impl fmt::Debug for Credentials {
 /// A repository that is being talked to.
 #[derive(Debug)]
 pub(crate) enum Remote {
-    Http(Box<http::HttpRemote>),
+    Smart(Box<SmartRemote>),
     File(file::FileRemote),
 }
 
@@ -94,20 +103,25 @@ impl Remote {
     ) -> Result<Self> {
         match address {
             Address::Http { .. } => {
-                let remote = http::HttpRemote::new(address, credentials, connect, limits)?;
-                Ok(Self::Http(Box::new(remote)))
+                let wire = HttpWire::new(address, credentials, connect)?;
+                Ok(Self::smart(Wire::Http(Box::new(wire)), limits))
             }
             Address::File(path) => file::FileRemote::open(path, connect.as_ref()).map(Self::File),
-            Address::Ssh { .. } => Err(Error::Address(format!(
-                "{address}: SSH is not supported; use the HTTPS address of the repository with a token"
-            ))),
+            Address::Ssh { .. } => {
+                let wire = SshWire::new(address, credentials, connect)?;
+                Ok(Self::smart(Wire::Ssh(Box::new(wire)), limits))
+            }
         }
+    }
+
+    fn smart(wire: Wire, limits: Limits) -> Self {
+        Self::Smart(Box::new(SmartRemote::new(wire, limits)))
     }
 
     /// The commit of the first of these references that exists. `HEAD` is the branch that the repository shows first.
     pub(crate) async fn find(&mut self, references: &[String]) -> Result<Option<Oid>> {
         let found = match self {
-            Self::Http(remote) => remote.references(references).await?,
+            Self::Smart(remote) => remote.references(references).await?,
             Self::File(remote) => remote.references(references).await?,
         };
         let find = |name: &String| found.iter().find(|(known, _)| known == name);
@@ -122,7 +136,7 @@ impl Remote {
         limits: Limits,
     ) -> Result<Objects> {
         match self {
-            Self::Http(remote) => {
+            Self::Smart(remote) => {
                 let pack = remote.fetch(want).await?;
                 compute(move || pack::read(&pack, &known, limits)).await
             }
@@ -133,7 +147,7 @@ impl Remote {
     /// True if contents of files can be left out, and fetched later.
     pub(crate) fn has_filter(&self) -> bool {
         match self {
-            Self::Http(remote) => remote.has_filter(),
+            Self::Smart(remote) => remote.has_filter(),
             Self::File(_) => true,
         }
     }
@@ -145,7 +159,7 @@ impl Remote {
         objects: Vec<Object>,
     ) -> Result<std::result::Result<(), String>> {
         match self {
-            Self::Http(remote) => {
+            Self::Smart(remote) => {
                 let pack = compute(move || pack::write(objects.iter())).await?;
                 remote.push(update, &pack).await
             }

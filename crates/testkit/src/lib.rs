@@ -10,6 +10,7 @@ mod fuzz;
 mod git_server;
 mod real;
 mod skip;
+mod ssh_server;
 mod usage;
 mod writes;
 
@@ -19,5 +20,6 @@ pub use fuzz::{Found, Fuzzer, Random, SLOW};
 pub use git_server::GitServer;
 pub use real::RealCluster;
 pub use skip::skip;
+pub use ssh_server::SshServer;
 pub use usage::Usage;
 pub use writes::{MOST_WRITES, Watched, Writes};

@@ -49,6 +49,8 @@ played! {
     components_are_distributed_over_clusters: "case-1-multi-cluster",
     a_new_version_takes_over_when_it_is_approved: "case-2-blue-green",
     an_application_waits_for_its_database: "case-3-data-passing",
+    each_change_is_one_commit: "case-4-gitops",
+    components_come_from_templates: "case-5-templates",
     the_answer_of_a_webhook_decides: "case-6-conditions",
     steps_of_a_group_are_a_graph: "case-7-step-group",
 }
@@ -62,14 +64,42 @@ fn every_example_is_played() {
 }
 
 #[test]
-fn kills_at_random_moments_change_nothing() {
-    for (name, seed) in [
-        ("case-1-multi-cluster", "1"),
-        ("case-2-blue-green", "2"),
-        ("case-6-conditions", "3"),
-    ] {
+fn kills_of_everything_at_random_moments_change_nothing() {
+    for (name, seed) in [("case-1-multi-cluster", "1"), ("case-4-gitops", "2")] {
         play(&[name, "--kills", "4", "--seed", seed]);
     }
+}
+
+macro_rules! killed_apart {
+    ($($test:ident: $name:literal, $seed:literal;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                play(&[$name, "--apart", "--kills", "5", "--seed", $seed]);
+            }
+        )*
+    };
+}
+
+// The hub and each agent are processes of their own, of which one at a time is killed.
+killed_apart! {
+    kills_of_hub_and_agents_change_no_distribution: "case-1-multi-cluster", "11";
+    kills_of_the_hub_change_no_rollout: "case-2-blue-green", "12";
+    kills_of_the_hub_change_no_passed_data: "case-3-data-passing", "13";
+    kills_of_hub_and_agents_change_no_commit: "case-4-gitops", "14";
+    kills_of_the_hub_change_no_template: "case-5-templates", "15";
+    kills_of_the_hub_repeat_no_request: "case-6-conditions", "16";
+    kills_of_the_hub_change_no_group: "case-7-step-group", "17";
+}
+
+#[test]
+fn an_example_that_needs_one_process_is_not_played_apart() {
+    let (succeeded, _, errors) = examples(&["run", "canary", "--apart"]);
+    assert!(!succeeded);
+    assert_eq!(
+        errors,
+        "error: this example needs all its clusters in one process\n"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use bellwether_testkit::{GitServer, skip};
+use bellwether_testkit::{GitServer, SshServer, skip};
 use parking_lot::Mutex;
 
 use crate::fleet::{self, Fleet, pause};
@@ -162,6 +162,51 @@ fn case_4_pushes_each_change_once_whatever_happens() {
     );
     assert_eq!(log().lines().count(), 4);
     assert_eq!(git.git("apps.git", &["fsck", "--strict"]), "");
+}
+
+#[test]
+fn case_4_pushes_over_ssh_to_servers_that_are_known() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(git) = server(directory.path()) else {
+        return;
+    };
+    git.create("apps.git");
+    let Some(ssh) = SshServer::start(directory.path()) else {
+        skip("OpenSSH's server is not installed");
+        return;
+    };
+    let fleet = Fleet::start_with(&["--clusters", "0", "--workflow-http-allow", "loopback"]);
+    let secret = |host: &str| {
+        serde_json::json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "git-ssh"},
+            "stringData": {"ssh-privatekey": ssh.key("client"), "known_hosts": ssh.known_hosts(host)},
+        })
+        .to_string()
+    };
+    let application = example("case-4-gitops/application.yaml")
+        .replace(APPS, &ssh.url(&git.path("apps.git")))
+        .replace("credentials: ...", "credentials: git-ssh");
+    // Another key than that of the server is in the list.
+    apply(&fleet, &secret("stranger"));
+    apply(&fleet, &application);
+    eventually(|| {
+        let shown = fleet.shell(&format!("{BELLWETHER} get application gitops-shop -o yaml"));
+        if shown.contains("its key is not the one in known_hosts") {
+            Ok(())
+        } else {
+            Err(shown)
+        }
+    });
+    assert_eq!(git.git("apps.git", &["for-each-ref"]), "");
+    apply(&fleet, &secret("host"));
+    fleet.shell(&format!("{BELLWETHER} workflow restart gitops-shop"));
+    until_done(&fleet, "gitops-shop");
+    let log = git.git("apps.git", &["log", "--format=%an %s", "main"]);
+    assert_eq!(log, "Bellwether gitops-shop gitops-shop-v1");
+    // Nothing of the key is shown to anybody.
+    let shown = fleet.shell(&format!("{BELLWETHER} get application gitops-shop -o yaml"));
+    let line = ssh.key("client").lines().nth(1).unwrap().to_owned();
+    assert!(!shown.contains(&line));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Repositories at HTTP servers: git's smart protocol.
+//! Repositories at HTTP servers.
 
 use std::sync::Arc;
 
@@ -10,56 +10,30 @@ use hyper::body::Incoming;
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 
+use super::smart::{MAX_REFERENCES, Service};
 use super::{Connect, Credentials};
-use crate::object::Oid;
-use crate::pack::Limits;
-use crate::protocol::{self, Advertisement, Update, Want};
+use crate::protocol::Advertisement;
 use crate::web::{self, Host, MAX_REDIRECTS};
 use crate::{Address, Error, Result};
 
-/// The largest list of references that is read.
-const MAX_REFERENCES: usize = 32 * 1024 * 1024;
-/// What an answer has besides the pack: lengths of packets, and messages.
-const OVERHEAD: usize = 1024 * 1024;
-
-/// What is asked of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Service {
-    Read,
-    Write,
-}
-
-impl Service {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Read => "git-upload-pack",
-            Self::Write => "git-receive-pack",
-        }
-    }
-}
-
 /// A repository at an HTTP server.
-pub(crate) struct HttpRemote {
+pub(crate) struct HttpWire {
     host: Host,
     path: String,
     authorization: Option<HeaderValue>,
-    limits: Limits,
-    /// What the server can do for readers, once it has been asked.
-    reading: Option<Advertisement>,
 }
 
-impl std::fmt::Debug for HttpRemote {
+impl std::fmt::Debug for HttpWire {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("HttpRemote").finish_non_exhaustive()
+        formatter.debug_struct("HttpWire").finish_non_exhaustive()
     }
 }
 
-impl HttpRemote {
+impl HttpWire {
     pub(crate) fn new(
         address: &Address,
         credentials: &Credentials,
         connect: &Arc<dyn Connect>,
-        limits: Limits,
     ) -> Result<Self> {
         let Address::Http {
             is_secure,
@@ -82,83 +56,11 @@ impl HttpRemote {
             ),
             path: path.trim_end_matches('/').to_owned(),
             authorization: authorization(credentials)?,
-            limits,
-            reading: None,
         })
     }
 
-    pub(crate) fn has_filter(&self) -> bool {
-        // Contents can be asked for by name in version 2 only.
-        let reading = self.reading.as_ref();
-        reading.is_some_and(|known| known.is_version_2 && known.has_filter())
-    }
-
-    pub(crate) async fn references(&mut self, names: &[String]) -> Result<Vec<(String, Oid)>> {
-        // References move: version 0 says them at the beginning only.
-        let is_known = self
-            .reading
-            .as_ref()
-            .is_some_and(|known| known.is_version_2);
-        if !is_known {
-            self.reading = Some(self.advertisement(Service::Read).await?);
-        }
-        match &self.reading {
-            Some(advertisement) if !advertisement.is_version_2 => {
-                // A tag is followed to its commit by the name with ^{}.
-                let find = |name: &String| {
-                    let peeled = advertisement.reference(&format!("{name}^{{}}"));
-                    let oid = peeled.or_else(|| advertisement.reference(name))?;
-                    Some((name.clone(), oid))
-                };
-                Ok(names.iter().filter_map(find).collect())
-            }
-            _ => {
-                let prefixes: Vec<&str> = names.iter().map(String::as_str).collect();
-                let request = protocol::list_references(&prefixes);
-                let answer = self.post(Service::Read, request, MAX_REFERENCES).await?;
-                protocol::read_references(&answer)
-            }
-        }
-    }
-
-    pub(crate) async fn fetch(&mut self, want: &Want) -> Result<Vec<u8>> {
-        if self.reading.is_none() {
-            self.reading = Some(self.advertisement(Service::Read).await?);
-        }
-        let is_version_2 = self
-            .reading
-            .as_ref()
-            .is_some_and(|known| known.is_version_2);
-        let request = if is_version_2 {
-            protocol::fetch(want)
-        } else {
-            protocol::fetch_version_0(want)
-        };
-        let answer = self
-            .post(Service::Read, request, self.limits.packed + OVERHEAD)
-            .await?;
-        protocol::read_pack(&answer)
-    }
-
-    pub(crate) async fn push(
-        &mut self,
-        update: Update<'_>,
-        pack: &[u8],
-    ) -> Result<std::result::Result<(), String>> {
-        let advertisement = self.advertisement(Service::Write).await?;
-        let present = advertisement
-            .reference(update.reference)
-            .unwrap_or(Oid::ZERO);
-        if present != update.old {
-            return Ok(Err("the branch has moved".to_owned()));
-        }
-        let request = protocol::push(update, pack);
-        let answer = self.post(Service::Write, request, OVERHEAD).await?;
-        protocol::read_report(&answer)
-    }
-
     /// Asks what the server can do, and follows it if the repository is elsewhere.
-    async fn advertisement(&mut self, service: Service) -> Result<Advertisement> {
+    pub(super) async fn advertisement(&mut self, service: Service) -> Result<Advertisement> {
         for _ in 0..MAX_REDIRECTS {
             let target = format!("{}/info/refs?service={}", self.path, service.name());
             let request = self.request(Method::GET, &target, service, Bytes::new())?;
@@ -221,7 +123,13 @@ impl HttpRemote {
         Ok(())
     }
 
-    async fn post(&mut self, service: Service, body: Vec<u8>, limit: usize) -> Result<Bytes> {
+    /// Sends a request, and returns the answer, if it is not larger than the limit.
+    pub(super) async fn post(
+        &mut self,
+        service: Service,
+        body: Vec<u8>,
+        limit: usize,
+    ) -> Result<Bytes> {
         let target = format!("{}/{}", self.path, service.name());
         let request = self.request(Method::POST, &target, service, body.into())?;
         let answer = self.send(request).await?;

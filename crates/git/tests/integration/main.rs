@@ -6,6 +6,7 @@ mod file;
 mod push;
 mod read;
 mod sign;
+mod ssh;
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use tempfile::TempDir;
 struct Fixture {
     server: Arc<GitServer>,
     client: Client,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Fixture {
@@ -32,7 +33,7 @@ impl Fixture {
         Some(Self {
             server: Arc::new(server),
             client: Client::new(Arc::new(Direct)),
-            _directory: directory,
+            directory,
         })
     }
 

@@ -34,6 +34,8 @@ mod key {
     pub(super) const CERTIFICATES: &str = "ca.crt";
     /// A private key for SSH.
     pub(super) const SSH: &str = "ssh-privatekey";
+    /// Keys that SSH servers may have.
+    pub(super) const KNOWN_HOSTS: &str = "known_hosts";
 }
 
 /// Carries out a push.
@@ -157,6 +159,8 @@ pub(crate) fn from_secret(
         password: text(key::PASSWORD).or_else(|| text(key::TOKEN)),
         bearer: text(key::BEARER),
         certificates: text(key::CERTIFICATES),
+        ssh_key: text(key::SSH).map(|key| key + "\n"),
+        known_hosts: text(key::KNOWN_HOSTS),
     };
     if credentials == Credentials::default() {
         let known = [
@@ -165,16 +169,11 @@ pub(crate) fn from_secret(
             key::TOKEN,
             key::BEARER,
             key::CERTIFICATES,
+            key::SSH,
+            key::KNOWN_HOSTS,
         ]
         .join(", ");
-        let hint = if data.contains_key(key::SSH) {
-            "; keys for SSH are not supported, use a token and the HTTPS address"
-        } else {
-            ""
-        };
-        return Err(format!(
-            "the Secret {name:?} has none of the keys {known}{hint}"
-        ));
+        return Err(format!("the Secret {name:?} has none of the keys {known}"));
     }
     Ok(credentials)
 }
@@ -248,10 +247,7 @@ mod tests {
                 .unwrap_err()
                 .contains("none of the keys")
         );
-        assert!(
-            from_secret("s", &data("ssh-privatekey"))
-                .unwrap_err()
-                .contains("SSH")
-        );
+        let ssh = from_secret("s", &data("ssh-privatekey")).unwrap();
+        assert_eq!(ssh.ssh_key.as_deref(), Some("value\n"));
     }
 }
