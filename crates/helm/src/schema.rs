@@ -152,9 +152,49 @@ mod tests {
     }
 
     #[test]
+    fn a_schema_that_multiplies_what_it_checks_ends() {
+        let branches = |depth: usize| {
+            let mut definitions = Map::from_iter([("0".to_owned(), json!({"type": "string"}))]);
+            for level in 0..depth {
+                let part = json!({"$ref": format!("#/$defs/{level}")});
+                let both = json!({"oneOf": [part.clone(), {"allOf": [part]}]});
+                definitions.insert((level + 1).to_string(), both);
+            }
+            json!({"$ref": format!("#/$defs/{depth}"), "$defs": definitions})
+        };
+        let errors = Validator::new(&branches(20)).validate(&json!({}));
+        assert_eq!(
+            errors,
+            ["- at '': the schema takes too many steps to check these values"]
+        );
+        let errors = Validator::new(&branches(11)).validate(&json!({}));
+        assert!(
+            errors.len() == 1 && errors[0].len() < 128 * 1024,
+            "{}",
+            errors[0].len()
+        );
+    }
+
+    #[test]
+    fn equal_items_are_found_far_apart() {
+        let items: Vec<Value> = (0..5_000).map(Value::from).chain([json!(7)]).collect();
+        check(
+            &json!({"uniqueItems": true}),
+            &Value::Array(items),
+            &["- at '': items at 7 and 5000 are equal"],
+        );
+    }
+
+    #[test]
     fn a_schema_that_refers_to_itself_ends() {
         let errors = Validator::new(&json!({"$ref": "#"})).validate(&json!({}));
         assert!(errors[0].contains("refer to themselves"), "{errors:?}");
+        let twice = json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}], "patternProperties": {"(x+x+)+y": {"type": "string"}}});
+        check(
+            &twice,
+            &json!({"x".repeat(40): "a".repeat(1000)}),
+            &["- at '': the schema is too deep, or its parts refer to themselves"],
+        );
         let tree = json!({"properties": {"child": {"$ref": "#"}}, "required": ["name"]});
         check(
             &tree,

@@ -1,8 +1,11 @@
 //! The keywords of JSON Schema.
 
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
 
-use regex::RegexBuilder;
+use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 /// References that may be followed without reaching another value.
@@ -11,8 +14,18 @@ const MAX_DEPTH: usize = 128;
 /// Errors that are listed; more would only hide the first ones.
 const MAX_ERRORS: usize = 50;
 
-/// Steps that one validation may take: schemas may multiply what they check.
+/// Bytes of one error with its causes; more is cut off.
+const MAX_TEXT: usize = 64 * 1024;
+
+/// Steps that one validation may take: schemas may multiply what they check. A step is a schema, a member, an
+/// item or some bytes of a text.
 const MAX_STEPS: usize = 1_000_000;
+
+/// Steps that reading a pattern takes.
+const PATTERN_STEPS: usize = 1_000;
+
+/// Bytes of a text that are matched in one step.
+const BYTES_PER_STEP: usize = 256;
 
 /// Keywords that change the result and are not supported.
 const UNSUPPORTED: [&str; 4] = [
@@ -34,7 +47,11 @@ pub(super) struct Validator<'s> {
     root: &'s Value,
     /// True for drafts in which a reference stands alone and formats are checked.
     is_old: bool,
-    steps: std::cell::Cell<usize>,
+    steps: Cell<usize>,
+    /// Why the validation was given up: nothing that was found until then counts.
+    given_up: RefCell<Option<Problem>>,
+    /// Patterns that have been read; none for those that cannot be.
+    patterns: RefCell<HashMap<&'s str, Option<Regex>>>,
 }
 
 impl<'s> Validator<'s> {
@@ -46,7 +63,9 @@ impl<'s> Validator<'s> {
         Self {
             root,
             is_old: draft.contains("draft-0"),
-            steps: std::cell::Cell::new(0),
+            steps: Cell::new(0),
+            given_up: RefCell::default(),
+            patterns: RefCell::default(),
         }
     }
 
@@ -54,6 +73,9 @@ impl<'s> Validator<'s> {
     pub(super) fn validate(&self, value: &Value) -> Vec<String> {
         let mut problems = Vec::new();
         self.check(self.root, value, "", 0, &mut problems);
+        if let Some(problem) = self.given_up.take() {
+            problems = vec![problem];
+        }
         let mut lines = Vec::new();
         for problem in problems.iter().take(MAX_ERRORS) {
             let mut text = String::new();
@@ -71,14 +93,13 @@ impl<'s> Validator<'s> {
         depth: usize,
         out: &mut Vec<Problem>,
     ) {
-        self.steps.set(self.steps.get() + 1);
-        if depth > MAX_DEPTH || self.steps.get() > MAX_STEPS || out.len() > MAX_ERRORS {
-            if out.len() <= MAX_ERRORS {
-                out.push(problem(
-                    at,
-                    "the schema is too deep, or its parts refer to themselves",
-                ));
-            }
+        if depth > MAX_DEPTH {
+            self.give_up(
+                at,
+                "the schema is too deep, or its parts refer to themselves",
+            );
+        }
+        if !self.spend(1, at) || out.len() > MAX_ERRORS {
             return;
         }
         let schema = match schema {
@@ -107,7 +128,7 @@ impl<'s> Validator<'s> {
         }
         any_type(schema, value, at, out);
         match value {
-            Value::Object(members) => self.object(schema, members, at, depth, out),
+            Value::Object(members) => self.object(schema, (value, members), at, depth, out),
             Value::Array(items) => self.array(schema, items, at, depth, out),
             Value::String(text) => self.string(schema, text, at, out),
             Value::Number(number) => {
@@ -118,6 +139,31 @@ impl<'s> Validator<'s> {
             _ => {}
         }
         self.combinations(schema, value, at, depth, out);
+    }
+
+    /// Takes steps. Returns false if the validation is given up.
+    fn spend(&self, steps: usize, at: &str) -> bool {
+        self.steps.set(self.steps.get().saturating_add(steps));
+        if self.steps.get() > MAX_STEPS {
+            self.give_up(at, "the schema takes too many steps to check these values");
+        }
+        self.given_up.borrow().is_none()
+    }
+
+    fn give_up(&self, at: &str, text: &str) {
+        let mut given_up = self.given_up.borrow_mut();
+        given_up.get_or_insert_with(|| problem(at, text));
+    }
+
+    /// True if a text has a match of a pattern of the schema; none if the pattern cannot be read.
+    fn matches(&self, pattern: &'s str, text: &str, at: &str) -> Option<bool> {
+        let mut patterns = self.patterns.borrow_mut();
+        let regex = patterns.entry(pattern).or_insert_with(|| {
+            self.spend(PATTERN_STEPS, at);
+            read_pattern(pattern)
+        });
+        let regex = regex.as_ref()?;
+        Some(self.spend(text.len() / BYTES_PER_STEP, at) && regex.is_match(text))
     }
 
     /// Follows a JSON pointer, or the name of an anchor.
@@ -148,7 +194,7 @@ impl<'s> Validator<'s> {
     fn object(
         &self,
         schema: &'s Map<String, Value>,
-        members: &Map<String, Value>,
+        (whole, members): (&Value, &Map<String, Value>),
         at: &str,
         depth: usize,
         out: &mut Vec<Problem>,
@@ -170,16 +216,18 @@ impl<'s> Validator<'s> {
                 missing(needed, members, at, out);
             }
         }
-        let whole = Value::Object(members.clone());
         for (name, needed) in
             object_at(schema, "dependentSchemas").chain(object_at(schema, "dependencies"))
         {
             if members.contains_key(name) && !needed.is_array() {
-                self.check(needed, &whole, at, depth + 1, out);
+                self.check(needed, whole, at, depth + 1, out);
             }
         }
         let mut additional = Vec::new();
         for (name, value) in members {
+            if !self.spend(1, at) {
+                return;
+            }
             let path = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
             let mut known = false;
             if let Some(schema) = schema.get("properties").and_then(|known| known.get(name)) {
@@ -187,7 +235,7 @@ impl<'s> Validator<'s> {
                 self.check(schema, value, &path, 0, out);
             }
             for (pattern, schema) in object_at(schema, "patternProperties") {
-                if matches(pattern, name) == Some(true) {
+                if self.matches(pattern, name, &path) == Some(true) {
                     known = true;
                     self.check(schema, value, &path, 0, out);
                 }
@@ -234,6 +282,9 @@ impl<'s> Validator<'s> {
             (None, rest) => (None, rest),
         };
         for (index, item) in items.iter().enumerate() {
+            if !self.spend(1, at) {
+                return;
+            }
             let path = format!("{at}/{index}");
             match (prefix.and_then(|prefix| prefix.get(index)), rest) {
                 (Some(schema), _) | (None, Some(schema)) => self.check(schema, item, &path, 0, out),
@@ -258,7 +309,7 @@ impl<'s> Validator<'s> {
         }
     }
 
-    fn string(&self, schema: &Map<String, Value>, text: &str, at: &str, out: &mut Vec<Problem>) {
+    fn string(&self, schema: &'s Map<String, Value>, text: &str, at: &str, out: &mut Vec<Problem>) {
         limits(
             schema,
             ["minLength", "maxLength"],
@@ -267,7 +318,7 @@ impl<'s> Validator<'s> {
             out,
         );
         if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
-            match matches(pattern, text) {
+            match self.matches(pattern, text, at) {
                 Some(true) => {}
                 Some(false) => {
                     out.push(problem(
@@ -286,6 +337,7 @@ impl<'s> Validator<'s> {
             .and_then(Value::as_str)
             .filter(|_| self.is_old);
         if let Some(format) = format
+            && self.spend(PATTERN_STEPS / 10, at)
             && !has_format(text, format)
         {
             out.push(problem(at, format!("'{text}' is not valid {format}")));
@@ -399,6 +451,9 @@ fn caused(path: &str, text: impl Into<String>, causes: Vec<Problem>) -> Problem 
 }
 
 fn show(problem: &Problem, level: usize, out: &mut String) {
+    if out.len() > MAX_TEXT {
+        return;
+    }
     if !out.is_empty() {
         out.push('\n');
     }
@@ -487,16 +542,22 @@ fn numbers(
     }
 }
 
-/// The first two items that are equal. Lists of values are short; longer ones cost the square.
+/// The first two items that are equal. Numbers without a fraction are integers here, so that equal items have equal texts.
 fn repetition(items: &[Value]) -> Option<(usize, usize)> {
-    let items = &items[..items.len().min(2_000)];
-    (0..items.len()).find_map(|first| {
-        let after = items[first + 1..].iter();
-        let at = after
-            .into_iter()
-            .position(|item| is_equal(item, &items[first]))?;
-        Some((first, first + 1 + at))
-    })
+    let mut places = HashMap::with_capacity(items.len());
+    let mut found: Option<(usize, usize)> = None;
+    for (place, item) in items.iter().enumerate() {
+        match places.entry(item.to_string()) {
+            Entry::Vacant(entry) => {
+                entry.insert(place);
+            }
+            Entry::Occupied(entry) if found.is_none_or(|(first, _)| *entry.get() < first) => {
+                found = Some((*entry.get(), place));
+            }
+            Entry::Occupied(_) => {}
+        }
+    }
+    found
 }
 
 fn is_equal(first: &Value, second: &Value) -> bool {
@@ -538,10 +599,9 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn matches(pattern: &str, text: &str) -> Option<bool> {
+fn read_pattern(pattern: &str) -> Option<Regex> {
     let mut builder = RegexBuilder::new(pattern);
-    let regex = builder.size_limit(1024 * 1024).build().ok()?;
-    Some(regex.is_match(text))
+    builder.size_limit(1024 * 1024).build().ok()
 }
 
 /// Whether a text has one of the formats that values commonly use; others are not checked.
@@ -558,7 +618,7 @@ fn has_format(text: &str, format: &str) -> bool {
         "uri" => text.split_once(':').is_some_and(|(scheme, _)| {
             scheme.starts_with(|first: char| first.is_ascii_alphabetic())
         }),
-        "regex" => matches(text, "").is_some(),
+        "regex" => read_pattern(text).is_some(),
         _ => true,
     }
 }
