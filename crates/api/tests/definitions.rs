@@ -47,7 +47,7 @@ impl Served {
     }
 
     fn all() -> BTreeMap<String, Self> {
-        let served = definitions().iter().map(Self::of).collect::<Vec<_>>();
+        let served = definitions().map(|it| Self::of(&it)).collect::<Vec<_>>();
         served
             .into_iter()
             .map(|served| (served.name.clone(), served))
@@ -208,7 +208,6 @@ fn other_versions_are_served_as_they_are_stored() {
 #[test]
 fn definitions_are_named_after_what_they_define_and_sorted() {
     let keys: Vec<(String, String)> = definitions()
-        .iter()
         .map(|definition| {
             let spec = &definition["spec"];
             let text = |value: &Value| value.as_str().expect("a text").to_owned();

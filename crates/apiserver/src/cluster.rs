@@ -10,7 +10,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::access::{Authorizer, Issuers};
 use crate::admission::dynamic::Configurations;
-use crate::custom::DefinitionCache;
+use crate::custom::{DefinitionCache, Served};
 use crate::kubelet::Kubelet;
 use crate::object::StoredObject;
 use crate::resources::{Resources, measured};
@@ -21,8 +21,8 @@ pub struct Cluster {
     name: String,
     keyspace: Keyspace<StoredObject>,
     resources: RwLock<Resources>,
-    /// Held while `resources` are rebuilt.
-    refreshing: Mutex<()>,
+    /// What `resources` are made of; held while they are rebuilt.
+    served: Mutex<Served>,
     authorizer: Authorizer,
     /// Rules that the program brings along, shared with the other clusters.
     admissions: Arc<[Arc<dyn Admission>]>,
@@ -72,7 +72,7 @@ impl Cluster {
             name: name.to_owned(),
             authorizer: Authorizer::new(keyspace.clone()),
             resources: RwLock::new(Resources::with_custom(Vec::new())),
-            refreshing: Mutex::default(),
+            served: Mutex::default(),
             keyspace,
             admissions: shared.admissions,
             configurations: Configurations::default(),
@@ -144,7 +144,7 @@ impl Cluster {
     /// Lets somebody answer for the nodes: there are logs from now on, and `metrics.k8s.io`. The first
     /// one stays.
     pub fn attach_kubelet(&self, kubelet: Arc<dyn Kubelet>) {
-        let _turn = self.refreshing.lock();
+        let _turn = self.served.lock();
         if self.kubelet.set(kubelet).is_ok() {
             // The definitions are as they were: they need not be read again.
             let mut resources = self.resources.write();
@@ -164,12 +164,12 @@ impl Cluster {
         self.event_time_to_live
     }
 
-    /// Reads the definitions again. Called after each write of one, before it is answered, so that
+    /// Reads the definitions that have changed. Called after each write of one, before it is answered, so that
     /// a client that has created a definition can use it at once.
     pub(crate) fn refresh_resources(&self) {
         // One after the other: what was read earlier must not replace what was read later.
-        let _turn = self.refreshing.lock();
-        let mut custom = crate::custom::served_resources(&self.keyspace, &self.definitions);
+        let mut served = self.served.lock();
+        let mut custom = served.refresh(&self.keyspace, &self.definitions);
         if self.kubelet.get().is_some() {
             custom.extend(measured());
         }

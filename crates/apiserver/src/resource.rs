@@ -129,7 +129,7 @@ impl Resource {
     pub(crate) fn schema(&self) -> Arc<Schema> {
         match &self.source {
             Source::BuiltIn(kind) => kind.schema(),
-            Source::Custom(version) => version.schema.clone(),
+            Source::Custom(version) => version.schema.get().schema().clone(),
         }
     }
 

@@ -82,7 +82,8 @@ impl Resource {
                 decode::decode(value, &schema, kind.kind).map_err(|error| error.to_string())
             }
             Source::Custom(version) => version
-                .compiled
+                .schema
+                .get()
                 .coerce(value, Malformed::Refuse)
                 .map_err(|error| error.to_string()),
         }
@@ -95,7 +96,7 @@ impl Resource {
                 kinds::default(kind, value);
                 Ok(())
             }
-            Source::Custom(version) => version.compiled.default(value),
+            Source::Custom(version) => version.schema.get().default(value),
         }
     }
 
@@ -183,11 +184,11 @@ impl Resource {
                     (Some(old), Part::Status) => Change::UpdateStatus { new: value, old },
                     (Some(old), _) => Change::Update { new: value, old },
                 };
+                let compiled = version.schema.get();
                 let mut errors = self.validate_custom_metadata(value, live);
-                errors.extend(version.compiled.validate_values(change));
+                errors.extend(compiled.validate_values(change));
                 effort
                     .rules(|limits: RuleLimits<'_>| {
-                        let compiled = &version.compiled;
                         compiled.validate_rules(change, &mut errors, limits)
                     })
                     .map_err(|_| effort.exceeded())?;

@@ -1,10 +1,11 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use clap::{ArgAction, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::logging::LogFormat;
 use crate::{
@@ -46,8 +47,10 @@ pub(crate) struct Arguments {
     pub(crate) log_format: LogFormat,
 }
 
-// What each command is for stands at its arguments.
+// What each command is for stands at its arguments, which are described to the parser only where they are used:
+// see `parse`.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Up(up::UpArgs),
     Agent(agent::AgentArgs),
@@ -113,6 +116,21 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         engine: probe::Engine,
     },
+}
+
+/// Reads the arguments of this process. An agent, and every short command, describes its own flags to the parser
+/// and not those of all other commands.
+pub(crate) fn parse() -> Result<Arguments, clap::Error> {
+    let mut command = Arguments::command();
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let first = arguments.get(1).and_then(|argument| argument.to_str());
+    let names_command = first.is_some_and(|name| command.find_subcommand(name).is_some());
+    if !names_command {
+        // Help lists what each command is for.
+        command.build();
+    }
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// Does what the arguments say.

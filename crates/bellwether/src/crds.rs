@@ -27,10 +27,11 @@ pub(crate) fn run(arguments: &CrdsArgs) {
     let definitions = bellwether_api::definitions();
     match arguments.output {
         Format::Yaml => {
-            let documents: Vec<String> = definitions.iter().map(to_yaml).collect();
+            let documents: Vec<String> = definitions.map(|it| to_yaml(&it)).collect();
             say(documents.join("---\n").trim_end());
         }
         Format::Json => {
+            let definitions: Vec<_> = definitions.collect();
             say(&json!({"apiVersion": "v1", "kind": "List", "items": definitions}).to_string());
         }
     }

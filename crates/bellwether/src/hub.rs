@@ -247,7 +247,7 @@ pub(crate) fn start(hub: &Hub, chosen: &[Entry], options: &HubOptions) -> Tasks 
 /// Creates the definitions that a cluster lacks, and waits until they are served.
 pub(crate) async fn ensure_definitions(
     client: &Client,
-    definitions: Vec<Value>,
+    definitions: impl IntoIterator<Item = Value>,
 ) -> anyhow::Result<()> {
     let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
     let api: kube::Api<DynamicObject> =

@@ -39,13 +39,11 @@ mod webhook;
 mod why;
 mod workflow;
 
-use clap::Parser as _;
-
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    let arguments = match cli::Arguments::try_parse() {
+    let arguments = match cli::parse() {
         Ok(arguments) => arguments,
         Err(error) if !error.use_stderr() => error.exit(),
         Err(error) => {

@@ -9,7 +9,6 @@ use bellwether_apiserver::HUB;
 use bellwether_controllers::registry::HubOptions;
 use bellwether_controllers::work_agent::AgentOptions;
 use clap::Args;
-use futures::future::try_join_all;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use crate::agent::Gates;
@@ -27,6 +26,9 @@ pub(crate) const AGENT: &str = "system:bellwether:work-agent";
 /// How many members are set up at a time: enough that their writes share commits, and few enough that
 /// what setting up takes in memory is used again.
 const MEMBERS_AT_ONCE: usize = 32;
+
+/// How many definitions are created at a time, for the same reasons.
+const DEFINITIONS_AT_ONCE: usize = 8;
 
 /// Run a hub and member clusters in one process, in the foreground.
 ///
@@ -85,13 +87,11 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
     running.add_cluster(HUB).await?;
     say(&format!("hub ready at {}", running.address));
     let (launched, server) = (&running, &running.server);
-    let definitions = bellwether_api::definitions();
-    try_join_all(
-        definitions
-            .into_iter()
-            .map(|definition| server.ensure(HUB, definition)),
-    )
-    .await?;
+    stream::iter(bellwether_api::definitions())
+        .map(|definition| server.ensure(HUB, definition))
+        .buffer_unordered(DEFINITIONS_AT_ONCE)
+        .try_collect::<()>()
+        .await?;
     let agents = launched.start_agents(options).await;
     let options = HubOptions {
         clusters: arguments.heartbeats.options(),

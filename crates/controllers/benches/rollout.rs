@@ -234,10 +234,11 @@ impl Bench {
 
 /// Writes what an agent says of a work that is there; `failing` says whether it fails.
 async fn report(client: &Client, work: Arc<ManifestWork>, failing: &str) {
+    // Soaks count from here.
+    let now = Clock::system().now().to_string();
     let condition = |name: &str, status: &str| {
         json!({"type": name, "status": status, "reason": "Reported", "message": "",
-            "observedGeneration": work.metadata.generation,
-            "lastTransitionTime": "2026-01-01T00:00:00Z"})
+            "observedGeneration": work.metadata.generation, "lastTransitionTime": now})
     };
     let status = json!({"conditions": [
         condition("Applied", "True"), condition("Available", "True"),

@@ -329,7 +329,7 @@ async fn a_hub_without_the_work_api_shows_works() {
     use bellwether_ctl::explain::{NoMembers, Source, explainer};
 
     let connection = cluster().await;
-    let definitions = bellwether_api::definitions().into_iter();
+    let definitions = bellwether_api::definitions();
     let own = definitions.filter(|it| it["spec"]["group"] == "work.open-cluster-management.io");
     let how = Apply::default();
     applied(&connection, &how, own.collect()).await.unwrap();

@@ -99,14 +99,6 @@ impl From<YamlError> for Problem {
     }
 }
 
-impl From<regex::Error> for Problem {
-    fn from(error: regex::Error) -> Self {
-        let text = error.to_string();
-        let reason = text.lines().last().unwrap_or_default();
-        Self::new(format!("a pattern is not a regular expression: {reason}"))
-    }
-}
-
 pub(crate) type Result<T, E = Problem> = std::result::Result<T, E>;
 
 /// The line on which a key of the outermost mapping stands, if the text is in block style.

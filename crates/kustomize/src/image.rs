@@ -1,5 +1,6 @@
 //! `images`: other names, tags and digests for container images.
 
+use bellwether_go::regexp::Regex;
 use serde_json::Value;
 
 use crate::config::FieldSpec;
@@ -142,7 +143,7 @@ enum Matcher {
     /// A name without operators other than the dot, which stands for any character. Most are, and
     /// compiling an expression costs more than all else that an entry does.
     Plain(String),
-    Regex(regex::Regex),
+    Regex(Regex),
 }
 
 impl Matcher {

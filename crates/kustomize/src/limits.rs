@@ -12,6 +12,3 @@ pub const MAX_RESOURCES: usize = 50_000;
 
 /// Bytes that one file may have.
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
-
-/// Length of a regular expression after compilation, in bytes.
-pub const MAX_REGEX_BYTES: usize = 1024 * 1024;

@@ -1,12 +1,11 @@
 //! Which objects a patch or a replacement is about.
 
+use bellwether_go::regexp::Regex;
 use bellwether_json::label::LabelSelector;
-use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
 use crate::error::{Problem, Result};
 use crate::id::{Gvk, Id};
-use crate::limits::MAX_REGEX_BYTES;
 use crate::resource::Resource;
 
 /// A selector as it is written. Parts are regular expressions that have to match as a whole.
@@ -132,8 +131,31 @@ impl Pattern {
     }
 }
 
-/// Compiles a regular expression of bounded size.
+/// Compiles a regular expression of Go's dialect, whose size is bounded.
 pub(crate) fn regex(pattern: &str) -> Result<Regex> {
-    let mut builder = RegexBuilder::new(pattern);
-    Ok(builder.size_limit(MAX_REGEX_BYTES).build()?)
+    Regex::new(pattern).map_err(|problem| {
+        Problem::new(format!("a pattern is not a regular expression: {problem}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_read_as_go_reads_them() {
+        let check = |pattern: &str, text: &str, expected: bool| {
+            let found = Pattern::new(pattern).unwrap().matches(text);
+            assert_eq!(found, expected, "{pattern} {text}");
+        };
+        check(r"v\d", "v1", true);
+        check(r"v\d", "v\u{663}", false);
+        check("v{,2}", "v{,2}", true);
+        check("a|b", "ab", false);
+        let error = Pattern::new("a**").unwrap_err().to_string();
+        assert!(
+            error.ends_with("invalid nested repetition operator: `**`"),
+            "{error}"
+        );
+    }
 }

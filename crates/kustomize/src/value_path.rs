@@ -1,6 +1,6 @@
 //! Paths of `replacements` and `vars`: `spec.containers.[name=main].env.0.value`, `*` for all items.
 
-use regex::Regex;
+use bellwether_go::regexp::Regex;
 use serde_json::{Map, Value};
 
 use crate::error::{Problem, Result};

@@ -9,15 +9,13 @@
 mod findings;
 mod value;
 
-use std::collections::BTreeMap;
-
 use bellwether_go::regexp::Regex;
 use serde_json::Value;
 
 use crate::correlate::Correlated;
 use crate::field::{FieldError, FieldPath};
 use crate::format::Format;
-use crate::model::{Limits, Schema, Type};
+use crate::model::{self, Limits, Schema, Type};
 use crate::pattern;
 use findings::{Findings, Place};
 
@@ -27,20 +25,46 @@ pub(crate) struct Validator {
     types: Vec<Type>,
     nullable: bool,
     /// A format that is checked, with its name as it is written.
-    format: Option<(Format, String)>,
-    limits: Limits,
+    format: Option<Box<(Format, String)>>,
+    /// Nothing where there are none, as in most places: a fleet has thousands of validators.
+    limits: Option<Box<Limits>>,
     /// The compiled `limits.pattern`, or why it cannot be compiled.
-    pattern: Option<Result<Regex, String>>,
-    required: Vec<String>,
-    properties: BTreeMap<String, Validator>,
+    pattern: Option<Box<Result<Regex, String>>>,
+    required: Box<[String]>,
+    /// In the order of their names.
+    properties: Box<[(String, Validator)]>,
     additional: Option<Box<Validator>>,
     closed: bool,
     items: Option<Box<Validator>>,
+    logic: Option<Box<Logic>>,
+}
+
+/// Validators of alternatives.
+#[derive(Debug)]
+struct Logic {
     all_of: Vec<Validator>,
     any_of: Vec<Validator>,
     one_of: Vec<Validator>,
     not: Option<Box<Validator>>,
 }
+
+/// The limits of a value that has none.
+static NO_LIMITS: Limits = Limits {
+    minimum: None,
+    exclusive_minimum: false,
+    maximum: None,
+    exclusive_maximum: false,
+    multiple_of: None,
+    min_length: None,
+    max_length: None,
+    pattern: None,
+    min_items: None,
+    max_items: None,
+    unique_items: false,
+    min_properties: None,
+    max_properties: None,
+    one_of_values: Vec::new(),
+};
 
 impl Validator {
     /// Prepares `schema`, recursively.
@@ -57,6 +81,7 @@ impl Validator {
     fn build(schema: &Schema, int_or_string: bool) -> Self {
         let build = |schema: &Schema| Self::build(schema, int_or_string);
         let all = |schemas: &[Schema]| schemas.iter().map(build).collect();
+        let logic = &schema.logic;
         Self {
             types: match schema.kind {
                 _ if schema.int_or_string && int_or_string => vec![Type::Integer, Type::String],
@@ -67,10 +92,14 @@ impl Validator {
             format: schema
                 .format
                 .as_ref()
-                .and_then(|name| Some((Format::parse(name)?, name.clone()))),
-            limits: schema.limits.clone(),
-            pattern: schema.limits.pattern.as_deref().map(pattern::compile),
-            required: schema.required.clone(),
+                .and_then(|name| Some(Box::new((Format::parse(name)?, name.clone())))),
+            limits: (schema.limits != NO_LIMITS).then(|| Box::new(schema.limits.clone())),
+            pattern: schema
+                .limits
+                .pattern
+                .as_deref()
+                .map(|pattern| Box::new(pattern::compile(pattern))),
+            required: schema.required.as_slice().into(),
             properties: schema
                 .properties
                 .iter()
@@ -82,16 +111,26 @@ impl Validator {
                 .map(|additional| Box::new(build(additional))),
             closed: schema.closed,
             items: schema.items.as_ref().map(|items| Box::new(build(items))),
-            all_of: all(&schema.logic.all_of),
-            any_of: all(&schema.logic.any_of),
-            one_of: all(&schema.logic.one_of),
-            not: schema.logic.not.as_ref().map(|not| Box::new(build(not))),
+            logic: (*logic != model::Logic::default()).then(|| {
+                Box::new(Logic {
+                    all_of: all(&logic.all_of),
+                    any_of: all(&logic.any_of),
+                    one_of: all(&logic.one_of),
+                    not: logic.not.as_ref().map(|not| Box::new(build(not))),
+                })
+            }),
         }
+    }
+
+    fn limits(&self) -> &Limits {
+        self.limits.as_deref().unwrap_or(&NO_LIMITS)
     }
 
     /// The validator of a property.
     pub(crate) fn property(&self, name: &str) -> Option<&Validator> {
-        self.properties.get(name)
+        let properties = &self.properties;
+        let index = properties.binary_search_by(|(known, _)| known.as_str().cmp(name));
+        index.ok().map(|index| &properties[index].1)
     }
 
     /// What is wrong with a new value; `path` is put before the paths of the errors, but not into
@@ -135,12 +174,12 @@ impl Validator {
         match value {
             Value::String(text) => {
                 findings.merge_counted(self.check_string(text, place));
-                if let Some((format, name)) = &self.format {
+                if let Some((format, name)) = self.format.as_deref() {
                     findings.merge_counted(value::check_format(*format, name, text, place));
                 }
             }
             Value::Number(number) => {
-                findings.merge_counted(value::check_number(&self.limits, number, place));
+                findings.merge_counted(value::check_number(self.limits(), number, place));
             }
             Value::Array(items) => {
                 findings.merge_counted(self.check_array(items, place, change));
@@ -175,7 +214,7 @@ impl Validator {
                 });
             }
         }
-        value::check_item_count(&self.limits, items, place, &mut findings);
+        value::check_item_count(self.limits(), items, place, &mut findings);
         findings.matched();
         findings
     }
@@ -187,11 +226,11 @@ impl Validator {
         change: Option<Correlated<'_>>,
     ) -> Findings {
         let mut findings = Findings::default();
-        value::check_field_count(&self.limits, fields.len(), place, &mut findings);
+        value::check_field_count(self.limits(), fields.len(), place, &mut findings);
         let further = || {
             fields
                 .iter()
-                .filter(|(name, _)| !self.properties.contains_key(*name))
+                .filter(|(name, _)| self.property(name).is_none())
         };
         if self.closed {
             for (name, _) in further() {
@@ -237,19 +276,27 @@ impl Validator {
         }
     }
 
-    /// Alternatives are validated without regard to what was there before.
     fn check_logic(&self, value: &Value, place: &Place<'_>) -> Findings {
         let mut findings = Findings::default();
-        self.check_any_of(value, place, &mut findings);
-        self.check_one_of(value, place, &mut findings);
-        self.check_all_of(value, place, &mut findings);
+        if let Some(logic) = &self.logic {
+            logic.check(value, place, &mut findings);
+        }
+        findings.matched();
+        findings
+    }
+}
+
+impl Logic {
+    /// Alternatives are validated without regard to what was there before.
+    fn check(&self, value: &Value, place: &Place<'_>, findings: &mut Findings) {
+        self.check_any_of(value, place, findings);
+        self.check_one_of(value, place, findings);
+        self.check_all_of(value, place, findings);
         if let Some(not) = &self.not
             && not.run(value, place, None).is_valid()
         {
             findings.composite(place, "must not validate the schema (not)");
         }
-        findings.matched();
-        findings
     }
 
     fn check_any_of(&self, value: &Value, place: &Place<'_>, findings: &mut Findings) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bellwether_json::time;
 use bellwether_store::Range;
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{PREFIX, approval, has_condition};
@@ -57,7 +58,20 @@ pub(crate) async fn establish(cluster: &Arc<Cluster>, key: &str) -> Result<(), A
     Ok(())
 }
 
-/// The other definitions of the group.
+/// What is read of a definition to see which names it has been given: its schemas are long.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Names {
+    status: NamesStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct NamesStatus {
+    accepted_names: Value,
+}
+
+/// The names that the other definitions of the group have been given.
 fn others(cluster: &Cluster, definition: &Value) -> Vec<Value> {
     let own = metadata::text(definition, "name");
     let group = definition["spec"]["group"].as_str().unwrap_or_default();
@@ -65,7 +79,8 @@ fn others(cluster: &Cluster, definition: &Value) -> Vec<Value> {
         .iter()
         .filter(|key| key.strip_prefix(PREFIX) != Some(own))
         .filter_map(|key| cluster.keyspace().get(key))
-        .map(|entry| entry.value.to_untyped_value())
+        .filter_map(|entry| serde_json::from_slice(&entry.value.untyped_json()).ok())
+        .map(|names: Names| names.status.accepted_names)
         .collect()
 }
 
@@ -189,8 +204,7 @@ fn is_taken(field: &str, name: &str, others: &[Value]) -> bool {
         "kind" | "listKind" => &["kind", "listKind"],
         _ => &["plural", "singular", "shortNames"],
     };
-    others.iter().any(|other| {
-        let accepted = &other["status"]["acceptedNames"];
+    others.iter().any(|accepted| {
         let mut fields = fields.iter();
         fields.any(|field| words(&accepted[*field]).contains(&name))
     })

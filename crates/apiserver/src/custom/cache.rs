@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use bellwether_schema::CompiledSchema;
 use parking_lot::Mutex;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::has_condition;
-use super::version::{CustomVersion, compile_schema};
+use super::lazy_schema::LazySchema;
+use super::version::CustomVersion;
 use crate::object::StoredObject;
 use crate::request::Verb;
 use crate::resource::{Resource, Source, key_prefix};
@@ -32,14 +32,12 @@ pub(crate) struct DefinitionCache(Mutex<HashMap<[u8; 32], Vec<Weak<Resource>>>>)
 
 impl DefinitionCache {
     /// The resources of a definition in all served versions; none before it is established.
-    pub(crate) fn resources(&self, stored: &StoredObject) -> Vec<Arc<Resource>> {
+    pub(crate) fn resources(&self, stored: &Arc<StoredObject>) -> Vec<Arc<Resource>> {
         let definition = stored.to_untyped_value();
         if !has_condition(&definition, "Established") {
             return Vec::new();
         }
-        let identity =
-            serde_json::json!([definition["spec"], definition["status"]["acceptedNames"]]);
-        let key: [u8; 32] = Sha256::digest(identity.to_string()).into();
+        let key = identity(&definition);
         let mut cache = self.0.lock();
         let known = cache
             .get(&key)
@@ -47,22 +45,37 @@ impl DefinitionCache {
         if let Some(known) = known {
             return known;
         }
-        let compiled = compile(&definition, key);
+        let compiled = compile(stored, &definition, key);
         cache.retain(|_, known| known.iter().any(|resource| resource.strong_count() > 0));
         cache.insert(key, compiled.iter().map(Arc::downgrade).collect());
         compiled
     }
 }
 
-fn compile(definition: &Value, fingerprint: [u8; 32]) -> Vec<Arc<Resource>> {
+/// What tells definitions apart that compile to different resources.
+fn identity(definition: &Value) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in [&definition["spec"], &definition["status"]["acceptedNames"]] {
+        // Neither JSON values nor hashes can fail to be written.
+        let _ = serde_json::to_writer(&mut hash, part);
+        hash.update([0]);
+    }
+    hash.finalize().into()
+}
+
+fn compile(
+    stored: &Arc<StoredObject>,
+    definition: &Value,
+    fingerprint: [u8; 32],
+) -> Vec<Arc<Resource>> {
     let served: Vec<&Value> = versions(definition)
         .filter(|version| version["served"] == true)
         .collect();
-    let stored = storage_version(definition);
-    let converts = |version: &Value| stored.is_some_and(|it| it["schema"] != version["schema"]);
+    let storage = storage_version(definition);
+    let converts = |version: &Value| storage.is_some_and(|it| it["schema"] != version["schema"]);
     // Most versions differ in nothing but their names.
     let at_rest = if served.iter().any(|version| converts(version)) {
-        stored.and_then(|version| compile_schema(version).ok())
+        storage.and_then(|version| LazySchema::new(stored, version).ok())
     } else {
         None
     };
@@ -71,19 +84,21 @@ fn compile(definition: &Value, fingerprint: [u8; 32]) -> Vec<Arc<Resource>> {
         .into_iter()
         .filter_map(|version| {
             let at_rest = at_rest.clone().filter(|_| converts(version));
-            try_resource(definition, version, at_rest, fingerprint)
+            let source = (stored, definition);
+            try_resource(source, version, at_rest, fingerprint)
         })
         .map(Arc::new)
         .collect()
 }
 
 /// The resource in the version in which objects are stored, whether that is served or not.
-pub(crate) fn storage_resource(definition: &Value) -> Option<Arc<Resource>> {
-    let version = storage_version(definition)?;
-    try_resource(definition, version, None, [0; 32]).map(Arc::new)
+pub(crate) fn storage_resource(stored: &Arc<StoredObject>) -> Option<Arc<Resource>> {
+    let definition = stored.to_untyped_value();
+    let version = storage_version(&definition)?;
+    try_resource((stored, &definition), version, None, [0; 32]).map(Arc::new)
 }
 
-fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
     let versions = definition["spec"]["versions"].as_array();
     versions.into_iter().flatten()
 }
@@ -92,15 +107,20 @@ fn storage_version(definition: &Value) -> Option<&Value> {
     versions(definition).find(|version| version["storage"] == true)
 }
 
+/// A definition as it is stored, and what was read of it.
+type Definition<'a> = (&'a Arc<StoredObject>, &'a Value);
+
 fn try_resource(
-    definition: &Value,
+    definition: Definition<'_>,
     version: &Value,
-    at_rest: Option<Arc<CompiledSchema>>,
+    at_rest: Option<Arc<LazySchema>>,
     fingerprint: [u8; 32],
 ) -> Option<Resource> {
     let resource = resource(definition, version, at_rest, fingerprint);
     if let Err(error) = &resource {
-        let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+        let name = definition.1["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default();
         tracing::error!(
             kind = "CustomResourceDefinition",
             name,
@@ -112,9 +132,9 @@ fn try_resource(
 }
 
 fn resource(
-    definition: &Value,
+    (stored, definition): Definition<'_>,
     version: &Value,
-    at_rest: Option<Arc<CompiledSchema>>,
+    at_rest: Option<Arc<LazySchema>>,
     fingerprint: [u8; 32],
 ) -> Result<Resource, String> {
     let names = &definition["status"]["acceptedNames"];
@@ -129,7 +149,7 @@ fn resource(
     let api_version = format!("{group}/{name}");
     let custom = CustomVersion {
         at_rest,
-        ..CustomVersion::new(version, &api_version, &kind, fingerprint)?
+        ..CustomVersion::new(stored, version, &api_version, &kind, fingerprint)?
     };
     Ok(Resource {
         prefix: key_prefix(&group, &plural),

@@ -6,18 +6,19 @@ use bellwether_jsonpath::JsonPath;
 use bellwether_kinds::NameRule;
 use bellwether_kinds::meta::{self, MetaRules};
 use bellwether_schema::meta::Malformed;
-use bellwether_schema::{CompiledSchema, FieldError, FieldErrors, FieldPath, Schema};
+use bellwether_schema::{CompiledSchema, FieldError, FieldErrors, FieldPath};
 use serde_json::{Map, Value};
+
+use super::lazy_schema::LazySchema;
+use crate::object::StoredObject;
 
 /// What a version of a CustomResourceDefinition says, parsed once and shared by all clusters.
 #[derive(Debug)]
 pub(crate) struct CustomVersion {
-    /// The schema tree, for merging and publishing.
-    pub schema: Arc<Schema>,
-    /// The schema with its patterns and rules compiled, for checking objects.
-    pub compiled: CompiledSchema,
+    /// The schema of its objects.
+    pub schema: LazySchema,
     /// The schema of the version in which objects are stored, if it is another one.
-    pub at_rest: Option<Arc<CompiledSchema>>,
+    pub at_rest: Option<Arc<LazySchema>>,
     /// Whether `status` is a subresource.
     pub has_status: bool,
     /// Where the scale subresource finds its numbers.
@@ -63,15 +64,14 @@ pub(crate) struct PrinterColumn {
 }
 
 impl CustomVersion {
-    /// Reads an entry of `spec.versions`; `kind` completes the deprecation warning.
+    /// Reads an entry of `spec.versions` of a definition; `kind` completes the deprecation warning.
     pub(crate) fn new(
+        definition: &Arc<StoredObject>,
         version: &Value,
         api_version: &str,
         kind: &str,
         fingerprint: [u8; 32],
     ) -> Result<Self, String> {
-        let compiled = compile_schema(version)?;
-        let schema = compiled.schema().clone();
         let columns = version["additionalPrinterColumns"].as_array();
         Ok(Self {
             has_status: version["subresources"].get("status").is_some(),
@@ -96,8 +96,7 @@ impl CustomVersion {
                     str::to_owned,
                 )
             }),
-            schema,
-            compiled,
+            schema: LazySchema::new(definition, version)?,
             at_rest: None,
             fingerprint,
         })
@@ -108,8 +107,8 @@ impl CustomVersion {
     pub(crate) fn convert_from_storage(&self, object: &mut Value) {
         if let Some(at_rest) = &self.at_rest {
             // What has too many defaults goes without some, and is refused where it is stored.
-            let _ = at_rest.default(object);
-            drop_unknown(&self.compiled, object);
+            let _ = at_rest.get().default(object);
+            drop_unknown(self.schema.get(), object);
         }
     }
 
@@ -117,18 +116,12 @@ impl CustomVersion {
     /// completes it by the defaults of that version, with which it will be read.
     pub(crate) fn convert_to_storage(&self, object: &mut Value) {
         if let Some(at_rest) = &self.at_rest {
+            let at_rest = at_rest.get();
             drop_unknown(at_rest, object);
             // What has too many defaults goes without some, and is refused where it is stored.
             let _ = at_rest.default(object);
         }
     }
-}
-
-/// The schema of an entry of `spec.versions`.
-pub(super) fn compile_schema(version: &Value) -> Result<CompiledSchema, String> {
-    let document = &version["schema"]["openAPIV3Schema"];
-    let schema = bellwether_schema::parse(document).map_err(|error| error.to_string())?;
-    Ok(CompiledSchema::compile(Arc::new(schema), check_metadata))
 }
 
 fn drop_unknown(schema: &CompiledSchema, object: &mut Value) {

@@ -56,7 +56,7 @@ pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
     if !metadata::finalizers(&definition).contains(&CLEANUP) {
         return;
     }
-    let left = remove_objects(cluster, &definition).await;
+    let left = remove_objects(cluster, &entry.value).await;
     let resources = cluster.resources();
     let found = resources.find("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     let Some(resource) = found else { return };
@@ -74,7 +74,8 @@ pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
 }
 
 /// Deletes all objects of a definition; returns how many wait for their finalizers.
-async fn remove_objects(cluster: &Arc<Cluster>, definition: &Value) -> usize {
+async fn remove_objects(cluster: &Arc<Cluster>, stored: &Arc<StoredObject>) -> usize {
+    let definition = stored.to_untyped_value();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (group, plural) = (
         text(&definition["spec"]["group"]),
@@ -86,7 +87,7 @@ async fn remove_objects(cluster: &Arc<Cluster>, definition: &Value) -> usize {
         .iter()
         .find(|resource| *resource.group == *group && *resource.plural == *plural);
     // Objects of versions that are not served any more go, too.
-    let Some(resource) = served.cloned().or_else(|| storage_resource(definition)) else {
+    let Some(resource) = served.cloned().or_else(|| storage_resource(stored)) else {
         return 0;
     };
     let resource = &resource;

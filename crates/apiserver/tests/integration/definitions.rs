@@ -477,10 +477,9 @@ async fn a_cluster_scoped_object_may_name_a_namespace() {
 #[tokio::test]
 async fn a_definition_that_was_created_can_be_applied_by_another() {
     let http = Http::start().await;
-    for definition in
-        [definition()]
-            .into_iter()
-            .chain(bellwether_api::definitions().into_iter().map(|mut it| {
+    for definition in [definition()]
+        .into_iter()
+        .chain(bellwether_api::definitions().map(|mut it| {
             it["status"] = json!({
                 "acceptedNames": {"kind": "", "plural": ""}, "conditions": [], "storedVersions": [],
             });

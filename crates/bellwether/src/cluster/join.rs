@@ -101,7 +101,7 @@ pub(crate) async fn run(arguments: JoinArgs) -> anyhow::Result<()> {
             .display(),
     );
     let member = connect.open(None).await?.client;
-    let definitions = vec![
+    let definitions = [
         definition::<ClusterClaim>(),
         definition::<AppliedManifestWork>(),
         definition::<AppliedWork>(),

@@ -49,7 +49,7 @@ async fn create(client: &Client, object: Value) {
     api.create(&PostParams::default(), &object).await.unwrap();
 }
 
-async fn define(client: &Client, definitions: Vec<Value>) {
+async fn define(client: &Client, definitions: impl IntoIterator<Item = Value>) {
     let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
     for definition in definitions {
@@ -254,7 +254,7 @@ async fn members_of_a_real_hub_join_and_are_kept_apart() {
     let (hub, administrator) = start(&assets, &clock).await;
     let member = RealCluster::start(&assets).await.unwrap();
     let member = member.client().await.unwrap();
-    define(&member, vec![bellwether_api::definition::<ClusterClaim>()]).await;
+    define(&member, [bellwether_api::definition::<ClusterClaim>()]).await;
 
     let agent = agent_of(&hub, &member, "c1", &clock).await;
     let (_, first) = join(&administrator, agent).await;

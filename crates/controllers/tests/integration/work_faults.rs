@@ -377,7 +377,7 @@ async fn outcome(fleet: &Fleet) -> Value {
 
 /// One history: works come, change and go while agents fail and crash.
 async fn history(seed: u64, with_faults: bool) -> Value {
-    let fleet = Fleet::without_agents(AgentOptions::default(), &[MEMBER]).await;
+    let fleet = Fleet::of_works(AgentOptions::default(), &[MEMBER]).await;
     let faults = Arc::new(Faults {
         dice: Dice(AtomicU64::new(seed)),
         on: AtomicBool::new(with_faults),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
 
-use regex::{Regex, RegexBuilder};
+use bellwether_go::regexp::Regex;
 use serde_json::{Map, Value};
 
 /// References that may be followed without reaching another value.
@@ -600,8 +600,7 @@ fn shown(value: &Value) -> String {
 }
 
 fn read_pattern(pattern: &str) -> Option<Regex> {
-    let mut builder = RegexBuilder::new(pattern);
-    builder.size_limit(1024 * 1024).build().ok()
+    Regex::new(pattern).ok()
 }
 
 /// Whether a text has one of the formats that values commonly use; others are not checked.

@@ -43,7 +43,7 @@ impl Validator {
             .iter()
             .any(|kind| matches!(kind, Type::Number | Type::Integer));
         let texts = matches!(found, Type::String | Type::Array);
-        match &self.format {
+        match self.format.as_deref() {
             Some((_, format)) if !texts && !fits => {
                 wrong_type(&mut findings, place, format, found_format);
             }
@@ -57,7 +57,7 @@ impl Validator {
 
     pub(super) fn check_enumeration(&self, value: &Value, place: &Place<'_>) -> Findings {
         let mut findings = Findings::default();
-        let allowed = &self.limits.one_of_values;
+        let allowed = &self.limits().one_of_values;
         if allowed.is_empty() || allowed.iter().any(|allowed| is_same(value, allowed)) {
             return findings;
         }
@@ -74,7 +74,7 @@ impl Validator {
 
     pub(super) fn check_string(&self, value: &str, place: &Place<'_>) -> Findings {
         let mut findings = Findings::default();
-        let limits = &self.limits;
+        let limits = self.limits();
         let length = || value.chars().count() as u64;
         let given = || Some(Value::from(value));
         if let Some(maximum) = limits.max_length.filter(|maximum| length() > *maximum) {
@@ -86,7 +86,7 @@ impl Validator {
             let fault = format!("should be at least {minimum} chars long");
             findings.fault(place, &fault, Invalid, given());
         } else if let (Some(compiled), Some(pattern)) = (&self.pattern, &limits.pattern) {
-            match compiled {
+            match compiled.as_ref() {
                 Ok(regex) if regex.is_match(value) => {}
                 Ok(_) => {
                     let fault = format!("should match '{pattern}'");

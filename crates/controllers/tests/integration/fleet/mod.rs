@@ -21,6 +21,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bellwether_api::definition;
+use bellwether_api::multicluster::{Work, WorkManifestConfig};
+use bellwether_api::work::ManifestWork;
 use bellwether_apiserver::{ApiServer, HUB, Identity, ServerOptions};
 use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
 use bellwether_runtime::{Clock, Forward};
@@ -181,9 +184,28 @@ impl Fleet {
 
     /// Embedded clusters, of whose works nobody takes care yet.
     pub async fn without_agents(options: AgentOptions, members: &[&str]) -> Self {
+        Self::with_kinds(options, members, bellwether_api::definitions()).await
+    }
+
+    /// The same with no kinds but those of works, for tests that start thousands of fleets.
+    pub async fn of_works(options: AgentOptions, members: &[&str]) -> Self {
+        let kinds = [
+            definition::<ManifestWork>(),
+            definition::<Work>(),
+            definition::<WorkManifestConfig>(),
+        ];
+        Self::with_kinds(options, members, kinds).await
+    }
+
+    async fn with_kinds(
+        options: AgentOptions,
+        members: &[&str],
+        definitions: impl IntoIterator<Item = Value>,
+    ) -> Self {
         let fleet = Self::bare(options, leaping_clock(), None).await;
-        let (server, clock) = (fleet.server.clone(), fleet.clock.clone());
-        Embedded { server, clock }.define_kinds().await;
+        for definition in definitions {
+            fleet.server.ensure(HUB, definition).await.unwrap();
+        }
         for member in members {
             fleet.add_member(member).await;
         }
