@@ -175,7 +175,12 @@ async fn refuse(
 async fn copy(answers: &Answers<'_>, replica: &Policy) -> Result<Value, RequestError> {
     let key = answers.key;
     let resource = std::sync::Arc::new(resource_of(Policy::NAMES));
-    let live = answers.object(&resource, &key.cluster, &key.policy).await?;
+    let mut live = answers.object(&resource, &key.cluster, &key.policy).await?;
+    if let Some(deleted) = live.take_if(|live| live["metadata"]["deletionTimestamp"].is_string()) {
+        // Somebody deleted it, and it waits for templates that stay.
+        let deleted: Policy = serde_json::from_value(deleted).unwrap_or_default();
+        removal::let_go(answers.member, key, &deleted).await?;
+    }
     let Some(copy) = copied(replica, live.as_ref(), &key.cluster) else {
         // There is nothing to write only if there is a copy.
         return Ok(live.unwrap_or_default());
