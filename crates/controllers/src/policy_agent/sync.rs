@@ -126,7 +126,13 @@ async fn sync_templates(evaluator: &Evaluator<'_>, replica: &Policy) -> Result<P
             pass.next = pass.next.into_iter().chain(retry).min();
         }
         if pass.failure.is_none() {
+            let answers = evaluator.answers;
+            answers.end_pass();
             sync.remove_others(&pass.kept).await?;
+            if answers.is_disturbed() {
+                // A template depends on one that is gone now.
+                evaluator.shared.queue.add(answers.key.clone());
+            }
         }
         break;
     }
