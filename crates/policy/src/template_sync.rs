@@ -1,11 +1,15 @@
 //! The templates of a policy on a cluster: which objects they become there, and what is wrong with them.
 
+mod gatekeeper;
+
 use std::collections::BTreeMap;
 
 use bellwether_api::Kind as _;
-use bellwether_api::policy::names::{annotation, label};
+use bellwether_api::policy::names::{annotation, finalizer, label};
 use bellwether_api::policy::{GROUP, Policy, PolicyDependency, PolicyTemplate};
 use serde_json::{Map, Value, json};
+
+pub use gatekeeper::{Gatekeeper, audit_of, state_of};
 
 /// What a template says about itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -202,8 +206,13 @@ pub fn template_error(message: &str) -> String {
 
 /// What is reported where a kind is not served.
 pub fn not_served(api_version: &str, kind: &str) -> String {
+    let advice = match Gatekeeper::of(api_version) {
+        Some(Gatekeeper::Template) => "Gatekeeper is installed",
+        Some(Gatekeeper::Constraint) => "the required ConstraintTemplate has been deployed",
+        None => "you have the CRD deployed",
+    };
     format!(
-        "Mapping not found, check if you have the CRD deployed: the resource version was not found: no matching kind was found: {}",
+        "Mapping not found, check if {advice}: the resource version was not found: no matching kind was found: {}",
         shown_kind(api_version, kind)
     )
 }
@@ -233,8 +242,9 @@ pub fn hub_error(target: &Target) -> Option<&str> {
         .filter(|text| !text.is_empty())
 }
 
-/// The object of a template. `policy` is the policy on the cluster.
-pub fn object(target: &Target, policy: &Policy, namespace: &str) -> Value {
+/// The object of a template. `policy` is the policy on the cluster. An object without a namespace cannot have an
+/// owner in one: it belongs to the policy by its label.
+pub fn object(target: &Target, policy: &Policy, namespace: &str, is_namespaced: bool) -> Value {
     let mut object = target.definition.clone();
     if !object["metadata"].is_object() {
         object["metadata"] = json!({});
@@ -244,15 +254,20 @@ pub fn object(target: &Target, policy: &Policy, namespace: &str) -> Value {
     let cluster = own_labels
         .and_then(|labels| labels.get(label::CLUSTER_NAME))
         .map_or(namespace, String::as_str);
-    object["metadata"]["namespace"] = json!(namespace);
-    object["metadata"]["ownerReferences"] = json!([{
-        "apiVersion": Policy::NAMES.api_version(),
-        "kind": Policy::NAMES.kind,
-        "name": policy_name,
-        "uid": policy.metadata.uid,
-        "controller": true,
-        "blockOwnerDeletion": true,
-    }]);
+    if is_namespaced {
+        object["metadata"]["namespace"] = json!(namespace);
+        object["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": Policy::NAMES.api_version(),
+            "kind": Policy::NAMES.kind,
+            "name": policy_name,
+            "uid": policy.metadata.uid,
+            "controller": true,
+            "blockOwnerDeletion": true,
+        }]);
+    } else if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("namespace");
+        metadata.remove("ownerReferences");
+    }
     let labels = &mut object["metadata"]["labels"];
     if !labels.is_object() {
         *labels = json!({});
@@ -266,8 +281,19 @@ pub fn object(target: &Target, policy: &Policy, namespace: &str) -> Value {
     object
 }
 
-/// Copies the remediation action of the policy, but to templates that only ever inform.
+/// Copies the remediation action of the policy, but to templates that only ever inform. Constraints have a word of
+/// their own for it, ConstraintTemplates none.
 fn remediate(object: &mut Value, policy: &Policy) {
+    if let Some(gatekeeper) = Gatekeeper::of(object["apiVersion"].as_str().unwrap_or_default()) {
+        let action = policy.spec.remediation_action.as_ref();
+        let action = action.and_then(|action| gatekeeper::enforcement(action.as_str()));
+        if let Some(action) = action.filter(|_| gatekeeper == Gatekeeper::Constraint)
+            && object["spec"].is_object()
+        {
+            object["spec"]["enforcementAction"] = json!(action);
+        }
+        return;
+    }
     let own = object["spec"]["remediationAction"]
         .as_str()
         .unwrap_or_default();
@@ -303,10 +329,15 @@ pub fn change(desired: &Value, live: Option<&Value>) -> Change {
     let Some(live) = live else {
         return Change::Create;
     };
-    let own = &desired["metadata"]["ownerReferences"][0];
+    let own = &desired["metadata"]["labels"][label::POLICY];
     let owners = live["metadata"]["ownerReferences"].as_array();
     let mut owners = owners.into_iter().flatten();
-    let owner = owners.find(|owner| owner["kind"] == own["kind"]);
+    let owner = if desired["metadata"].get("ownerReferences").is_some() {
+        let owner = owners.find(|owner| owner["kind"] == Policy::NAMES.kind);
+        owner.map(|owner| &owner["name"])
+    } else {
+        live["metadata"]["labels"].get(label::POLICY)
+    };
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, name) = (text(&desired["kind"]), text(&desired["metadata"]["name"]));
     let taken = |by: String| {
@@ -316,9 +347,7 @@ pub fn change(desired: &Value, live: Option<&Value>) -> Change {
     };
     match owner {
         None => return taken("outside of a Policy".to_owned()),
-        Some(owner) if owner["name"] != own["name"] => {
-            return taken(format!("in policy {}", text(&owner["name"])));
-        }
+        Some(owner) if owner != own => return taken(format!("in policy {}", text(owner))),
         Some(_) => {}
     }
     let is_subset = |field: &str| {
@@ -329,7 +358,7 @@ pub fn change(desired: &Value, live: Option<&Value>) -> Change {
     let is_same = is_same_spec(&desired["spec"], &live["spec"])
         && is_subset("labels")
         && is_subset("annotations")
-        && desired["metadata"]["ownerReferences"] == live["metadata"]["ownerReferences"];
+        && desired["metadata"].get("ownerReferences") == live["metadata"].get("ownerReferences");
     if is_same {
         return Change::None;
     }
@@ -397,9 +426,28 @@ pub fn refused(is_new: bool, name: &str, error: &str) -> String {
     }
 }
 
+/// Whether a policy has templates without a namespace, which nobody deletes but who created them.
+fn needs_cleanup(policy: &Policy) -> bool {
+    policy.spec.policy_templates.iter().any(|template| {
+        let api_version = template.object_definition["apiVersion"].as_str();
+        Gatekeeper::of(api_version.unwrap_or_default()).is_some()
+    })
+}
+
+/// The finalizers of a copy: those that it has, and one more if templates have to be deleted before it.
+fn finalizers(replica: &Policy, live: Option<&Value>) -> Vec<Value> {
+    let known = live.and_then(|live| live["metadata"]["finalizers"].as_array());
+    let mut all: Vec<Value> = known.cloned().unwrap_or_default();
+    if needs_cleanup(replica) && !all.iter().any(|it| it == finalizer::CLEANUP_CLUSTER_SCOPED) {
+        all.push(json!(finalizer::CLEANUP_CLUSTER_SCOPED));
+    }
+    all
+}
+
 /// The copy of a replica on its cluster; nothing if the live one is the same. Labels are set once.
 pub fn copied(replica: &Policy, live: Option<&Value>, namespace: &str) -> Option<Value> {
     let text = serde_json::to_value(replica).unwrap_or(Value::Null);
+    let finalizers = finalizers(replica, live);
     match live {
         None => {
             let mut metadata = Map::new();
@@ -410,6 +458,9 @@ pub fn copied(replica: &Policy, live: Option<&Value>, namespace: &str) -> Option
                     metadata.insert(field.to_owned(), value.clone());
                 }
             }
+            if !finalizers.is_empty() {
+                metadata.insert("finalizers".to_owned(), json!(finalizers));
+            }
             Some(json!({
                 "apiVersion": text["apiVersion"],
                 "kind": text["kind"],
@@ -419,11 +470,18 @@ pub fn copied(replica: &Policy, live: Option<&Value>, namespace: &str) -> Option
         }
         Some(live) => {
             let is_same = live["spec"] == text["spec"]
-                && live["metadata"]["annotations"] == text["metadata"]["annotations"];
+                && live["metadata"]["annotations"] == text["metadata"]["annotations"]
+                && live["metadata"]["finalizers"]
+                    .as_array()
+                    .map_or(0, Vec::len)
+                    == finalizers.len();
             if is_same {
                 return None;
             }
             let mut updated = live.clone();
+            if !finalizers.is_empty() {
+                updated["metadata"]["finalizers"] = json!(finalizers);
+            }
             updated["spec"] = text["spec"].clone();
             match text["metadata"].get("annotations") {
                 Some(annotations) => updated["metadata"]["annotations"] = annotations.clone(),

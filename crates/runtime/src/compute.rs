@@ -19,12 +19,13 @@ static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
 ///
 /// Must be called within a tokio runtime. What runs has a budget of its own: it is not interrupted.
 pub async fn compute<T>(work: impl FnOnce() -> T) -> T {
+    // A single thread does one thing after the other anyway: it has nobody to take turns with.
+    if Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
+        return work();
+    }
     // The semaphore is never closed: an error cannot happen, and would only mean not to wait.
     let _turn = TURNS.acquire().await;
-    match Handle::current().runtime_flavor() {
-        RuntimeFlavor::CurrentThread => work(),
-        _ => tokio::task::block_in_place(work),
-    }
+    tokio::task::block_in_place(work)
 }
 
 #[cfg(test)]

@@ -83,6 +83,20 @@ impl Discovery {
         Ok(None)
     }
 
+    /// Returns the kinds that a group has now, in the version that the server prefers.
+    pub async fn all_of(
+        &self,
+        objects: &Objects,
+        group: &str,
+    ) -> Result<Vec<Arc<ResourceType>>, RequestError> {
+        self.groups.write().remove(group);
+        let versions = self.versions(objects, group).await?;
+        match versions.first() {
+            Some(version) => read(objects, group, version).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// The versions of a group in the order in which the server prefers them: stable ones first, and
     /// of these the latest.
     async fn versions(

@@ -68,6 +68,18 @@ pub mod operator {
     pub const MANAGED: &str = "operatorpolicy.policy.open-cluster-management.io/managed";
 }
 
+/// Gatekeeper, whose objects policies may have as templates.
+pub mod gatekeeper {
+    /// The group of ConstraintTemplates.
+    pub const TEMPLATES: &str = "templates.gatekeeper.sh";
+    /// The group of constraints.
+    pub const CONSTRAINTS: &str = "constraints.gatekeeper.sh";
+    /// `spec.enforcementAction` of a constraint: it reports.
+    pub const WARN: &str = "warn";
+    /// `spec.enforcementAction` of a constraint: it refuses.
+    pub const DENY: &str = "deny";
+}
+
 /// Reasons of events.
 pub mod reason {
     /// A replica was made, changed or removed.
@@ -96,6 +108,9 @@ pub mod finalizer {
     /// On a ConfigurationPolicy: objects of it are deleted before it is.
     pub const DELETE_RELATED_OBJECTS: &str =
         "policy.open-cluster-management.io/delete-related-objects";
+    /// On a policy on a cluster: templates of it that have no namespace are deleted before it is.
+    pub const CLEANUP_CLUSTER_SCOPED: &str =
+        "policy.open-cluster-management.io/cleanup-cluster-scoped-policies";
 }
 
 /// Who records the events of the hub.

@@ -64,14 +64,16 @@ pub(crate) async fn patch(
     let mut warnings = Vec::new();
     let written = change(cx, part, &options, |live| {
         let patched = patch.apply(cx, live.clone())?;
-        let text = patched.to_string();
         let (object, found) = decode_value(
             &cx.resource,
             patched,
             &patch.repeats,
             options.field_validation,
         )
-        .map_err(|error| undecodable(&cx.resource, &text, error))?;
+        .map_err(|error| match patch.apply(cx, live.clone()) {
+            Ok(patched) => undecodable(&cx.resource, &patched, error),
+            Err(error) => error,
+        })?;
         warnings = found;
         Ok(Proposal {
             object,
@@ -86,12 +88,12 @@ pub(crate) async fn patch(
 }
 
 /// A patch whose result is no object of the kind.
-fn undecodable(resource: &Resource, patched: &str, error: ApiError) -> ApiError {
+fn undecodable(resource: &Resource, patched: &Value, error: ApiError) -> ApiError {
     if resource.is_custom() {
         return error;
     }
     let why = decoding_cause(resource, &error);
-    let field = FieldError::invalid(&FieldPath::new("patch"), patched, why);
+    let field = FieldError::invalid(&FieldPath::new("patch"), patched.to_string(), why);
     ApiError::invalid(
         Subject {
             group: "",

@@ -54,6 +54,13 @@ impl<'a> Answers<'a> {
         parts.is_disturbed = false;
     }
 
+    /// Takes what is written from now on as done after all templates.
+    pub(super) fn end_pass(&self) {
+        let mut parts = self.parts.lock();
+        parts.current = usize::MAX;
+        parts.is_disturbed = false;
+    }
+
     /// Takes what is looked at and written from now on as done by a template; 0 is the policy itself.
     pub(super) fn begin_part(&self, part: usize) {
         self.parts.lock().current = part;

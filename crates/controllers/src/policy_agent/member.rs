@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::list_watches::ListWatches;
-use super::standalone::Standalone;
+use super::standalone::{KINDS, Standalone};
 use super::{MANAGER, PolicyKey};
 
 /// What is remembered of one policy.
@@ -136,6 +136,7 @@ impl Member {
             self.define(Policy::NAMES, definition::<Policy>).await?;
             self.define_template(ConfigurationPolicy::NAMES.kind)
                 .await?;
+            self.find_kinds().await?;
             let namespaces = core_resource("Namespace", "namespaces", false);
             let namespace = json!({
                 "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": &*self.cluster}});
@@ -145,6 +146,16 @@ impl Member {
             }
         });
         begun.await?;
+        Ok(())
+    }
+
+    /// Watches the kinds of templates that the member serves.
+    pub(super) async fn find_kinds(&self) -> Result<(), RequestError> {
+        for names in KINDS {
+            if self.find(&names.api_version(), names.kind).await?.is_some() {
+                self.standalone.watch(names);
+            }
+        }
         Ok(())
     }
 

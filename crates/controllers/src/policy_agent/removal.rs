@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bellwether_api::Kind as _;
-use bellwether_api::policy::names::label;
+use bellwether_api::policy::names::{finalizer, gatekeeper, label};
 use bellwether_api::policy::{ConfigurationPolicy, Policy};
 use bellwether_runtime::{Next, RequestError};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::answers::Answers;
 use super::evaluate::{Evaluator, microseconds};
 use super::member::{Member, TemplateObject, id_of, resource_of};
-use super::standalone::KINDS;
 use super::{PolicyKey, Shared};
 
 /// Removes what a policy that is gone from the hub has left on its member.
@@ -30,6 +29,7 @@ pub(super) async fn remove(
         forget(member, key);
         return Ok(None);
     }
+    member.find_kinds().await?;
     let resource = Arc::new(resource_of(names));
     let answers = Answers::new(member, key);
     let id = id_of(&resource, &key.cluster, &key.policy);
@@ -38,7 +38,9 @@ pub(super) async fn remove(
         answers.object(&resource, &key.cluster, &key.policy).await?;
         answers.delete(&resource, &id, live).await?;
     }
-    let policy = live.and_then(|live| serde_json::from_value(live).ok());
+    let policy = live
+        .clone()
+        .and_then(|live| serde_json::from_value(live).ok());
     let policy: Policy = policy.unwrap_or_default();
     let evaluator = Evaluator {
         shared,
@@ -47,7 +49,8 @@ pub(super) async fn remove(
         now: microseconds(shared.clock.now()),
     };
     let mut is_left = false;
-    for (api_version, kind, name) in objects_of(member, &key.policy).await? {
+    for (api_version, kind, name) in objects_of(member, &key.policy, is_cleaned_up(&policy)).await?
+    {
         let Some(resource) = member.find(&api_version, &kind).await? else {
             continue;
         };
@@ -71,8 +74,34 @@ pub(super) async fn remove(
     if is_left {
         return Ok(next_look(shared));
     }
+    if is_cleaned_up(&policy) {
+        let_go(member, key, &policy).await?;
+    }
     forget(member, key);
     Ok(None)
+}
+
+/// Lets the copy of a policy go that waits until templates without a namespace are deleted.
+pub(super) async fn let_go(
+    member: &Member,
+    key: &PolicyKey,
+    copy: &Policy,
+) -> Result<(), RequestError> {
+    let resource = resource_of(Policy::NAMES);
+    let id = id_of(&resource, &key.cluster, &key.policy);
+    let mut finalizers = copy.metadata.finalizers.clone().unwrap_or_default();
+    finalizers.retain(|name| name != finalizer::CLEANUP_CLUSTER_SCOPED);
+    let patch = json!({"metadata": {"finalizers": finalizers}});
+    match member.objects.merge(&resource, &id, &patch).await {
+        Err(error) if !error.is_not_found() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether objects without a namespace may have been made for a policy.
+pub(super) fn is_cleaned_up(copy: &Policy) -> bool {
+    let mut finalizers = copy.metadata.finalizers.iter().flatten();
+    finalizers.any(|it| it == finalizer::CLEANUP_CLUSTER_SCOPED)
 }
 
 /// When a policy is looked at again whose objects are not gone: what they wait for may end without being seen.
@@ -90,20 +119,34 @@ pub(super) fn forget(member: &Member, key: &PolicyKey) {
     member.lists.retain(key, &BTreeSet::new());
 }
 
-/// The objects of the templates of a policy.
+/// The objects of the templates of a policy, and those without a namespace if it may have some.
 pub(super) async fn objects_of(
     member: &Member,
     policy: &str,
+    has_cluster_scoped: bool,
 ) -> Result<BTreeSet<TemplateObject>, RequestError> {
-    let mut found = BTreeSet::new();
-    for names in KINDS {
+    let mut resources = Vec::new();
+    for names in member.standalone.watched() {
         let resource = member.find(&names.api_version(), names.kind).await?;
-        let Some(resource) = resource else { continue };
-        let selector = format!("{}={policy}", label::POLICY);
-        let listed = member.list(&resource, &member.cluster, &selector).await?;
-        for object in listed {
+        resources.extend(resource);
+    }
+    if has_cluster_scoped {
+        for group in [gatekeeper::CONSTRAINTS, gatekeeper::TEMPLATES] {
+            resources.extend(member.discovery.all_of(&member.objects, group).await?);
+        }
+    }
+    let mut found = BTreeSet::new();
+    let selector = format!("{}={policy}", label::POLICY);
+    for resource in resources {
+        let namespace = if resource.namespaced {
+            &*member.cluster
+        } else {
+            ""
+        };
+        let api_version = format!("{}/{}", resource.group, resource.version);
+        for object in member.list(&resource, namespace, &selector).await? {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
-            found.insert((names.api_version(), names.kind.to_owned(), name.to_owned()));
+            found.insert((api_version.clone(), resource.kind.clone(), name.to_owned()));
         }
     }
     Ok(found)
@@ -111,12 +154,7 @@ pub(super) async fn objects_of(
 
 /// Enqueues copies on a member, whose policies may be gone, and watches policies that stand alone.
 pub(super) async fn find_orphans(shared: &Shared, member: &Member) -> Result<Next, RequestError> {
-    for names in KINDS {
-        let found = member.find(&names.api_version(), names.kind).await?;
-        if found.is_some() {
-            member.standalone.watch(names);
-        }
-    }
+    member.find_kinds().await?;
     let names = Policy::NAMES;
     let found = member.find(&names.api_version(), names.kind).await?;
     let Some(resource) = found else {

@@ -70,6 +70,14 @@ impl Standalone {
             .or_insert_with(|| self.start(names));
     }
 
+    /// The kinds that are watched: those that the member has been seen to serve.
+    pub(super) fn watched(&self) -> Vec<KindNames> {
+        let watches = self.watches.lock();
+        let mut kinds = KINDS.to_vec();
+        kinds.retain(|names| watches.contains_key(names.plural));
+        kinds
+    }
+
     fn start(&self, names: KindNames) -> AbortHandle {
         let (handle, queue) = (self.handle.clone(), self.queue.clone());
         let cluster = Arc::clone(&self.cluster);

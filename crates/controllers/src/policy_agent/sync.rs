@@ -126,7 +126,13 @@ async fn sync_templates(evaluator: &Evaluator<'_>, replica: &Policy) -> Result<P
             pass.next = pass.next.into_iter().chain(retry).min();
         }
         if pass.failure.is_none() {
+            let answers = evaluator.answers;
+            answers.end_pass();
             sync.remove_others(&pass.kept).await?;
+            if answers.is_disturbed() {
+                // A template depends on one that is gone now.
+                evaluator.shared.queue.add(answers.key.clone());
+            }
         }
         break;
     }
@@ -175,7 +181,12 @@ async fn refuse(
 async fn copy(answers: &Answers<'_>, replica: &Policy) -> Result<Value, RequestError> {
     let key = answers.key;
     let resource = std::sync::Arc::new(resource_of(Policy::NAMES));
-    let live = answers.object(&resource, &key.cluster, &key.policy).await?;
+    let mut live = answers.object(&resource, &key.cluster, &key.policy).await?;
+    if let Some(deleted) = live.take_if(|live| live["metadata"]["deletionTimestamp"].is_string()) {
+        // Somebody deleted it, and it waits for templates that stay.
+        let deleted: Policy = serde_json::from_value(deleted).unwrap_or_default();
+        removal::let_go(answers.member, key, &deleted).await?;
+    }
     let Some(copy) = copied(replica, live.as_ref(), &key.cluster) else {
         // There is nothing to write only if there is a copy.
         return Ok(live.unwrap_or_default());

@@ -8,8 +8,8 @@ use bellwether_api::policy::{GROUP, Policy, PruneObjectBehavior};
 use bellwether_apply::ResourceType;
 use bellwether_policy::compliance::{Message, TemplateReport, details, latest};
 use bellwether_policy::template_sync::{
-    Change, Dependency, Parsed, Target, change, hub_error, not_served, not_supported, object,
-    pending, refused, template_error,
+    Change, Dependency, Gatekeeper, Parsed, Target, audit_of, change, hub_error, not_served,
+    not_supported, object, pending, refused, state_of, template_error,
 };
 use bellwether_runtime::{Next, RequestError};
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::evaluate::Evaluator;
 use super::events;
 use super::member::{Request, TemplateObject, definitions, id_of};
+use super::removal;
 use super::standalone::KINDS;
 
 /// What came of one template.
@@ -115,12 +116,19 @@ impl TemplateSync<'_> {
             }
             return Ok(self.said(&target.name, &target.definition, text).await);
         }
-        let desired = object(target, self.evaluator.policy, self.namespace());
+        let policy = self.evaluator.policy;
+        let desired = object(target, policy, self.namespace(), resource.namespaced);
+        let before = live
+            .as_ref()
+            .map(|live| live["metadata"]["generation"].clone());
         let live = match self.write(&resource, target, &desired, live).await? {
             Ok(live) => live,
             Err(message) => return Ok(self.failed(target, &message).await),
         };
-        let mut synced = self.evaluated(target, live).await?;
+        let mut synced = match Gatekeeper::of(&target.api_version) {
+            Some(gatekeeper) => self.audited(target, gatekeeper, &live, before).await,
+            None => self.evaluated(target, live).await?,
+        };
         synced.object = Some((
             target.api_version.clone(),
             target.kind.clone(),
@@ -145,8 +153,12 @@ impl TemplateSync<'_> {
             self.evaluator.answers.track_kind(&definitions()).await;
             return Ok(Err(not_served(api_version, kind)));
         };
-        if is_ours {
+        if is_ours || Gatekeeper::of(api_version).is_some() {
             return Ok(Ok(resource));
+        }
+        // Nobody would delete its objects with the policy.
+        if !resource.namespaced {
+            return Ok(Err(not_supported(api_version, kind)));
         }
         let name = format!("{}.{}", resource.plural, resource.group);
         let id = id_of(&definitions(), "", &name);
@@ -175,10 +187,9 @@ impl TemplateSync<'_> {
             };
             let (namespace, name) = (&dependency.namespace, &dependency.name);
             let answers = self.evaluator.answers;
-            if let Some(object) = answers.object(&resource, namespace, name).await? {
-                let state = object["status"]["compliant"].as_str().unwrap_or_default();
-                states.insert(dependency.clone(), state.to_owned());
-            }
+            let object = answers.object(&resource, namespace, name).await?;
+            let state = state_of(&dependency.api_version, object.as_ref());
+            states.insert(dependency.clone(), state);
         }
         Ok(states)
     }
@@ -250,20 +261,45 @@ impl TemplateSync<'_> {
         Ok(())
     }
 
+    /// Says what an object of Gatekeeper reports: a constraint its last audit, a ConstraintTemplate that it is there.
+    async fn audited(
+        &self,
+        target: &Target,
+        gatekeeper: Gatekeeper,
+        live: &Value,
+        before: Option<Value>,
+    ) -> Synced {
+        let found = match gatekeeper {
+            Gatekeeper::Constraint => audit_of(live),
+            Gatekeeper::Template => {
+                let what = match before {
+                    None => "created",
+                    Some(generation) if generation != live["metadata"]["generation"] => "updated",
+                    // What was reported is still true.
+                    Some(_)
+                        if latest(&self.replica.status_or_default(), &target.name)
+                            .is_some_and(|text| text.starts_with("Compliant;")) =>
+                    {
+                        return reported(target, true);
+                    }
+                    Some(_) => "created",
+                };
+                let (kind, name) = (&target.kind, &target.name);
+                Some(format!("Compliant; {kind} {name} was {what} successfully"))
+            }
+        };
+        match found {
+            Some(text) => self.said(&target.name, live, text).await,
+            None => reported(target, false),
+        }
+    }
+
     /// Evaluates the object of a template, and says what it reports.
     async fn evaluated(&self, target: &Target, live: Value) -> Result<Synced, RequestError> {
         if live["metadata"]["deletionTimestamp"].is_string() {
             // It comes again when it is gone.
             self.evaluator.release(&live).await?;
-            return Ok(Synced {
-                report: TemplateReport {
-                    name: target.name.clone(),
-                    messages: Vec::new(),
-                    is_current: false,
-                },
-                next: None,
-                object: None,
-            });
+            return Ok(reported(target, false));
         }
         let (live, next) = self.evaluator.evaluate_kind(&target.kind, live).await?;
         Ok(Synced {
@@ -328,9 +364,21 @@ impl TemplateSync<'_> {
         };
         let known = match known {
             Some(known) => known,
-            None => super::removal::objects_of(member, &key.policy).await?,
+            None => {
+                let has_cluster_scoped = removal::is_cleaned_up(self.evaluator.policy);
+                removal::objects_of(member, &key.policy, has_cluster_scoped).await?
+            }
         };
-        for other in known.difference(kept) {
+        let group = |api_version: &str| {
+            let group = api_version.split_once('/');
+            group.map_or(String::new(), |(group, _)| group.to_owned())
+        };
+        // Of whatever version: it is the same object.
+        let identity = |(api_version, kind, name): &TemplateObject| {
+            (group(api_version), kind.clone(), name.clone())
+        };
+        let staying: BTreeSet<_> = kept.iter().map(identity).collect();
+        for other in known.iter().filter(|it| !staying.contains(&identity(it))) {
             let (api_version, kind, name) = other;
             if let Some(resource) = member.find(api_version, kind).await? {
                 let id = id_of(&resource, self.namespace(), name);
@@ -349,5 +397,18 @@ impl TemplateSync<'_> {
         let memory = memories.entry(key.clone()).or_default();
         memory.templates = Some(kept.clone());
         Ok(())
+    }
+}
+
+/// A template that reports nothing new.
+fn reported(target: &Target, is_current: bool) -> Synced {
+    Synced {
+        report: TemplateReport {
+            name: target.name.clone(),
+            messages: Vec::new(),
+            is_current,
+        },
+        next: None,
+        object: None,
     }
 }

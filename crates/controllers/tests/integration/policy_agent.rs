@@ -7,6 +7,7 @@
 )]
 
 mod contradictions;
+mod gatekeeper;
 mod operators;
 mod secrets;
 mod standalone;

@@ -52,7 +52,7 @@ pub async fn read_policy(source: Source<'_>, name: &str) -> Result<PolicySnapsho
     } = source;
     let roots: Api<Policy> = Api::namespaced(client.clone(), namespace);
     let Some(root) = find(&roots, name).await? else {
-        let guess = guess(&roots, name, "; see bellwether get policies -A").await;
+        let guess = guess(&roots, name, "; see bellwether get plc -A").await;
         return Err(Error::Usage(format!(
             "there is no policy {name} in namespace {namespace}{guess}"
         )));
@@ -395,7 +395,7 @@ impl PolicySnapshot {
     fn next_of(&self, cluster: &ClusterReport) -> Vec<String> {
         let object = self.object();
         let name = replica_name(self.namespace(), self.name());
-        let replica = format!("bellwether get policy/{name} -n {} -o yaml", cluster.name);
+        let replica = format!("bellwether get plc/{name} -n {} -o yaml", cluster.name);
         match &cluster.reason {
             Reason::Waits(wait) => match &**wait {
                 Wait::Slots { blocker, .. } | Wait::Group { blocker, .. } => {

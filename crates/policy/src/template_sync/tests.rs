@@ -82,7 +82,7 @@ fn the_action_of_the_policy_is_copied_as_it_is_written() {
         let spec =
             json!({"policy-templates": [template("a", own)], "remediationAction": of_policy});
         let (policy, target) = target(spec);
-        let object = object(&target, &policy, "c1");
+        let object = object(&target, &policy, "c1", true);
         assert_eq!(object["spec"]["remediationAction"], expected);
     };
     check(json!("Enforce"), "inform", "Enforce");
@@ -93,7 +93,7 @@ fn the_action_of_the_policy_is_copied_as_it_is_written() {
 #[test]
 fn an_object_belongs_to_its_policy() {
     let (policy, target) = target(json!({"policy-templates": [template("a", "inform")]}));
-    let desired = object(&target, &policy, "c1");
+    let desired = object(&target, &policy, "c1", true);
     assert_eq!(
         desired["metadata"]["labels"]["policy.open-cluster-management.io/policy"],
         "ns.p"

@@ -171,6 +171,15 @@ async fn a_template_may_depend_on_one_that_comes_after_it() {
         .await;
     until_state(&bed, REPLICA, "Compliant").await;
     bed.until_data("upper", Some(Value::Null)).await;
+    // It waits again when that one is gone.
+    let mut upper = template("upper", "musthave", "upper", json!({}));
+    upper["extraDependencies"] = json!([{
+        "apiVersion": POLICY_API, "kind": "ConfigurationPolicy",
+        "name": "base", "compliance": "Compliant",
+    }]);
+    bed.change(json!({"spec": {"policy-templates": [upper]}}))
+        .await;
+    until_state(&bed, REPLICA, "Pending").await;
 }
 
 #[tokio::test(start_paused = true)]

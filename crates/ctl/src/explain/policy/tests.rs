@@ -91,7 +91,7 @@ next: bellwether status policy/limits -n policies -w
 a and policy/limits -n policies:
 placement everywhere: a succeeded and soaks until 2026-01-01T12:01:30Z
 the policy is enforced there
-next: bellwether get policy/policies.limits -n a -o yaml
+next: bellwether get plc/policies.limits -n a -o yaml
 ",
     );
 }

@@ -1,0 +1,148 @@
+//! Objects of Gatekeeper as templates of a policy. Gatekeeper itself is played: its kinds, and what its audits find.
+
+use kube::Api;
+use kube::api::ListParams;
+
+use super::*;
+
+const TEMPLATES: &str = "templates.gatekeeper.sh/v1";
+const CONSTRAINTS: &str = "constraints.gatekeeper.sh/v1beta1";
+
+fn kind_of(group: &str, version: &str, kind: &str) -> Value {
+    let plural = if kind == "ConstraintTemplate" {
+        "constrainttemplates".to_owned()
+    } else {
+        kind.to_lowercase()
+    };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {
+            "group": group, "scope": "Cluster",
+            "names": {"plural": plural, "kind": kind, "listKind": format!("{kind}List"),
+                "singular": kind.to_lowercase()},
+            "versions": [{"name": version, "served": true, "storage": true,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object",
+                    "x-kubernetes-preserve-unknown-fields": true}}}],
+        },
+    })
+}
+
+impl Bed {
+    fn cluster_scoped(&self, api_version: &str, kind: &str) -> Api<DynamicObject> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let kind = GroupVersionKind::gvk(group, version, kind);
+        let mut resource = ApiResource::from_gvk(&kind);
+        if group == "constraints.gatekeeper.sh" {
+            resource.plural = kind.kind.to_lowercase();
+        }
+        Api::all_with(self.member.clone(), &resource)
+    }
+
+    async fn define(&self, definition: Value) {
+        let definitions =
+            self.cluster_scoped("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+        let definition = serde_json::from_value(definition).unwrap();
+        let params = PostParams::default();
+        definitions.create(&params, &definition).await.unwrap();
+    }
+
+    async fn count(&self, api_version: &str, kind: &str) -> usize {
+        let list = self.cluster_scoped(api_version, kind);
+        list.list(&ListParams::default()).await.unwrap().items.len()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn constraints_are_made_report_their_audits_and_go_with_the_policy() {
+    let bed = Bed::start().await;
+    let templates = json!([
+        {"objectDefinition": {"apiVersion": TEMPLATES, "kind": "ConstraintTemplate",
+            "metadata": {"name": "labelled"}, "spec": {"targets": []}}},
+        {"objectDefinition": {"apiVersion": CONSTRAINTS, "kind": "Labelled",
+            "metadata": {"name": "every-map"}, "spec": {"match": {}}}},
+    ]);
+    bed.replicate(json!({"remediationAction": "inform", "policy-templates": templates}))
+        .await;
+    let prefix = "NonCompliant; template-error; Mapping not found, check if";
+    let suffix = "the resource version was not found: no matching kind was found";
+    let missing =
+        format!("{prefix} Gatekeeper is installed: {suffix}: {TEMPLATES}, Kind=ConstraintTemplate");
+    bed.until_message(0, &missing).await;
+    let missing = format!(
+        "{prefix} the required ConstraintTemplate has been deployed: {suffix}: {CONSTRAINTS}, Kind=Labelled"
+    );
+    bed.until_message(1, &missing).await;
+    bed.define(kind_of(
+        "templates.gatekeeper.sh",
+        "v1",
+        "ConstraintTemplate",
+    ))
+    .await;
+    let made = "Compliant; ConstraintTemplate labelled was created successfully";
+    bed.until_message(0, made).await;
+    bed.define(kind_of("constraints.gatekeeper.sh", "v1beta1", "Labelled"))
+        .await;
+    let constraints = bed.cluster_scoped(CONSTRAINTS, "Labelled");
+    let until_action = async |action: &str| {
+        bed.world
+            .until(format!("the constraint is to {action}"), async || {
+                let found = constraints.get_opt("every-map").await.unwrap();
+                let found = found.map(|it| it.data["spec"]["enforcementAction"].clone());
+                let is_it = found == Some(json!(action));
+                is_it.then_some(()).ok_or(format!("{found:?}"))
+            })
+            .await;
+    };
+    until_action("warn").await;
+    let violation = json!({"enforcementAction": "warn", "kind": "ConfigMap", "name": "a",
+        "namespace": "default", "message": "no owner"});
+    let audit = async |status: Value| {
+        let params = PatchParams::default();
+        let patch = Patch::Merge(json!({ "status": status }));
+        constraints
+            .patch_status("every-map", &params, &patch)
+            .await
+            .unwrap();
+    };
+    audit(json!({"totalViolations": 1, "violations": [violation]})).await;
+    bed.until_message(1, "NonCompliant; warn - no owner (on ConfigMap default/a)")
+        .await;
+    audit(json!({"totalViolations": 0, "violations": null})).await;
+    let replica = bed
+        .until_message(1, "Compliant; The constraint has no violations")
+        .await;
+    assert_eq!(replica["status"]["compliant"], "Compliant");
+    bed.change(json!({"spec": {"remediationAction": "enforce"}}))
+        .await;
+    until_action("deny").await;
+    // What others delete comes back, also the copy, which waits for what it has made.
+    let copies = bed.on_member(POLICY_API, "Policy", MEMBER);
+    copies
+        .delete(REPLICA, &DeleteParams::default())
+        .await
+        .unwrap();
+    bed.world
+        .until("the copy is there again".to_owned(), async || {
+            let found = copies.get_opt(REPLICA).await.unwrap();
+            let is_there = found
+                .as_ref()
+                .is_some_and(|it| it.metadata.deletion_timestamp.is_none());
+            is_there.then_some(()).ok_or(format!("{found:?}"))
+        })
+        .await;
+    let replicas = bed.replicas();
+    replicas
+        .delete(REPLICA, &DeleteParams::default())
+        .await
+        .unwrap();
+    bed.world
+        .until("nothing is left".to_owned(), async || {
+            let left = bed.count(CONSTRAINTS, "Labelled").await
+                + bed.count(TEMPLATES, "ConstraintTemplate").await
+                + usize::from(copies.get_opt(REPLICA).await.unwrap().is_some());
+            (left == 0).then_some(()).ok_or(left.to_string())
+        })
+        .await;
+}
