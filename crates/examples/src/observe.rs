@@ -51,6 +51,14 @@ pub(crate) fn api(
     }
 }
 
+/// What went wrong with a request, in the words of the server if it answered.
+pub(crate) fn problem(error: kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message,
+        other => other.to_string(),
+    }
+}
+
 /// An object as JSON.
 pub(crate) fn to_json(object: &DynamicObject) -> Value {
     serde_json::to_value(object).unwrap_or_default()

@@ -16,7 +16,7 @@ use crate::chaos::{Chaos, Killer};
 use crate::fleet::Fleet;
 use crate::judge::{Judge, Sight, objection};
 use crate::library::Example;
-use crate::observe::{self, PAUSE, Tell, api, find_type, to_json};
+use crate::observe::{self, PAUSE, Tell, api, find_type, problem, to_json};
 use crate::repository::Repositories;
 use crate::script::{Expectation, Patch, Script, ScriptError, Step, Subject};
 use crate::server::Server;
@@ -310,7 +310,7 @@ impl Player<'_> {
                 }
                 None => api.patch(name, &parameters, &change).await,
             };
-            patched.map(drop).map_err(|error| error.to_string())
+            patched.map(drop).map_err(problem)
         })
         .await
     }
@@ -323,7 +323,7 @@ impl Player<'_> {
             match api.delete(name, &DeleteParams::default()).await {
                 Ok(_) => Ok(()),
                 Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-                Err(error) => Err(error.to_string()),
+                Err(error) => Err(problem(error)),
             }
         })
         .await
@@ -448,17 +448,14 @@ impl Player<'_> {
         let kind = find_type(&connection, kind).await?;
         let api = api(&connection, &kind, Some(&expected.namespace));
         if expected.object.is_some() {
-            let object = api.get_opt(name).await.map_err(|error| error.to_string())?;
+            let object = api.get_opt(name).await.map_err(problem)?;
             return Ok(Sight::Object(object.as_ref().map(to_json)));
         }
         let parameters = ListParams {
             label_selector: expected.labels.clone(),
             ..ListParams::default()
         };
-        let listed = api
-            .list(&parameters)
-            .await
-            .map_err(|error| error.to_string())?;
+        let listed = api.list(&parameters).await.map_err(problem)?;
         Ok(Sight::Objects(listed.items.iter().map(to_json).collect()))
     }
 }

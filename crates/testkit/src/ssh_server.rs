@@ -35,6 +35,8 @@ impl SshServer {
         let user = String::from_utf8_lossy(&user).trim().to_owned();
         for (name, kind) in [
             ("host", "ed25519"),
+            ("host-rsa", "rsa"),
+            ("host-ecdsa", "ecdsa"),
             ("client", "ed25519"),
             ("client-rsa", "rsa"),
             ("client-ecdsa", "ecdsa"),
@@ -49,7 +51,8 @@ impl SshServer {
         let port = free_port();
         let shown = directory.display();
         let config = format!(
-            "ListenAddress 127.0.0.1:{port}\nHostKey {shown}/host\nAuthorizedKeysFile {shown}/authorized_keys\n\
+            "ListenAddress 127.0.0.1:{port}\nHostKey {shown}/host\nHostKey {shown}/host-rsa\n\
+             HostKey {shown}/host-ecdsa\nAuthorizedKeysFile {shown}/authorized_keys\n\
              PidFile none\nUsePAM no\nStrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\n\
              AcceptEnv GIT_PROTOCOL\n"
         );
@@ -102,7 +105,8 @@ impl SshServer {
         fs::read_to_string(self.directory.join(name)).expect("a private key")
     }
 
-    /// The line of a list of known hosts for this server, with a key of its directory: `host` is its own.
+    /// The line of a list of known hosts for this server, with a key of its directory: `host`, `host-rsa` and `host-ecdsa` are
+    /// its own.
     pub fn known_hosts(&self, name: &str) -> String {
         let key = fs::read_to_string(self.directory.join(format!("{name}.pub")));
         format!("[127.0.0.1]:{} {}", self.port, key.expect("a public key"))
@@ -122,8 +126,10 @@ impl Drop for SshServer {
 }
 
 fn generate_key(path: &Path, kind: &str) -> Option<()> {
+    // The shortest of each type: they are made for each test.
+    let bits = if kind == "rsa" { "2048" } else { "256" };
     let status = Command::new("ssh-keygen")
-        .args(["-q", "-N", "", "-C", "test", "-t", kind, "-f"])
+        .args(["-q", "-N", "", "-C", "test", "-t", kind, "-b", bits, "-f"])
         .arg(path)
         .stdin(Stdio::null())
         .status()

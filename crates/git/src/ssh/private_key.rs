@@ -196,9 +196,8 @@ fn openssh(blob: &[u8]) -> Result<PrivateKey, String> {
         }
         P256 => openssh_ecdsa(inner, P256, 32),
         P384 => openssh_ecdsa(inner, P384, 48),
-        RSA => openssh_rsa(inner).ok_or_else(|| {
-            format!("it is of type {RSA}, and damaged or not of 2048 to 4096 bits")
-        }),
+        RSA => openssh_rsa(inner)
+            .ok_or_else(|| format!("it is of type {RSA}, and damaged or not of 2048 to 4096 bits")),
         other => Err(format!("it is of type {other}")),
     }
 }

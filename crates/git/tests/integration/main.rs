@@ -7,6 +7,7 @@ mod push;
 mod read;
 mod sign;
 mod ssh;
+mod ssh_keys;
 
 use std::sync::Arc;
 

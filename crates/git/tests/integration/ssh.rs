@@ -1,8 +1,10 @@
 //! Pushes and reads over SSH, against OpenSSH's own server.
 
+use std::sync::Arc;
+
 use bellwether_git::{Client, Credentials, Direct, Error};
 use bellwether_testkit::{SshServer, skip};
-use std::sync::Arc;
+use tokio::io::AsyncWriteExt as _;
 
 use super::Fixture;
 
@@ -56,6 +58,75 @@ async fn a_push_over_ssh_makes_one_commit_with_keys_of_any_type() {
     let read = read.await.unwrap();
     assert_eq!(&read.files["a.yaml"][..], b"client-ecdsa");
     assert_eq!(read.commit.to_string(), fixture.git(&["rev-parse", "main"]));
+}
+
+#[tokio::test]
+async fn a_server_may_have_keys_of_any_type() {
+    let Some(fixture) = Fixture::new() else {
+        return;
+    };
+    let Some(ssh) = server(&fixture) else {
+        return;
+    };
+    let mut push = fixture.push(&[]);
+    push.address = ssh.url(&fixture.server.path("apps.git")).parse().unwrap();
+    for key in ["host", "host-rsa", "host-ecdsa"] {
+        push.credentials = credentials(&ssh, "client");
+        push.credentials.known_hosts = Some(ssh.known_hosts(key));
+        push.files = super::files_of(&[("a.yaml", key)]);
+        let outcome = fixture.client.push(&push).await;
+        assert!(outcome.unwrap().is_changed, "{key}: {}", ssh.log());
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_a_server_of_ssh_is_refused() {
+    let garbage = [
+        b"SSH-2.0-x\r\n".to_vec(),
+        (0..=255).cycle().take(4000).collect(),
+    ]
+    .concat();
+    // A packet that is well formed and empty.
+    let packet = [&b"SSH-2.0-x\r\n"[..], &[0, 0, 0, 12, 10, 20], &[0; 10]].concat();
+    let key = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAg\n-----END PRIVATE KEY-----\n";
+    for opening in [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
+        b"SSH-1.5-old\r\n".to_vec(),
+        vec![b'x'; 4000],
+        Vec::new(),
+        garbage,
+        packet,
+    ] {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let sent = opening.clone();
+        let peer = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.write_all(&sent).await;
+            let _ = stream.shutdown().await;
+            // What the client says is read to its end, so that it sees what was sent.
+            let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+        });
+        let credentials = Credentials {
+            ssh_key: Some(key.to_owned()),
+            known_hosts: Some(format!("[127.0.0.1]:{port} ssh-ed25519 AAAA\n")),
+            ..Credentials::default()
+        };
+        let address = format!("ssh://git@127.0.0.1:{port}/apps.git")
+            .parse()
+            .unwrap();
+        let read = Client::new(Arc::new(Direct))
+            .read(&address, &credentials, None, "")
+            .await;
+        let error = read.unwrap_err();
+        let is_expected = matches!(error, Error::Protocol(_) | Error::Unreachable { .. });
+        assert!(
+            is_expected,
+            "{error}: {:?}",
+            String::from_utf8_lossy(&opening)
+        );
+        peer.await.unwrap();
+    }
 }
 
 #[tokio::test]
