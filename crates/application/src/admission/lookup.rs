@@ -231,6 +231,7 @@ impl Copies {
                         "to copy {kind} {namespace}/{name} you need the right to {} it",
                         wanted.verb
                     ),
+                    is_missing: false,
                 });
             }
             let id = ObjectId {
