@@ -100,6 +100,7 @@ impl Admission for ApplicationAdmission {
 }
 
 impl ApplicationAdmission {
+    /// What an application is refused for. What it refers to and is not there is a warning.
     fn check_application(&self, review: &Review<'_>, object: &Value) -> Vec<Violation> {
         let mut object = object.clone();
         object["metadata"]["namespace"] = review.namespace.into();
@@ -109,6 +110,7 @@ impl ApplicationAdmission {
                 return vec![Violation {
                     field: "spec".to_owned(),
                     detail: error.to_string(),
+                    is_missing: false,
                 }];
             }
         };
@@ -118,7 +120,13 @@ impl ApplicationAdmission {
         if let Some(old) = review.old {
             violations.extend(immutable::check(old, &application, &found.catalog));
         }
-        if violations.is_empty() {
+        // What an application refers to may be created after it: its conditions say what it waits for.
+        let (missing, violations): (Vec<_>, Vec<_>) =
+            violations.into_iter().partition(|found| found.is_missing);
+        for found in &missing {
+            review.warn(found.detail.clone());
+        }
+        if violations.is_empty() && missing.is_empty() {
             for advice in advice::of(&found.application, &found.catalog) {
                 review.warn(advice);
             }

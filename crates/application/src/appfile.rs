@@ -149,11 +149,9 @@ impl<'a> Appfile<'a> {
         let definition = self
             .find(DefinitionKind::Component, &spec.component_type)
             .ok_or_else(|| {
+                let wanted = &spec.component_type;
                 not_found(format!(
-                    "component {name}: there is no ComponentDefinition {:?} in namespace {} or {}",
-                    spec.component_type,
-                    self.context.namespace,
-                    crate::file::SYSTEM_NAMESPACE,
+                    "failed to parseComponents: fetch component/policy type of {name}: load template from component definition [{wanted}] : WorkloadDefinition.core.oam.dev {wanted:?} not found"
                 ))
             })?;
         let mut traits = Vec::with_capacity(spec.traits.len());
@@ -162,7 +160,12 @@ impl<'a> Appfile<'a> {
             check_properties(&what, applied.properties.as_ref())?;
             let definition = self
                 .find(DefinitionKind::Trait, &applied.trait_type)
-                .ok_or_else(|| not_found(format!("{what}: there is no such TraitDefinition")))?;
+                .ok_or_else(|| {
+                    let wanted = &applied.trait_type;
+                    not_found(format!(
+                        "failed to parseComponents: component({name}) parse trait({wanted}): trait definition of {wanted} not found"
+                    ))
+                })?;
             traits.push(Trait {
                 properties: applied
                     .properties
@@ -206,8 +209,7 @@ impl<'a> Appfile<'a> {
                 .object(group, "Workflow", &self.context.namespace, name)
                 .ok_or_else(|| {
                     not_found(format!(
-                        "workflow: Workflow {}/{name} does not exist",
-                        self.context.namespace
+                        "failed to parseWorkflowSteps: Workflow.core.oam.dev {name:?} not found"
                     ))
                 })?;
             if !workflow.steps.is_empty() {
@@ -266,8 +268,7 @@ impl<'a> Appfile<'a> {
             }
             None if ENGINE_STEPS.contains(&step_type) || step_type == DEPLOY_STEP => Ok(()),
             None => Err(not_found(format!(
-                "step {}: there is no WorkflowStepDefinition {step_type:?}",
-                step.name
+                "failed to parseWorkflowSteps: failed to get workflow step definition {step_type}: WorkflowStepDefinition.core.oam.dev {step_type:?} not found"
             ))),
         }
     }
@@ -314,9 +315,9 @@ impl<'a> Appfile<'a> {
         let definition = self
             .find(DefinitionKind::Policy, &policy.policy_type)
             .ok_or_else(|| {
+                let (name, wanted) = (&policy.name, &policy.policy_type);
                 not_found(format!(
-                    "policy {}: there is no PolicyDefinition {:?}",
-                    policy.name, policy.policy_type
+                    "failed to parsePolicies: fetch component/policy type of {name}: load template from policy definition [{wanted}] : PolicyDefinition.core.oam.dev {wanted:?} not found"
                 ))
             })?;
         Ok(Component {
@@ -351,8 +352,7 @@ impl<'a> Appfile<'a> {
                 .object(group, "Policy", &self.context.namespace, &name)
                 .ok_or_else(|| {
                     not_found(format!(
-                        "policy {name} is neither in the application nor in namespace {}",
-                        self.context.namespace
+                        "failed to parsePolicies: external policy {name} not found"
                     ))
                 })?;
             let read: Policy = serde_json::from_value(found.clone())
@@ -386,10 +386,14 @@ impl<'a> Appfile<'a> {
             .filter(|(_, name)| !name.is_empty())
         {
             let definition = self.find(kind, type_name).ok_or_else(|| {
+                let (name, object) = (&policy.name, kind.object_kind());
+                let what = if kind == DefinitionKind::Trait {
+                    "trait"
+                } else {
+                    "component"
+                };
                 not_found(format!(
-                    "policy {}: there is no {} {type_name:?}",
-                    policy.name,
-                    kind.object_kind()
+                    "failed to parsePolicies: failed to get {what} definition {type_name} for override policy {name}: {object}.core.oam.dev {type_name:?} not found"
                 ))
             })?;
             self.definitions

@@ -147,14 +147,27 @@ pub fn placed_component(
 
 /// What a deploy step with these policies means: which components go where.
 pub fn place(appfile: &Appfile<'_>, policies: &[String]) -> Result<Vec<Placed>, RenderError> {
+    place_with(appfile, policies, &[])
+}
+
+/// What a deploy step means with policies of the application, and after them policies of its own.
+pub fn place_with(
+    appfile: &Appfile<'_>,
+    policies: &[String],
+    own: &[ApplicationPolicy],
+) -> Result<Vec<Placed>, RenderError> {
     let mut components = appfile.components.clone();
     let mut topologies: Vec<TopologyPolicy> = Vec::new();
     let mut replications: Vec<ReplicationPolicy> = Vec::new();
+    let mut chosen: Vec<&ApplicationPolicy> = Vec::new();
     for name in policies {
         let Some(policy) = appfile.policies.get(name) else {
             let message = format!("deploy: there is no policy {name:?}");
             return Err(RenderError::new(Stage::Deploy, Class::NotFound, message));
         };
+        chosen.push(policy);
+    }
+    for policy in chosen.into_iter().chain(own) {
         match policy.policy_type.as_str() {
             policy_type::TOPOLOGY => topologies.push(properties(policy)?),
             policy_type::OVERRIDE => {

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use bellwether_api::SharedObject;
+use bellwether_api::oam::names::annotation;
 use bellwether_api::oam::{
     Application, ApplicationComponent, ApplicationRevision, ApplicationRevisionSpec,
 };
@@ -77,6 +78,51 @@ pub fn recorded(
 pub fn has_spec(revision: &ApplicationRevision, application: &Application) -> bool {
     serde_json::to_value(&application.spec)
         .is_ok_and(|spec| spec == revision.spec.application["spec"])
+}
+
+/// The number of a revision: its name ends with it.
+pub fn number(revision: &ApplicationRevision) -> i64 {
+    let name = revision.metadata.name.as_deref().unwrap_or_default();
+    let number = name.rsplit_once("-v");
+    number
+        .and_then(|(_, number)| number.parse().ok())
+        .unwrap_or_default()
+}
+
+/// The newest of the revisions before this one that was delivered whole.
+pub fn last_good<'a, R: std::borrow::Borrow<ApplicationRevision>>(
+    revisions: &'a [R],
+    current: i64,
+) -> Option<&'a R> {
+    let is_good = |revision: &&R| {
+        let revision: &ApplicationRevision = (*revision).borrow();
+        let status = revision.status.as_ref();
+        number(revision) < current && status.is_some_and(|status| status.succeeded)
+    };
+    let good = revisions.iter().filter(is_good);
+    good.max_by_key(|revision| number((*revision).borrow()))
+}
+
+/// Makes an application what it was as a revision.
+pub fn restore(
+    application: &mut Application,
+    revision: &ApplicationRevision,
+) -> Result<(), serde_json::Error> {
+    let before = &revision.spec.application;
+    application.spec = serde_json::from_value(before["spec"].clone())?;
+    let annotations = application.metadata.annotations.get_or_insert_default();
+    let name = revision.metadata.name.clone().unwrap_or_default();
+    annotations.insert(annotation::ROLLED_BACK_TO.to_owned(), name);
+    let published = &before["metadata"]["annotations"][annotation::PUBLISH_VERSION];
+    match published.as_str() {
+        Some(version) => {
+            annotations.insert(annotation::PUBLISH_VERSION.to_owned(), version.to_owned());
+        }
+        None => {
+            annotations.remove(annotation::PUBLISH_VERSION);
+        }
+    }
+    Ok(())
 }
 
 /// What is known of a revision when old ones are deleted.

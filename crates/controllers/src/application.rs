@@ -27,8 +27,10 @@ mod index;
 mod members;
 mod objects;
 mod outside;
+mod own_objects;
 mod restart;
 mod revision;
+mod rollback;
 mod status;
 mod tracking;
 mod workflow;
@@ -426,7 +428,7 @@ impl Reconcile for Reconciler {
             return Ok(None);
         }
         let now = self.hub.clock.now();
-        let mut report = Report::new(&application, now);
+        let mut report = Report::new(&application, now, self.memory.is_first(key));
         let restart = restart::decide(&application, now);
         report.restart(&restart);
         let published = self.published(&application);
@@ -570,14 +572,16 @@ impl Reconciler {
         let carried_out = workflow::revision_text(&appfile);
         let replaced = report.replaced_workflow(&carried_out);
         if let Some((name, workflow)) = &replaced {
-            self.record_workflow(application, name, workflow).await?;
+            self.record_workflow(application, name, workflow, false)
+                .await?;
         }
         report.revisioned(&carried_out, &revision, &appfile);
         let next = self
             .deliver(application, &appfile, &policies, restart, report)
             .await?;
         if let Some(workflow) = report.ended_workflow(replaced.is_some()) {
-            self.record_workflow(application, &revision.name, workflow)
+            let is_rolled_back = report.is_rolled_back();
+            self.record_workflow(application, &revision.name, workflow, is_rolled_back)
                 .await?;
         }
         Ok(next)

@@ -23,6 +23,9 @@ pub enum Effect {
 pub const SUSPEND: &str = "builtin.suspend";
 /// The name of the action that applies the object of which a step consists.
 pub const OBJECT: &str = "step.object";
+/// The name of the action that goes back to an earlier revision of an Application. Its result names the revision whose objects
+/// were `restored`.
+pub const ROLLBACK: &str = "oam.rollback-app";
 /// The layout of dates if none is given.
 const RFC3339: &str = "2006-01-02T15:04:05Z07:00";
 
@@ -138,7 +141,7 @@ pub fn effect(name: &str, params: &Value) -> Effect {
         | "config.create"
         | "config.delete"
         | "oam.component-apply"
-        | "oam.rollback-app"
+        | ROLLBACK
         | "multicluster.deploy"
         | OBJECT => Effect::Apply,
         "time.timestamp" | "time.date" | "util.string" | "util.patch-k8s-object" => Effect::Pure,

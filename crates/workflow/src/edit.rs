@@ -66,6 +66,7 @@ pub fn events(seen: &Seen, entries: &[Entry], spec: &Spec) -> Vec<Event> {
         return vec![Event::Restarted {
             by: Actor::Status,
             steps: Vec::new(),
+            vars: Vec::new(),
             version: seen.version.clone(),
         }];
     }
@@ -73,6 +74,7 @@ pub fn events(seen: &Seen, entries: &[Entry], spec: &Spec) -> Vec<Event> {
         return vec![Event::Restarted {
             by: Actor::Owner,
             steps: Vec::new(),
+            vars: Vec::new(),
             version: seen.restart.clone(),
         }];
     }
@@ -96,6 +98,7 @@ pub fn events(seen: &Seen, entries: &[Entry], spec: &Spec) -> Vec<Event> {
     if !removed.is_empty() {
         events.push(Event::Restarted {
             by: Actor::Status,
+            vars: handed_on(spec, &removed),
             steps: removed.clone(),
             version: String::new(),
         });
@@ -114,6 +117,13 @@ pub fn events(seen: &Seen, entries: &[Entry], spec: &Spec) -> Vec<Event> {
     }
     suspension(seen, &before, &now, &mut events);
     events
+}
+
+/// The names of the values that steps hand on.
+fn handed_on(spec: &Spec, steps: &[String]) -> Vec<String> {
+    let steps = spec.all().filter(|(step, _)| steps.contains(&step.name));
+    let outputs = steps.flat_map(|(step, _)| &step.outputs);
+    outputs.map(|output| output.name.clone()).collect()
 }
 
 fn is_snapshot(event: &Event) -> bool {

@@ -121,9 +121,17 @@ pub enum Event {
         /// Steps that are carried out again; empty for all.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         steps: Vec<String>,
+        /// Values that those steps handed on, by name: they do so again.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        vars: Vec<String>,
         /// The version of the object whose status asked for it, so that it is asked for once.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         version: String,
+    },
+    /// A step brought back what was delivered before.
+    RolledBack {
+        /// The revision.
+        to: String,
     },
     /// The message of the run was set.
     MessageSet {

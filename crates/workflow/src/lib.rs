@@ -11,6 +11,7 @@
 //! | [`definition`], [`packages`], [`builtin`] | templates of steps, what they import, those that are built in |
 //! | [`session`] | one step: its template, and the actions that are found in it |
 //! | [`action`] | which actions there are, and what repeating them does |
+//! | [`config`] | configurations, and their templates |
 //! | [`condition`], [`path`], [`duration`] | the `if` of a step, paths into values, durations |
 //! | [`pass`] | one pass over a workflow |
 //! | [`backoff`] | when to look again |
@@ -22,6 +23,7 @@ pub mod admission;
 pub mod backoff;
 pub mod builtin;
 pub mod condition;
+pub mod config;
 pub mod definition;
 pub mod duration;
 pub mod edit;

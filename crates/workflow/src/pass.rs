@@ -208,6 +208,7 @@ impl<'a> Pass<'a> {
             self.push(Event::Restarted {
                 by: Actor::Owner,
                 steps: Vec::new(),
+                vars: Vec::new(),
                 version: String::new(),
             });
         }

@@ -26,7 +26,7 @@ pub struct Spec {
     pub mode: WorkflowExecuteMode,
     /// The steps; all have names.
     pub steps: Vec<WorkflowStep>,
-    /// What makes good for steps if the workflow ends early: see [`Spec::with_compensations`].
+    /// What makes good for steps if the workflow ends early or goes back: see [`Spec::with_compensations`].
     pub compensations: Vec<WorkflowStepBase>,
     /// What templates see as context, besides what belongs to a step.
     pub context: Map<String, Value>,
@@ -60,13 +60,19 @@ impl Spec {
     /// Adds the steps that make good for others.
     #[must_use]
     pub fn with_compensations(mut self) -> Self {
-        let made = self.all().filter_map(|(step, _)| {
-            let compensation = step.on_terminate.as_ref()?;
-            Some(WorkflowStepBase {
-                name: compensation_name(&step.name),
-                step_type: compensation.step_type.clone(),
-                properties: compensation.properties.clone(),
-                ..WorkflowStepBase::default()
+        let made = self.all().flat_map(|(step, _)| {
+            let of_step = [
+                (Occasion::Terminate, step.on_terminate.as_ref()),
+                (Occasion::Rollback, step.on_rollback.as_ref()),
+            ];
+            of_step.into_iter().filter_map(|(occasion, compensation)| {
+                let compensation = compensation?;
+                Some(WorkflowStepBase {
+                    name: compensation_name(&step.name, occasion),
+                    step_type: compensation.step_type.clone(),
+                    properties: compensation.properties.clone(),
+                    ..WorkflowStepBase::default()
+                })
             })
         });
         self.compensations = made.collect();
@@ -108,17 +114,35 @@ impl Spec {
     }
 }
 
-/// What the names of steps end with that make good for others.
-const ON_TERMINATE: &str = "-on-terminate";
+/// When something is done to make good for a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occasion {
+    /// The workflow ends early.
+    Terminate,
+    /// A step goes back to an earlier revision.
+    Rollback,
+}
+
+impl Occasion {
+    /// What the names of steps end with that make good for others.
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Terminate => "-on-terminate",
+            Self::Rollback => "-on-rollback",
+        }
+    }
+}
 
 /// The name of the step that makes good for another one.
-pub fn compensation_name(step: &str) -> String {
-    format!("{step}{ON_TERMINATE}")
+pub fn compensation_name(step: &str, occasion: Occasion) -> String {
+    format!("{step}{}", occasion.suffix())
 }
 
 /// Whether a step makes good for another one, by its name.
 pub fn is_compensation(name: &str) -> bool {
-    name.ends_with(ON_TERMINATE)
+    [Occasion::Terminate, Occasion::Rollback]
+        .iter()
+        .any(|occasion| name.ends_with(occasion.suffix()))
 }
 
 /// The other name of a step: the component or object that it is about.

@@ -47,6 +47,8 @@ pub struct State {
     pub ended_by_user: bool,
     /// Whether a step ended it.
     pub broken: bool,
+    /// The revision that a step went back to; empty if none did.
+    pub rolled_back_to: String,
     /// What a person should know.
     pub message: String,
     /// Steps in the order in which they were met first.
@@ -201,6 +203,7 @@ impl State {
                 }
             }
             Event::MessageSet { message } => self.message.clone_from(message),
+            Event::RolledBack { to } => self.rolled_back_to.clone_from(to),
             Event::RunFinished { phase } => {
                 self.finished = Some(phase.clone());
                 self.ended = Some(entry.time);
@@ -251,7 +254,7 @@ impl State {
                     ..Self::default()
                 };
             }
-            Event::Restarted { steps, .. } => self.restart(steps),
+            Event::Restarted { steps, vars, .. } => self.restart(steps, vars),
             _ => {}
         }
     }
@@ -325,7 +328,7 @@ impl State {
         }
     }
 
-    fn restart(&mut self, steps: &[String]) {
+    fn restart(&mut self, steps: &[String], vars: &[String]) {
         self.round = self.round.saturating_add(1);
         self.terminated = false;
         self.ended_by_user = false;
@@ -335,6 +338,10 @@ impl State {
         self.finished = None;
         self.ended = None;
         self.message.clear();
+        self.rolled_back_to.clear();
+        for name in vars {
+            self.vars.remove(name);
+        }
         self.steps
             .retain(|step| !steps.contains(&step.name) && !is_compensation(&step.name));
         for name in steps {

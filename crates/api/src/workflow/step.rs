@@ -92,6 +92,10 @@ pub struct WorkflowStepBase {
     /// What is done if the workflow ends early after this step was begun, in the reverse order of the steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_terminate: Option<StepCompensation>,
+    /// What is done if a later step goes back to an earlier revision of the Application after this step was done, in the reverse
+    /// order of the steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_rollback: Option<StepCompensation>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     #[schemars(skip)]

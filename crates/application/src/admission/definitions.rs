@@ -23,6 +23,7 @@ fn violation(field: &str, detail: impl Into<String>) -> Violation {
     Violation {
         field: field.to_owned(),
         detail: detail.into(),
+        is_missing: false,
     }
 }
 

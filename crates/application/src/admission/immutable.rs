@@ -84,6 +84,7 @@ fn changes(definition: &Definition, field: &str, before: &Value, after: &Value) 
                     "it is immutable and was {before}; leave it, or set the annotation {}: \"true\"",
                     annotation::FORCE_PARAM_MUTATIONS
                 ),
+                is_missing: false,
             })
         })
         .collect()

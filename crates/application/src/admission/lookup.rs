@@ -287,6 +287,7 @@ impl Copies {
             self.forbidden.push(Violation {
                 field: format!("spec.components[{}].properties", component.name),
                 detail: format!("to {what} you need the right to {} it", wanted.verb),
+                is_missing: false,
             });
         }
     }

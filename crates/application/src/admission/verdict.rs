@@ -9,6 +9,7 @@ use bellwether_go::duration::GoDuration;
 use crate::appfile::{self, Appfile};
 use crate::catalog::Catalog;
 use crate::context::Target;
+use crate::error::Class;
 use crate::render::{Mode, render};
 use crate::world::World;
 
@@ -19,12 +20,15 @@ pub struct Violation {
     pub field: String,
     /// What is wrong.
     pub detail: String,
+    /// Whether it is about something that is not there, and may be created later.
+    pub is_missing: bool,
 }
 
 fn violation(field: &str, detail: impl Into<String>) -> Violation {
     Violation {
         field: field.to_owned(),
         detail: detail.into(),
+        is_missing: false,
     }
 }
 
@@ -57,7 +61,10 @@ pub fn check(application: &Application, catalog: &Catalog, world: &World) -> Vec
     }
     match appfile::parse(application, catalog, world, 1) {
         Ok(appfile) => check_components(application, &appfile, &mut violations),
-        Err(error) => violations.push(violation("spec", error.message)),
+        Err(error) => violations.push(Violation {
+            is_missing: error.class == Class::NotFound,
+            ..violation("spec", error.message)
+        }),
     }
     violations
 }

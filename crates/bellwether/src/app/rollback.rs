@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use bellwether_api::oam::names::{annotation, label};
 use bellwether_api::oam::{Application, ApplicationRevision};
 use bellwether_apiserver::Clock;
+use bellwether_application::revision::{last_good, number, restore};
 use bellwether_kinds::human;
 use clap::Args;
 use kube::Api;
@@ -42,13 +43,6 @@ fn name(revision: &ApplicationRevision) -> &str {
     revision.metadata.name.as_deref().unwrap_or_default()
 }
 
-fn number(revision: &ApplicationRevision) -> i64 {
-    let number = name(revision).rsplit_once("-v");
-    number
-        .and_then(|(_, number)| number.parse().ok())
-        .unwrap_or_default()
-}
-
 fn has_succeeded(revision: &ApplicationRevision) -> bool {
     let status = revision.status.as_ref();
     status.is_some_and(|status| status.succeeded)
@@ -73,13 +67,9 @@ fn choose<'a>(
             )
         });
     }
-    let earlier = revisions
-        .iter()
-        .rev()
-        .skip_while(|revision| name(revision) != current)
-        .skip(1);
-    let mut earlier = earlier.filter(|revision| has_succeeded(revision));
-    earlier.next().with_context(|| {
+    let of_current = revisions.iter().find(|revision| name(revision) == current);
+    let good = of_current.and_then(|of_current| last_good(revisions, number(of_current)));
+    good.with_context(|| {
         format!("no revision before {current} was delivered whole; name one with --to")
     })
 }
@@ -100,7 +90,8 @@ pub(super) async fn run(arguments: &RollbackArgs) -> anyhow::Result<()> {
             say(&format!("application {} is {current} already", target.name));
             return Ok(());
         }
-        restore(&mut application, revision)?;
+        restore(&mut application, revision)
+            .with_context(|| format!("revision {} cannot be read", name(revision)))?;
         match api
             .replace(&target.name, &PostParams::default(), &application)
             .await
@@ -119,28 +110,6 @@ pub(super) async fn run(arguments: &RollbackArgs) -> anyhow::Result<()> {
         }
     }
     anyhow::bail!("somebody else keeps changing application {}", target.name)
-}
-
-/// Makes an application what it was.
-fn restore(application: &mut Application, revision: &ApplicationRevision) -> anyhow::Result<()> {
-    let before = &revision.spec.application;
-    application.spec = serde_json::from_value(before["spec"].clone())
-        .with_context(|| format!("revision {} cannot be read", name(revision)))?;
-    let annotations = application.metadata.annotations.get_or_insert_default();
-    annotations.insert(
-        annotation::ROLLED_BACK_TO.to_owned(),
-        name(revision).to_owned(),
-    );
-    let published = &before["metadata"]["annotations"][annotation::PUBLISH_VERSION];
-    match published.as_str() {
-        Some(version) => {
-            annotations.insert(annotation::PUBLISH_VERSION.to_owned(), version.to_owned());
-        }
-        None => {
-            annotations.remove(annotation::PUBLISH_VERSION);
-        }
-    }
-    Ok(())
 }
 
 /// Lists the revisions of an application.

@@ -8,6 +8,7 @@ use bellwether_api::oam::names::{annotation, label};
 use bellwether_api::oam::{
     Application, ApplicationRevision, AppliedResource, ResourceTracker, RevisionReference,
 };
+use bellwether_application::revision::number;
 use bellwether_workflow::operation::OperationError;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
@@ -57,14 +58,6 @@ pub(super) async fn run(client: &Client, namespace: &str, target: &Target) -> an
     }
     say(&format!("Successfully rollback workflow: {}", target.name));
     Ok(())
-}
-
-fn number(revision: &ApplicationRevision) -> i64 {
-    let name = revision.name_any();
-    let number = name
-        .rsplit_once("-v")
-        .and_then(|(_, number)| number.parse().ok());
-    number.unwrap_or_default()
 }
 
 impl Rollback {

@@ -5,8 +5,9 @@
 use crate::fleet;
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
 use fleet::{Background, Fleet};
 
@@ -15,7 +16,7 @@ const BELLWETHER: &str = env!("CARGO_BIN_EXE_bellwether");
 /// A hub process for the server of a fleet.
 fn hub(fleet: &Fleet, name: &str) -> Background {
     fleet.spawn(&format!(
-        "{BELLWETHER} hub --leader-elect-lease-duration 2s --leader-elect-identity {name}"
+        "{BELLWETHER} hub --leader-elect-lease-duration 2s --leader-elect-identity {name} --workflow-http-allow loopback"
     ))
 }
 
@@ -113,4 +114,91 @@ fn a_hub_says_how_it_is() {
     let metrics = get(address, "/metrics");
     let reconciles = "bellwether_controller_reconciles_total{controller=\"cluster-set\"";
     assert!(metrics.contains(reconciles), "{metrics}");
+}
+
+/// A server that notes the key of every request that it gets.
+fn ledger() -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let keys: Arc<Mutex<Vec<String>>> = Arc::default();
+    let noted = Arc::clone(&keys);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut buffer = [0; 4096];
+            let length = stream.read(&mut buffer).unwrap_or_default();
+            let text = String::from_utf8_lossy(&buffer[..length]).to_lowercase();
+            let key = text
+                .lines()
+                .find_map(|line| line.strip_prefix("idempotency-key: "));
+            noted
+                .lock()
+                .unwrap()
+                .push(key.unwrap_or_default().to_owned());
+            let _ = stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
+        }
+    });
+    (address, keys)
+}
+
+/// A run that sends requests one after the other, with rests in between.
+fn requests(address: &str, count: usize) -> String {
+    let steps = (0..count).map(|number| {
+        format!(
+            r#"{{"name": "tell-{number}", "type": "request", "properties": {{"url": "{address}/", "method": "POST", "body": {{"n": {number}}}}}}},
+               {{"name": "rest-{number}", "type": "suspend", "properties": {{"duration": "200ms"}}}}"#
+        )
+    });
+    let steps: Vec<String> = steps.collect();
+    format!(
+        r#"{{"apiVersion": "core.oam.dev/v1alpha1", "kind": "WorkflowRun", "metadata": {{"name": "tour"}},
+            "spec": {{"workflowSpec": {{"steps": [{}]}}}}}}"#,
+        steps.join(",")
+    )
+}
+
+#[test]
+fn of_two_hubs_only_the_one_that_leads_carries_out_steps() {
+    const REQUESTS: usize = 15;
+    let (address, keys) = ledger();
+    let fleet = Fleet::only_server();
+    let first = hub(&fleet, "first");
+    wait_for_line(&first, "the hub is ready");
+    let second = hub(&fleet, "second");
+    wait_for_line(&second, "standing by");
+    let file = fleet.directory().join("tour.json");
+    std::fs::write(&file, requests(&address, REQUESTS)).unwrap();
+    fleet.shell(&format!("{BELLWETHER} apply -f {}", file.display()));
+    let sent = || keys.lock().unwrap().len();
+    while sent() < 2 {
+        std::thread::yield_now();
+    }
+    // The leader is paused in the middle of the run, the other goes on, and the first comes back while it does.
+    signal(&first, "-STOP");
+    let before = sent();
+    wait_for_line(&second, "the hub is ready");
+    while sent() < before + 2 {
+        std::thread::yield_now();
+    }
+    signal(&first, "-CONT");
+    wait_for_line(&first, "no longer leading");
+    // And the other way round.
+    signal(&second, "-STOP");
+    wait_for_line(&first, "the hub is ready");
+    signal(&second, "-CONT");
+    fleet.shell(&format!(
+        "{BELLWETHER} wait --for=jsonpath={{.status.status}}=succeeded --timeout=60s workflowrun/tour"
+    ));
+    let keys = keys.lock().unwrap().clone();
+    let distinct: std::collections::BTreeSet<&String> = keys.iter().collect();
+    assert_eq!(distinct.len(), REQUESTS, "{keys:?}");
+    // A request may have been under way when its hub was paused: then it is named.
+    let history = fleet.shell(&format!("{BELLWETHER} workflow history tour"));
+    let named = history.matches("may have been carried out before").count();
+    assert!(
+        keys.len() <= REQUESTS + named,
+        "{} requests, {named} named: {history}",
+        keys.len()
+    );
 }

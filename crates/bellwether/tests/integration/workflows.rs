@@ -4,8 +4,8 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::fleet::{self, Fleet, pause};
 
@@ -181,4 +181,77 @@ fn anyone_with_the_address_approves_over_http() {
     let token = url.trim().rsplit('/').next().unwrap();
     let run = fleet.shell(&format!("{BELLWETHER} get workflowrun approval -o yaml"));
     assert!(!run.contains(token) && !history.contains(token));
+}
+
+/// A server that keeps what it is sent.
+fn recorder() -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+    let kept = Arc::clone(&requests);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut buffer = [0; 4096];
+            let length = stream.read(&mut buffer).unwrap_or_default();
+            let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
+            kept.lock().unwrap().push(text);
+            let _ = stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
+        }
+    });
+    (address, requests)
+}
+
+#[test]
+fn secrets_are_sent_and_written_nowhere() {
+    let (address, requests) = recorder();
+    let fleet = Fleet::start_with(&["--clusters", "0", "--workflow-http-allow", "loopback"]);
+    let objects = format!(
+        r#"
+apiVersion: v1
+kind: Secret
+metadata: {{name: door}}
+stringData: {{key: open-sesame}}
+---
+apiVersion: core.oam.dev/v1alpha1
+kind: WorkflowRun
+metadata: {{name: quiet, annotations: {{workflowrun.oam.dev/debug: "true"}}}}
+spec:
+  workflowSpec:
+    steps:
+    - name: tell
+      type: request
+      properties:
+        url: "{address}/"
+        method: POST
+        headersFromSecret: [{{header: Authorization, secret: door, key: key}}]
+    - name: refused
+      type: request
+      properties: {{url: "http://169.254.169.254/latest/meta-data", method: GET}}
+"#
+    );
+    let file = fleet.scratch().join("quiet.yaml");
+    std::fs::write(&file, objects).unwrap();
+    fleet.shell(&format!("{BELLWETHER} apply -f {}", file.display()));
+    let message = "-o jsonpath={.status.steps[1].message}";
+    let mut told = String::new();
+    for _ in 0..600 {
+        told = fleet.shell(&format!("{BELLWETHER} get workflowrun quiet {message}"));
+        if told.contains("169.254.169.254") {
+            break;
+        }
+    }
+    assert!(told.contains("169.254.169.254"), "{told}");
+    let sent = requests.lock().unwrap().join("\n");
+    assert!(sent.contains("open-sesame"), "{sent}");
+    for command in [
+        "get workflowruns,workflowhistories,configmaps,events -o yaml",
+        "workflow history quiet",
+        "workflow replay quiet",
+        "workflow status quiet",
+    ] {
+        let shown = fleet.shell(&format!("{BELLWETHER} {command}"));
+        assert!(!shown.contains("open-sesame"), "{command}: {shown}");
+    }
 }

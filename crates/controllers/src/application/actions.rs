@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 
 use bellwether_api::oam::names::label;
-use bellwether_api::oam::{ApplicationComponent, ComponentService, ResourceTracker, TraitStage};
+use bellwether_api::oam::{
+    Application, ApplicationComponent, ApplicationPolicy, ComponentService, ResourceTracker,
+};
 use bellwether_api::workflow::StepOutput;
 use bellwether_application::appfile::Appfile;
 use bellwether_application::context::Target;
-use bellwether_application::deliver::{Delivered, Placed, output_value, place, render_placed};
+use bellwether_application::deliver::{Delivered, Placed, output_value, place_with, render_placed};
 use bellwether_application::files;
 use bellwether_application::label::{Manifest, stamp};
 use bellwether_application::placement::{TopologyPolicy, targets};
 use bellwether_application::resource_policy::{Occasion, ResourcePolicies};
 use bellwether_application::steps::{self, Values, fill_inputs};
-use bellwether_application::tracker::{self, CREATOR_WORKFLOW};
+use bellwether_application::tracker;
 use bellwether_runtime::compute;
 use bellwether_workflow::{Done, Request, action, merge};
 use futures::FutureExt as _;
@@ -27,14 +29,13 @@ use super::{Failure, Reconciler, to_json};
 use crate::workflow::OwnActions;
 
 /// What a step says that waits for its component.
-const WAIT_HEALTHY: &str = "wait healthy";
+pub(super) const WAIT_HEALTHY: &str = "wait healthy";
 /// What a deploy step remembers: the values that components handed on, by target and name.
 pub(super) const DEPLOY_VALUES: &str = "values";
-/// The namespace of objects that name none.
-const DEFAULT_NAMESPACE: &str = "default";
 
 /// What carries out the actions of one application.
 pub(super) struct ComponentActions<'a> {
+    pub(super) application: &'a Application,
     pub(super) applications: &'a Reconciler,
     pub(super) appfile: &'a Appfile<'a>,
     pub(super) policies: &'a ResourcePolicies,
@@ -63,12 +64,18 @@ impl OwnActions for ComponentActions<'_> {
                 async move { Ok(done(policies)) }.boxed()
             }
             "oam.load-rendered" => self.load_rendered().boxed(),
+            action::ROLLBACK => self.roll_back(request).boxed(),
             "multicluster.deploy" => self.deploy(request).boxed(),
             "multicluster.get-placements-from-topology-policies" => {
                 async move { self.placements(params).map(done) }.boxed()
             }
             "kube.apply" | action::OBJECT => self.apply_object(request).boxed(),
             "kube.apply-in-parallel" => self.apply_objects(request).boxed(),
+            "config.create" => self.create_config(params).boxed(),
+            "kube.read" if !is_local(params["cluster"].as_str().unwrap_or_default()) => {
+                let read = self.read_member(params);
+                async move { Ok(done(read)) }.boxed()
+            }
             name if name.starts_with("query.") && self.is_own(&params["app"]) => {
                 self.query(request).boxed()
             }
@@ -78,7 +85,7 @@ impl OwnActions for ComponentActions<'_> {
     }
 }
 
-fn done(value: Value) -> Done {
+pub(super) fn done(value: Value) -> Done {
     Done {
         value,
         ..Done::default()
@@ -86,7 +93,7 @@ fn done(value: Value) -> Done {
 }
 
 /// What went wrong, for the message of a step.
-fn message(failure: Failure) -> String {
+pub(super) fn message(failure: Failure) -> String {
     match failure {
         Failure::Render(error) => error.message,
         Failure::Request(error) => error.to_string(),
@@ -116,7 +123,7 @@ fn target_text(target: &Target, namespace: &str) -> String {
 }
 
 impl ComponentActions<'_> {
-    fn pass(&self) -> Pass<'_> {
+    pub(super) fn pass(&self) -> Pass<'_> {
         Pass {
             applications: self.applications,
             appfile: self.appfile,
@@ -302,8 +309,14 @@ impl ComponentActions<'_> {
         {
             return Err("parallelism cannot be smaller than 1".to_owned());
         }
+        let own: Vec<ApplicationPolicy> = match &params["inlinePolicies"] {
+            Value::Null => Vec::new(),
+            given => serde_json::from_value(given.clone())
+                .map_err(|error| format!("inlinePolicies: {error}"))?,
+        };
+        let policies = names(&params["policies"]);
         let mut waiting =
-            place(self.appfile, &names(&params["policies"])).map_err(|error| error.message)?;
+            place_with(self.appfile, &policies, &own).map_err(|error| error.message)?;
         let known = request.memory.get(DEPLOY_VALUES);
         let mut values: BTreeMap<String, Values> = known
             .and_then(|text| serde_json::from_str(text).ok())
@@ -411,78 +424,6 @@ impl ComponentActions<'_> {
             .map(|target| json!({"cluster": target.cluster, "namespace": target.namespace}))
             .collect();
         Ok(json!({"placements": placements}))
-    }
-
-    /// Applies an object that a step brings along. It belongs to the application like those of its components.
-    async fn apply_object(&self, request: &Request) -> Result<Done, String> {
-        let params = &request.call.params;
-        let given = params.get("resource").filter(|value| !value.is_null());
-        let mut object = match given.unwrap_or(&params["value"]) {
-            Value::String(text) => crate::workflow::providers::kube::parse(text)?,
-            other => other.clone(),
-        };
-        if let Some(patch) = &request.call.patch {
-            object = merge::apply(&object, patch)?;
-        }
-        let applied = self.apply_own(vec![object], &params["cluster"]).await?;
-        let first = applied.into_iter().next().unwrap_or_default();
-        Ok(done(json!({"value": first})))
-    }
-
-    async fn apply_objects(&self, request: &Request) -> Result<Done, String> {
-        let params = &request.call.params;
-        let objects = params["value"].as_array().cloned().unwrap_or_default();
-        let applied = self.apply_own(objects, &params["cluster"]).await?;
-        Ok(done(json!({"value": applied})))
-    }
-
-    async fn apply_own(&self, objects: Vec<Value>, cluster: &Value) -> Result<Vec<Value>, String> {
-        let cluster = cluster.as_str().unwrap_or_default();
-        let context = &self.appfile.context;
-        let manifests: Vec<Manifest> = objects
-            .into_iter()
-            .map(|mut object| {
-                let labels = &mut object["metadata"]["labels"];
-                labels[label::APP_NAME] = json!(context.name);
-                labels[label::APP_NAMESPACE] = json!(context.namespace);
-                if object["metadata"]["namespace"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .is_empty()
-                {
-                    object["metadata"]["namespace"] = json!(DEFAULT_NAMESPACE);
-                }
-                stamp(&mut object);
-                Manifest {
-                    object,
-                    component: String::new(),
-                    trait_type: String::new(),
-                    resource: String::new(),
-                    stage: TraitStage::DefaultDispatch,
-                    cluster: cluster.to_owned(),
-                }
-            })
-            .collect();
-        let mut pass = self.pass();
-        let all: Vec<&Manifest> = manifests.iter().collect();
-        pass.apply_all(&all).await.map_err(message)?;
-        let live = manifests.into_iter().map(|manifest| {
-            let found = pass.live.remove(&tracker::identity_of(&manifest));
-            found.unwrap_or(manifest.object)
-        });
-        Ok(live.collect())
-    }
-}
-
-impl Pass<'_> {
-    /// Applies objects that belong to no component.
-    async fn apply_all(&mut self, manifests: &[&Manifest]) -> Result<(), Failure> {
-        self.check_kinds(manifests).await?;
-        self.tracking.record(manifests, CREATOR_WORKFLOW).await?;
-        self.apply_members(manifests).await?;
-        let on_hub = manifests.iter().copied();
-        let on_hub: Vec<&Manifest> = on_hub.filter(|it| is_local(&it.cluster)).collect();
-        self.apply(&on_hub).await
     }
 }
 

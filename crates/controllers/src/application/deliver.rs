@@ -168,7 +168,7 @@ impl Reconciler {
     }
 
     /// Removes objects on the hub that an application no longer has. Returns those that are not gone yet, in words.
-    async fn remove_objects(
+    pub(super) async fn remove_objects(
         &self,
         application: &Application,
         policies: &ResourcePolicies,
@@ -240,7 +240,7 @@ impl Reconciler {
         };
         waiting.extend(self.remove_works(application, is_orphaned).await?);
         if !waiting.is_empty() {
-            let mut report = Report::new(application, self.hub.clock.now());
+            let mut report = Report::new(application, self.hub.clock.now(), false);
             report.deleting(&waiting);
             self.write_report(application, report).await?;
             // What goes is watched, and enqueues the application.

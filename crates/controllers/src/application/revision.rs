@@ -12,7 +12,7 @@ use bellwether_api::workflow::{WorkflowRunPhase, WorkflowStatus};
 use bellwether_application::appfile::Appfile;
 use bellwether_application::definition::DefinitionKind;
 use bellwether_application::deliver::Delivery;
-use bellwether_application::revision::{Kept, has_spec, surplus};
+use bellwether_application::revision::{Kept, has_spec, number, surplus};
 use bellwether_runtime::{ObjectKey, created_by, delete_if_exists, unless_gone, written_by};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
@@ -227,13 +227,16 @@ impl Reconciler {
         application: &Application,
         name: &str,
         workflow: &WorkflowStatus,
+        is_rolled_back: bool,
     ) -> Result<(), kube::Error> {
         let namespace = application.metadata.namespace.as_deref();
         let namespace = namespace.unwrap_or_default();
         let known = self.revisions.cache().get(&ObjectKey::new(namespace, name));
         let status = known.and_then(|revision| revision.status.clone());
         let status = status.unwrap_or_default();
-        let succeeded = status.succeeded || workflow.phase == Some(WorkflowRunPhase::Succeeded);
+        // What its own workflow took back is nothing to go back to.
+        let is_done = workflow.phase == Some(WorkflowRunPhase::Succeeded);
+        let succeeded = !is_rolled_back && (status.succeeded || is_done);
         let is_known = status.workflow.as_ref() == Some(workflow) && status.succeeded == succeeded;
         if is_known {
             return Ok(());
@@ -311,13 +314,6 @@ impl Reconciler {
         unless_gone(api.patch(name, &written_by(), &patch).await)?;
         delete_if_exists(&api, name, &DeleteParams::default()).await
     }
-}
-
-fn number(revision: &ApplicationRevision) -> i64 {
-    let name = revision.metadata.name.as_deref().unwrap_or_default();
-    name.rsplit_once("-v")
-        .and_then(|(_, number)| number.parse().ok())
-        .unwrap_or_default()
 }
 
 fn owner_reference(application: &Application) -> Value {

@@ -9,6 +9,7 @@ use bellwether_api::oam::{
 use bellwether_api::workflow::names::message;
 use bellwether_api::workflow::{ContextBackend, StepPhase, WorkflowRunPhase, WorkflowStatus};
 use bellwether_application::appfile::Appfile;
+use bellwether_application::tracker::CREATOR_WORKFLOW;
 use bellwether_application::{RenderError, Stage};
 use bellwether_runtime::{EventDraft, ObjectKey, write_status};
 use bellwether_workflow::state::StepState;
@@ -17,6 +18,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::actions::is_same_service;
+use super::own_objects::NOT_SHOWN;
 use super::restart::{self, Restart};
 use super::revision::ChosenRevision;
 use super::{Reconciler, settled_phase, to_json};
@@ -30,18 +32,25 @@ pub(super) struct Report {
     now: Timestamp,
     generation: Option<i64>,
     was_delivered: bool,
+    /// Whether this process has said nothing of it yet: events of another one may be lost.
+    is_first: bool,
+    /// Whether steps brought back what was delivered before.
+    is_rolled_back: bool,
     events: Vec<EventDraft>,
 }
 
 impl Report {
-    /// Begins with what was said before.
-    pub(super) fn new(application: &Application, now: Timestamp) -> Self {
+    /// Begins with what was said before, by this process or another one.
+    pub(super) fn new(application: &Application, now: Timestamp, is_first: bool) -> Self {
         let status = application.status.clone().unwrap_or_default();
         let generation = application.metadata.generation;
         let is_of_this = status.observed_generation == generation;
         Self {
             was_delivered: is_of_this && meta::is_true(&status.conditions, condition::WORKFLOW),
             generation,
+            // A workflow that is done was reported whole.
+            is_first: is_first && status.workflow.as_ref().is_some_and(|it| !it.finished),
+            is_rolled_back: false,
             status,
             now,
             events: Vec::new(),
@@ -68,7 +77,7 @@ impl Report {
     fn hold(&mut self, kind: &str, reason: &'static str, message: &str) {
         let held = meta::is_true(&self.status.conditions, kind);
         self.set(kind, TRUE, condition::AVAILABLE, "");
-        if !held {
+        if !held || self.is_first {
             self.events.push(EventDraft::normal(reason, message));
         }
     }
@@ -214,6 +223,16 @@ impl Report {
         }
     }
 
+    /// Steps brought back what was delivered before.
+    pub(super) fn rolled_back(&mut self) {
+        self.is_rolled_back = true;
+    }
+
+    /// Whether steps brought back what was delivered before.
+    pub(super) fn is_rolled_back(&self) -> bool {
+        self.is_rolled_back
+    }
+
     /// Where components stand, and what was applied for them in this pass.
     pub(super) fn services(
         &mut self,
@@ -231,6 +250,9 @@ impl Report {
             }
         }
         for entry in applied {
+            if entry.creator == NOT_SHOWN {
+                continue;
+            }
             let entry = AppliedResource {
                 cluster: entry.cluster,
                 creator: entry.creator,
@@ -244,6 +266,24 @@ impl Report {
                 self.status.applied_resources.push(entry);
             }
         }
+    }
+
+    /// As soon as steps of a revision applied something, that is what is shown, not what earlier ones had.
+    pub(super) fn applied(&mut self, current: &[ResourceTracker]) {
+        let has_applied = |tracker: &ResourceTracker| {
+            let mut entries = tracker.spec.managed_resources.iter();
+            tracker.spec.application_generation != 0
+                && entries.any(|entry| entry.creator == CREATOR_WORKFLOW)
+        };
+        if !current.iter().any(has_applied) {
+            return;
+        }
+        let entries: Vec<&ManagedResource> = current
+            .iter()
+            .flat_map(|tracker| &tracker.spec.managed_resources)
+            .collect();
+        let shown = &mut self.status.applied_resources;
+        shown.retain(|known| entries.iter().any(|entry| is_shown_as(entry, known)));
     }
 
     /// Where components stand that somebody else applies: clusters that have nothing of them any more are no longer named.
@@ -305,14 +345,8 @@ impl Report {
             .flat_map(|tracker| &tracker.spec.managed_resources)
             .filter(|entry| is_part(&entry.component))
             .collect();
-        self.status.applied_resources.retain(|known| {
-            entries.iter().any(|entry| {
-                entry.kind == known.kind
-                    && entry.name == known.name
-                    && entry.namespace == known.namespace
-                    && entry.cluster == known.cluster
-            })
-        });
+        let shown = &mut self.status.applied_resources;
+        shown.retain(|known| entries.iter().any(|entry| is_shown_as(entry, known)));
         self.status
             .services
             .retain(|known| entries.iter().any(|entry| entry.component == known.name));
@@ -373,6 +407,14 @@ impl Report {
         };
         self.set(condition::READY, FALSE, condition::DELETING, &message);
     }
+}
+
+/// Whether what a tracker has is what the status shows.
+fn is_shown_as(entry: &ManagedResource, known: &AppliedResource) -> bool {
+    entry.kind == known.kind
+        && entry.name == known.name
+        && entry.namespace == known.namespace
+        && entry.cluster == known.cluster
 }
 
 /// The phase of an application whose workflow is in a phase.

@@ -100,6 +100,38 @@ impl<'a> Tracking<'a> {
         Ok(())
     }
 
+    /// Leaves out what is not there any more.
+    pub(super) async fn leave_out(
+        &self,
+        is_gone: impl Fn(&ManagedResource) -> bool,
+    ) -> Result<(), kube::Error> {
+        let api: Api<ResourceTracker> = Api::all(self.client.clone());
+        let mut recorded = self.recorded.lock().await;
+        recorded.applied.retain(|entry| !is_gone(entry));
+        let tracker = &mut recorded.versioned;
+        for attempt in 1..=ATTEMPTS {
+            let mut wanted = tracker.clone();
+            wanted
+                .spec
+                .managed_resources
+                .retain(|entry| !is_gone(entry));
+            if wanted == *tracker {
+                break;
+            }
+            let name = wanted.metadata.name.clone().unwrap_or_default();
+            match api.replace(&name, &created_by(), &wanted).await {
+                Ok(written) => *tracker = written,
+                Err(kube::Error::Api(status))
+                    if [404, 409].contains(&status.code) && attempt < ATTEMPTS =>
+                {
+                    self.read(tracker).await?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// Adds entries to a tracker, on top of what is stored.
     async fn write(
         &self,

@@ -80,6 +80,7 @@ impl Reconciler {
             self.store_rendered(application, appfile).await?;
         }
         let actions = ComponentActions {
+            application,
             applications: self,
             appfile,
             policies,
@@ -92,19 +93,27 @@ impl Reconciler {
             .await?;
         let services = std::mem::take(&mut *actions.services.lock());
         report.services(services, tracking.applied().await);
+        report.applied(&tracking.known().await);
         let delegated = self.delegated(application);
         report.delegated(delegated.clone());
         if state.finished == Some(WorkflowRunPhase::Succeeded) {
             if is_new && !is_read && self.stores_rendered {
                 self.store_rendered(application, appfile).await?;
             }
-            let mut kept = pass(Occasion::StateKeep);
-            let result = self
-                .keep(appfile, &workflow, &state, &mut kept, report)
-                .await;
-            report.repaired(&kept.repaired);
-            result?;
-            next = [next, kept.next].into_iter().flatten().min();
+            let went_back_to = &state.rolled_back_to;
+            let again = if !went_back_to.is_empty() {
+                self.keep_rolled_back(application, went_back_to, &tracking, &before, report)
+                    .await?
+            } else {
+                let mut kept = pass(Occasion::StateKeep);
+                let result = self
+                    .keep(appfile, &workflow, &state, &mut kept, report)
+                    .await;
+                report.repaired(&kept.repaired);
+                result?;
+                kept.next
+            };
+            next = [next, again].into_iter().flatten().min();
             self.clean_up(application, policies, &before, &tracking)
                 .await?;
             report.collected(&tracking.known().await, appfile);
@@ -268,7 +277,10 @@ fn needs_resources(workflow: &Spec) -> bool {
 }
 
 /// Components with their objects as they were applied: what they are rendered to now may be something else.
-fn as_recorded(delivered: Vec<Delivered>, trackers: &[ResourceTracker]) -> Vec<Delivered> {
+pub(super) fn as_recorded(
+    delivered: Vec<Delivered>,
+    trackers: &[ResourceTracker],
+) -> Vec<Delivered> {
     let entries = trackers
         .iter()
         .flat_map(|tracker| &tracker.spec.managed_resources);
@@ -304,7 +316,10 @@ fn is_same_but_labels(recorded: &Value, rendered: &Value) -> bool {
 }
 
 /// Objects that steps applied themselves, as they were applied.
-fn others(trackers: &[ResourceTracker], known: &BTreeSet<tracker::Identity>) -> Vec<Manifest> {
+pub(super) fn others(
+    trackers: &[ResourceTracker],
+    known: &BTreeSet<tracker::Identity>,
+) -> Vec<Manifest> {
     let entries = trackers
         .iter()
         .filter(|tracker| tracker.spec.application_generation != 0)

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_runtime::{Clock, compute};
+use bellwether_workflow::config::Configuration;
 use bellwether_workflow::edit::{self, Seen};
 use bellwether_workflow::{Done, Entry, Pass, Plan, Request, Spec, State, Woken};
 use futures::StreamExt as _;
@@ -145,6 +146,15 @@ impl Engine {
         applied: &[Value],
     ) -> Result<Value, String> {
         self.providers.query(request, applied).await
+    }
+
+    /// The objects of a configuration that a step creates.
+    pub(crate) async fn configuration(
+        &self,
+        namespace: &str,
+        params: &Value,
+    ) -> Result<Configuration, String> {
+        self.providers.configuration(namespace, params).await
     }
 
     async fn append(

@@ -64,6 +64,12 @@ impl Memory {
         self.runs.lock().entry(key.clone()).or_default().last_pass = Some(time);
     }
 
+    /// Whether this process has not looked at it before.
+    pub fn is_first(&self, key: &ObjectKey) -> bool {
+        let runs = self.runs.lock();
+        runs.get(key).is_none_or(|known| known.last_pass.is_none())
+    }
+
     /// Whether this process wrote this version.
     pub fn is_own_write(&self, key: &ObjectKey, version: &str) -> bool {
         self.runs

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use ::kube::Client;
 use bellwether_runtime::Clock;
+use bellwether_workflow::config::Configuration;
 use bellwether_workflow::{Done, Request, action};
 use serde_json::{Value, json};
 
@@ -109,6 +110,15 @@ impl Providers {
     /// Answers a query about an application that applied these objects.
     pub async fn query(&self, request: &Request, applied: &[Value]) -> Result<Value, String> {
         query::answer(&self.objects, &request.call, applied).await
+    }
+
+    /// The objects of a configuration.
+    pub async fn configuration(
+        &self,
+        namespace: &str,
+        params: &Value,
+    ) -> Result<Configuration, String> {
+        config::prepare(&self.objects, namespace, params).await
     }
 
     /// Headers whose values are in Secrets. They are never recorded.

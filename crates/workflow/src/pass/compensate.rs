@@ -1,23 +1,29 @@
-//! What is done for steps that were begun in a workflow that ends early.
+//! What is done for steps that were begun in a workflow that ends early, or that were done in one that goes back.
 
 use bellwether_api::workflow::{StepPhase, WorkflowStepBase};
 
 use super::Pass;
-use crate::spec::compensation_name;
+use crate::spec::{Occasion, compensation_name};
+use crate::state::StepState;
 
 impl Pass<'_> {
-    /// The steps that make good for others and are to be carried out: those for steps that were begun, the last one first.
+    /// The steps that make good for others and are to be carried out, those for the last step first.
     fn compensations(&self) -> Vec<&WorkflowStepBase> {
-        if !self.state.terminated || self.spec.compensations.is_empty() {
-            return Vec::new();
-        }
-        let begun = self
-            .state
-            .steps
-            .iter()
-            .rev()
-            .filter(|step| step.first_execute.is_some() && step.phase != StepPhase::Skipped);
-        let names = begun.map(|step| compensation_name(&step.name));
+        let is_meant = |step: &StepState, occasion: Occasion| match occasion {
+            Occasion::Terminate => {
+                self.state.terminated
+                    && step.first_execute.is_some()
+                    && step.phase != StepPhase::Skipped
+            }
+            Occasion::Rollback => {
+                !self.state.rolled_back_to.is_empty() && step.phase == StepPhase::Succeeded
+            }
+        };
+        let names = self.state.steps.iter().rev().flat_map(|step| {
+            let occasions = [Occasion::Terminate, Occasion::Rollback];
+            let meant = occasions.into_iter().filter(|it| is_meant(step, *it));
+            meant.map(|occasion| compensation_name(&step.name, occasion))
+        });
         let spec = self.spec;
         let find = |name: String| spec.compensations.iter().find(|it| it.name == name);
         names.filter_map(find).collect()

@@ -154,6 +154,7 @@ impl Pass<'_> {
                 self.complete_object(step, session, &done.value["value"]);
             }
             Ok(done) => {
+                self.record_rollback(&call, &done.value);
                 for (key, value) in done.memory {
                     let key = format!("{}.{key}", request.id);
                     if self.state.context.get(&key) != Some(&value) {
@@ -172,6 +173,14 @@ impl Pass<'_> {
                 let problem = format!("function call error for {}: {problem}", call.path);
                 self.finish(step, Some(session), Outcome::Error(problem));
             }
+        }
+    }
+
+    /// Records that an action brought back what was delivered before.
+    fn record_rollback(&mut self, call: &Call, result: &Value) {
+        let to = result["restored"].as_str().unwrap_or_default();
+        if call.name == action::ROLLBACK && self.state.rolled_back_to != to {
+            self.push(Event::RolledBack { to: to.to_owned() });
         }
     }
 

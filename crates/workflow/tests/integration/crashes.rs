@@ -66,8 +66,15 @@ fn end(world: &World) -> (Option<String>, BTreeMap<String, (String, u32)>, Value
     (phase, steps, Value::Object(state.vars))
 }
 
+/// How many workflows are tried; `BELLWETHER_WORKFLOW_SEEDS` sets another number.
+fn cases() -> ProptestConfig {
+    let wanted = std::env::var("BELLWETHER_WORKFLOW_SEEDS");
+    let wanted = wanted.ok().and_then(|text| text.parse().ok());
+    ProptestConfig::with_cases(wanted.unwrap_or(400))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(cases())]
 
     #[test]
     fn the_end_is_the_same_and_every_effect_happens_once(
@@ -95,6 +102,9 @@ proptest! {
 
         prop_assert_eq!(end(&world).0, end(&undisturbed).0);
         prop_assert_eq!(end(&world).2, end(&undisturbed).2);
+        // Every effect happened exactly once, as without a crash.
+        prop_assert_eq!(&world.effects, &undisturbed.effects);
+        prop_assert!(world.effects.values().all(|count| *count == 1), "{:?}", world.effects);
         // A server that knows keys counts every key once for each failure it answered with, and once more
         // at most where the process ended before the answer was recorded; those are named in the log.
         let count = |world: &World| -> BTreeMap<String, usize> {

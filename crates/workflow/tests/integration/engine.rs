@@ -157,6 +157,22 @@ fn a_timeout_fails_what_waits() {
     assert_eq!(world.now.duration_since(start).as_secs(), 3);
 }
 
+#[test]
+fn steps_of_groups_have_timeouts_of_their_own_in_days_too() {
+    let start = World::new("StepByStep", json!([])).now;
+    let world = check(
+        "StepByStep",
+        json!([{"name": "g", "type": "step-group", "subSteps": [
+            {"name": "s", "type": "wait", "timeout": "2d", "properties": {"door": "d"}},
+            {"name": "t", "type": "note"},
+        ]}]),
+        "failed",
+        &["g failed/Timeout", "s failed/Timeout", "t succeeded"],
+    );
+    let took = world.now.duration_since(start);
+    assert_eq!(took.as_secs(), 2 * 24 * 3600);
+}
+
 /// The status as somebody else changed it.
 fn edited(world: &World, change: impl FnOnce(&mut Seen)) -> Seen {
     let state = world.state();
@@ -347,5 +363,70 @@ fn another_revision_begins_from_the_start_and_a_restored_one_does_not() {
     assert_eq!(
         (state.revision.as_str(), state.finished),
         ("v1", first.finished)
+    );
+}
+
+#[test]
+fn a_workflow_that_goes_back_makes_good_for_what_was_done() {
+    let undo = |url: &str| json!({"type": "post", "properties": {"url": url}});
+    let steps = |last: &str| {
+        json!([
+            {"name": "a", "type": "note", "onRollback": undo("undo-a")},
+            {"name": "b", "type": "note", "onRollback": undo("undo-b"), "onTerminate": undo("end-b")},
+            {"name": "c", "type": "note", "if": "false", "onRollback": undo("undo-c")},
+            {"name": "d", "type": last},
+        ])
+    };
+    let world = check(
+        "StepByStep",
+        steps("back"),
+        "succeeded",
+        &[
+            "a succeeded",
+            "b succeeded",
+            "c skipped/Skip",
+            "d succeeded",
+            "b-on-rollback succeeded",
+            "a-on-rollback succeeded",
+        ],
+    );
+    let sent: Vec<&str> = world.requests.iter().map(|(url, _)| url.as_str()).collect();
+    assert_eq!(sent, ["undo-b", "undo-a"]);
+    assert_eq!(world.state().rolled_back_to, "shop-v1");
+    let world = check(
+        "StepByStep",
+        steps("note"),
+        "succeeded",
+        &[
+            "a succeeded",
+            "b succeeded",
+            "c skipped/Skip",
+            "d succeeded",
+        ],
+    );
+    assert!(world.requests.is_empty());
+}
+
+#[test]
+fn a_step_that_is_carried_out_again_hands_its_values_on_again() {
+    let mut world = World::new(
+        "StepByStep",
+        json!([
+            {"name": "a", "type": "emit", "properties": {"v": 1}, "outputs": [{"name": "kept", "valueFrom": "got"}]},
+            {"name": "b", "type": "emit", "properties": {"v": 2}, "outputs": [{"name": "again", "valueFrom": "got"}]},
+            {"name": "c", "type": "boom"},
+        ]),
+    );
+    world.run();
+    world.spec.steps[1].base.properties = json!({"v": 3}).as_object().cloned();
+    world.spec.steps[2].base.step_type = "note".to_owned();
+    let seen = edited(&world, |seen| seen.steps.truncate(1));
+    take_in(&mut world, &seen);
+    let state = world.run();
+    assert_eq!(state.vars["kept"], 1);
+    assert_eq!(state.vars["again"], 3);
+    assert_eq!(
+        world.phases(),
+        ["a succeeded", "b succeeded", "c succeeded"]
     );
 }

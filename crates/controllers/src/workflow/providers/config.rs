@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_api::workflow::names::{annotation, label};
+use bellwether_api::workflow::names::{SYSTEM_NAMESPACE, annotation};
+use bellwether_runtime::compute;
+use bellwether_workflow::config::{self, Configuration, PROPERTIES, REFERENCES, Wanted};
 use serde_json::{Value, json};
 
-use super::super::{Owner, OwnerKind};
+use super::super::Owner;
 use super::kube::Objects;
 
-/// The key of a configuration that holds its values.
-const PROPERTIES: &str = "input-properties";
+/// What the names of ConfigMaps begin with that hold templates.
+const TEMPLATE_PREFIX: &str = "config-template-";
 
 fn namespace_of<'a>(owner: &'a Owner, params: &'a Value) -> &'a str {
     match params["namespace"].as_str() {
@@ -18,32 +20,53 @@ fn namespace_of<'a>(owner: &'a Owner, params: &'a Value) -> &'a str {
     }
 }
 
+/// The objects of a configuration, made by its template if it names one.
+pub async fn prepare(
+    objects: &Objects,
+    namespace: &str,
+    params: &Value,
+) -> Result<Configuration, String> {
+    let template = params["template"].as_str().unwrap_or_default();
+    let namespace = match params["namespace"].as_str() {
+        None | Some("") => namespace,
+        Some(namespace) => namespace,
+    };
+    let source = match template {
+        "" => None,
+        template => Some(source(objects, template).await?),
+    };
+    let wanted = Wanted {
+        name: params["name"].as_str().unwrap_or_default(),
+        namespace,
+        template,
+        values: &params["config"],
+    };
+    compute(|| config::render(&wanted, source.as_deref())).await
+}
+
+/// The text of a template: `name` of the system, or `namespace/name`.
+async fn source(objects: &Objects, template: &str) -> Result<String, String> {
+    let (namespace, name) = template
+        .split_once('/')
+        .unwrap_or((SYSTEM_NAMESPACE, template));
+    let name = format!("{TEMPLATE_PREFIX}{name}");
+    let reference = json!({"value": {
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace},
+    }});
+    let read = objects.read(&reference, &mut Vec::new()).await;
+    let text = read["value"]["data"]["template"].as_str();
+    text.map(str::to_owned).ok_or_else(|| {
+        format!("config template {template:?} not found: there is no ConfigMap {namespace}/{name} with a key \"template\"")
+    })
+}
+
 /// Creates or changes a configuration.
 pub async fn create(objects: &Objects, owner: &Owner, params: &Value) -> Result<Value, String> {
-    let template = params["template"].as_str().unwrap_or_default();
-    if !template.is_empty() {
-        return Err(format!("config template {template:?} not found"));
+    let made = prepare(objects, &owner.key.namespace, params).await?;
+    for object in made.further {
+        objects.apply_object(owner, object, &Value::Null).await?;
     }
-    let mut secret = json!({
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": params["name"],
-            "namespace": namespace_of(owner, params),
-            "labels": {
-                label::CONFIG_CATALOG: label::CONFIG_CATALOG_VALUE,
-                label::CONFIG_TYPE: template,
-            },
-            "annotations": {annotation::CONFIG_ALIAS: "", annotation::CONFIG_DESCRIPTION: ""},
-        },
-        "stringData": {PROPERTIES: params["config"].to_string()},
-    });
-    if owner.kind == OwnerKind::Application {
-        for (name, value) in &owner.labels {
-            secret["metadata"]["labels"][name] = json!(value);
-        }
-    }
-    objects.apply_config(secret).await?;
+    objects.apply_config(made.secret).await?;
     Ok(json!({}))
 }
 
@@ -87,7 +110,19 @@ pub async fn delete(objects: &Objects, owner: &Owner, params: &Value) -> Result<
     let name = params["name"].as_str().unwrap_or_default();
     let namespace = namespace_of(owner, params);
     let missing = |_| format!("the config {name} not found");
-    objects.config(namespace, name).await.map_err(missing)?;
+    let (_, data) = objects.config(namespace, name).await.map_err(missing)?;
+    let further = data.get(REFERENCES);
+    let further: Vec<Value> = further
+        .and_then(|text| serde_json::from_slice(text).ok())
+        .unwrap_or_default();
+    for it in further {
+        let object = json!({"value": {
+            "apiVersion": it["apiVersion"], "kind": it["kind"],
+            "metadata": {"name": it["name"], "namespace": it["namespace"]},
+        }});
+        // One that is gone already is no problem.
+        objects.delete(&object).await;
+    }
     let reference = json!({"value": {
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace},
     }});

@@ -25,6 +25,7 @@ cases! {
     a_change_is_a_revision_and_what_is_left_over_goes,
     drift_is_repaired_at_once,
     what_is_wrong_is_refused_with_the_place,
+    what_is_missing_is_said_and_waited_for,
     what_is_wrong_is_said_in_conditions,
     objects_of_others_are_not_touched,
     components_wait_for_those_that_they_depend_on,
@@ -259,11 +260,11 @@ async fn what_is_wrong_is_refused_with_the_place(fleet: &mut Fleet) {
         Err(kube::Error::Api(status)) => (status.code, status.message.clone()),
         other => panic!("{other:?}"),
     };
-    let app = app(json!({"components": [{"name": "wall", "type": "paint"}]}));
-    let (code, message) = refusal(fleet.try_create(HUB, app.clone()).await);
+    let twice = json!({"components": [settings("wall", "1"), settings("wall", "2")]});
+    let (code, message) = refusal(fleet.try_create(HUB, app(twice)).await);
     assert_eq!(code, 400);
     assert!(
-        message.contains("component wall: there is no ComponentDefinition \"paint\""),
+        message.contains("there are two components \"wall\""),
         "{message}"
     );
     let mut broken = paint("red");
@@ -274,9 +275,30 @@ async fn what_is_wrong_is_refused_with_the_place(fleet: &mut Fleet) {
             && message.contains("bellwether def vet"),
         "{message}"
     );
-    fleet.create(HUB, paint("red")).await;
-    fleet.create(HUB, app.clone()).await;
+}
+
+/// What an application refers to may come after it.
+async fn what_is_missing_is_said_and_waited_for(fleet: &mut Fleet) {
     start(fleet);
+    let steps = json!({"ref": "plan"});
+    let app = app(json!({"components": [{"name": "wall", "type": "paint"}], "workflow": steps}));
+    fleet.create(HUB, app.clone()).await;
+    until(fleet, &app, "that a type is missing", |app| {
+        message_of(app, "Parsed").contains("component definition [paint]")
+    })
+    .await;
+    until_event(fleet, "shop", "component definition [paint]").await;
+    fleet.create(HUB, paint("red")).await;
+    until(fleet, &app, "that the workflow is missing", |app| {
+        message_of(app, "Parsed")
+            == "failed to parseWorkflowSteps: Workflow.core.oam.dev \"plan\" not found"
+    })
+    .await;
+    let step =
+        json!({"name": "go", "type": "apply-component", "properties": {"component": "wall"}});
+    let plan = json!({"apiVersion": "core.oam.dev/v1alpha1", "kind": "Workflow",
+        "metadata": {"name": "plan", "namespace": "default"}, "steps": [step]});
+    fleet.create(HUB, plan).await;
     until_phase(fleet, &app, "running").await;
 }
 

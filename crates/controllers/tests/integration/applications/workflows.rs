@@ -9,6 +9,11 @@ cases! {
     a_hub_that_is_killed_goes_on_where_it_was,
     a_step_that_consists_of_an_object_waits_for_it,
     components_hand_values_on,
+    a_step_goes_back_to_what_was_delivered_before,
+    a_step_that_goes_back_may_set_the_spec_back,
+    a_first_revision_has_nothing_to_go_back_to,
+    a_configuration_goes_with_its_application,
+    an_environment_of_a_policy_is_deployed_to,
 }
 
 fn put(name: &str) -> Value {
@@ -186,4 +191,142 @@ async fn components_hand_values_on(fleet: &mut Fleet) {
         map["data"]["key"] == "blue"
     })
     .await;
+}
+
+fn back() -> Value {
+    json!({"name": "back", "type": "rollback"})
+}
+
+/// Lets a workflow apply a second version with another component, and go back at its end.
+async fn go_back(fleet: &mut Fleet, app: &Value, last: Value) -> Value {
+    fleet.create(HUB, app.clone()).await;
+    until_phase(fleet, app, "running").await;
+    let mut undone = put("note");
+    undone["onRollback"] = json!({"type": "apply-object", "properties": {"value": map("undone")}});
+    let spec = json!({"spec": {
+        "components": [settings("one", "2"), settings("two", "2")],
+        "workflow": {"steps": [undone, go("one"), go("two"), last]},
+    }});
+    fleet.merge(HUB, app, spec).await;
+    until(fleet, app, "the end of the second version", |app| {
+        app["status"]["workflow"]["finished"] == true
+            && app["status"]["latestRevision"]["name"] != "shop-v1"
+            || app["spec"]["components"].as_array().unwrap().len() == 1
+    })
+    .await
+}
+
+async fn a_step_goes_back_to_what_was_delivered_before(fleet: &mut Fleet) {
+    start(fleet);
+    let app = app(json!({"components": [settings("one", "1")]}));
+    let told = go_back(fleet, &app, back()).await;
+    let all = [
+        "note succeeded",
+        "one succeeded",
+        "two succeeded",
+        "back succeeded",
+        "note-on-rollback succeeded",
+    ];
+    assert_eq!(phases(&told), all);
+    let steps = &told["status"]["workflow"]["steps"];
+    assert_eq!(steps[3]["message"], "rolled back to shop-v1");
+    assert_eq!(told["status"]["status"], "running");
+    fleet.until_gone(HUB, &map("two")).await;
+    let one = fleet.get(HUB, &map("one")).await.unwrap();
+    assert_eq!(one["data"]["key"], "1");
+    fleet.until_there(HUB, &map("undone")).await;
+    // It stays so, although the spec has not changed.
+    fleet
+        .merge(HUB, &map("one"), json!({"data": {"key": "drifted"}}))
+        .await;
+    until(fleet, &map("one"), "its value", |map| {
+        map["data"]["key"] == "1"
+    })
+    .await;
+    fleet.pass(2_000).await;
+    assert!(fleet.get(HUB, &map("two")).await.is_none());
+    // A revision that was taken back is not what a later one goes back to.
+    let revision = json!({"apiVersion": "core.oam.dev/v1beta1", "kind": "ApplicationRevision",
+        "metadata": {"name": "shop-v2", "namespace": "default"}});
+    let revision = fleet.get(HUB, &revision).await.unwrap();
+    assert_eq!(revision["status"]["succeeded"], false);
+}
+
+async fn a_step_that_goes_back_may_set_the_spec_back(fleet: &mut Fleet) {
+    start(fleet);
+    let app = app(json!({"components": [settings("one", "1")]}));
+    let mut last = back();
+    last["properties"] = json!({"updateSpec": true});
+    go_back(fleet, &app, last).await;
+    let told = until(fleet, &app, "the first version", |app| {
+        app["status"]["status"] == "running" && app["status"]["latestRevision"]["name"] == "shop-v1"
+    })
+    .await;
+    assert_eq!(told["spec"]["components"].as_array().unwrap().len(), 1);
+    fleet.until_gone(HUB, &map("two")).await;
+    let one = fleet.get(HUB, &map("one")).await.unwrap();
+    assert_eq!(one["data"]["key"], "1");
+}
+
+async fn a_first_revision_has_nothing_to_go_back_to(fleet: &mut Fleet) {
+    start(fleet);
+    let steps = json!([go("one"), back()]);
+    let app = app(json!({"components": [settings("one", "1")], "workflow": {"steps": steps}}));
+    fleet.create(HUB, app.clone()).await;
+    let told = until_phase(fleet, &app, "workflowFailed").await;
+    let step = &told["status"]["workflow"]["steps"][1];
+    assert_eq!(step["reason"], "Action");
+    assert_eq!(
+        step["message"],
+        "no revision before this one was delivered whole"
+    );
+}
+
+async fn a_configuration_goes_with_its_application(fleet: &mut Fleet) {
+    start(fleet);
+    let mut template = map("config-template-dial");
+    template["metadata"]["namespace"] = "vela-system".into();
+    template["data"] = json!({"template": "template: {parameter: volume: string, output: {kind: \"Secret\", stringData: loud: parameter.volume}}"});
+    let system =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vela-system"}});
+    let _ = fleet.try_create(HUB, system).await;
+    fleet.create(HUB, template).await;
+    let properties = json!({"name": "dial", "template": "dial", "config": {"volume": "11"}});
+    let steps = json!([{"name": "make", "type": "create-config", "properties": properties}]);
+    let app = app(json!({"components": [settings("one", "1")], "workflow": {"steps": steps}}));
+    fleet.create(HUB, app.clone()).await;
+    let told = until_phase(fleet, &app, "running").await;
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "dial", "namespace": "default"}});
+    let made = fleet.get(HUB, &secret).await.unwrap();
+    assert_eq!(made["data"]["loud"], "MTE=");
+    assert_eq!(made["metadata"]["labels"]["config.oam.dev/type"], "dial");
+    assert!(!told["status"].to_string().contains("dial\",\"namespace"));
+    fleet.delete(HUB, &app).await;
+    fleet.until_gone(HUB, &secret).await;
+}
+
+async fn an_environment_of_a_policy_is_deployed_to(fleet: &mut Fleet) {
+    start(fleet);
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "staging"}});
+    fleet.create(HUB, space).await;
+    let env = json!({"name": "staging", "placement": {"clusterSelector": {"name": "local"}, "namespaceSelector": {"name": "staging"}},
+        "selector": {"components": ["one"]}});
+    let policy = json!({"name": "envs", "type": "env-binding", "properties": {"envs": [env]}});
+    let step = json!({"name": "out", "type": "deploy2env", "properties": {"policy": "envs", "env": "staging"}});
+    let components = json!([settings("one", "1"), settings("two", "2")]);
+    let app =
+        app(json!({"components": components, "policies": [policy], "workflow": {"steps": [step]}}));
+    fleet.create(HUB, app.clone()).await;
+    let told = until_phase(fleet, &app, "running").await;
+    assert_eq!(phases(&told), ["out succeeded"]);
+    let there = |name: &str| {
+        let mut object = map(name);
+        object["metadata"]["namespace"] = "staging".into();
+        object
+    };
+    assert_eq!(
+        fleet.get(HUB, &there("one")).await.unwrap()["data"]["key"],
+        "1"
+    );
+    assert!(fleet.get(HUB, &there("two")).await.is_none());
 }

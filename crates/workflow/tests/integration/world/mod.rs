@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "every test uses a part of it")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bellwether_api::workflow::{StepPhase, WorkflowStep};
@@ -39,6 +39,10 @@ pub(crate) const TEMPLATES: &[(&str, &str)] = &[
         "halt",
         "import \"vela/builtin\"\nstop: builtin.#Break & {$params: message: \"enough\"}",
     ),
+    (
+        "back",
+        "import \"vela/oam\"\nback: oam.#RollbackApp & {$params: updateSpec: false}",
+    ),
     ("seen", "parameter: {...}\nseen: parameter"),
     ("broken", "a: 1\na: 2"),
 ];
@@ -54,6 +58,9 @@ pub(crate) struct World {
     pub(crate) objects: BTreeMap<String, Value>,
     /// Requests that arrived, by address, with the key that each had.
     pub(crate) requests: Vec<(String, String)>,
+    /// What the server did, by address: it knows keys, and does nothing for one that it answered before.
+    pub(crate) effects: BTreeMap<String, u32>,
+    answered: BTreeSet<String>,
     /// Addresses that fail so often before they answer.
     pub(crate) failing: BTreeMap<String, u32>,
     /// After so many writes and requests the process ends.
@@ -92,6 +99,8 @@ impl World {
             now: "2026-01-01T00:00:00Z".parse().expect("a time"),
             objects: BTreeMap::new(),
             requests: Vec::new(),
+            effects: BTreeMap::new(),
+            answered: BTreeSet::new(),
             failing: BTreeMap::new(),
             crash_after: None,
             last_pass: None,
@@ -121,15 +130,20 @@ impl World {
     pub(crate) fn pass(&mut self, woken: Woken) -> Result<Option<Timestamp>, Crash> {
         let (spec, settings) = (self.spec.clone(), self.settings.clone());
         let mut pass = Pass::new(&spec, &settings, self.state(), woken).after(self.last_pass);
+        // What need not be durable yet is written with what has to be, and lost with the process before.
+        let mut buffered: Vec<Entry> = Vec::new();
         loop {
             let Plan {
                 append,
                 actions,
+                is_durable,
                 settled,
-                ..
             } = pass.decide(self.now);
+            buffered.extend(append);
             self.risk()?;
-            self.log.extend(append);
+            if is_durable || settled.is_some() {
+                self.log.append(&mut buffered);
+            }
             self.risk()?;
             if let Some(settled) = settled {
                 self.last_pass = Some(self.now);
@@ -183,15 +197,19 @@ impl World {
             "http.do" => {
                 let url = params["url"].as_str().expect("an address").to_owned();
                 let key = format!("{}/{}", request.id, request.call.path);
-                self.requests.push((url.clone(), key));
+                self.requests.push((url.clone(), key.clone()));
                 if let Some(left) = self.failing.get_mut(&url)
                     && *left > 0
                 {
                     *left -= 1;
                     return Err("EOF".to_owned());
                 }
+                if self.answered.insert(key) {
+                    *self.effects.entry(url).or_default() += 1;
+                }
                 json!({"statusCode": 200, "body": "ok"})
             }
+            "oam.rollback-app" => json!({"revision": "shop-v1", "restored": "shop-v1"}),
             other => panic!("{other} is not part of this world"),
         };
         Ok(Done {
