@@ -57,6 +57,19 @@ pub use shared::SharedObject;
 
 use serde_json::Value;
 
+/// The definitions that members need: records of what is applied, claims, and policies that are kept there.
+pub fn member_definitions() -> Vec<Value> {
+    vec![
+        definition::<cluster::ClusterClaim>(),
+        definition::<multicluster::AppliedWork>(),
+        policy::template_definition::<policy::CertificatePolicy>(),
+        policy::template_definition::<policy::ConfigurationPolicy>(),
+        policy::template_definition::<policy::OperatorPolicy>(),
+        definition::<policy::Policy>(),
+        definition::<work::AppliedManifestWork>(),
+    ]
+}
+
 /// All definitions, by group and kind; their order is always the same.
 pub fn definitions() -> Vec<Value> {
     vec![

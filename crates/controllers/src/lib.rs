@@ -16,6 +16,7 @@
 //! | [`distribution`] | components of applications distributed over clusters |
 //! | [`registration`] | membership: joining, heartbeats, rights, leaving |
 //! | [`replica_set`] | a work for every cluster that placements of a replica set choose |
+//! | [`rights`] | what processes need besides what controllers declare, and what of it is missing |
 //! | [`rollout`] | replicas and requests moved between two revisions of applications |
 //! | [`template`] | Applications that come from charts and folders elsewhere |
 //! | [`work_agent`] | on members, what works on the hub say |
@@ -43,6 +44,7 @@ pub mod policy_propagator;
 pub mod registration;
 pub mod registry;
 pub mod replica_set;
+pub mod rights;
 pub mod rollout;
 pub mod template;
 pub mod work_agent;

@@ -10,6 +10,7 @@ mod clusters;
 mod examples;
 mod fleet;
 mod git_cases;
+mod install;
 mod leadership;
 mod policies;
 mod pressure;
