@@ -42,6 +42,7 @@ mod structural;
 pub mod about;
 pub mod addon;
 pub mod admission;
+pub mod adoption;
 pub mod cluster;
 pub mod delivery;
 pub mod multicluster;

@@ -8,9 +8,9 @@ use clap::{ArgAction, Parser, Subcommand};
 
 use crate::logging::LogFormat;
 use crate::{
-    agent, apiserver, app, backup, cluster, completion, crds, cue, definitions, examples, helm,
-    hub, install, kustomize, objects, plan, policy, probe, render, rollout, status, token, up,
-    version, why, workflow,
+    adopt, agent, apiserver, app, backup, cluster, completion, crds, cue, definitions, examples,
+    helm, hub, install, kustomize, objects, plan, policy, probe, render, rollout, status, token,
+    up, version, why, workflow,
 };
 
 /// The exit code of a program whose reader has gone, as shells know it: 128 and SIGPIPE.
@@ -64,6 +64,7 @@ pub(crate) enum Command {
     /// Create, list and delete join tokens.
     #[command(after_help = "Example:\n  bellwether token create --cluster-name edge1")]
     Token(token::TokenArgs),
+    Adopt(adopt::AdoptArgs),
     Backup(backup::BackupArgs),
     Restore(backup::RestoreArgs),
     Why(why::WhyArgs),
@@ -133,6 +134,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
         Command::Uninstall(arguments) => complete(runtime()?, install::uninstall(arguments)),
         Command::Cluster(arguments) => complete(runtime()?, cluster::run(arguments)),
         Command::Token(arguments) => complete(runtime()?, token::run(arguments)),
+        Command::Adopt(arguments) => complete(runtime()?, adopt::run(arguments)),
         Command::Backup(arguments) => complete(runtime()?, backup::backup(arguments)),
         Command::Restore(arguments) => complete(runtime()?, backup::restore(arguments)),
         Command::Why(arguments) => complete(runtime()?, why::run(arguments)),

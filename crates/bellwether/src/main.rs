@@ -1,5 +1,6 @@
 //! The binary: arguments, configuration, wiring; no logic of its own.
 
+mod adopt;
 mod agent;
 mod apiserver;
 mod app;

@@ -3,6 +3,7 @@
 //! | module | brings about |
 //! |---|---|
 //! | [`hub`] | what the controllers of a hub share: the client, the clock, caches |
+//! | [`adopt`] | a hub of other controllers taken over, and given back |
 //! | [`application`] | applications: revisions, delivery, state, removal |
 //! | [`application_configuration`] | workloads and traits of ApplicationConfigurations, applied once or always |
 //! | [`cluster_set`] | the sets that every hub has, and what can be said of sets and bindings |
@@ -29,6 +30,7 @@
 //! as `kube::Client`s, and cannot tell an embedded one from a real one. What is decided is in the
 //! crates of the layer below; what is here reads, keeps in memory what it has read, and writes.
 
+pub mod adopt;
 pub mod application;
 pub mod application_configuration;
 pub mod cluster_set;

@@ -11,6 +11,8 @@
 //! Objects of any kind are read and written by [`Objects`], named by [`Discovery`], and watched by
 //! [`Watches`]; [`Delivery`] carries out what a pass over a set of them decides.
 //!
+//! A [`Rehearsal`] shows what controllers would write.
+//!
 //! Programs of users run in [`compute`], beside the tasks of the runtime.
 //!
 //! A cluster is a [`kube::Client`], real or embedded; nothing here can tell which. A process that serves
@@ -36,6 +38,7 @@ mod metrics;
 pub mod objects;
 mod pace;
 mod queue;
+mod rehearsal;
 mod request_error;
 mod retry;
 mod supervise;
@@ -63,6 +66,7 @@ pub use metrics::{ControllerMetrics, METRICS_CONTENT_TYPE, MetricsRegistry, SECO
 pub use objects::{Deleted, Objects};
 pub use pace::{Pace, Pacer};
 pub use queue::Queue;
+pub use rehearsal::{Effect, Rehearsal};
 pub use request_error::{RequestError, in_time};
 pub use retry::{ReconcileError, Retry, causes_of, label_of_code, retry_of_code};
 pub use supervise::{Ended, Tasks, spawn_vital};
