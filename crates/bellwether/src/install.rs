@@ -87,9 +87,9 @@ struct CommonArgs {
     /// The image, such as registry.example.com/bellwether:0.1.0 or …@sha256:….
     #[arg(long, value_name = "REF")]
     image: Option<String>,
-    /// How many processes run; one of them acts.
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    replicas: u32,
+    /// How many processes run, of which one acts (default: 2).
+    #[arg(long, value_name = "N")]
+    replicas: Option<u32>,
     /// A file with values of the chart; may be repeated, later ones win.
     #[arg(short = 'f', long = "values", value_name = "FILE")]
     values: Vec<PathBuf>,
@@ -150,7 +150,9 @@ impl CommonArgs {
     fn sources(&self, mut flags: Value) -> anyhow::Result<ValueSources> {
         // The definitions are part of what is installed.
         flags["createDefinitions"] = false.into();
-        flags["replicaCount"] = self.replicas.into();
+        if let Some(replicas) = self.replicas {
+            flags["replicaCount"] = replicas.into();
+        }
         if let Some(image) = &self.image {
             flags["image"] = image_values(image)?;
         }

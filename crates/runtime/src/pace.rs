@@ -242,4 +242,35 @@ mod tests {
         pace.refused(seconds(1.0), Some(seconds(86_400.0)));
         assert!(pace.admit(seconds(1.0)) <= seconds(61.1));
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_wait_until_the_server_wants_them() {
+        let sent = Arc::new(std::sync::atomic::AtomicU32::new(0));
+        let server = tower::service_fn(move |_: Request<Body>| {
+            let number = sent.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            async move {
+                let mut response = Response::new(Body::empty());
+                if number == 0 {
+                    *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+                    let seconds = header::HeaderValue::from_static("5");
+                    response.headers_mut().insert(header::RETRY_AFTER, seconds);
+                }
+                Ok::<_, BoxError>(response)
+            }
+        });
+        let client = Pacer::new(Pace::new(0.0)).limit(Client::new(server, "default"));
+        let ask = async || {
+            let request = Request::get("/version").body(Vec::new()).unwrap();
+            client.request_text(request).await
+        };
+        let start = Instant::now();
+        assert!(ask().await.is_err(), "whoever asked decides what to do");
+        assert!(start.elapsed() < Duration::from_secs(1));
+        ask().await.unwrap();
+        assert!(
+            start.elapsed() >= Duration::from_secs(5),
+            "{:?}",
+            start.elapsed()
+        );
+    }
 }

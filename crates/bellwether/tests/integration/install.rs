@@ -149,6 +149,29 @@ fn an_agent_needs_the_name_of_its_cluster() {
     assert_eq!(selectors[0]["matchLabels"][label], "true");
 }
 
+#[test]
+fn the_example_of_values_gives_a_small_role() {
+    let objects = manifests("install hub -f examples/install/hub-values.yaml");
+    let deployment = find(&objects, "Deployment", "bellwether-hub");
+    let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
+    let image = image.as_str().unwrap();
+    assert!(
+        image.contains("/platform/bellwether@sha256:e3b0"),
+        "{image}"
+    );
+    let role = find(&objects, "ClusterRole", "bellwether-hub-bellwether-system");
+    assert!(!role.to_string().contains(r#"["*"]"#), "{role}");
+    let bound = |object: &&Value| object["roleRef"]["name"] == "admin";
+    assert_eq!(objects.iter().find(bound), None);
+    // The label of the example is the one that the role of an agent gathers.
+    let example = fleet::root().join("examples/install/execution-role.yaml");
+    let example = &from_yaml(&std::fs::read_to_string(example).unwrap()).unwrap()[0];
+    let agent = manifests("install agent --cluster-name edge1");
+    let name = "bellwether-agent-open-cluster-management-agent-execution";
+    let gathers = &find(&agent, "ClusterRole", name)["aggregationRule"]["clusterRoleSelectors"];
+    assert_eq!(gathers[0]["matchLabels"], example["metadata"]["labels"]);
+}
+
 /// What our own Helm renders is what Helm renders, where Helm is installed.
 #[test]
 fn helm_renders_the_chart_alike() {

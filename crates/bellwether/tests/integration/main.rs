@@ -2,8 +2,10 @@
 //! seconds less to wait.
 
 mod admission;
+mod adopt;
 mod application;
 mod apps;
+mod backup;
 mod cases;
 mod cli;
 mod clusters;
@@ -12,6 +14,7 @@ mod fleet;
 mod git_cases;
 mod install;
 mod leadership;
+mod monitoring;
 mod policies;
 mod pressure;
 mod real;

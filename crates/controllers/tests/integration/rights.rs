@@ -35,7 +35,9 @@ fn without(rules: &[PolicyRule], index: usize, verb: &str) -> Vec<PolicyRule> {
 #[tokio::test(start_paused = true)]
 async fn each_right_that_is_taken_away_is_named() {
     let world = World::start().await;
-    let hub = registry::HUB.iter().map(|entry| (entry.name, entry.rules()));
+    let hub = registry::HUB
+        .iter()
+        .map(|entry| (entry.name, entry.rules()));
     let agent = rights::AGENT.iter();
     let agent = agent.map(|part| (part.name, to_rules(part.rights)));
     let webhooks = ("webhooks", to_rules(rights::WEBHOOKS));
