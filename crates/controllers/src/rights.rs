@@ -175,7 +175,9 @@ pub const AGENT: &[AgentPart] = &[
                     "certificatepolicies",
                     "operatorpolicies",
                 ],
-                verbs: &["get", "list", "watch", "create", "update", "delete"],
+                verbs: &[
+                    "get", "list", "watch", "create", "update", "patch", "delete",
+                ],
             },
             Rule {
                 group: bellwether_api::policy::GROUP,

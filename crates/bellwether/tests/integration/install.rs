@@ -12,6 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bellwether_controllers::{registry, rights};
 use bellwether_json::yaml::from_yaml;
+use bellwether_testkit::{Assets, RealCluster};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::config::Kubeconfig;
 use serde_json::{Value, json};
@@ -417,13 +418,16 @@ fn member(hub: &Fleet, member: &Fleet) -> Pod {
     let namespace = "open-cluster-management-agent";
     let account = Account::of(member, "agent", namespace, "bellwether-agent");
     let agent = Pod::start(&account, "agent --cluster-name edge1");
+    let lines = agent.until("the agent of edge1 is ready");
+    let missing: Vec<&String> = lines.iter().filter(|it| it.contains("missing")).collect();
+    assert!(missing.is_empty(), "{missing:?}");
     hub.shell(&format!(
         "{BELLWETHER} wait --for=condition=ManagedClusterConditionAvailable --timeout=60s managedcluster/edge1"
     ));
     agent
 }
 
-fn write(fleet: &Fleet, name: &str, content: &Path) -> String {
+fn copied(fleet: &Fleet, name: &str, content: &Path) -> String {
     let to = fleet.scratch().join(name);
     std::fs::copy(fleet::root().join(content), &to).unwrap();
     to.display().to_string()
@@ -450,18 +454,24 @@ fn hub_and_agent_do_their_whole_job_with_the_rights_of_their_accounts() {
         "{BELLWETHER} wait --for=condition=PlacementRolledOut --timeout=60s manifestworkreplicaset/shop"
     ));
     member_cluster.shell(&format!("{BELLWETHER} get deployment shop"));
-    // A policy that is enforced.
+    // A policy that is enforced. What it writes is not among what works usually have, so a role adds it.
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "limits",
+            "labels": {"open-cluster-management.io/aggregate-to-work": "true"}},
+        "rules": [{"apiGroups": [""], "resources": ["limitranges"],
+            "verbs": ["create", "update", "patch", "delete"]}],
+    });
+    let path = member_cluster.scratch().join("limits.json");
+    std::fs::write(&path, role.to_string()).unwrap();
+    member_cluster.shell(&format!("{BELLWETHER} apply -f {}", path.display()));
     apply(&hub_cluster, "examples/policy/enforce.yaml");
     hub_cluster.shell(&format!(
         "{BELLWETHER} wait --for=jsonpath={{.status.compliant}}=Compliant --timeout=60s policies.policy.open-cluster-management.io/enforce"
     ));
     member_cluster.shell(&format!("{BELLWETHER} get limitrange limits"));
     // An application, on the member and on the hub.
-    let definitions = hub_cluster.scratch().join("definitions.yaml");
-    let (_, text, _) = bellwether("definitions");
-    std::fs::write(&definitions, text).unwrap();
-    hub_cluster.shell(&format!("{BELLWETHER} apply -f {}", definitions.display()));
-    let application = write(
+    let application = copied(
         &hub_cluster,
         "application.yaml",
         Path::new("crates/bellwether/testdata/install/application.yaml"),
@@ -493,7 +503,7 @@ fn hub_and_agent_do_their_whole_job_with_the_rights_of_their_accounts() {
 }
 
 #[test]
-fn a_hub_names_the_right_that_it_lacks_and_carries_on_when_it_is_granted() {
+fn a_hub_names_the_right_that_it_lacks() {
     let cluster = Fleet::only_server();
     install(&cluster, "install hub", "hub.json");
     let account = Account::of(&cluster, "hub", "bellwether-system", "bellwether-hub");
@@ -515,4 +525,46 @@ fn a_hub_names_the_right_that_it_lacks_and_carries_on_when_it_is_granted() {
         "a right is missing: placement may not patch placements.cluster.open-cluster-management.io/status",
     );
     assert!(hub.ends_when_asked());
+}
+
+/// The manifests pass a real API server, where one is installed.
+#[tokio::test(flavor = "multi_thread")]
+async fn manifests_pass_a_real_api_server() {
+    let assets = match Assets::find() {
+        Ok(assets) => assets,
+        Err(why) => {
+            bellwether_testkit::skip(why);
+            return;
+        }
+    };
+    let cluster = RealCluster::start(&assets).await.unwrap();
+    let kubectl = assets.program("kubectl");
+    let scratch = tempfile::tempdir().unwrap();
+    for (name, arguments) in [
+        ("hub", "install hub"),
+        ("agent", "install agent --cluster-name edge1"),
+    ] {
+        let objects = manifests(arguments);
+        // What is in a namespace cannot be tried without it.
+        let parts = [
+            ("namespace", &objects[..1], "none"),
+            ("all", &objects[..], "server"),
+        ];
+        for (part, objects, dry_run) in parts {
+            let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+            let path = scratch.path().join(format!("{name}-{part}.json"));
+            std::fs::write(&path, list.to_string()).unwrap();
+            let output = Command::new(&kubectl)
+                .args(["apply", "--server-side", "--force-conflicts"])
+                .arg(format!("--dry-run={dry_run}"))
+                .arg("-f")
+                .arg(&path)
+                .env("KUBECONFIG", cluster.kubeconfig())
+                .env("HOME", scratch.path())
+                .output()
+                .unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{name}: {errors}");
+        }
+    }
 }
