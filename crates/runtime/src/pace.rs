@@ -21,8 +21,8 @@ const REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_mins(1);
 /// After how long without a refusal a rate ends that nobody asked for.
 const FORGET: Duration = Duration::from_mins(1);
-/// Requests that nobody sent add up to this many seconds' worth.
-const BURST_SECONDS: f64 = 1.0;
+/// Requests that nobody sent add up to what may be sent in this time.
+const SAVED: Duration = Duration::from_secs(1);
 
 /// A rate that follows what a server accepts. Times count from any fixed moment.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub struct Pace {
     most: Option<f64>,
     /// Requests a second at present; nothing for no limit.
     rate: Option<f64>,
-    /// When the next request may be sent, if none were saved up.
+    /// When the next request is due. It may be sent earlier by what was saved up.
     next: Duration,
     /// Nothing is sent before.
     rests_until: Duration,
@@ -63,12 +63,9 @@ impl Pace {
     pub fn admit(&mut self, now: Duration) -> Duration {
         let mut at = now.max(self.rests_until);
         if let Some(rate) = self.rate {
-            let saved = Duration::from_secs_f64(BURST_SECONDS);
-            // What was saved up before a rest does not come after it at once.
-            let earliest = at.saturating_sub(saved).max(self.rests_until);
-            self.next = self.next.max(earliest);
             let interval = Duration::from_secs_f64(1.0 / rate);
-            at = at.max(self.next.saturating_sub(saved.saturating_sub(interval)));
+            self.next = self.next.max(at);
+            at = at.max(self.next.saturating_sub(SAVED.saturating_sub(interval)));
             self.next += interval;
         }
         self.count(at);
@@ -88,6 +85,8 @@ impl Pace {
             self.refused_at = Some(now);
         }
         self.rests_until = self.rests_until.max(now + rest);
+        // What was saved up before the rest does not come after it at once.
+        self.next = self.next.max(self.rests_until + SAVED);
     }
 
     /// Takes note that the server accepted a request.
@@ -240,7 +239,7 @@ mod tests {
     fn no_server_is_left_alone_for_long() {
         let mut pace = Pace::new(5.0);
         pace.refused(seconds(1.0), Some(seconds(86_400.0)));
-        assert!(pace.admit(seconds(1.0)) <= seconds(61.1));
+        assert!(pace.admit(seconds(1.0)) <= seconds(62.0));
     }
 
     #[tokio::test(start_paused = true)]

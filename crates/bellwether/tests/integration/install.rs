@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -427,10 +427,44 @@ fn member(hub: &Fleet, member: &Fleet) -> Pod {
     agent
 }
 
-fn copied(fleet: &Fleet, name: &str, content: &Path) -> String {
-    let to = fleet.scratch().join(name);
-    std::fs::copy(fleet::root().join(content), &to).unwrap();
-    to.display().to_string()
+/// A rollout by a placement.
+fn roll_out(hub: &Fleet, member: &Fleet) {
+    apply(hub, "examples/rollout/fleet.yaml");
+    hub.shell(&format!(
+        "{BELLWETHER} wait --for=condition=PlacementRolledOut --timeout=60s manifestworkreplicaset/shop"
+    ));
+    member.shell(&format!("{BELLWETHER} get deployment shop"));
+}
+
+/// A policy that is enforced. What it writes is not among what works usually have, so a role adds it.
+fn enforce(hub: &Fleet, member: &Fleet) {
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "limits",
+            "labels": {"open-cluster-management.io/aggregate-to-work": "true"}},
+        "rules": [{"apiGroups": [""], "resources": ["limitranges"],
+            "verbs": ["create", "update", "patch", "delete"]}],
+    });
+    let path = member.scratch().join("limits.json");
+    std::fs::write(&path, role.to_string()).unwrap();
+    member.shell(&format!("{BELLWETHER} apply -f {}", path.display()));
+    apply(hub, "examples/policy/enforce.yaml");
+    hub.shell(&format!(
+        "{BELLWETHER} wait --for=jsonpath={{.status.compliant}}=Compliant --timeout=60s policies.policy.open-cluster-management.io/enforce"
+    ));
+    member.shell(&format!("{BELLWETHER} get limitrange limits"));
+}
+
+/// An application on the member, and one on the hub.
+fn deliver(hub: &Fleet, member: &Fleet) {
+    apply(hub, "crates/bellwether/testdata/install/application.yaml");
+    for name in ["front", "back"] {
+        hub.shell(&format!(
+            "{BELLWETHER} wait --for=jsonpath={{.status.status}}=running --timeout=60s application/{name}"
+        ));
+    }
+    member.shell(&format!("{BELLWETHER} get deployment front"));
+    hub.shell(&format!("{BELLWETHER} get deployment back"));
 }
 
 #[test]
@@ -448,42 +482,9 @@ fn hub_and_agent_do_their_whole_job_with_the_rights_of_their_accounts() {
     let member_cluster = Fleet::only_server();
     let agent = member(&hub_cluster, &member_cluster);
 
-    // A rollout by a placement.
-    apply(&hub_cluster, "examples/rollout/fleet.yaml");
-    hub_cluster.shell(&format!(
-        "{BELLWETHER} wait --for=condition=PlacementRolledOut --timeout=60s manifestworkreplicaset/shop"
-    ));
-    member_cluster.shell(&format!("{BELLWETHER} get deployment shop"));
-    // A policy that is enforced. What it writes is not among what works usually have, so a role adds it.
-    let role = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-        "metadata": {"name": "limits",
-            "labels": {"open-cluster-management.io/aggregate-to-work": "true"}},
-        "rules": [{"apiGroups": [""], "resources": ["limitranges"],
-            "verbs": ["create", "update", "patch", "delete"]}],
-    });
-    let path = member_cluster.scratch().join("limits.json");
-    std::fs::write(&path, role.to_string()).unwrap();
-    member_cluster.shell(&format!("{BELLWETHER} apply -f {}", path.display()));
-    apply(&hub_cluster, "examples/policy/enforce.yaml");
-    hub_cluster.shell(&format!(
-        "{BELLWETHER} wait --for=jsonpath={{.status.compliant}}=Compliant --timeout=60s policies.policy.open-cluster-management.io/enforce"
-    ));
-    member_cluster.shell(&format!("{BELLWETHER} get limitrange limits"));
-    // An application, on the member and on the hub.
-    let application = copied(
-        &hub_cluster,
-        "application.yaml",
-        Path::new("crates/bellwether/testdata/install/application.yaml"),
-    );
-    hub_cluster.shell(&format!("{BELLWETHER} apply -f {application}"));
-    for name in ["front", "back"] {
-        hub_cluster.shell(&format!(
-            "{BELLWETHER} wait --for=jsonpath={{.status.status}}=running --timeout=60s application/{name}"
-        ));
-    }
-    member_cluster.shell(&format!("{BELLWETHER} get deployment front"));
-    hub_cluster.shell(&format!("{BELLWETHER} get deployment back"));
+    roll_out(&hub_cluster, &member_cluster);
+    enforce(&hub_cluster, &member_cluster);
+    deliver(&hub_cluster, &member_cluster);
     // Everything goes again.
     hub_cluster.shell(&format!(
         "{BELLWETHER} delete application front back --timeout=60s"
