@@ -5,7 +5,9 @@ use crate::workspace::packages;
 
 /// Crates by layer, lowest first; the names are those of the folders.
 const LAYERS: [&[&str]; 5] = [
-    &["go", "json", "jsonpath", "cel", "template", "cue"],
+    &[
+        "archive", "go", "json", "jsonpath", "cel", "template", "cue",
+    ],
     &[
         "admission",
         "api",

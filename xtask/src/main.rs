@@ -1,8 +1,9 @@
-//! Development tasks: `cargo xtask test`, `bench`, `corpus`, `fuzz`.
+//! Development tasks: `cargo xtask test`, `bench`, `corpus`, `fuzz`, `image`.
 
 mod bench;
 mod corpus;
 mod fuzz;
+mod image;
 mod invariants;
 mod layers;
 mod run;
@@ -36,6 +37,8 @@ enum Command {
         #[arg(long)]
         failures: bool,
     },
+    /// Build an OCI image as an archive, without a container engine; the same sources give the same digest.
+    Image(image::ImageArgs),
     /// Look for inputs that make an engine panic, hang or contradict itself.
     Fuzz {
         /// Which engine.
@@ -57,6 +60,7 @@ fn main() -> anyhow::Result<()> {
         Command::Test => test::test(),
         Command::Bench { name } => bench::bench(name.as_deref()),
         Command::Corpus { path, failures } => corpus::corpus(&path, failures),
+        Command::Image(arguments) => image::image(&arguments),
         Command::Fuzz {
             target,
             seconds,

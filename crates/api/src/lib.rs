@@ -42,6 +42,7 @@ mod structural;
 pub mod about;
 pub mod addon;
 pub mod admission;
+pub mod adoption;
 pub mod cluster;
 pub mod delivery;
 pub mod multicluster;
@@ -56,6 +57,19 @@ pub use kind::{Column, Kind, KindNames, Scope, TypeTag, definition};
 pub use shared::SharedObject;
 
 use serde_json::Value;
+
+/// The definitions that members need: records of what is applied, claims, and policies that are kept there.
+pub fn member_definitions() -> Vec<Value> {
+    vec![
+        definition::<cluster::ClusterClaim>(),
+        definition::<multicluster::AppliedWork>(),
+        policy::template_definition::<policy::CertificatePolicy>(),
+        policy::template_definition::<policy::ConfigurationPolicy>(),
+        policy::template_definition::<policy::OperatorPolicy>(),
+        definition::<policy::Policy>(),
+        definition::<work::AppliedManifestWork>(),
+    ]
+}
 
 /// Makes one definition.
 type Definition = fn() -> Value;

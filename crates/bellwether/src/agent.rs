@@ -10,9 +10,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bellwether_controllers::registration;
 use bellwether_controllers::registration::agent::{Agent, ClaimOptions, KubeconfigConnector};
+use bellwether_controllers::registry::to_rules;
+use bellwether_controllers::rights;
 use bellwether_controllers::work_agent::AgentOptions;
 use bellwether_json::duration::GoDuration;
-use bellwether_runtime::{Clock, Fence, MetricsRegistry, Tasks, parse_kubeconfig, read_kubeconfig};
+use bellwether_runtime::{
+    Clock, Fence, MetricsRegistry, Pacer, Tasks, parse_kubeconfig, read_kubeconfig,
+};
 use clap::Args;
 use jiff::SignedDuration;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -23,7 +27,10 @@ use crate::apiserver::stop_signal;
 use crate::cli::say;
 use crate::diagnostics::{DiagnosticsArgs, Health};
 use crate::election::{ElectionArgs, Term, client_without_retries};
+use crate::hub::PaceArgs;
 use crate::member_agents::MemberAgents;
+use crate::missing_rights;
+use crate::pod::PodArgs;
 
 /// Apply the works of a hub on one member, keep them in place, and report.
 ///
@@ -46,9 +53,9 @@ pub(crate) struct AgentArgs {
     /// The context of the hub's kubeconfig, if not the current one.
     #[arg(long, value_name = "NAME")]
     hub_context: Option<String>,
-    /// How to reach the member.
+    /// How to reach the member; the account of the pod if the agent runs on the member.
     #[arg(long, value_name = "FILE", alias = "spoke-kubeconfig")]
-    kubeconfig: PathBuf,
+    kubeconfig: Option<PathBuf>,
     /// The context of the member's kubeconfig, if not the current one.
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
@@ -70,6 +77,10 @@ pub(crate) struct AgentArgs {
     /// How many works are reconciled at once.
     #[arg(long, value_name = "N", default_value_t = 10)]
     workload_agent_workers: usize,
+    #[command(flatten)]
+    pod: PodArgs,
+    #[command(flatten)]
+    pace: PaceArgs,
     #[command(flatten)]
     election: ElectionArgs,
     #[command(flatten)]
@@ -111,11 +122,10 @@ pub(crate) async fn run(arguments: AgentArgs) -> anyhow::Result<()> {
     options.metrics.register(&registry);
     options.controller_metrics.register(&registry);
     arguments.diagnostics.serve(&registry, &health).await?;
-    let (member, _) = connect(&arguments.kubeconfig, arguments.context.as_deref())
-        .await
-        .context("the member")?;
+    let member = arguments.member().await.context("the member")?;
     let lease = format!("bellwether-agent-{}", arguments.cluster_name);
     let election = arguments.election.clone();
+    let pacer = arguments.pace.pacer();
     let term = AgentTerm {
         claims: ClaimOptions {
             most_custom: arguments.max_custom_cluster_claims,
@@ -125,11 +135,34 @@ pub(crate) async fn run(arguments: AgentArgs) -> anyhow::Result<()> {
         arguments,
         options,
         member: member.clone(),
+        pacer,
         health: health.clone(),
     };
-    election
+    let parts = rights::AGENT.iter();
+    let needed = parts.map(|part| (part.name, to_rules(part.rights)));
+    let reporting = tokio::spawn(missing_rights::report(member.clone(), needed.collect()));
+    let ended = election
         .run(&member, &lease, &health, &term, stop_signal())
-        .await
+        .await;
+    reporting.abort();
+    ended
+}
+
+impl AgentArgs {
+    /// A client of the member: by a kubeconfig, or by the account of the pod.
+    async fn member(&self) -> anyhow::Result<Client> {
+        if let Some(path) = &self.kubeconfig {
+            return Ok(connect(path, self.context.as_deref()).await?.0);
+        }
+        let cluster = self.pod.in_cluster().context(
+            "--kubeconfig is missing, and this process does not run in a pod with a service account",
+        )?;
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(cluster.kubeconfig(), &options)
+            .await
+            .context("cannot use the account of the pod")?;
+        client_without_retries(config)
+    }
 }
 
 /// The agent of a member while this process leads.
@@ -138,6 +171,7 @@ struct AgentTerm {
     options: AgentOptions,
     claims: ClaimOptions,
     member: Client,
+    pacer: Pacer,
     health: Health,
 }
 
@@ -165,7 +199,7 @@ impl Term for AgentTerm {
             member: member.clone(),
             fence: fence.cloned(),
         };
-        guarded.member = guarded.guard(member);
+        guarded.member = self.pacer.limit(guarded.guard(member));
         Ok(guarded)
     }
 

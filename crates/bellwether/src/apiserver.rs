@@ -20,6 +20,7 @@ use jiff::SignedDuration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::backup::Door;
 use crate::cli::say;
 use crate::data::{DataDir, write_private};
 use crate::kubeconfig::kubeconfig;
@@ -104,6 +105,8 @@ pub(crate) struct Running {
     data: DataDir,
     audit: Option<AuditLog>,
     listener: JoinHandle<()>,
+    /// Answers those who want a backup.
+    backups: Option<Door>,
     stop: tokio::sync::oneshot::Sender<()>,
     /// Metrics of all components.
     pub(crate) metrics: MetricsRegistry,
@@ -151,6 +154,7 @@ impl Running {
             let _ = stopped.await;
         };
         let listener = tokio::spawn(serve(server.clone(), listener, config, stopped));
+        let backups = (!arguments.in_memory).then(|| Door::open(data.path(), store.clone()));
         let address = format!("https://{}", reachable(bound));
         let simulator = arguments
             .simulate_workloads
@@ -165,6 +169,7 @@ impl Running {
             data,
             audit,
             listener,
+            backups,
             stop,
             metrics,
             has_new_authority,
@@ -245,6 +250,7 @@ impl Running {
     pub(crate) async fn stop(self) {
         let _ = self.stop.send(());
         let _ = self.listener.await;
+        drop(self.backups);
         drop(self.simulator);
         drop(self.server);
         if let Some(audit) = self.audit {

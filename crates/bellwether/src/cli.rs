@@ -9,9 +9,9 @@ use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 
 use crate::logging::LogFormat;
 use crate::{
-    agent, apiserver, app, cluster, completion, crds, cue, definitions, examples, helm, hub,
-    kustomize, objects, plan, policy, probe, render, rollout, status, token, up, version, why,
-    workflow,
+    adopt, agent, apiserver, app, backup, cluster, completion, crds, cue, definitions, examples,
+    helm, hub, install, kustomize, objects, plan, policy, probe, render, rollout, status, token,
+    up, version, why, workflow,
 };
 
 /// The exit code of a program whose reader has gone, as shells know it: 128 and SIGPIPE.
@@ -55,12 +55,21 @@ pub(crate) enum Command {
     Up(up::UpArgs),
     Agent(agent::AgentArgs),
     Hub(hub::HubArgs),
+    /// Print or apply the manifests of a hub or an agent, for a cluster with an API server of its own.
+    #[command(after_help = "Example:\n  bellwether install hub --apply")]
+    Install(install::InstallArgs),
+    /// Remove a hub or an agent; what they delivered stays.
+    #[command(after_help = "Example:\n  bellwether uninstall hub")]
+    Uninstall(install::UninstallArgs),
     /// Join, list, label and detach clusters.
     #[command(after_help = "Example:\n  bellwether cluster list")]
     Cluster(cluster::ClusterArgs),
     /// Create, list and delete join tokens.
     #[command(after_help = "Example:\n  bellwether token create --cluster-name edge1")]
     Token(token::TokenArgs),
+    Adopt(adopt::AdoptArgs),
+    Backup(backup::BackupArgs),
+    Restore(backup::RestoreArgs),
     Why(why::WhyArgs),
     #[command(visible_alias = "live-diff")]
     Plan(plan::PlanArgs),
@@ -139,8 +148,13 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
         Command::Up(arguments) => complete(runtime()?, up::run(arguments)),
         Command::Agent(arguments) => complete(small_runtime()?, agent::run(arguments)),
         Command::Hub(arguments) => complete(runtime()?, hub::run(arguments)),
+        Command::Install(arguments) => complete(runtime()?, install::run(arguments)),
+        Command::Uninstall(arguments) => complete(runtime()?, install::uninstall(arguments)),
         Command::Cluster(arguments) => complete(runtime()?, cluster::run(arguments)),
         Command::Token(arguments) => complete(runtime()?, token::run(arguments)),
+        Command::Adopt(arguments) => complete(runtime()?, adopt::run(arguments)),
+        Command::Backup(arguments) => complete(runtime()?, backup::backup(arguments)),
+        Command::Restore(arguments) => complete(runtime()?, backup::restore(arguments)),
         Command::Why(arguments) => complete(runtime()?, why::run(arguments)),
         Command::Plan(arguments) => complete(runtime()?, plan::run(arguments)),
         Command::Apiserver(arguments) => complete(runtime()?, apiserver::run(arguments)),

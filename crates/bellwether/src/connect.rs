@@ -9,15 +9,19 @@ use clap::Args;
 use futures::future::BoxFuture;
 use kube::Client;
 
+use crate::pod::PodArgs;
+
 /// Which cluster a command is about.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ConnectArgs {
-    /// The kubeconfig (default: .bellwether/kubeconfig, else ~/.kube/config).
+    /// The kubeconfig (default: .bellwether/kubeconfig, else ~/.kube/config, else the account of the pod).
     #[arg(long, value_name = "FILE", env = "KUBECONFIG")]
     kubeconfig: Option<OsString>,
     /// The context in the kubeconfig, such as hub or cluster1.
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
+    #[command(flatten)]
+    pod: PodArgs,
 }
 
 impl ConnectArgs {
@@ -26,6 +30,7 @@ impl ConnectArgs {
         Self {
             kubeconfig,
             context,
+            pod: PodArgs::default(),
         }
     }
 
@@ -45,6 +50,7 @@ impl ConnectArgs {
         Locator {
             kubeconfig: self.kubeconfig.clone().filter(|list| !list.is_empty()),
             fallbacks,
+            in_cluster: self.pod.in_cluster(),
             context: self.context.clone(),
             namespace: namespace.map(str::to_owned),
         }

@@ -30,6 +30,11 @@ impl DataDir {
         })
     }
 
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Where the kubeconfig is written.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.path.join("kubeconfig")

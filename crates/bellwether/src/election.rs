@@ -112,6 +112,7 @@ impl ElectionArgs {
                 }
             };
             if let Some(stopped) = stopped {
+                health.set_unready("ending");
                 leading.release().await;
                 return stopped;
             }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bellwether_controllers::Hub;
 use bellwether_controllers::registration::clusters::{self, LossThreshold};
-use bellwether_controllers::registry::{Entry, HUB, HubOptions};
+use bellwether_controllers::registry::{Entry, HUB, HubOptions, to_rules};
+use bellwether_controllers::rights;
 use bellwether_ctl::near::did_you_mean_or;
-use bellwether_runtime::{Clock, ControllerMetrics, Fence, MetricsRegistry, Tasks};
+use bellwether_runtime::{Clock, ControllerMetrics, Fence, MetricsRegistry, Pace, Pacer, Tasks};
 use bellwether_webhook::Keeper;
 use clap::Args;
 use kube::Client;
@@ -24,6 +25,7 @@ use crate::cli::say;
 use crate::connect::ConnectArgs;
 use crate::diagnostics::{DiagnosticsArgs, Health};
 use crate::election::{ElectionArgs, Term, client_without_retries};
+use crate::missing_rights;
 use crate::webhook::WebhookArgs;
 use crate::workflow::WorkflowArgs;
 
@@ -60,11 +62,36 @@ pub(crate) struct HubArgs {
     #[command(flatten)]
     apply_once: ApplyOnceArgs,
     #[command(flatten)]
+    pace: PaceArgs,
+    #[command(flatten)]
     election: ElectionArgs,
     #[command(flatten)]
     webhooks: WebhookArgs,
     #[command(flatten)]
     diagnostics: DiagnosticsArgs,
+}
+
+/// How fast requests are sent.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct PaceArgs {
+    /// Send at most this many requests a second; 0 for no limit. Whatever it is, the process slows down when the API server answers
+    /// 429, and speeds up again when it does not.
+    #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = qps)]
+    kube_api_qps: f64,
+}
+
+impl PaceArgs {
+    /// The pace of a process.
+    pub(crate) fn pacer(self) -> Pacer {
+        Pacer::new(Pace::new(self.kube_api_qps))
+    }
+}
+
+fn qps(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok();
+    number
+        .filter(|number| number.is_finite() && *number >= 0.0)
+        .ok_or_else(|| format!("{text:?} is not a number of requests, such as 50"))
 }
 
 /// What the hub makes of clusters that stop renewing their leases.
@@ -106,7 +133,7 @@ fn after_help() -> String {
 }
 
 /// The name of the lease of a hub's controllers.
-const LEASE: &str = "bellwether-hub";
+pub(crate) const LEASE: &str = "bellwether-hub";
 
 pub(crate) async fn run(arguments: HubArgs) -> anyhow::Result<()> {
     let chosen = chosen(&arguments.controllers)?;
@@ -125,21 +152,44 @@ pub(crate) async fn run(arguments: HubArgs) -> anyhow::Result<()> {
             apply_once: arguments.apply_once.mode,
         },
         skip_definitions: arguments.skip_definitions,
+        pacer: arguments.pace.pacer(),
         health: health.clone(),
         metrics: ControllerMetrics::default(),
     };
     term.metrics.register(&registry);
     term.options.clusters.metrics.register(&registry);
+    let needed = needed(&term, webhooks.is_some());
+    let reporting = tokio::spawn(missing_rights::report(client.clone(), needed));
     let led = arguments
         .election
         .run(&client, LEASE, &health, &term, stop_signal());
-    let Some(webhooks) = webhooks else {
-        return led.await;
+    let serving = async {
+        match webhooks {
+            Some(webhooks) => webhooks.serve(client.clone()).await,
+            None => std::future::pending().await,
+        }
     };
-    tokio::select! {
+    let ended = tokio::select! {
         led = led => led,
-        served = webhooks.serve(client.clone()) => served.context("the webhook server ended"),
+        served = serving => served.context("the webhook server ended"),
+    };
+    reporting.abort();
+    ended
+}
+
+/// The rights that a hub needs in all namespaces, by who needs them.
+fn needed(term: &HubTerm, has_webhooks: bool) -> missing_rights::Needed {
+    let controllers = term.chosen.iter();
+    let mut needed: missing_rights::Needed = controllers
+        .map(|entry| (entry.name, entry.rules()))
+        .collect();
+    if !term.skip_definitions {
+        needed.push(("the hub", to_rules(rights::DEFINITIONS)));
     }
+    if has_webhooks {
+        needed.push(("the webhook server", to_rules(rights::WEBHOOKS)));
+    }
+    needed
 }
 
 /// The controllers of a hub while this process leads.
@@ -150,6 +200,7 @@ struct HubTerm {
     chosen: Vec<Entry>,
     options: HubOptions,
     skip_definitions: bool,
+    pacer: Pacer,
     health: Health,
     metrics: ControllerMetrics,
 }
@@ -165,11 +216,13 @@ impl Term for HubTerm {
             Some(fence) => fence.guard(self.client.clone()),
             None => self.client.clone(),
         };
-        let mut hub = Hub::new(client, Clock::system());
+        let mut hub = Hub::new(self.pacer.limit(client), Clock::system());
         hub.metrics = self.metrics.clone();
         for entry in &self.chosen {
             entry.start_caches(&hub);
         }
+        self.health
+            .set_unready("caches are not complete; rights that are missing are in the log");
         hub.ready().await;
         Ok(hub)
     }

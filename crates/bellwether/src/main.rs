@@ -1,9 +1,11 @@
 //! The binary: arguments, configuration, wiring; no logic of its own.
 
+mod adopt;
 mod agent;
 mod apiserver;
 mod app;
 mod apply_once;
+mod backup;
 mod cli;
 mod cluster;
 mod completion;
@@ -17,13 +19,16 @@ mod election;
 mod examples;
 mod helm;
 mod hub;
+mod install;
 mod kubeconfig;
 mod kustomize;
 mod logging;
 mod member_agents;
 mod members;
+mod missing_rights;
 mod objects;
 mod plan;
+mod pod;
 mod policy;
 mod print;
 mod probe;

@@ -344,7 +344,7 @@ pub(crate) async fn describe(arguments: DescribeArgs) -> anyhow::Result<()> {
 }
 
 /// A time as kubectl takes it: `30s`, `1m30s`; a plain number is seconds, a negative one a week.
-fn duration(text: &str) -> anyhow::Result<Duration> {
+pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
     if text.starts_with('-') {
         return Ok(A_WEEK);
     }

@@ -151,10 +151,13 @@ pub const ENTRY: Entry = Entry {
             resources: &[
                 "applications",
                 "applications/status",
-                "applicationrevisions",
                 "applicationrevisions/status",
-                "resourcetrackers",
             ],
+            verbs: &["patch"],
+        },
+        Rule {
+            group: GROUP,
+            resources: &["applicationrevisions", "resourcetrackers"],
             verbs: &["create", "patch", "delete"],
         },
         // For the rights of the account that an application names.

@@ -3,6 +3,7 @@
 //! | module | brings about |
 //! |---|---|
 //! | [`hub`] | what the controllers of a hub share: the client, the clock, caches |
+//! | [`adopt`] | a hub of other controllers taken over, and given back |
 //! | [`application`] | applications: revisions, delivery, state, removal |
 //! | [`application_configuration`] | workloads and traits of ApplicationConfigurations, applied once or always |
 //! | [`cluster_set`] | the sets that every hub has, and what can be said of sets and bindings |
@@ -16,6 +17,7 @@
 //! | [`distribution`] | components of applications distributed over clusters |
 //! | [`registration`] | membership: joining, heartbeats, rights, leaving |
 //! | [`replica_set`] | a work for every cluster that placements of a replica set choose |
+//! | [`rights`] | what processes need besides what controllers declare, and what of it is missing |
 //! | [`rollout`] | replicas and requests moved between two revisions of applications |
 //! | [`template`] | Applications that come from charts and folders elsewhere |
 //! | [`work_agent`] | on members, what works on the hub say |
@@ -28,6 +30,7 @@
 //! as `kube::Client`s, and cannot tell an embedded one from a real one. What is decided is in the
 //! crates of the layer below; what is here reads, keeps in memory what it has read, and writes.
 
+pub mod adopt;
 pub mod application;
 pub mod application_configuration;
 pub mod cluster_set;
@@ -43,6 +46,7 @@ pub mod policy_propagator;
 pub mod registration;
 pub mod registry;
 pub mod replica_set;
+pub mod rights;
 pub mod rollout;
 pub mod template;
 pub mod work_agent;

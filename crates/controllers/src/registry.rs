@@ -19,6 +19,7 @@ use kube::Resource;
 use serde::de::DeserializeOwned;
 
 use crate::hub::Hub;
+use crate::rights::{DEFINITIONS, LEASE};
 use crate::{
     application, application_configuration, cluster_set, component, definition, distribution,
     placement, policy_propagator, registration, replica_set, rollout, template, work_config,
@@ -87,10 +88,11 @@ impl Entry {
             let (group, plural) = (watched.resource)();
             rule(&group, &[&plural], READ)
         });
-        let rights = self.rights.iter();
-        let rights = rights.map(|right| rule(right.group, right.resources, right.verbs));
         let events = rule("", &["events"], &["create", "patch"]);
-        watched.chain(rights).chain([events]).collect()
+        watched
+            .chain(to_rules(self.rights))
+            .chain([events])
+            .collect()
     }
 }
 
@@ -149,28 +151,24 @@ pub struct HubOptions {
     pub apply_once: ApplyOnce,
 }
 
-/// What a process needs that runs controllers, besides what each of them needs: its lease, and the
-/// definitions that it creates.
-const PROCESS: &[Rule] = &[
-    Rule {
-        group: "coordination.k8s.io",
-        resources: &["leases"],
-        verbs: &["get", "create", "update", "patch"],
-    },
-    Rule {
-        group: "apiextensions.k8s.io",
-        resources: &["customresourcedefinitions"],
-        verbs: &["get", "list", "watch", "create"],
-    },
-];
-
-/// Returns the rules of a ClusterRole that suffices for a process with these controllers, sorted and
-/// without repetitions.
+/// Returns the rules of a ClusterRole that suffices for a process with these controllers: for them, for its lease, and for the
+/// definitions that it creates. Sorted and without repetitions.
 pub fn rules(controllers: &[Entry]) -> Vec<PolicyRule> {
-    let process = PROCESS.iter();
-    let process = process.map(|right| rule(right.group, right.resources, right.verbs));
+    let process = to_rules(LEASE).into_iter().chain(to_rules(DEFINITIONS));
+    merge(controllers.iter().flat_map(Entry::rules).chain(process))
+}
+
+/// Returns rules as roles have them.
+pub fn to_rules(rights: &[Rule]) -> Vec<PolicyRule> {
+    let rights = rights.iter();
+    let rights = rights.map(|right| rule(right.group, right.resources, right.verbs));
+    rights.collect()
+}
+
+/// Returns the same rights, sorted and each resource once.
+pub fn merge(rules: impl IntoIterator<Item = PolicyRule>) -> Vec<PolicyRule> {
     let mut verbs: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
-    for rule in controllers.iter().flat_map(Entry::rules).chain(process) {
+    for rule in rules {
         for group in rule.api_groups.iter().flatten() {
             for resource in rule.resources.iter().flatten() {
                 let known = verbs.entry((group.clone(), resource.clone())).or_default();

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use bellwether_runtime::read_kubeconfig;
+use bellwether_runtime::{InCluster, read_kubeconfig};
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -19,6 +19,8 @@ pub struct Locator {
     pub kubeconfig: Option<OsString>,
     /// Where to look if none is named, in this order.
     pub fallbacks: Vec<PathBuf>,
+    /// The cluster that this process runs in, if there is no kubeconfig.
+    pub in_cluster: Option<InCluster>,
     /// The context, if not the current one.
     pub context: Option<String>,
     /// The namespace, if not that of the context.
@@ -126,7 +128,10 @@ impl Locator {
                 .collect(),
         };
         match &*paths {
-            [] => Err(Error::NoKubeconfig),
+            [] => match &self.in_cluster {
+                Some(cluster) => Ok((None, cluster.kubeconfig())),
+                None => Err(Error::NoKubeconfig),
+            },
             [path] => Ok((Some(path.clone()), read(path)?)),
             // Of several, those that are missing are passed over, as kubectl does.
             several => {

@@ -11,11 +11,14 @@
 //! Objects of any kind are read and written by [`Objects`], named by [`Discovery`], and watched by
 //! [`Watches`]; [`Delivery`] carries out what a pass over a set of them decides.
 //!
+//! A [`Rehearsal`] shows what controllers would write.
+//!
 //! Programs of users run in [`compute`], beside the tasks of the runtime.
 //!
 //! A cluster is a [`kube::Client`], real or embedded; nothing here can tell which. A process that serves
 //! thousands of clusters has a [`ClusterHandle`] of each, which makes a client when one is needed.
-//! [`read_kubeconfig`] says where clusters are.
+//! [`read_kubeconfig`] says where clusters are, [`InCluster`] where the one is that a pod runs in; a [`Pacer`] slows requests down when
+//! the server asks for it.
 
 mod cache;
 mod clock;
@@ -27,12 +30,15 @@ pub mod discovery;
 mod events;
 mod feed;
 mod fence;
+mod in_cluster;
 mod key;
 mod kubeconfig;
 mod lease;
 mod metrics;
 pub mod objects;
+mod pace;
 mod queue;
+mod rehearsal;
 mod request_error;
 mod retry;
 mod supervise;
@@ -52,12 +58,15 @@ pub use events::{
 };
 pub use feed::{FeedError, FeedEvent, Selection, follow};
 pub use fence::{Fence, Fenced};
+pub use in_cluster::{InCluster, SERVICE_ACCOUNT_DIRECTORY};
 pub use key::ObjectKey;
 pub use kubeconfig::{KubeconfigError, parse_kubeconfig, read_kubeconfig};
 pub use lease::{Candidate, Leadership, LeaseError, LeaseOptions};
 pub use metrics::{ControllerMetrics, METRICS_CONTENT_TYPE, MetricsRegistry, SECONDS};
 pub use objects::{Deleted, Objects};
+pub use pace::{Pace, Pacer};
 pub use queue::Queue;
+pub use rehearsal::{Effect, Rehearsal};
 pub use request_error::{RequestError, in_time};
 pub use retry::{ReconcileError, Retry, causes_of, label_of_code, retry_of_code};
 pub use supervise::{Ended, Tasks, spawn_vital};

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use crate::engine::disk::Snapshot;
 use crate::engine::memory::Memory;
-use crate::error::{StorageError, WriteError};
+use crate::error::{BackupError, StorageError, WriteError};
 use crate::space::Space;
 use crate::value::{Entry, Revision, Value};
 use crate::write::Intent;
@@ -67,6 +68,19 @@ impl<V: Value> Committer<V> {
     pub(crate) fn sweep(&self, spaces: Vec<Arc<Space<V>>>) {
         if let Self::Grouped(writer) = self {
             writer.submit(Request::Sweep(spaces));
+        }
+    }
+
+    /// The state after all writes that have been answered.
+    pub(crate) async fn snapshot(&self) -> Result<Snapshot, BackupError> {
+        let Self::Grouped(writer) = self else {
+            return Err(BackupError::InMemory);
+        };
+        let (answer, answered) = oneshot::channel();
+        writer.submit(Request::Snapshot(answer));
+        match answered.await {
+            Ok(snapshot) => snapshot.map_err(BackupError::Storage),
+            Err(_) => Err(BackupError::Closed),
         }
     }
 

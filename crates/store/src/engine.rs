@@ -5,6 +5,7 @@ pub(crate) mod memory;
 
 use std::sync::Arc;
 
+use crate::engine::disk::Snapshot;
 use crate::error::{OpenError, StorageError};
 use crate::event::Record;
 use crate::space::{Content, Garbage};
@@ -19,6 +20,11 @@ pub(crate) trait Engine<V>: Send + 'static {
     /// After an error it is unknown which of both, and the engine is not used again unless
     /// [`recover`](Self::recover) succeeds.
     fn commit(&mut self, batch: &[Change<'_, V>]) -> Result<(), StorageError>;
+
+    /// Everything that has been committed so far, as a value that later commits do not change.
+    fn snapshot(&self) -> Result<Snapshot, StorageError> {
+        Err(StorageError::Failed("nothing is kept".into()))
+    }
 
     /// Makes the engine usable after a commit that failed because the disk was full. Afterwards none
     /// of the records of that commit are there, and all of its removals are made.

@@ -160,6 +160,23 @@ pub enum OpenError {
     Thread(#[source] std::io::Error),
 }
 
+/// Why there is no backup.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The store is in memory only.
+    #[error("the store is in memory only")]
+    InMemory,
+    /// The store has been closed.
+    #[error("the store has been closed")]
+    Closed,
+    /// The storage does not work.
+    #[error(transparent)]
+    Storage(Arc<StorageError>),
+    /// The directory cannot be written.
+    #[error(transparent)]
+    Write(#[from] OpenError),
+}
+
 /// The storage under a durable store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {

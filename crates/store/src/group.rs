@@ -82,6 +82,8 @@ impl<V: Value> Group<V> {
                 part.closed = true;
                 self.answers.push(Pending::Drop(answer));
             }
+            // Answered when the group has been committed.
+            Request::Snapshot(_) => {}
             Request::Sweep(spaces) => {
                 for space in spaces {
                     let part = self.part(&space);

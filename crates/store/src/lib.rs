@@ -88,7 +88,7 @@ mod watch;
 mod write;
 mod writer;
 
-pub use error::{OpenError, RangeError, StorageError, WatchError, WriteError};
+pub use error::{BackupError, OpenError, RangeError, StorageError, WatchError, WriteError};
 pub use event::{Event, EventKind};
 pub use keyspace::Keyspace;
 pub use options::{Clock, Options};

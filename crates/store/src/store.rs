@@ -11,7 +11,7 @@ use crate::committer::Committer;
 use crate::engine::Engine;
 use crate::engine::disk::Disk;
 use crate::engine::memory::Memory;
-use crate::error::{OpenError, StorageError, WriteError};
+use crate::error::{BackupError, OpenError, StorageError, WriteError};
 use crate::keyspace::Keyspace;
 use crate::options::Options;
 use crate::retention::Retention;
@@ -140,6 +140,19 @@ impl<V: Value> Store<V> {
         self.shared.retention.widen();
         let spaces = self.shared.compact();
         self.shared.committer.sweep(spaces);
+    }
+
+    /// Writes everything that has been acknowledged so far to a directory of another store, which must be missing or empty. Reads and
+    /// writes go on meanwhile; what is written after the call began may or may not be in it.
+    pub async fn backup(&self, directory: &Path) -> Result<(), BackupError> {
+        let snapshot = self.shared.committer.snapshot().await?;
+        let directory = directory.to_owned();
+        let written = tokio::task::spawn_blocking(move || snapshot.write_to(&directory)).await;
+        match written {
+            Ok(written) => Ok(written?),
+            // The task is never cancelled; a panic in it is ours.
+            Err(_) => Err(BackupError::Closed),
+        }
     }
 
     /// Why the storage accepts no writes, if it does not.

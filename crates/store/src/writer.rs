@@ -12,6 +12,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::{oneshot, watch};
 
 use crate::engine::Engine;
+use crate::engine::disk::Snapshot;
 use crate::error::{StorageError, WriteError};
 use crate::group::{Group, Unsettled};
 use crate::space::Space;
@@ -42,6 +43,8 @@ pub(crate) enum Request<V> {
     },
     /// Remove what is no longer needed of keyspaces, without telling anybody.
     Sweep(Vec<Arc<Space<V>>>),
+    /// Take the state after all requests before this one.
+    Snapshot(oneshot::Sender<Result<Snapshot, Arc<StorageError>>>),
 }
 
 /// A write to a key.
@@ -134,8 +137,12 @@ fn run<V: Value>(queue: &Taker<V>, mut engine: impl Engine<V>, health: &Health) 
         };
         last = requests.len().max(1);
         let mut group = Group::new();
+        let mut snapshots = Vec::new();
         for request in requests {
-            group.add(request);
+            match request {
+                Request::Snapshot(answer) => snapshots.push(answer),
+                request => group.add(request),
+            }
         }
         failure = match failure {
             None => commit(group, &mut engine),
@@ -145,6 +152,14 @@ fn run<V: Value>(queue: &Taker<V>, mut engine: impl Engine<V>, health: &Health) 
             }
         };
         let error = failure.as_ref().map(|failure| Arc::clone(&failure.error));
+        for answer in snapshots {
+            let snapshot = match &error {
+                Some(error) => Err(Arc::clone(error)),
+                None => engine.snapshot().map_err(Arc::new),
+            };
+            // Those who have stopped waiting need no answer.
+            let _ = answer.send(snapshot);
+        }
         *health.0.lock() = error;
     }
 }

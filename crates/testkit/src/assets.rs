@@ -28,7 +28,7 @@ impl Assets {
     }
 
     /// The path of a program.
-    pub(crate) fn program(&self, name: &str) -> PathBuf {
+    pub fn program(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }

@@ -2,15 +2,19 @@
 //! seconds less to wait.
 
 mod admission;
+mod adopt;
 mod application;
 mod apps;
+mod backup;
 mod cases;
 mod cli;
 mod clusters;
 mod examples;
 mod fleet;
 mod git_cases;
+mod install;
 mod leadership;
+mod monitoring;
 mod policies;
 mod pressure;
 mod real;

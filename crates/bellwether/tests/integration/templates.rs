@@ -112,13 +112,13 @@ fn the_chart_of_a_hub_says_what_is_applied_once() {
         (" --set applyOnceOnly=on", "on"),
         (" --set applyOnceOnly=force", "force"),
     ] {
-        let command = format!("helm template kubevela charts/bellwether -n vela-system{set}");
+        let command = format!("helm template kubevela deploy/chart -n vela-system{set}");
         let (succeeded, output, errors) = bellwether(&command);
         assert!(succeeded, "{errors}");
         let argument = format!("- --apply-once-only={expected}\n");
         assert!(output.contains(&argument), "{output}");
     }
     let (succeeded, _, errors) =
-        bellwether("helm template kubevela charts/bellwether --set applyOnceOnly=maybe");
+        bellwether("helm template kubevela deploy/chart --set applyOnceOnly=maybe");
     assert!(!succeeded && errors.contains("applyOnceOnly"), "{errors}");
 }

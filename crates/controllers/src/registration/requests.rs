@@ -53,7 +53,7 @@ pub const ENTRY: Entry = Entry {
         Rule {
             group: "certificates.k8s.io",
             resources: &["certificatesigningrequests/approval"],
-            verbs: &["patch", "update"],
+            verbs: &["patch"],
         },
         Rule {
             group: "certificates.k8s.io",

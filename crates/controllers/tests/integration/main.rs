@@ -13,6 +13,7 @@ mod policies;
 mod policy_agent;
 mod real;
 mod registration;
+mod rights;
 mod templates;
 mod work_examples;
 mod work_faults;

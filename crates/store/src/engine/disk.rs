@@ -10,6 +10,7 @@ mod directory;
 mod guarded;
 mod replay;
 mod row;
+mod snapshot;
 
 use std::collections::HashMap;
 use std::io;
@@ -23,6 +24,7 @@ use self::directory::DataDirectory;
 use self::guarded::GuardedFile;
 use self::replay::Replay;
 use self::row::Row;
+pub(crate) use self::snapshot::Snapshot;
 use super::{Change, Engine};
 use crate::error::{OpenError, StorageError};
 use crate::event::Record;
@@ -48,7 +50,7 @@ impl Disk {
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         let directory = DataDirectory::lock(path)?;
         if !directory.is_initialized() {
-            database::create(&directory.new_database())?;
+            database::create(&directory.new_database(), |_| Ok(()))?;
             directory.initialize()?;
         }
         let file = GuardedFile::open(&directory.database())?;
@@ -251,6 +253,14 @@ impl<V: Value> Engine<V> for Disk {
 
     fn commit(&mut self, batch: &[Change<'_, V>]) -> Result<(), StorageError> {
         self.transact(batch, Self::apply).map_err(failure)
+    }
+
+    fn snapshot(&self) -> Result<Snapshot, StorageError> {
+        let database = self.database.as_ref();
+        let closed = || StorageError::Failed("the database is closed".into());
+        let transaction = database.ok_or_else(closed)?.begin_read();
+        let transaction = transaction.map_err(|error| failure(error.into()))?;
+        Ok(Snapshot::new(transaction))
     }
 
     fn recover(&mut self, failed: &[Change<'_, V>]) -> Result<(), StorageError> {

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use redb::{Builder, Database, StorageBackend, TableDefinition};
+use redb::{Builder, Database, StorageBackend, TableDefinition, WriteTransaction};
 
 use super::directory::private_file;
 use super::guarded::GuardedFile;
@@ -62,8 +62,11 @@ impl fmt::Display for RowId {
     }
 }
 
-/// Creates a database with empty tables, in place of whatever is there.
-pub(super) fn create(path: &Path) -> Result<(), OpenError> {
+/// Creates a database with what is put into its tables, in place of whatever is there.
+pub(super) fn create(
+    path: &Path,
+    fill: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
+) -> Result<(), OpenError> {
     match std::fs::remove_file(path) {
         Err(source) if source.kind() != ErrorKind::NotFound => {
             return Err(OpenError::Io {
@@ -79,6 +82,7 @@ pub(super) fn create(path: &Path) -> Result<(), OpenError> {
         let transaction = database.begin_write()?;
         transaction.open_table(LOG)?;
         transaction.open_table(KEYSPACES)?;
+        fill(&transaction)?;
         Ok(transaction.commit()?)
     };
     create().map_err(unreadable(path))
