@@ -72,6 +72,10 @@ pub struct ValuesReference {
     pub optional: bool,
 }
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a field that people set"
+)]
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Options {
@@ -242,11 +246,11 @@ fn rendered(
         ));
     };
     let is_test = |hook: &&bellwether_helm::Hook| hook.events.iter().all(|event| event == "test");
-    let hooks = release
-        .hooks
-        .iter()
-        .filter(|hook| !(request.skip_tests && is_test(hook)));
-    if let Some(hook) = hooks.filter(|_| !request.no_hooks).next() {
+    let is_run = |hook: &&bellwether_helm::Hook| !(request.skip_tests && is_test(hook));
+    let mut hooks = release.hooks.iter().filter(is_run);
+    if !request.no_hooks
+        && let Some(hook) = hooks.next()
+    {
         return Err(invalid(
             name,
             format!(
