@@ -121,9 +121,9 @@ impl SshWire {
         let mut early = Vec::new();
         let written = session.write(&body, &mut early).await;
         written.map_err(|error| self.problem(error))?;
-        early
-            .into_iter()
-            .for_each(|received| conversation.take(received));
+        for received in early {
+            conversation.take(received);
+        }
         while !conversation.is_over {
             if conversation.received.len() > limit {
                 return Err(self.too_large(limit));
