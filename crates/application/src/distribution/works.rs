@@ -229,13 +229,32 @@ fn unready(work: &ManifestWork, manifest: &Value) -> Option<String> {
             .unwrap_or(0)
     };
     let is_seen = number(&["status", "observedGeneration"]) >= number(&["metadata", "generation"]);
-    let ready = if is_seen {
+    let mut ready = if is_seen {
         number(&["status", "readyReplicas"])
     } else {
         0
     };
+    if is_replaced(manifest) {
+        // Replicas of the version before are ready for as long as the new one is not.
+        let updated = number(&["status", "updatedReplicas"]);
+        let old = (number(&["status", "replicas"]) - updated).max(0);
+        ready = (ready - old).clamp(0, updated.max(0));
+    }
     let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
     (ready < wanted).then(|| format!("{kind} {name}: {ready} of {wanted} replicas are ready"))
+}
+
+/// True if all replicas of a workload are replaced when its template changes.
+fn is_replaced(manifest: &Value) -> bool {
+    match manifest["kind"].as_str().unwrap_or_default() {
+        "Deployment" => true,
+        "StatefulSet" => {
+            let strategy = &manifest["spec"]["updateStrategy"];
+            let partition = strategy["rollingUpdate"]["partition"].as_i64();
+            strategy["type"] != "OnDelete" && partition.unwrap_or(0) == 0
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -341,18 +360,24 @@ mod tests {
         let share = works(&distribution(), "shop", &rendered, &entry)
             .remove("east")
             .unwrap();
-        let reported = |ready: i64, observed: i64| -> ManifestWork {
+        let reported_with = |replicas: i64,
+                             updated: i64,
+                             ready: i64,
+                             observed: i64|
+         -> ManifestWork {
+            let value = |name: &str, number: i64| json!({"name": format!("status.{name}"), "fieldValue": {"type": "Integer", "integer": number}});
             let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": "X", "message": "", "observedGeneration": observed, "lastTransitionTime": "2026-01-01T00:00:00Z"});
             serde_json::from_value(json!({"metadata": {"name": "w", "namespace": "east", "generation": 2}, "spec": {}, "status": {
                 "conditions": [condition("Applied"), condition("Available")],
                 "resourceStatus": {"manifests": [{
                     "resourceMeta": {"ordinal": 0, "group": "apps", "version": "v1", "kind": "Deployment", "resource": "deployments", "name": "web", "namespace": "default"},
                     "conditions": [condition("Applied")],
-                    "statusFeedback": {"values": [{"name": "status.readyReplicas", "fieldValue": {"type": "Integer", "integer": ready}}]},
+                    "statusFeedback": {"values": [value("replicas", replicas), value("updatedReplicas", updated), value("readyReplicas", ready)]},
                 }]},
             }}))
             .unwrap()
         };
+        let reported = |ready, observed| reported_with(2, 2, ready, observed);
         let told = |work: Option<&ManifestWork>| report("east", &share, work).message;
         assert_eq!(told(None), "its work is not there yet");
         assert_eq!(
@@ -364,5 +389,26 @@ mod tests {
             "Deployment web: 1 of 2 replicas are ready"
         );
         assert!(report("east", &share, Some(&reported(2, 2))).available);
+        // One replica of the new version beside two of the old one, which are the ones that are ready.
+        assert_eq!(
+            told(Some(&reported_with(3, 1, 2, 2))),
+            "Deployment web: 0 of 2 replicas are ready"
+        );
+        assert_eq!(
+            told(Some(&reported_with(3, 2, 2, 2))),
+            "Deployment web: 1 of 2 replicas are ready"
+        );
+    }
+
+    #[test]
+    fn workloads_whose_replicas_stay_are_not_waited_for() {
+        let set = |spec: Value| json!({"kind": "StatefulSet", "spec": spec});
+        assert!(is_replaced(&set(json!({"replicas": 2}))));
+        let partition = json!({"updateStrategy": {"rollingUpdate": {"partition": 1}}});
+        assert!(!is_replaced(&set(partition)));
+        assert!(!is_replaced(&set(
+            json!({"updateStrategy": {"type": "OnDelete"}})
+        )));
+        assert!(!is_replaced(&json!({"kind": "ReplicaSet", "spec": {}})));
     }
 }

@@ -4,6 +4,8 @@
 
 use std::process::Command;
 
+use crate::fleet;
+
 fn examples(arguments: &[&str]) -> (bool, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_bellwether"))
         .arg("examples")
@@ -90,6 +92,41 @@ killed_apart! {
     kills_of_the_hub_change_no_template: "case-5-templates", "15";
     kills_of_the_hub_repeat_no_request: "case-6-conditions", "16";
     kills_of_the_hub_change_no_group: "case-7-step-group", "17";
+}
+
+/// A member that leaves the hub, which the example does by labels only: it is played with agents that may not end.
+const DETACHED: &str = r#"
+title: A cluster is detached, and its replicas go to the others
+about: Two clusters are in the east. One of them leaves the hub.
+fleet:
+  clusters: 3
+  labels: {cluster1: {region: east}, cluster2: {region: east}, cluster3: {region: west}}
+steps:
+- say: The application is applied.
+  apply: [app.yaml]
+  expect:
+  - {object: deployments/storefront, cluster: cluster1, that: object.status.readyReplicas == 4}
+  - {object: deployments/storefront, cluster: cluster2, that: object.status.readyReplicas == 3}
+- say: A cluster is detached.
+  run: [cluster detach cluster2]
+  expect:
+  - {object: managedclusters/cluster2, gone: true}
+  - {object: deployments/storefront, cluster: cluster1, that: object.status.readyReplicas == 7}
+  - {object: deployments/storefront, cluster: cluster2, gone: true}
+  - {object: deployments/storefront, cluster: cluster3, that: object.status.readyReplicas == 2}
+  - object: applications/regional-shop
+    that: >-
+      object.status.status == "running" && object.status.services.map(s, s.cluster) == ["cluster1", "cluster3"] &&
+      object.status.services.all(s, s.healthy)
+"#;
+
+#[test]
+fn replicas_of_a_cluster_that_is_detached_go_to_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let app = fleet::root().join("examples/case-1-multi-cluster/app.yaml");
+    std::fs::copy(app, folder.path().join("app.yaml")).unwrap();
+    std::fs::write(folder.path().join("script.yaml"), DETACHED).unwrap();
+    play(&[folder.path().to_str().unwrap()]);
 }
 
 #[test]
