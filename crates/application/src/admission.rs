@@ -18,6 +18,7 @@ pub use verdict::{Violation, check};
 
 use bellwether_api::Kind as _;
 use bellwether_api::admission::{Admission, Denial, Operation, Review, Rule};
+use bellwether_api::oam::names::annotation;
 use bellwether_api::oam::{
     Application, ComponentDefinition, GROUP, PolicyDefinition, TraitDefinition,
     WorkflowStepDefinition,
@@ -135,14 +136,24 @@ impl ApplicationAdmission {
     }
 }
 
-/// Whether anything changed that the rules are about.
+/// Annotations that the rules are about.
+const ANNOTATIONS: [&str; 3] = [
+    annotation::AUTO_UPDATE,
+    annotation::FORCE_PARAM_MUTATIONS,
+    annotation::PUBLISH_VERSION,
+];
+
+/// Whether anything changed that the rules are about. Anyone who adds a finalizer or a note to an application is not asked whether
+/// its definitions still exist.
 fn is_news(review: &Review<'_>, object: &Value) -> bool {
-    let part = |object: &Value| {
-        (
-            object["spec"].clone(),
-            object["metadata"]["annotations"].clone(),
-        )
+    let annotations = |object: &Value| {
+        let all = &object["metadata"]["annotations"];
+        match review.resource {
+            APPLICATIONS => ANNOTATIONS.map(|key| all[key].clone()).to_vec(),
+            _ => vec![all.clone()],
+        }
     };
+    let part = |object: &Value| (object["spec"].clone(), annotations(object));
     review.old.is_none_or(|old| part(old) != part(object))
 }
 

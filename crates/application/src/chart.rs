@@ -319,3 +319,123 @@ fn values(
 fn non_empty<'a>(text: &'a str, other: &'a str) -> &'a str {
     if text.is_empty() { other } else { text }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bellwether_helm::Chart;
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::admission::check;
+    use crate::appfile;
+    use crate::catalog::Catalog;
+    use crate::deliver::deliver;
+    use crate::outside::{Content, FetchedChart};
+    use crate::world::World;
+
+    const TEMPLATE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {colour: {{ .Values.colour }}, \
+                            secret: {{ randAlphaNum 8 }}, version: {{ .Capabilities.KubeVersion.Version }}}\n";
+    const CLUSTER_ROLE: &str =
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: role}\n";
+
+    fn world() -> World {
+        let files = [
+            ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+            ("values.yaml", "colour: red\n"),
+            ("templates/a.yaml", TEMPLATE),
+            ("templates/b.yaml", CLUSTER_ROLE),
+        ];
+        let outside = Outside::new(Timestamp::UNIX_EPOCH, [1; 32]);
+        let reference = ChartReference {
+            source: "oci://example.org/web".to_owned(),
+            ..ChartReference::default()
+        };
+        let fetched = FetchedChart {
+            chart: Chart::from_directory(files).unwrap(),
+            digest: "sha256:1".to_owned(),
+        };
+        let wanted = crate::outside::Wanted::Chart(reference, String::new());
+        outside.add(wanted, Ok(Content::Chart(Arc::new(fetched))));
+        World {
+            outside: Some(Arc::new(outside)),
+            ..World::default()
+        }
+    }
+
+    fn application(properties: Value) -> bellwether_api::oam::Application {
+        let mut properties = properties;
+        properties["chart"]["source"] = "oci://example.org/web".into();
+        let spec =
+            json!({"components": [{"name": "c", "type": "helmchart", "properties": properties}]});
+        serde_json::from_value(json!({"metadata": {"name": "shop"}, "spec": spec})).unwrap()
+    }
+
+    fn delivered(properties: Value) -> Result<Vec<Value>, RenderError> {
+        let (catalog, world) = (Catalog::default(), world());
+        let appfile = appfile::parse(&application(properties), &catalog, &world, 1)?;
+        let component = deliver(&appfile)?.components.remove(0);
+        Ok(component
+            .manifests
+            .into_iter()
+            .map(|it| it.object)
+            .collect())
+    }
+
+    #[test]
+    fn a_chart_is_rendered_with_release_and_values() {
+        let objects = delivered(
+            json!({"values": {"colour": "blue"}, "release": {"name": "r", "namespace": "far"}}),
+        )
+        .unwrap();
+        assert_eq!(objects.len(), 2);
+        let (role, map) = match objects[0]["kind"].as_str() {
+            Some("ClusterRole") => (&objects[0], &objects[1]),
+            _ => (&objects[1], &objects[0]),
+        };
+        assert_eq!(map["data"]["colour"], "blue");
+        assert_eq!(map["data"]["version"], "v1.31.0");
+        assert_eq!(map["metadata"]["name"], "r");
+        assert_eq!(map["metadata"]["namespace"], "far");
+        assert!(role["metadata"]["namespace"].is_null());
+        let again = delivered(
+            json!({"values": {"colour": "blue"}, "release": {"name": "r", "namespace": "far"}}),
+        );
+        assert_eq!(again.unwrap(), objects, "random values stay the same");
+    }
+
+    #[test]
+    fn what_is_not_supported_is_named() {
+        for (properties, expected) in [
+            (
+                json!({"options": {"atomic": true}}),
+                "parameter.options.atomic",
+            ),
+            (json!({"chart": {"auth": {}}}), "parameter.chart.auth"),
+            (json!({"values": []}), "component c"),
+        ] {
+            let error = delivered(properties).unwrap_err();
+            assert!(error.message.contains(expected), "{error}");
+        }
+        assert!(delivered(json!({"options": {"atomic": false, "timeout": "5m"}})).is_ok());
+    }
+
+    #[test]
+    fn parameters_are_checked_without_the_chart() {
+        let (catalog, world) = (Catalog::default(), World::default());
+        let accepted = check(&application(json!({"values": {"a": 1}})), &catalog, &world);
+        assert!(accepted.is_empty(), "{accepted:?}");
+        let refused = check(
+            &application(json!({"valuesFrom": [{"kind": "Pod", "name": "p"}]})),
+            &catalog,
+            &world,
+        );
+        assert!(
+            refused
+                .iter()
+                .any(|found| found.detail.contains("parameter.valuesFrom")),
+            "{refused:?}"
+        );
+    }
+}

@@ -100,8 +100,12 @@ pub fn render(
         });
     }
     let mut context = component_context(app, &component.spec, target, version);
-    if mode == Mode::Objects && component.definition.object_name() == component_type::HELM_CHART {
-        let objects = chart::objects(component, app, target, version)?;
+    if component.definition.object_name() == component_type::HELM_CHART {
+        // Parameters can be checked without the chart.
+        let objects = match mode {
+            Mode::Objects => chart::objects(component, app, target, version)?,
+            Mode::Check => Vec::new(),
+        };
         context.push(field("rendered", from_json(&objects.into())));
     }
     let mut rendering = Rendering::start(component, app, context, mode)?;
@@ -228,9 +232,7 @@ impl<'a> Rendering<'a> {
         let context = self.trait_context()?;
         let parameter = applied.properties.as_ref().map(from_json);
         let mut evaluation = evaluate(&applied.definition, parameter, context, &what)?;
-        if self.mode == Mode::Objects {
-            self.process(&mut evaluation, &what)?;
-        }
+        self.process(&mut evaluation, &what)?;
         let own = self.evaluations.len();
         self.evaluations.push(evaluation);
         self.collect_outputs(own, Some(index))?;
@@ -282,6 +284,10 @@ impl<'a> Rendering<'a> {
                 format!("{what}: processing.http: {message}"),
             )
         };
+        if self.mode == Mode::Check {
+            let message = "the answer is not known yet".to_owned();
+            return Err(error(Class::Incomplete, message));
+        }
         let mut request = evaluation
             .export_json(http)
             .map_err(|problem| error(Class::Incomplete, problem.to_string()))?;

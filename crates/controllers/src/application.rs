@@ -6,6 +6,7 @@
 //!
 //! | module | does |
 //! |---|---|
+//! | `basis` | finds what an application is rendered by |
 //! | `definitions` | keeps the catalog of definitions |
 //! | `index` | finds what belongs to an application |
 //! | `members` | brings objects to members |
@@ -20,6 +21,7 @@
 //! | `status` | writes what can be said of an application |
 
 mod actions;
+mod basis;
 mod children;
 mod definitions;
 mod deliver;
@@ -48,16 +50,12 @@ use bellwether_api::oam::{
 };
 use bellwether_api::work::ManifestWork;
 use bellwether_api::workflow::{HISTORY_GROUP, Workflow};
-use bellwether_application::appfile;
-use bellwether_application::catalog::Catalog;
-use bellwether_application::deliver::deliver;
 use bellwether_application::member::object_key;
 use bellwether_application::resource_policy::ResourcePolicies;
-use bellwether_application::world::{Cluster, ClusterVersion, World};
 use bellwether_application::{Class, RenderError, Stage};
 use bellwether_runtime::{
     Cache, Change, Next, ObjectKey, Reconcile, ReconcileError, Recorder, RequestError, Retry,
-    compute, patch_seen,
+    patch_seen,
 };
 use bellwether_workflow::spec::Approval;
 use futures::FutureExt as _;
@@ -83,8 +81,6 @@ use status::Report;
 
 /// How many applications are reconciled at once.
 const WORKERS: usize = 4;
-/// How often something may be fetched that what was fetched before asks for.
-const FETCH_ROUNDS: usize = 8;
 
 /// Why an application could not be reconciled.
 #[derive(Debug, thiserror::Error)]
@@ -561,9 +557,8 @@ impl Reconciler {
         restart: &Restart,
         report: &mut Report,
     ) -> Result<Next, Failure> {
-        let is_delivered = report.was_delivered();
-        let (catalog, world) = self.basis(application, is_delivered).await?;
-        let appfile = appfile::parse(application, &catalog, &world, 1)?;
+        let basis = self.basis(application).await?;
+        let appfile = self.parse(application, &basis).await?;
         let policies = ResourcePolicies::of_appfile(&appfile)
             .map_err(|message| RenderError::new(Stage::Parse, Class::InvalidInput, message))?;
         let revision = self.choose_revision(application, &appfile.context.revision_hash);
@@ -589,133 +584,10 @@ impl Reconciler {
         }
         Ok(next)
     }
-
-    /// What an application is rendered by: the definitions and objects that its revision recorded, or those of today where
-    /// there is none, or something else changed that it refers to.
-    async fn basis(
-        &self,
-        application: &Application,
-        is_delivered: bool,
-    ) -> Result<(Catalog, World), Failure> {
-        if let Some(pinned) = self.pinning_revision(application) {
-            let catalog = self.definitions.catalog_of(&pinned);
-            let world = self.world(application, Some(&pinned)).await?;
-            let fetched = self.fetch(application, Some(&pinned), &catalog, &world, is_delivered);
-            let hash = fetched.await?;
-            let labels = pinned.metadata.labels.as_ref();
-            let recorded = labels.and_then(|labels| labels.get(label::APP_REVISION_HASH));
-            if hash.is_some() && hash.as_ref() == recorded {
-                return Ok((catalog, world));
-            }
-        }
-        let world = self.world(application, None).await?;
-        let catalog = self.definitions.catalog();
-        self.fetch(application, None, &catalog, &world, is_delivered)
-            .await?;
-        Ok((catalog, world))
-    }
-
-    /// Fetches what rendering asks for until there is nothing more. Returns what identifies the revision; none if the application
-    /// cannot be rendered for another reason.
-    async fn fetch(
-        &self,
-        application: &Application,
-        pinned: Option<&ApplicationRevision>,
-        catalog: &Catalog,
-        world: &World,
-        is_delivered: bool,
-    ) -> Result<Option<String>, Failure> {
-        let Some(outside) = &world.outside else {
-            return Ok(None);
-        };
-        outside.forget_failures();
-        let mut rounds = 0;
-        loop {
-            let error = match appfile::parse(application, catalog, world, 1) {
-                // Nothing of it is applied before everything that it needs is there.
-                Ok(appfile) if appfile.asks_outside() && !is_delivered => {
-                    let delivered = compute(|| deliver(&appfile)).await;
-                    match delivered {
-                        Err(error) if error.class == Class::Outside => error,
-                        _ => return Ok(Some(appfile.context.revision_hash)),
-                    }
-                }
-                Ok(appfile) => return Ok(Some(appfile.context.revision_hash)),
-                Err(error) if error.class == Class::Outside => error,
-                Err(_) => return Ok(None),
-            };
-            let fetches = rounds < FETCH_ROUNDS;
-            rounds += 1;
-            if !fetches || !self.outside.fetch(application, pinned, outside).await {
-                return Err(error.into());
-            }
-        }
-    }
-
-    /// What rendering has to know of the hub. A revision has the objects that it copies.
-    async fn world(
-        &self,
-        application: &Application,
-        pinned: Option<&ApplicationRevision>,
-    ) -> Result<World, kube::Error> {
-        let namespace = application
-            .metadata
-            .namespace
-            .as_deref()
-            .unwrap_or_default();
-        let mut objects = Vec::new();
-        objects.extend(
-            self.policies
-                .in_namespace(namespace)
-                .iter()
-                .map(|policy| to_json(&**policy)),
-        );
-        objects.extend(
-            self.workflows
-                .in_namespace(namespace)
-                .iter()
-                .map(|workflow| to_json(&**workflow)),
-        );
-        match pinned {
-            Some(revision) => objects.extend(revision.spec.referred_objects.iter().cloned()),
-            None => objects.extend(self.children.referred(application).await?),
-        }
-        let clusters = self.clusters.list();
-        Ok(World {
-            hub_version: self.children.version().await?,
-            clusters: clusters.iter().map(|cluster| member(cluster)).collect(),
-            objects,
-            outside: Some(self.outside.of(application, pinned, self.hub.clock.now())),
-        })
-    }
 }
 
 fn to_json(object: &impl Serialize) -> Value {
     serde_json::to_value(object).unwrap_or_default()
-}
-
-/// A member as rendering sees it.
-fn member(cluster: &ManagedCluster) -> Cluster {
-    let version = to_json(cluster);
-    let version = version
-        .pointer("/status/version/kubernetes")
-        .and_then(Value::as_str);
-    Cluster {
-        name: cluster.metadata.name.clone().unwrap_or_default(),
-        labels: cluster.metadata.labels.clone().unwrap_or_default(),
-        version: version.and_then(version_of_text),
-    }
-}
-
-/// A version from a text such as `v1.31.0`.
-fn version_of_text(text: &str) -> Option<ClusterVersion> {
-    let mut parts = text.trim_start_matches('v').splitn(3, '.');
-    Some(ClusterVersion {
-        major: parts.next()?.to_owned(),
-        minor: parts.next()?.to_owned(),
-        git_version: text.to_owned(),
-        platform: ClusterVersion::default().platform,
-    })
 }
 
 /// The phase of an application that is delivered.
