@@ -90,10 +90,10 @@ pub fn number(revision: &ApplicationRevision) -> i64 {
 }
 
 /// The newest of the revisions before this one that was delivered whole.
-pub fn last_good<'a, R: std::borrow::Borrow<ApplicationRevision>>(
-    revisions: &'a [R],
+pub fn last_good<R: std::borrow::Borrow<ApplicationRevision>>(
+    revisions: &[R],
     current: i64,
-) -> Option<&'a R> {
+) -> Option<&R> {
     let is_good = |revision: &&R| {
         let revision: &ApplicationRevision = (*revision).borrow();
         let status = revision.status.as_ref();

@@ -118,7 +118,7 @@ pub(crate) async fn run(arguments: InstallArgs) -> anyhow::Result<()> {
         InstallCommand::Hub(hub) => {
             let flags = json!({"mode": "hub"});
             let values = hub.common.sources(flags)?;
-            let definitions = bellwether_api::definitions();
+            let definitions = bellwether_api::definitions().collect();
             let installed = Installation::new(hub.name, hub.namespace, definitions, &values)?;
             (hub.common, installed)
         }

@@ -98,7 +98,7 @@ pub async fn play(
         broken: Arc::default(),
         chaos: settings.chaos,
     };
-    let result = player.run().await;
+    let result = Box::pin(player.run()).await;
     if result.is_err() {
         let words = fleet.last_words();
         if !words.is_empty() {

@@ -96,7 +96,7 @@ impl Reconciler {
     }
 
     /// What rendering has to know of the hub. A revision has the objects that it copies.
-    async fn world(
+    pub(super) async fn world(
         &self,
         application: &Application,
         pinned: Option<&ApplicationRevision>,

@@ -93,10 +93,15 @@ impl Reconciler {
             // It is deleted: what was applied stays.
             return Ok(None);
         };
-        let past = self.past(revision).await?;
+        let earlier = self.past(revision).await?;
         let recorded = tracking.known().await;
         let is_recorded = identities(&recorded);
-        let appfile = appfile::parse(&past.application, &past.catalog, &past.world, past.number)?;
+        let appfile = appfile::parse(
+            &earlier.application,
+            &earlier.catalog,
+            &earlier.world,
+            earlier.number,
+        )?;
         let mut delivered = as_recorded(compute(|| files::rendered(&appfile)).await?, &recorded);
         for component in &mut delivered {
             component
@@ -106,7 +111,7 @@ impl Reconciler {
         let mut pass = Pass {
             applications: self,
             appfile: &appfile,
-            policies: &past.policies,
+            policies: &earlier.policies,
             tracking,
             before,
             occasion: Occasion::StateKeep,
@@ -183,8 +188,13 @@ impl ComponentActions<'_> {
 
     /// Applies the objects of a revision, deletes those of components that it does not have, and tells whether all are healthy.
     async fn restore_objects(&self, revision: &Arc<ApplicationRevision>) -> Result<bool, Failure> {
-        let past = self.applications.past(revision).await?;
-        let appfile = appfile::parse(&past.application, &past.catalog, &past.world, past.number)?;
+        let earlier = self.applications.past(revision).await?;
+        let appfile = appfile::parse(
+            &earlier.application,
+            &earlier.catalog,
+            &earlier.world,
+            earlier.number,
+        )?;
         let name = revision.metadata.name.as_ref();
         let is_of_revision = |tracker: &&ResourceTracker| {
             let labels = tracker.metadata.labels.as_ref();
@@ -200,7 +210,7 @@ impl ComponentActions<'_> {
         let mut pass = Pass {
             applications: self.applications,
             appfile: &appfile,
-            policies: &past.policies,
+            policies: &earlier.policies,
             tracking: self.tracking,
             before: &before,
             occasion: Occasion::Update,
