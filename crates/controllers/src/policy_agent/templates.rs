@@ -126,7 +126,10 @@ impl TemplateSync<'_> {
             Err(message) => return Ok(self.failed(target, &message).await),
         };
         let mut synced = match Gatekeeper::of(&target.api_version) {
-            Some(gatekeeper) => self.audited(target, gatekeeper, &live, before).await,
+            Some(gatekeeper) => {
+                self.audited(target, gatekeeper, &live, before.as_ref())
+                    .await
+            }
             None => self.evaluated(target, live).await?,
         };
         synced.object = Some((
@@ -267,14 +270,14 @@ impl TemplateSync<'_> {
         target: &Target,
         gatekeeper: Gatekeeper,
         live: &Value,
-        before: Option<Value>,
+        before: Option<&Value>,
     ) -> Synced {
         let found = match gatekeeper {
             Gatekeeper::Constraint => audit_of(live),
             Gatekeeper::Template => {
                 let what = match before {
                     None => "created",
-                    Some(generation) if generation != live["metadata"]["generation"] => "updated",
+                    Some(before) if *before != live["metadata"]["generation"] => "updated",
                     // What was reported is still true.
                     Some(_)
                         if latest(&self.replica.status_or_default(), &target.name)

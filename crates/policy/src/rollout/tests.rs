@@ -1,6 +1,7 @@
 //! Rollouts on a small fleet in memory, with a clock that is moved by hand.
 
 mod any_history;
+mod beyond;
 mod counting;
 mod times;
 mod traces;

@@ -57,14 +57,8 @@ impl Bed {
 #[tokio::test(start_paused = true)]
 async fn constraints_are_made_report_their_audits_and_go_with_the_policy() {
     let bed = Bed::start().await;
-    let templates = json!([
-        {"objectDefinition": {"apiVersion": TEMPLATES, "kind": "ConstraintTemplate",
-            "metadata": {"name": "labelled"}, "spec": {"targets": []}}},
-        {"objectDefinition": {"apiVersion": CONSTRAINTS, "kind": "Labelled",
-            "metadata": {"name": "every-map"}, "spec": {"match": {}}}},
-    ]);
-    bed.replicate(json!({"remediationAction": "inform", "policy-templates": templates}))
-        .await;
+    let policy = include_str!("../../../../../examples/policy/gatekeeper.yaml");
+    bed.replicate(example(policy)).await;
     let prefix = "NonCompliant; template-error; Mapping not found, check if";
     let suffix = "the resource version was not found: no matching kind was found";
     let missing =
