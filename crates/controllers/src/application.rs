@@ -22,6 +22,7 @@ mod children;
 mod definitions;
 mod deliver;
 mod index;
+mod members;
 mod objects;
 mod own_objects;
 mod restart;
@@ -46,7 +47,7 @@ use bellwether_api::workflow::{HISTORY_GROUP, Workflow};
 use bellwether_application::appfile;
 use bellwether_application::catalog::Catalog;
 use bellwether_application::resource_policy::ResourcePolicies;
-use bellwether_application::world::{Cluster, ClusterVersion, World};
+use bellwether_application::world::World;
 use bellwether_application::{Class, RenderError, Stage};
 use bellwether_runtime::{
     Cache, Change, Next, ObjectKey, Reconcile, ReconcileError, Recorder, RequestError, Retry,
@@ -576,7 +577,10 @@ impl Reconciler {
         let clusters = self.clusters.list();
         Ok(World {
             hub_version: self.children.version().await?,
-            clusters: clusters.iter().map(|cluster| member(cluster)).collect(),
+            clusters: clusters
+                .iter()
+                .map(|cluster| members::member(cluster))
+                .collect(),
             objects,
         })
     }
@@ -584,30 +588,6 @@ impl Reconciler {
 
 fn to_json(object: &impl Serialize) -> Value {
     serde_json::to_value(object).unwrap_or_default()
-}
-
-/// A member as rendering sees it.
-fn member(cluster: &ManagedCluster) -> Cluster {
-    let version = to_json(cluster);
-    let version = version
-        .pointer("/status/version/kubernetes")
-        .and_then(Value::as_str);
-    Cluster {
-        name: cluster.metadata.name.clone().unwrap_or_default(),
-        labels: cluster.metadata.labels.clone().unwrap_or_default(),
-        version: version.and_then(version_of_text),
-    }
-}
-
-/// A version from a text such as `v1.31.0`.
-fn version_of_text(text: &str) -> Option<ClusterVersion> {
-    let mut parts = text.trim_start_matches('v').splitn(3, '.');
-    Some(ClusterVersion {
-        major: parts.next()?.to_owned(),
-        minor: parts.next()?.to_owned(),
-        git_version: text.to_owned(),
-        platform: ClusterVersion::default().platform,
-    })
 }
 
 /// The phase of an application that is delivered.

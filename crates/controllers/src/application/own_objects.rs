@@ -67,7 +67,7 @@ impl ComponentActions<'_> {
                 "{what} of cluster {cluster} cannot be read: members report what the application applied there, and this is not part of it"
             )});
         };
-        let live = work.and_then(|work| member::live(&work, manifest));
+        let live = work.as_ref().and_then(|work| member::live(work, manifest));
         match live {
             Some(live) => json!({"value": live}),
             None => {
