@@ -129,7 +129,8 @@ pub(crate) async fn run(arguments: WorkflowCommandArgs) -> anyhow::Result<()> {
         Action::Status(target) => {
             let (client, namespace) = target.open().await?;
             let subject = subject::find(&client, &namespace, &target).await?;
-            show::status(&subject);
+            let state = history::state(&client, &namespace, &subject).await;
+            show::status(&subject, &state);
             Ok(())
         }
         Action::Suspend(target) => {

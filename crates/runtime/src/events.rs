@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::{Event, ObjectReference};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource};
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Clock;
 
@@ -97,7 +97,15 @@ type Clients = Arc<dyn Fn(&str) -> Client + Send + Sync>;
 #[derive(Clone)]
 pub struct Recorder {
     shared: Arc<Shared>,
-    queue: mpsc::Sender<(ObjectReference, EventDraft)>,
+    queue: mpsc::Sender<Queued>,
+}
+
+/// What the writer of events does next.
+enum Queued {
+    /// Writes an event.
+    Event(Box<ObjectReference>, EventDraft),
+    /// Says that everything before is written.
+    Mark(oneshot::Sender<()>),
 }
 
 struct Shared {
@@ -134,11 +142,15 @@ impl Recorder {
             correlator: Mutex::default(),
             left: Mutex::default(),
         });
-        let (queue, mut queued) = mpsc::channel::<(ObjectReference, EventDraft)>(QUEUED);
+        let (queue, mut queued) = mpsc::channel::<Queued>(QUEUED);
         let writer = Arc::clone(&shared);
         tokio::spawn(async move {
-            while let Some((about, draft)) = queued.recv().await {
-                writer.write(&about, &draft).await;
+            while let Some(next) = queued.recv().await {
+                match next {
+                    Queued::Event(about, draft) => writer.write(&about, &draft).await,
+                    // Nobody may wait any more.
+                    Queued::Mark(done) => drop(done.send(())),
+                }
             }
         });
         Self { shared, queue }
@@ -155,11 +167,22 @@ impl Recorder {
         if draft.event_type == EventType::Normal && !self.shared.is_within_limit(&about) {
             return;
         }
-        if self.queue.try_send((about, draft)).is_err() {
+        let queued = Queued::Event(Box::new(about), draft);
+        if self.queue.try_send(queued).is_err() {
             tracing::debug!(
                 component = self.shared.component,
                 "event lost: too many wait"
             );
+        }
+    }
+}
+
+impl Recorder {
+    /// Waits until everything that was recorded before is written, or lost: a process that ends afterwards loses nothing of it.
+    pub async fn written(&self) {
+        let (done, waiting) = oneshot::channel();
+        if self.queue.send(Queued::Mark(done)).await.is_ok() {
+            let _ = waiting.await;
         }
     }
 }

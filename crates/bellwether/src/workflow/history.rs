@@ -20,6 +20,12 @@ async fn load(client: &Client, namespace: &str, subject: &Subject) -> anyhow::Re
     Ok(entries?)
 }
 
+/// What is true after everything that is recorded; nothing where nothing can be read.
+pub(super) async fn state(client: &Client, namespace: &str, subject: &Subject) -> State {
+    let entries = load(client, namespace, subject).await;
+    State::of(&entries.unwrap_or_default())
+}
+
 /// Lists what happened.
 pub(super) async fn list(
     client: &Client,

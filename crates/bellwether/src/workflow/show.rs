@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use bellwether_api::meta::Time;
 use bellwether_api::oam::Application;
 use bellwether_api::workflow::names::context;
-use bellwether_api::workflow::{StepPhase, StepStatus, WorkflowRun};
+use bellwether_api::workflow::{StepPhase, StepReason, StepStatus, WorkflowRun};
 use bellwether_apiserver::Clock;
+use bellwether_workflow::state::StepState;
+use bellwether_workflow::{Settings, State, backoff};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{ListParams, LogParams};
@@ -80,7 +82,7 @@ fn table(rows: &[Vec<String>]) -> String {
 }
 
 /// Shows a run and its steps as a tree.
-pub(super) fn status(subject: &Subject) {
+pub(super) fn status(subject: &Subject, state: &State) {
     let status = subject.status();
     let now = Clock::system().now();
     let phase = status
@@ -107,7 +109,7 @@ pub(super) fn status(subject: &Subject) {
             text,
             "\n{} {}",
             if is_last { "└─" } else { "├─" },
-            line(&step.status, now)
+            line(&step.status, state, now)
         );
         for (sub_index, sub) in step.sub_steps.iter().enumerate() {
             let bar = if is_last { "  " } else { "│ " };
@@ -116,14 +118,14 @@ pub(super) fn status(subject: &Subject) {
             } else {
                 "├─"
             };
-            let _ = write!(text, "\n{bar} {branch} {}", line(sub, now));
+            let _ = write!(text, "\n{bar} {branch} {}", line(sub, state, now));
         }
     }
     say(&text);
 }
 
 /// One step on a line.
-fn line(step: &StepStatus, now: Timestamp) -> String {
+fn line(step: &StepStatus, state: &State, now: Timestamp) -> String {
     let phase = step.phase();
     let mut text = format!("{} ({}): {phase}", step.name, step.step_type);
     if !step.reason.is_none() && step.reason.as_str() != "Skip" {
@@ -137,10 +139,44 @@ fn line(step: &StepStatus, now: Timestamp) -> String {
         let end = if is_open { now } else { last.0 };
         let _ = write!(text, ", {}", span(first.0, end));
     }
+    if let Some(next) = state.step(&step.name).and_then(|it| next(it, state, now)) {
+        let _ = write!(text, ", {next}");
+    }
     if !step.message.is_empty() {
         let _ = write!(text, ": {}", step.message.trim_end());
     }
     text
+}
+
+/// What happens to an open step next if nothing else does, by the times that a hub has without settings.
+fn next(step: &StepState, state: &State, now: Timestamp) -> Option<String> {
+    let settings = Settings::default();
+    match step.phase {
+        StepPhase::Failed if !step.is_finished() => {
+            let last = step.last_execute?;
+            let delay = backoff::delay(step.failures.max(1), settings.max_failed_backoff);
+            let times = match step.failures {
+                1 => "once".to_owned(),
+                count => format!("{count} times"),
+            };
+            let wait = span(now, backoff::add(last, delay));
+            Some(format!("failed {times}, next try in {wait}"))
+        }
+        StepPhase::Running if step.reason == StepReason::Wait => {
+            let since = step.since?;
+            let next = backoff::next_after(since, now, settings.max_wait_backoff);
+            let (since, wait) = (span(since, now), span(now, next));
+            Some(format!(
+                "waits since {since}, looks again in {wait} at the latest"
+            ))
+        }
+        StepPhase::Suspending => {
+            let time = state.context.get(&context::resume_time(&step.id))?;
+            let wait = span(now, time.parse().ok()?);
+            Some(format!("goes on in {wait}"))
+        }
+        _ => None,
+    }
 }
 
 fn ago(time: &Time, now: Timestamp) -> String {
@@ -211,4 +247,46 @@ pub(super) async fn logs(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_next_to_an_open_step_is_told() {
+        let now: Timestamp = "2026-01-01T00:00:10Z".parse().unwrap();
+        let before: Timestamp = "2026-01-01T00:00:08Z".parse().unwrap();
+        let mut state = State::default();
+        let failed = StepState {
+            phase: StepPhase::Failed,
+            reason: StepReason::Execute,
+            failures: 8,
+            last_execute: Some(before),
+            ..StepState::default()
+        };
+        let told = next(&failed, &state, now);
+        assert_eq!(told.as_deref(), Some("failed 8 times, next try in 4s"));
+        let waiting = StepState {
+            phase: StepPhase::Running,
+            reason: StepReason::Wait,
+            since: Some(before),
+            ..StepState::default()
+        };
+        let told = next(&waiting, &state, now);
+        assert_eq!(
+            told.as_deref(),
+            Some("waits since 2s, looks again in 1s at the latest")
+        );
+        let suspended = StepState {
+            id: "x".to_owned(),
+            phase: StepPhase::Suspending,
+            ..StepState::default()
+        };
+        assert_eq!(next(&suspended, &state, now), None);
+        let until = "2026-01-01T00:01:40Z".to_owned();
+        state.context.insert(context::resume_time("x"), until);
+        let told = next(&suspended, &state, now);
+        assert_eq!(told.as_deref(), Some("goes on in 1m30s"));
+    }
 }

@@ -438,8 +438,12 @@ impl Reconciler {
         report.status.observed_generation = application.metadata.generation;
         let known = application.status.as_ref().map(to_json).unwrap_or_default();
         let told = to_json(&report.status);
-        for draft in report.events {
-            self.events.record(application, draft);
+        // Anyone who sees the status finds its events, also if this process ends here.
+        if !report.events.is_empty() {
+            for draft in report.events {
+                self.events.record(application, draft);
+            }
+            self.events.written().await;
         }
         if known != told {
             let patch = with_removals(&known, told);

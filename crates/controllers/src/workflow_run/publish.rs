@@ -57,6 +57,8 @@ impl Runs {
             };
             self.recorder
                 .record(run, EventDraft::normal(event::EXECUTE, text));
+            // Anyone who sees the status finds its event, also if this process ends here.
+            self.recorder.written().await;
         }
         self.write_status(run, status).await
     }
@@ -83,6 +85,7 @@ impl Runs {
             let text = format!("{}: {problem}", message::GENERATE_FAILED);
             self.recorder
                 .record(run, EventDraft::warning(event::GENERATE, text));
+            self.recorder.written().await;
             self.write_status(run, status).await?;
         }
         self.memory.wake_all(&key);
