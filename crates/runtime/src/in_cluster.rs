@@ -33,9 +33,10 @@ impl InCluster {
     /// Returns the address of the API server.
     pub fn address(&self) -> String {
         let Self { host, port, .. } = self;
-        match host.contains(':') {
-            true => format!("https://[{host}]:{port}"),
-            false => format!("https://{host}:{port}"),
+        if host.contains(':') {
+            format!("https://[{host}]:{port}")
+        } else {
+            format!("https://{host}:{port}")
         }
     }
 
