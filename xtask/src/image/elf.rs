@@ -1,5 +1,8 @@
 //! What a program needs in order to run: whether it is linked statically.
 
+/// The type of a header that names an interpreter.
+const INTERPRETER: usize = 3;
+
 /// Returns the interpreter that an ELF program of 64 bits asks for: nothing if it is linked statically.
 pub(crate) fn interpreter(program: &[u8]) -> anyhow::Result<Option<String>> {
     let damaged = || anyhow::anyhow!("this is no ELF program of 64 bits, little-endian");
@@ -17,7 +20,6 @@ pub(crate) fn interpreter(program: &[u8]) -> anyhow::Result<Option<String>> {
         number(54, 2).ok_or_else(damaged)?,
         number(56, 2).ok_or_else(damaged)?,
     );
-    const INTERPRETER: usize = 3;
     for index in 0..count {
         let at = index
             .checked_mul(size)
