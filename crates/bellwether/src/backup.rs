@@ -60,10 +60,11 @@ pub(crate) async fn backup(arguments: BackupArgs) -> anyhow::Result<()> {
         output.display()
     );
     let partial = with_suffix(&output, ".part");
-    let written = match door::fetch(&data_dir, &partial).await? {
-        true => Ok(()),
-        // Nobody runs there.
-        false => from_directory(&data_dir, &partial).await,
+    // If nobody runs there, the directory can be read.
+    let written = if door::fetch(&data_dir, &partial).await? {
+        Ok(())
+    } else {
+        from_directory(&data_dir, &partial).await
     };
     let finished = written.and_then(|()| {
         archive::check(open(&partial)?)?;

@@ -50,6 +50,19 @@ pub struct Plan {
     pub obstacles: Vec<String>,
 }
 
+/// The controllers of Open Cluster Management that ours replace, as their operator names them. Add-ons are managed by their own
+/// managers, which go on.
+const OCM_CONTROLLERS: [&str; 5] = [
+    "placement-controller",
+    "registration-controller",
+    "registration-webhook",
+    "work-controller",
+    "work-webhook",
+];
+
+/// The groups of Open Cluster Management that have webhooks.
+const OCM_GROUPS: [&str; 2] = [bellwether_api::cluster::GROUP, bellwether_api::work::GROUP];
+
 impl Origin {
     /// Returns the controllers that carry on what was there.
     pub fn controllers(self) -> Vec<Entry> {
@@ -85,15 +98,7 @@ impl Origin {
                 "governance-policy-propagator" => Some(1),
                 _ => {
                     let part = name.strip_prefix("cluster-manager-")?;
-                    // Add-ons are managed by their own managers, which go on.
-                    const OURS: [&str; 5] = [
-                        "placement-controller",
-                        "registration-controller",
-                        "registration-webhook",
-                        "work-controller",
-                        "work-webhook",
-                    ];
-                    OURS.contains(&part).then_some(1)
+                    OCM_CONTROLLERS.contains(&part).then_some(1)
                 }
             },
             Self::Kubevela => {
@@ -112,11 +117,7 @@ impl Origin {
         match self {
             Self::Ocm => {
                 let group = name.split_once(".admission.").map(|(_, group)| group);
-                const GROUPS: [&str; 2] = [
-                    "cluster.open-cluster-management.io",
-                    "work.open-cluster-management.io",
-                ];
-                group.is_some_and(|group| GROUPS.contains(&group))
+                group.is_some_and(|group| OCM_GROUPS.contains(&group))
             }
             Self::Kubevela => name.ends_with("vela-core-admission"),
         }

@@ -89,6 +89,11 @@ impl RealCluster {
         )
     }
 
+    /// The certificate of its API server, with its authority.
+    pub fn server_certificate(&self) -> PathBuf {
+        self.path("certificates/apiserver.crt")
+    }
+
     /// A client of its administrator, with a connection of its own.
     pub async fn client(&self) -> anyhow::Result<Client> {
         let kubeconfig = Kubeconfig::from_yaml(&self.kubeconfig_text())?;

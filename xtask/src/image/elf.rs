@@ -1,6 +1,6 @@
 //! What a program needs in order to run: whether it is linked statically.
 
-/// The type of the program header that names the dynamic linker.
+/// The type of a header that names an interpreter.
 const INTERPRETER: usize = 3;
 
 /// Returns the interpreter that an ELF program of 64 bits asks for: nothing if it is linked statically.

@@ -50,9 +50,10 @@ pub(crate) fn spdx(lock: &str, root: &str) -> anyhow::Result<Value> {
 }
 
 fn describe(package: &Package, id: &str) -> Value {
-    let location = match package.source.as_str() {
-        "" => "NOASSERTION",
-        source => source,
+    let location = if package.source.is_empty() {
+        "NOASSERTION"
+    } else {
+        &package.source
     };
     let mut described = json!({
         "name": package.name, "SPDXID": id, "versionInfo": package.version,

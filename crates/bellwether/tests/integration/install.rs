@@ -14,7 +14,8 @@ use bellwether_controllers::{registry, rights};
 use bellwether_json::yaml::from_yaml;
 use bellwether_testkit::{Assets, RealCluster};
 use k8s_openapi::api::rbac::v1::PolicyRule;
-use kube::config::Kubeconfig;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
 use serde_json::{Value, json};
 
 use crate::fleet::{self, Fleet};
@@ -232,6 +233,79 @@ fn an_installation_is_applied_waited_for_and_removed() {
     fleet.shell(&format!("{BELLWETHER} get {stays} --context cluster1"));
 }
 
+/// A cluster that something is installed on.
+trait Site {
+    /// A kubeconfig of its administrator.
+    fn kubeconfig(&self) -> PathBuf;
+
+    /// A directory for files of the test.
+    fn scratch(&self) -> PathBuf;
+
+    /// The authority of its API server, in PEM.
+    fn authority(&self) -> Vec<u8>;
+
+    /// Runs a command of words separated by spaces as its administrator, and returns what it printed.
+    fn shell(&self, command: &str) -> String;
+}
+
+impl Site for Fleet {
+    fn kubeconfig(&self) -> PathBuf {
+        Self::kubeconfig(self)
+    }
+
+    fn scratch(&self) -> PathBuf {
+        Self::scratch(self).to_owned()
+    }
+
+    fn authority(&self) -> Vec<u8> {
+        let kubeconfig = Kubeconfig::read_from(Self::kubeconfig(self)).unwrap();
+        let cluster = kubeconfig.clusters[0].cluster.as_ref().unwrap();
+        let encoded = cluster.certificate_authority_data.as_deref();
+        STANDARD.decode(encoded.unwrap()).unwrap()
+    }
+
+    #[track_caller]
+    fn shell(&self, command: &str) -> String {
+        Self::shell(self, command)
+    }
+}
+
+/// A real API server.
+struct Real {
+    cluster: RealCluster,
+    scratch: tempfile::TempDir,
+}
+
+impl Site for Real {
+    fn kubeconfig(&self) -> PathBuf {
+        self.cluster.kubeconfig()
+    }
+
+    fn scratch(&self) -> PathBuf {
+        self.scratch.path().to_owned()
+    }
+
+    fn authority(&self) -> Vec<u8> {
+        std::fs::read(self.cluster.server_certificate()).unwrap()
+    }
+
+    #[track_caller]
+    fn shell(&self, command: &str) -> String {
+        let mut words = command.split(' ');
+        let output = Command::new(words.next().unwrap())
+            .args(words)
+            .current_dir(fleet::root())
+            .env("KUBECONFIG", self.kubeconfig())
+            .env("HOME", self.scratch.path())
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (printed, errors) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{command}\n{printed}{errors}");
+        printed
+    }
+}
+
 /// A process that has nothing but the account of a pod.
 struct Pod {
     process: Child,
@@ -313,48 +387,52 @@ struct Account {
 
 impl Account {
     /// Makes the files for an account of a cluster.
-    fn of(fleet: &Fleet, kind: &str, namespace: &str, name: &str) -> Self {
-        let directory = fleet.scratch().join(format!("account-{kind}"));
+    fn of(site: &dyn Site, namespace: &str, name: &str) -> Self {
+        let directory = site.scratch().join(format!("account-{name}"));
         std::fs::create_dir_all(&directory).unwrap();
-        let kubeconfig = Kubeconfig::read_from(fleet.kubeconfig()).unwrap();
+        let kubeconfig = Kubeconfig::read_from(site.kubeconfig()).unwrap();
         let cluster = kubeconfig.clusters[0].cluster.as_ref().unwrap();
         let server = cluster.server.as_deref().unwrap();
         let authority = server.trim_start_matches("https://").split('/').next();
         let (host, port) = authority.unwrap().rsplit_once(':').unwrap();
-        let ca = cluster.certificate_authority_data.as_deref().unwrap();
-        std::fs::write(directory.join("ca.crt"), STANDARD.decode(ca).unwrap()).unwrap();
-        std::fs::write(directory.join("namespace"), namespace).unwrap();
-        let account = Self {
-            directory,
+        let files = [
+            ("ca.crt", site.authority()),
+            ("namespace", namespace.as_bytes().to_vec()),
+            (
+                "token",
+                token(kubeconfig.clone(), namespace, name).into_bytes(),
+            ),
+        ];
+        for (file, content) in files {
+            std::fs::write(directory.join(file), content).unwrap();
+        }
+        Self {
             namespace: namespace.to_owned(),
             host: host.to_owned(),
             port: port.to_owned(),
-        };
-        account.replace_token(fleet, name);
-        account
+            directory,
+        }
     }
+}
 
-    /// Writes another token for the account.
-    fn replace_token(&self, fleet: &Fleet, name: &str) {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build();
-        let token = runtime.unwrap().block_on(async {
-            let client = fleet.client().await;
-            let path = format!(
-                "/api/v1/namespaces/{}/serviceaccounts/{name}/token",
-                self.namespace
-            );
-            let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-                "spec": {"expirationSeconds": 3600, "audiences": []}});
-            let request = http::Request::post(path)
-                .header("content-type", "application/json")
-                .body(serde_json::to_vec(&body).unwrap());
-            let answer: Value = client.request(request.unwrap()).await.unwrap();
-            answer["status"]["token"].as_str().unwrap().to_owned()
-        });
-        std::fs::write(self.directory.join("token"), token).unwrap();
-    }
+/// A token of an account, as the kubelet asks for one.
+fn token(kubeconfig: Kubeconfig, namespace: &str, name: &str) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let asked = async {
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default());
+        let client = Client::try_from(config.await.unwrap()).unwrap();
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
+        let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+            "spec": {"expirationSeconds": 3600, "audiences": []}});
+        let request = http::Request::post(path)
+            .header("content-type", "application/json")
+            .body(serde_json::to_vec(&body).unwrap());
+        let answer: Value = client.request(request.unwrap()).await.unwrap();
+        answer["status"]["token"].as_str().unwrap().to_owned()
+    };
+    runtime.unwrap().block_on(asked)
 }
 
 /// The requests of an account that a server refused for lack of rights.
@@ -379,12 +457,12 @@ fn refused(fleet: &Fleet, account: &str) -> Vec<String> {
         .collect()
 }
 
-fn apply(fleet: &Fleet, path: &str) {
-    fleet.shell(&format!("{BELLWETHER} apply -f {path}"));
+fn apply(site: &dyn Site, path: &str) {
+    site.shell(&format!("{BELLWETHER} apply -f {path}"));
 }
 
 /// Applies manifests of an installation without what needs nodes or a network.
-fn install(fleet: &Fleet, arguments: &str, file: &str) {
+fn install(site: &dyn Site, arguments: &str, file: &str) {
     let mut objects = manifests(arguments);
     // Nobody serves the webhooks of a pod that does not run.
     objects.retain(|object| {
@@ -392,16 +470,16 @@ fn install(fleet: &Fleet, arguments: &str, file: &str) {
         !kind.ends_with("WebhookConfiguration") && kind != "Deployment"
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-    let path = fleet.scratch().join(file);
+    let path = site.scratch().join(file);
     std::fs::write(&path, list.to_string()).unwrap();
-    fleet.shell(&format!(
+    site.shell(&format!(
         "{BELLWETHER} apply --server-side -f {}",
         path.display()
     ));
 }
 
 /// A member with the agent of an installation, which joins a hub.
-fn member(hub: &Fleet, member: &Fleet) -> Pod {
+fn member(hub: &dyn Site, member: &dyn Site) -> Pod {
     let bootstrap = hub.scratch().join("bootstrap.yaml");
     hub.shell(&format!(
         "{BELLWETHER} token create --cluster-name edge1 --write {}",
@@ -416,7 +494,7 @@ fn member(hub: &Fleet, member: &Fleet) -> Pod {
         "agent.json",
     );
     let namespace = "open-cluster-management-agent";
-    let account = Account::of(member, "agent", namespace, "bellwether-agent");
+    let account = Account::of(member, namespace, "bellwether-agent");
     let agent = Pod::start(&account, "agent --cluster-name edge1");
     let lines = agent.until("the agent of edge1 is ready");
     let missing: Vec<&String> = lines.iter().filter(|it| it.contains("missing")).collect();
@@ -428,7 +506,7 @@ fn member(hub: &Fleet, member: &Fleet) -> Pod {
 }
 
 /// A rollout by a placement.
-fn roll_out(hub: &Fleet, member: &Fleet) {
+fn roll_out(hub: &dyn Site, member: &dyn Site) {
     apply(hub, "examples/rollout/fleet.yaml");
     hub.shell(&format!(
         "{BELLWETHER} wait --for=condition=PlacementRolledOut --timeout=60s manifestworkreplicaset/shop"
@@ -437,7 +515,7 @@ fn roll_out(hub: &Fleet, member: &Fleet) {
 }
 
 /// A policy that is enforced. What it writes is not among what works usually have, so a role adds it.
-fn enforce(hub: &Fleet, member: &Fleet) {
+fn enforce(hub: &dyn Site, member: &dyn Site) {
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
         "metadata": {"name": "limits",
@@ -456,7 +534,7 @@ fn enforce(hub: &Fleet, member: &Fleet) {
 }
 
 /// An application on the member, and one on the hub.
-fn deliver(hub: &Fleet, member: &Fleet) {
+fn deliver(hub: &dyn Site, member: &dyn Site) {
     apply(hub, "crates/bellwether/testdata/install/application.yaml");
     for name in ["front", "back"] {
         hub.shell(&format!(
@@ -471,7 +549,7 @@ fn deliver(hub: &Fleet, member: &Fleet) {
 fn hub_and_agent_do_their_whole_job_with_the_rights_of_their_accounts() {
     let hub_cluster = Fleet::only_server();
     install(&hub_cluster, "install hub", "hub.json");
-    let account = Account::of(&hub_cluster, "hub", "bellwether-system", "bellwether-hub");
+    let account = Account::of(&hub_cluster, "bellwether-system", "bellwether-hub");
     let mut hub = Pod::start(
         &account,
         "hub --skip-definitions --metrics-listen 127.0.0.1:0",
@@ -507,7 +585,7 @@ fn hub_and_agent_do_their_whole_job_with_the_rights_of_their_accounts() {
 fn a_hub_names_the_right_that_it_lacks() {
     let cluster = Fleet::only_server();
     install(&cluster, "install hub", "hub.json");
-    let account = Account::of(&cluster, "hub", "bellwether-system", "bellwether-hub");
+    let account = Account::of(&cluster, "bellwether-system", "bellwether-hub");
     let path = cluster.scratch().join("role.json");
     let whole = manifests("install hub");
     let role = find(&whole, "ClusterRole", "bellwether-hub-bellwether-system");
@@ -568,4 +646,48 @@ async fn manifests_pass_a_real_api_server() {
             assert!(output.status.success(), "{name}: {errors}");
         }
     }
+}
+
+/// The same on real API servers, with two processes of the hub of which the one that leads is killed.
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_suffice_on_real_api_servers() {
+    let assets = match Assets::find() {
+        Ok(assets) => assets,
+        Err(why) => {
+            bellwether_testkit::skip(why);
+            return;
+        }
+    };
+    let mut sites = Vec::new();
+    for _ in 0..2 {
+        let mut cluster = RealCluster::start(&assets).await.unwrap();
+        cluster.start_controllers(&assets).unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        sites.push(Real { cluster, scratch });
+    }
+    let done = tokio::task::spawn_blocking(move || on_real_servers(&sites[0], &sites[1]));
+    done.await.unwrap();
+}
+
+fn on_real_servers(hub: &Real, edge: &Real) {
+    install(hub, "install hub", "hub.json");
+    let account = Account::of(hub, "bellwether-system", "bellwether-hub");
+    let first = Pod::start(&account, "hub --skip-definitions");
+    let lines = first.until("the hub is ready");
+    let missing: Vec<&String> = lines.iter().filter(|it| it.contains("missing")).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let mut second = Pod::start(&account, "hub --skip-definitions");
+    second.until("standing by");
+    let agent = member(hub, edge);
+    apply(hub, "crates/bellwether/testdata/real-fleet.yaml");
+    drop(first);
+    second.until("the hub is ready");
+    hub.shell(&format!(
+        "{BELLWETHER} wait --for=condition=PlacementRolledOut --timeout=60s manifestworkreplicaset/settings"
+    ));
+    edge.shell(&format!("{BELLWETHER} get configmap fleet-settings"));
+    enforce(hub, edge);
+    hub.shell(&format!("{BELLWETHER} cluster detach edge1 --timeout 60"));
+    agent.until("was detached from its hub");
+    assert!(second.ends_when_asked(), "within the grace period");
 }
