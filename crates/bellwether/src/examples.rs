@@ -90,7 +90,7 @@ pub(crate) async fn run(arguments: ExamplesArgs) -> anyhow::Result<()> {
                 }),
                 is_apart: arguments.apart,
             };
-            Ok(play(&example, &settings, say).await?)
+            Ok(Box::pin(play(&example, &settings, say)).await?)
         }
     }
 }

@@ -91,10 +91,10 @@ mod tests {
                 Level::TRACE,
             ];
             let filter = filter(verbosity);
-            let logged = levels
+            let mut logged = levels
                 .into_iter()
                 .filter(|level| filter.would_enable(target, level));
-            assert_eq!(logged.last(), finest, "-v {verbosity} times: {target}");
+            assert_eq!(logged.next_back(), finest, "-v {verbosity} times: {target}");
         };
         check(0, "bellwether_runtime::controller", Some(Level::WARN));
         check(0, "kube_client::client", None);

@@ -301,7 +301,7 @@ impl<K: ApplicationTemplate> Reconcile for Templates<K> {
         if is_done(&*template) || template.meta().deletion_timestamp.is_some() {
             return Ok(None);
         }
-        match self.bring_about(&template).await {
+        match Box::pin(self.bring_about(&template)).await {
             Ok(Outcome::Settled { digest }) => {
                 self.report(&template, &digest, (TRUE, SUCCEEDED), NO_DIFFERENCE)
                     .await?;

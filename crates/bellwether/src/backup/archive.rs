@@ -79,7 +79,7 @@ fn pack(copy: &Path, data: &Path, output: &Path) -> anyhow::Result<()> {
     let file = archive
         .finish()?
         .into_inner()
-        .map_err(|error| error.into_error());
+        .map_err(std::io::IntoInnerError::into_error);
     file?.sync_all().with_context(|| cannot("write", output))
 }
 
@@ -194,8 +194,12 @@ impl<R: Read> Digesting<R> {
 
     fn finish(self) -> String {
         let digest = self.digest.finish();
-        let bytes = digest.as_ref().iter();
-        bytes.map(|byte| format!("{byte:02x}")).collect()
+        let mut text = String::new();
+        for byte in digest.as_ref() {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+        }
+        text
     }
 }
 

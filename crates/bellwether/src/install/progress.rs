@@ -80,6 +80,10 @@ mod tests {
     use super::*;
 
     #[track_caller]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "tables read better without borrows"
+    )]
     fn check(status: serde_json::Value, text: &str, is_done: bool) {
         let deployment = json!({
             "metadata": {"generation": 2}, "status": status,

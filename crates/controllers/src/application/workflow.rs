@@ -101,10 +101,7 @@ impl Reconciler {
                 self.store_rendered(application, appfile).await?;
             }
             let went_back_to = &state.rolled_back_to;
-            let again = if !went_back_to.is_empty() {
-                self.keep_rolled_back(application, went_back_to, &tracking, &before, report)
-                    .await?
-            } else {
+            let again = if went_back_to.is_empty() {
                 let mut kept = pass(Occasion::StateKeep);
                 let result = self
                     .keep(appfile, &workflow, &state, &mut kept, report)
@@ -112,6 +109,9 @@ impl Reconciler {
                 report.repaired(&kept.repaired);
                 result?;
                 kept.next
+            } else {
+                self.keep_rolled_back(application, went_back_to, &tracking, &before, report)
+                    .await?
             };
             next = [next, again].into_iter().flatten().min();
             self.clean_up(application, policies, &before, &tracking)

@@ -275,17 +275,16 @@ impl TemplateSync<'_> {
         let found = match gatekeeper {
             Gatekeeper::Constraint => audit_of(live),
             Gatekeeper::Template => {
+                let was_reported = || {
+                    let status = self.replica.status_or_default();
+                    let text = latest(&status, &target.name);
+                    text.is_some_and(|text| text.starts_with("Compliant;"))
+                };
                 let what = match before {
-                    None => "created",
                     Some(before) if *before != live["metadata"]["generation"] => "updated",
                     // What was reported is still true.
-                    Some(_)
-                        if latest(&self.replica.status_or_default(), &target.name)
-                            .is_some_and(|text| text.starts_with("Compliant;")) =>
-                    {
-                        return reported(target, true);
-                    }
-                    Some(_) => "created",
+                    Some(_) if was_reported() => return reported(target, true),
+                    _ => "created",
                 };
                 let (kind, name) = (&target.kind, &target.name);
                 Some(format!("Compliant; {kind} {name} was {what} successfully"))
@@ -365,12 +364,11 @@ impl TemplateSync<'_> {
             let memory = memories.entry(key.clone()).or_default();
             memory.templates.clone()
         };
-        let known = match known {
-            Some(known) => known,
-            None => {
-                let has_cluster_scoped = removal::is_cleaned_up(self.evaluator.policy);
-                removal::objects_of(member, &key.policy, has_cluster_scoped).await?
-            }
+        let known = if let Some(known) = known {
+            known
+        } else {
+            let has_cluster_scoped = removal::is_cleaned_up(self.evaluator.policy);
+            removal::objects_of(member, &key.policy, has_cluster_scoped).await?
         };
         let group = |api_version: &str| {
             let group = api_version.split_once('/');

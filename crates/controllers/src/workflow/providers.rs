@@ -74,14 +74,9 @@ impl Providers {
             }
             "git.push" => {
                 let namespace = &owner.key.namespace;
-                git::push(
-                    &self.git,
-                    &self.objects,
-                    namespace,
-                    params,
-                    self.clock.now(),
-                )
-                .await?
+                let now = self.clock.now();
+                // A conversation with a server is a large future.
+                Box::pin(git::push(&self.git, &self.objects, namespace, params, now)).await?
             }
             "email.send" => {
                 email::send(&self.http, params).await?;
