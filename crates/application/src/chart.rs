@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::context::{AppContext, Target};
 use crate::error::{Class, RenderError, Stage};
-use crate::outside::{ChartReference, Outside, chart_record};
+use crate::outside::{ChartReference, FetchedChart, Outside, chart_record};
 use crate::overrides;
 use crate::render::Component;
 use crate::world::ClusterVersion;
@@ -205,7 +205,7 @@ pub(crate) fn objects(
     let release_namespace = properties.release.namespace.clone();
     let creates_namespace = properties.options.create_namespace;
     let values = values(name, app, outside, properties)?;
-    let mut objects = rendered(outside, app, component, &fetched.chart, &values, &request)?;
+    let mut objects = rendered(outside, app, component, &fetched, &values, &request)?;
     if !release_namespace.is_empty() {
         for object in &mut objects {
             let is_bare = str_at(object, &["metadata", "namespace"]).is_none_or(str::is_empty);
@@ -226,19 +226,19 @@ fn rendered(
     outside: &Outside,
     app: &AppContext,
     component: &Component,
-    chart: &bellwether_helm::Chart,
+    fetched: &FetchedChart,
     values: &Map<String, Value>,
     request: &Request,
 ) -> Result<Vec<Value>, RenderError> {
     let name = &component.spec.name;
-    let random = outside.random(&format!("{}/{}/{name}", app.namespace, app.name));
+    let random = fetched.random(&format!("{}/{}/{name}", app.namespace, app.name));
     let world = TemplateWorld {
         facts: &NoCluster,
         now: outside.now(),
         random: &random,
     };
     let rendered =
-        template(chart, values, request, &world).map_err(|error| invalid(name, error))?;
+        template(&fetched.chart, values, request, &world).map_err(|error| invalid(name, error))?;
     let Templated::Release(release) = rendered else {
         return Err(invalid(
             name,
@@ -332,7 +332,7 @@ mod tests {
     use crate::appfile;
     use crate::catalog::Catalog;
     use crate::deliver::deliver;
-    use crate::outside::{Content, FetchedChart};
+    use crate::outside::Content;
     use crate::world::World;
 
     const TEMPLATE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {colour: {{ .Values.colour }}, \
@@ -347,7 +347,7 @@ mod tests {
             ("templates/a.yaml", TEMPLATE),
             ("templates/b.yaml", CLUSTER_ROLE),
         ];
-        let outside = Outside::new(Timestamp::UNIX_EPOCH, [1; 32]);
+        let outside = Outside::new(Timestamp::UNIX_EPOCH);
         let reference = ChartReference {
             source: "oci://example.org/web".to_owned(),
             ..ChartReference::default()
@@ -355,6 +355,7 @@ mod tests {
         let fetched = FetchedChart {
             chart: Chart::from_directory(files).unwrap(),
             digest: "sha256:1".to_owned(),
+            seed: [1; 32],
         };
         let wanted = crate::outside::Wanted::Chart(reference, String::new());
         outside.add(wanted, Ok(Content::Chart(Arc::new(fetched))));

@@ -47,12 +47,44 @@ impl std::fmt::Display for ChartReference {
 }
 
 /// A chart that was fetched.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct FetchedChart {
     /// The chart.
     pub chart: Chart,
     /// What identifies its content: a commit, or `sha256:…`.
     pub digest: String,
+    /// What random values of the chart are made of: secret, and the same as long as the application lives, so that
+    /// passwords stay as they are.
+    pub seed: [u8; 32],
+}
+
+impl FetchedChart {
+    /// Random bytes for a purpose: the same ones each time.
+    pub(crate) fn random(&self, purpose: &str) -> impl Fn(&mut [u8]) + Sync + use<> {
+        let mut key = Sha256::new();
+        key.update(self.seed);
+        key.update(purpose);
+        let key = key.finalize();
+        let counter = AtomicU64::new(0);
+        move |bytes: &mut [u8]| {
+            for block in bytes.chunks_mut(32) {
+                let count = counter.fetch_add(1, Ordering::Relaxed);
+                let mut hash = Sha256::new();
+                hash.update(key);
+                hash.update(count.to_be_bytes());
+                let random = hash.finalize();
+                block.copy_from_slice(&random[..block.len()]);
+            }
+        }
+    }
+}
+
+// The seed is secret.
+impl std::fmt::Debug for FetchedChart {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = formatter.debug_struct("FetchedChart");
+        shown.field("digest", &self.digest).finish_non_exhaustive()
+    }
 }
 
 /// Something that is not known yet.
@@ -84,8 +116,6 @@ pub enum Content {
 pub struct Outside {
     /// The time that charts see.
     now: Timestamp,
-    /// What random values of charts are made of: they stay the same while the version does.
-    seed: [u8; 32],
     /// Digests of charts that a revision recorded.
     pins: BTreeMap<ChartReference, String>,
     known: Mutex<Known>,
@@ -98,11 +128,10 @@ struct Known {
 }
 
 impl Outside {
-    /// Nothing is known yet. `seed` has to be random: passwords are made of it.
-    pub fn new(now: Timestamp, seed: [u8; 32]) -> Self {
+    /// Nothing is known yet.
+    pub fn new(now: Timestamp) -> Self {
         Self {
             now,
-            seed,
             pins: BTreeMap::new(),
             known: Mutex::default(),
         }
@@ -208,25 +237,6 @@ impl Outside {
     pub(crate) fn now(&self) -> Timestamp {
         self.now
     }
-
-    /// Random bytes for a purpose: the same ones each time.
-    pub(crate) fn random(&self, purpose: &str) -> impl Fn(&mut [u8]) + Sync + use<> {
-        let mut key = Sha256::new();
-        key.update(self.seed);
-        key.update(purpose);
-        let key = key.finalize();
-        let counter = AtomicU64::new(0);
-        move |bytes: &mut [u8]| {
-            for block in bytes.chunks_mut(32) {
-                let count = counter.fetch_add(1, Ordering::Relaxed);
-                let mut hash = Sha256::new();
-                hash.update(key);
-                hash.update(count.to_be_bytes());
-                let random = hash.finalize();
-                block.copy_from_slice(&random[..block.len()]);
-            }
-        }
-    }
 }
 
 // What was fetched may be secret.
@@ -277,7 +287,7 @@ mod tests {
     use super::*;
 
     fn outside() -> Outside {
-        Outside::new(Timestamp::UNIX_EPOCH, [7; 32])
+        Outside::new(Timestamp::UNIX_EPOCH)
     }
 
     #[test]
@@ -311,16 +321,20 @@ mod tests {
 
     #[test]
     fn random_values_stay_the_same_for_a_purpose() {
-        let bytes = |outside: &Outside, purpose: &str| {
+        let files = [("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n")];
+        let bytes = |seed: u8, purpose: &str| {
+            let chart = FetchedChart {
+                chart: Chart::from_directory(files).unwrap(),
+                digest: String::new(),
+                seed: [seed; 32],
+            };
             let mut bytes = [0; 48];
-            outside.random(purpose)(&mut bytes);
+            chart.random(purpose)(&mut bytes);
             bytes
         };
-        let outside = outside();
-        assert_eq!(bytes(&outside, "a"), bytes(&outside, "a"));
-        assert_ne!(bytes(&outside, "a"), bytes(&outside, "b"));
-        let another = Outside::new(Timestamp::UNIX_EPOCH, [8; 32]);
-        assert_ne!(bytes(&outside, "a"), bytes(&another, "a"));
+        assert_eq!(bytes(7, "a"), bytes(7, "a"));
+        assert_ne!(bytes(7, "a"), bytes(7, "b"));
+        assert_ne!(bytes(7, "a"), bytes(8, "a"));
     }
 
     #[test]

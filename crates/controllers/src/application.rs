@@ -162,11 +162,11 @@ pub const ENTRY: Entry = Entry {
             resources: &["subjectaccessreviews"],
             verbs: &["create"],
         },
-        // For the values of charts.
+        // For the values of charts, and the key that their random values are made of.
         Rule {
             group: "",
             resources: &["secrets"],
-            verbs: &["get"],
+            verbs: &["get", "create"],
         },
         // For the rules that writes have to pass.
         Rule {

@@ -39,6 +39,7 @@ pub mod definition;
 pub mod distribution;
 pub mod egress;
 pub mod hub;
+mod hub_key;
 mod objects;
 pub mod placement;
 pub mod policy_agent;

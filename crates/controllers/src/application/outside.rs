@@ -17,16 +17,19 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
 use parking_lot::Mutex;
-use ring::rand::{SecureRandom as _, SystemRandom};
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 
 use crate::egress::Egress;
+use crate::hub_key::hub_key;
 use crate::template::cache::Cache;
 use crate::template::fetch::{Part, Sources};
 use crate::template::source::Source;
 use crate::workflow::WorkflowOptions;
 use crate::workflow::providers::http::HttpClient;
 
+/// The Secret with the key that random values of charts are made of.
+const SEED_KEY: &str = "bellwether-chart-key";
 /// How many things are fetched at once.
 const AT_ONCE: usize = 4;
 /// For how many applications things are kept.
@@ -72,10 +75,9 @@ impl Fetcher {
         {
             return Arc::clone(outside);
         }
-        let mut seed = [0; 32];
-        // Without random numbers values of charts can be guessed, but nothing else is wrong.
-        let _ = SystemRandom::new().fill(&mut seed);
-        let outside = Outside::new(now, seed);
+        // What charts are rendered to does not change with the time at which a hub starts.
+        let created = application.metadata.creation_timestamp.as_ref();
+        let outside = Outside::new(created.map_or(now, |created| created.0));
         let referred = pinned.map_or(&[][..], |revision| &revision.spec.referred_objects);
         Arc::new(outside.recorded_in(referred))
     }
@@ -92,7 +94,7 @@ impl Fetcher {
             return false;
         }
         let fetched = stream::iter(wanted).map(|wanted| async {
-            let content = self.get(&wanted).await;
+            let content = self.get(application, &wanted).await;
             outside.add(wanted, content);
         });
         fetched.buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
@@ -110,16 +112,22 @@ impl Fetcher {
         self.known.lock().remove(key);
     }
 
-    async fn get(&self, wanted: &Wanted) -> Result<Content, String> {
+    async fn get(&self, application: &Application, wanted: &Wanted) -> Result<Content, String> {
         match wanted {
-            Wanted::Chart(reference, digest) => self.chart(reference, digest).await,
+            Wanted::Chart(reference, digest) => self.chart(application, reference, digest).await,
             Wanted::Manifests(url) => self.manifests(url).await,
             Wanted::Values(kind, namespace, name) => self.values(kind, namespace, name).await,
             Wanted::Answer(request) => self.answer(request).await,
         }
     }
 
-    async fn chart(&self, reference: &ChartReference, digest: &str) -> Result<Content, String> {
+    async fn chart(
+        &self,
+        application: &Application,
+        reference: &ChartReference,
+        digest: &str,
+    ) -> Result<Content, String> {
+        let seed = self.seed(application).await?;
         let in_registry = reference.repository.starts_with("oci://");
         let (address, chart) = match reference.repository.trim_end_matches('/') {
             "" => (reference.source.clone(), ""),
@@ -141,7 +149,22 @@ impl Fetcher {
         let chart = compute(|| Chart::from_directory(&fetched.files)).await;
         let chart = chart.map_err(|error| error.to_string())?;
         let digest = fetched.digest;
-        Ok(Content::Chart(Arc::new(FetchedChart { chart, digest })))
+        let fetched = FetchedChart {
+            chart,
+            digest,
+            seed,
+        };
+        Ok(Content::Chart(Arc::new(fetched)))
+    }
+
+    /// What random values of charts are made of: the same for an application as long as it lives.
+    async fn seed(&self, application: &Application) -> Result<[u8; 32], String> {
+        let key = hub_key(&self.client, SEED_KEY).await;
+        let key = key.map_err(|error| format!("no key for random values: {error}"))?;
+        let mut seed = Sha256::new();
+        seed.update(key);
+        seed.update(application.metadata.uid.as_deref().unwrap_or_default());
+        Ok(seed.finalize().into())
     }
 
     async fn manifests(&self, url: &str) -> Result<Content, String> {

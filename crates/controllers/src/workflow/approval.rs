@@ -24,20 +24,15 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::{ObjectMeta, PostParams};
+use kube::api::PostParams;
 use kube::{Api, Client};
-use ring::rand::{SecureRandom as _, SystemRandom};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The namespace of the Secret with the key.
-const KEY_NAMESPACE: &str = "kube-system";
+use crate::hub_key::hub_key;
+
 /// The name of the Secret with the key.
 const KEY_NAME: &str = "bellwether-resume-key";
-/// The field of the Secret.
-const KEY_FIELD: &str = "key";
 /// What requests begin with.
 const PATH: &str = "/resume/";
 /// The largest payload, in bytes.
@@ -85,35 +80,8 @@ impl ApprovalOptions {
 
 /// The key of the hub; it is made the first time.
 pub async fn key(client: &Client) -> Result<ResumeKey, kube::Error> {
-    let api: Api<Secret> = Api::namespaced(client.clone(), KEY_NAMESPACE);
-    let bytes_of = |secret: Secret| {
-        let field = secret.data.and_then(|mut data| data.remove(KEY_FIELD));
-        field.and_then(|field| ResumeKey::new(field.0))
-    };
-    if let Some(known) = api.get_opt(KEY_NAME).await?.and_then(bytes_of) {
-        return Ok(known);
-    }
-    let broken = |text: &str| kube::Error::Service(text.to_owned().into());
-    let mut bytes = vec![0; 32];
-    let random = SystemRandom::new().fill(&mut bytes);
-    random.map_err(|_| broken("no random numbers for the key of approvals"))?;
-    let secret = Secret {
-        metadata: ObjectMeta {
-            name: Some(KEY_NAME.to_owned()),
-            namespace: Some(KEY_NAMESPACE.to_owned()),
-            ..ObjectMeta::default()
-        },
-        data: Some([(KEY_FIELD.to_owned(), ByteString(bytes))].into()),
-        ..Secret::default()
-    };
-    let created = match api.create(&created_by(), &secret).await {
-        Err(kube::Error::Api(status)) if status.is_already_exists() => api.get(KEY_NAME).await?,
-        other => other?,
-    };
-    let text = format!(
-        "Secret {KEY_NAMESPACE}/{KEY_NAME}: field {KEY_FIELD} has fewer than 32 bytes; delete the Secret"
-    );
-    bytes_of(created).ok_or_else(|| broken(&text))
+    let key = ResumeKey::new(hub_key(client, KEY_NAME).await?);
+    key.ok_or_else(|| kube::Error::Service("the key of approvals is too short".into()))
 }
 
 /// Why a step is not resumed.
