@@ -5,6 +5,7 @@ mod choice;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use bellwether_api::workflow::names::SYSTEM_NAMESPACE;
 use bellwether_apiserver::HUB;
 use bellwether_controllers::registry::HubOptions;
 use bellwether_controllers::work_agent::AgentOptions;
@@ -86,10 +87,13 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
     say(&format!("hub ready at {}", running.address));
     let (launched, server) = (&running, &running.server);
     let definitions = bellwether_api::definitions();
+    // Where definitions of all namespaces are, which `def render` prints.
+    let system = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}});
     try_join_all(
         definitions
             .into_iter()
-            .map(|definition| server.ensure(HUB, definition)),
+            .chain([system])
+            .map(|object| server.ensure(HUB, object)),
     )
     .await?;
     let agents = launched.start_agents(options).await;
