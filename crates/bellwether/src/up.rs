@@ -5,6 +5,7 @@ mod choice;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use bellwether_api::workflow::names::SYSTEM_NAMESPACE;
 use bellwether_apiserver::HUB;
 use bellwether_controllers::registry::HubOptions;
 use bellwether_controllers::work_agent::AgentOptions;
@@ -87,8 +88,12 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
     running.add_cluster(HUB).await?;
     say(&format!("hub ready at {}", running.address));
     let (launched, server) = (&running, &running.server);
-    stream::iter(bellwether_api::definitions())
-        .map(|definition| server.ensure(HUB, definition))
+    // Where definitions for all namespaces are.
+    let system = serde_json::json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE},
+    });
+    stream::iter(bellwether_api::definitions().chain([system]))
+        .map(|object| server.ensure(HUB, object))
         .buffer_unordered(DEFINITIONS_AT_ONCE)
         .try_collect::<()>()
         .await?;

@@ -16,7 +16,7 @@ use bellwether_application::revision::{Kept, has_spec, number, surplus};
 use bellwether_runtime::{ObjectKey, created_by, delete_if_exists, unless_gone, written_by};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use kube::api::{DeleteParams, Patch};
+use kube::api::{DeleteParams, Patch, Preconditions};
 use serde_json::{Value, json};
 
 use super::{Reconciler, to_json};
@@ -187,7 +187,13 @@ impl Reconciler {
             .unwrap_or_default();
         let api: Api<ApplicationRevision> = Api::namespaced(self.hub.client.clone(), namespace);
         let revision = revision(application, appfile, chosen);
-        let created = api.create(&created_by(), &revision).await;
+        let mut created = api.create(&created_by(), &revision).await;
+        if self
+            .removes_leftover(application, &api, &chosen.name, &created)
+            .await?
+        {
+            created = api.create(&created_by(), &revision).await;
+        }
         if let Err(kube::Error::Api(status)) = &created
             && status.code == 409
         {
@@ -219,6 +225,38 @@ impl Reconciler {
             delete_if_exists(&maps, &old.name, &parameters).await?;
         }
         Ok(())
+    }
+
+    /// Deletes a revision that stands in the way of a new one, if it is left over from an application of this name that is gone.
+    /// Owner references take it away sooner or later; the new application need not wait for that.
+    async fn removes_leftover(
+        &self,
+        application: &Application,
+        api: &Api<ApplicationRevision>,
+        name: &str,
+        created: &Result<ApplicationRevision, kube::Error>,
+    ) -> Result<bool, kube::Error> {
+        let is_in_the_way = matches!(created, Err(kube::Error::Api(status)) if status.code == 409);
+        if !is_in_the_way {
+            return Ok(false);
+        }
+        let Some(known) = api.get_opt(name).await? else {
+            return Ok(true);
+        };
+        let owners = known.metadata.owner_references.unwrap_or_default();
+        let is_own = |uid: &str| application.metadata.uid.as_deref() == Some(uid);
+        if owners.is_empty() || owners.iter().any(|owner| is_own(&owner.uid)) {
+            return Ok(false);
+        }
+        let parameters = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: known.metadata.uid,
+                resource_version: None,
+            }),
+            ..DeleteParams::default()
+        };
+        delete_if_exists(api, name, &parameters).await?;
+        Ok(true)
     }
 
     /// Records where the workflow of a revision stands, and whether it was delivered whole.
