@@ -1,11 +1,10 @@
 //! The command line.
 
-use std::ffi::OsString;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{ArgAction, Parser, Subcommand};
 
 use crate::logging::LogFormat;
 use crate::{
@@ -30,9 +29,9 @@ static PIPE_IS_BROKEN: AtomicBool = AtomicBool::new(false);
     version,
     after_help = "Try it:\n  bellwether up\n  export KUBECONFIG=.bellwether/kubeconfig\n  kubectl get namespaces"
 )]
-pub(crate) struct Arguments {
+pub(crate) struct Arguments<C: Subcommand = Command> {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: C,
     /// More output (-v info, -vv debug).
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
@@ -47,10 +46,8 @@ pub(crate) struct Arguments {
     pub(crate) log_format: LogFormat,
 }
 
-// What each command is for stands at its arguments, which are described to the parser only where they are used:
-// see `parse`.
+// What each command is for stands at its arguments.
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 pub(crate) enum Command {
     Up(up::UpArgs),
     Agent(agent::AgentArgs),
@@ -127,19 +124,28 @@ pub(crate) enum Command {
     },
 }
 
-/// Reads the arguments of this process. An agent, and every short command, describes its own flags to the parser
-/// and not those of all other commands.
+/// The only command of a process that runs for months in every cluster.
+#[derive(Debug, Subcommand)]
+enum AgentCommand {
+    Agent(agent::AgentArgs),
+}
+
+/// Reads the arguments of this process. An agent describes its own flags to the parser, and not those of all other
+/// commands: it would keep the memory that they take.
 pub(crate) fn parse() -> Result<Arguments, clap::Error> {
-    let mut command = Arguments::command();
-    let arguments: Vec<OsString> = std::env::args_os().collect();
-    let first = arguments.get(1).and_then(|argument| argument.to_str());
-    let names_command = first.is_some_and(|name| command.find_subcommand(name).is_some());
-    if !names_command {
-        // Help lists what each command is for.
-        command.build();
+    let is_agent = std::env::args_os()
+        .nth(1)
+        .is_some_and(|name| name == "agent");
+    if is_agent && let Ok(arguments) = Arguments::<AgentCommand>::try_parse() {
+        let AgentCommand::Agent(agent) = arguments.command;
+        return Ok(Arguments {
+            command: Command::Agent(agent),
+            verbose: arguments.verbose,
+            log_format: arguments.log_format,
+        });
     }
-    let mut matches = command.try_get_matches_from_mut(arguments)?;
-    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    // Also for help and for errors, which name other commands.
+    Arguments::try_parse()
 }
 
 /// Does what the arguments say.

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &CompletionArgs) -> anyhow::Result<()> {
         ShellArg::Zsh => Shell::Zsh,
         ShellArg::Fish => Shell::Fish,
     };
-    let mut command = crate::cli::Arguments::command();
+    let mut command = <crate::cli::Arguments>::command();
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "bellwether", &mut script);
     let mut out = std::io::stdout().lock();
