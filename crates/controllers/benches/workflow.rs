@@ -104,6 +104,10 @@ impl Bench {
         tokio::spawn(workflow_run::run(hub, WorkflowOptions::default()));
         let runs = Cache::start(Api::all(client.clone()), Selection::default(), |_| {});
         runs.ready().await;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "how much a bench does is set outside"
+        )]
         let scale = std::env::var("BELLWETHER_BENCH_SCALE").ok();
         Self {
             client,

@@ -352,6 +352,7 @@ async fn is_allowed(client: &Client, right: &MissingRight) -> Result<bool, kube:
 mod tests {
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "fields of rules are optional")]
     fn texts(texts: &[&str]) -> Option<Vec<String>> {
         Some(texts.iter().map(|text| (*text).to_owned()).collect())
     }

@@ -118,6 +118,10 @@ fn kubevela_is_found_by_its_labels() {
     assert_eq!(plan.steps.len(), 2, "{:?}", words(&plan));
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "tables read better without borrows"
+)]
 fn tracker(spec: Value) -> ResourceTracker {
     serde_json::from_value(json!({
         "apiVersion": "core.oam.dev/v1beta1", "kind": "ResourceTracker",

@@ -68,6 +68,10 @@ fn end(world: &World) -> (Option<String>, BTreeMap<String, (String, u32)>, Value
 
 /// How many workflows are tried; `BELLWETHER_WORKFLOW_SEEDS` sets another number.
 fn cases() -> ProptestConfig {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how many cases a test tries is set outside"
+    )]
     let wanted = std::env::var("BELLWETHER_WORKFLOW_SEEDS");
     let wanted = wanted.ok().and_then(|text| text.parse().ok());
     ProptestConfig::with_cases(wanted.unwrap_or(400))

@@ -58,13 +58,13 @@ async fn templates_that_contradict_each_other_are_reported_and_go_on_reporting()
         ]);
         bed.replicate(json!({"remediationAction": "enforce", "policy-templates": templates}))
             .await;
-        // One of them is not as it should be, whoever writes last.
+        // One of them is not as it should be, no matter which writes last.
         let status = until_state(&bed, REPLICA, "NonCompliant").await;
         let text = format!("{one} and {two}: {status:#}");
         let details = status["details"].as_array().unwrap();
-        let states = details.iter().map(|it| it["compliant"].as_str().unwrap());
-        let states: std::collections::BTreeSet<&str> = states.collect();
-        assert_eq!(states, ["Compliant", "NonCompliant"].into(), "{text}");
+        let found = details.iter().map(|it| it["compliant"].as_str().unwrap());
+        let found: std::collections::BTreeSet<&str> = found.collect();
+        assert_eq!(found, ["Compliant", "NonCompliant"].into(), "{text}");
         // They try again now and then, not all the time.
         let count = async || {
             let events = bed.on_member("v1", "Event", MEMBER);
@@ -190,7 +190,7 @@ async fn what_is_found_after_a_restart_is_newer_than_what_was_reported_before() 
         .await;
     bed.until_message(0, MISSING).await;
     // The agent before had a clock that was a minute ahead.
-    let ahead = bed.world.clock.now() + Duration::from_secs(60);
+    let ahead = bed.world.clock.now() + Duration::from_mins(1);
     let name = format!("{REPLICA}.{:x}", ahead.as_nanosecond());
     let history = json!([{"lastTimestamp": "2026-01-01T00:01:00Z", "eventName": name,
         "message": "Compliant; notification - as it was then"}]);
