@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
 use bellwether_apiserver::StoredObject;
-use bellwether_archive::{Attributes, Kind, Reader, Writer};
+use bellwether_archive::{Attributes, Kind, Reader, Writer, hex};
 use bellwether_store::Store;
 use ring::digest::{Context as Digest, SHA256};
 
@@ -79,7 +79,7 @@ fn pack(copy: &Path, data: &Path, output: &Path) -> anyhow::Result<()> {
     let file = archive
         .finish()?
         .into_inner()
-        .map_err(|error| error.into_error());
+        .map_err(std::io::IntoInnerError::into_error);
     file?.sync_all().with_context(|| cannot("write", output))
 }
 
@@ -193,9 +193,7 @@ impl<R: Read> Digesting<R> {
     }
 
     fn finish(self) -> String {
-        let digest = self.digest.finish();
-        let bytes = digest.as_ref().iter();
-        bytes.map(|byte| format!("{byte:02x}")).collect()
+        hex(self.digest.finish().as_ref())
     }
 }
 
