@@ -11,5 +11,13 @@ mod write;
 pub use read::{Entry, ReadError, Reader};
 pub use write::{Attributes, Kind, WriteError, Writer};
 
+/// Returns bytes in hexadecimal digits, as digests of files are written.
+pub fn hex(bytes: &[u8]) -> String {
+    let digits = |byte: &u8| [byte >> 4, byte & 15];
+    let digits = bytes.iter().flat_map(digits);
+    let digits = digits.filter_map(|digit| char::from_digit(u32::from(digit), 16));
+    digits.collect()
+}
+
 /// The size of a block: headers are one, contents are filled up to one.
 pub const BLOCK: usize = 512;

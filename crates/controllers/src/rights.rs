@@ -352,25 +352,24 @@ async fn is_allowed(client: &Client, right: &MissingRight) -> Result<bool, kube:
 mod tests {
     use super::*;
 
-    #[expect(clippy::unnecessary_wraps, reason = "fields of rules are optional")]
-    fn texts(texts: &[&str]) -> Option<Vec<String>> {
-        Some(texts.iter().map(|text| (*text).to_owned()).collect())
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
     }
 
     fn granted(group: &str, resource: &str, verbs: &[&str], names: &[&str]) -> ResourceRule {
         ResourceRule {
-            api_groups: texts(&[group]),
-            resources: texts(&[resource]),
-            resource_names: texts(names),
-            verbs: texts(verbs).unwrap_or_default(),
+            api_groups: Some(texts(&[group])),
+            resources: Some(texts(&[resource])),
+            resource_names: Some(texts(names)),
+            verbs: texts(verbs),
         }
     }
 
     #[track_caller]
     fn check(granted: ResourceRule, expected: &[&str]) {
         let rule = PolicyRule {
-            api_groups: texts(&["apps"]),
-            resources: texts(&["deployments/status"]),
+            api_groups: Some(texts(&["apps"])),
+            resources: Some(texts(&["deployments/status"])),
             verbs: vec!["get".to_owned(), "patch".to_owned()],
             ..PolicyRule::default()
         };

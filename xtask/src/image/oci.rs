@@ -136,8 +136,7 @@ const FOLDER: Attributes = Attributes {
 
 /// The digest of bytes in hexadecimal digits.
 pub(crate) fn hex(content: &[u8]) -> String {
-    let digest = Sha256::digest(content);
-    format!("{digest:x}")
+    bellwether_archive::hex(&Sha256::digest(content))
 }
 
 /// The file system: files in the order of their paths, each after the folders that it is in, and an empty `tmp` for everybody.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
 use bellwether_apiserver::StoredObject;
-use bellwether_archive::{Attributes, Kind, Reader, Writer};
+use bellwether_archive::{Attributes, Kind, Reader, Writer, hex};
 use bellwether_store::Store;
 use ring::digest::{Context as Digest, SHA256};
 
@@ -193,13 +193,7 @@ impl<R: Read> Digesting<R> {
     }
 
     fn finish(self) -> String {
-        let digest = self.digest.finish();
-        let mut text = String::new();
-        for byte in digest.as_ref() {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        text
+        hex(self.digest.finish().as_ref())
     }
 }
 

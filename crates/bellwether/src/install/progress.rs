@@ -80,11 +80,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "tables read better without borrows"
-    )]
-    fn check(status: serde_json::Value, text: &str, is_done: bool) {
+    fn check(status: &serde_json::Value, text: &str, is_done: bool) {
         let deployment = json!({
             "metadata": {"generation": 2}, "status": status,
             "spec": {"replicas": 2, "selector": {}, "template": {}},
@@ -98,19 +94,19 @@ mod tests {
     fn a_deployment_is_done_when_only_new_replicas_are_there() {
         let none = "0 of 2 processes are available";
         let both = "2 of 2 processes are available";
-        check(json!(null), none, false);
+        check(&json!(null), none, false);
         check(
-            json!({"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}),
+            &json!({"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}),
             both,
             false,
         );
         check(
-            json!({"observedGeneration": 2, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 3}),
+            &json!({"observedGeneration": 2, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 3}),
             "2 of 2 processes are available, 1 of the version before end",
             false,
         );
         check(
-            json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}),
+            &json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}),
             both,
             true,
         );

@@ -422,8 +422,8 @@ fn token(kubeconfig: Kubeconfig, namespace: &str, name: &str) -> String {
         .build();
     let asked = async {
         let options = KubeConfigOptions::default();
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options);
-        let client = Client::try_from(config.await.unwrap()).unwrap();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        let client = Client::try_from(config.unwrap()).unwrap();
         let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
         let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
             "spec": {"expirationSeconds": 3600, "audiences": []}});

@@ -118,11 +118,7 @@ fn kubevela_is_found_by_its_labels() {
     assert_eq!(plan.steps.len(), 2, "{:?}", words(&plan));
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "tables read better without borrows"
-)]
-fn tracker(spec: Value) -> ResourceTracker {
+fn tracker(spec: &Value) -> ResourceTracker {
     serde_json::from_value(json!({
         "apiVersion": "core.oam.dev/v1beta1", "kind": "ResourceTracker",
         "metadata": {"name": "ship-v1-scen"}, "spec": spec,
@@ -134,7 +130,7 @@ fn tracker(spec: Value) -> ResourceTracker {
 fn records_that_cannot_be_carried_on_stand_in_the_way() {
     let check = |spec: Value, expected: Option<&str>| {
         let found = Found {
-            trackers: vec![tracker(spec)],
+            trackers: vec![tracker(&spec)],
             ..Found::default()
         };
         let obstacles = plan(Origin::Kubevela, &found).obstacles;

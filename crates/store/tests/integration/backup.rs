@@ -1,5 +1,7 @@
 //! Backups of a store that is written to meanwhile.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
