@@ -74,6 +74,10 @@ pub struct ValuesReference {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 struct Options {
     #[serde(rename = "includeCRDs")]
     include_crds: bool,
@@ -242,11 +246,13 @@ fn rendered(
         ));
     };
     let is_test = |hook: &&bellwether_helm::Hook| hook.events.iter().all(|event| event == "test");
-    let hooks = release
+    let mut hooks = release
         .hooks
         .iter()
         .filter(|hook| !(request.skip_tests && is_test(hook)));
-    if let Some(hook) = hooks.filter(|_| !request.no_hooks).next() {
+    if !request.no_hooks
+        && let Some(hook) = hooks.next()
+    {
         return Err(invalid(
             name,
             format!(

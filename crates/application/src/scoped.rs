@@ -256,6 +256,7 @@ mod tests {
         catalog
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "tables are written in place")]
     fn delivered(policy: Value) -> Result<Value, RenderError> {
         let application = json!({"metadata": {"name": "shop"}, "spec": {"components": [{"name": "n", "type": "note"}], "policies": [policy]}});
         let application = serde_json::from_value(application).unwrap();
