@@ -145,8 +145,11 @@ async fn what_is_published_has_a_tracker_of_its_name(fleet: &mut Fleet) {
     .await;
     fleet.until_there(HUB, &tracker("shop-beta-default")).await;
     fleet.until_gone(HUB, &tracker("shop-alpha-default")).await;
-    let told = until_phase(fleet, &app, "running").await;
-    assert_eq!(told["status"]["latestRevision"]["name"], "shop-v2");
+    // The version is in an annotation: the generation does not tell whether the status is about it.
+    until(fleet, &app, "the revision that is published", |app| {
+        app["status"]["latestRevision"]["name"] == "shop-v2" && app["status"]["status"] == "running"
+    })
+    .await;
 }
 
 async fn a_wrong_application_can_be_corrected(fleet: &mut Fleet) {
