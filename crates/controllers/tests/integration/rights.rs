@@ -12,7 +12,6 @@ use serde_json::json;
 use crate::common::World;
 
 /// A client of a user with these rights and no others.
-#[expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 async fn user(world: &World, name: &str, rules: &[PolicyRule]) -> Client {
     let group = "rbac.authorization.k8s.io";
     let role = json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole",

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bellwether_store::{BackupError, Expected, OpenError, Options, Range, Store};
 
-#[expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 fn open(path: &std::path::Path) -> Store<String> {
     Store::open(path, Options::default()).unwrap()
 }
