@@ -32,6 +32,8 @@ use tokio::time::Instant;
 const AT_ONCE: usize = 32;
 /// How many reports of single works are measured.
 const REPORTS: u32 = 20;
+/// How long something is waited for.
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
 /// How many clusters a decision names at most.
 const PER_DECISION: usize = 100;
 
@@ -216,18 +218,30 @@ impl Bench {
         set.status.clone().unwrap_or_default().summary
     }
 
-    async fn until_summary(&self, holds: impl Fn(&WorkSummary) -> bool) {
-        self.until(|set| {
+    #[track_caller]
+    fn until_summary(&self, holds: impl Fn(&WorkSummary) -> bool) -> impl Future<Output = ()> {
+        self.until(move |set| {
             let status = set.status.as_ref();
             status.is_some_and(|status| holds(&status.summary))
         })
-        .await;
     }
 
-    async fn until(&self, holds: impl Fn(&ManifestWorkReplicaSet) -> bool) {
-        let key = ObjectKey::new("default", "web");
-        while !self.sets.get(&key).is_some_and(|set| holds(&set)) {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+    /// Waits for something that is true of the replica set. What does not come true ends the benchmark, with the
+    /// status that it has.
+    #[track_caller]
+    fn until(&self, holds: impl Fn(&ManifestWorkReplicaSet) -> bool) -> impl Future<Output = ()> {
+        let caller = std::panic::Location::caller();
+        let began = Instant::now();
+        async move {
+            let key = ObjectKey::new("default", "web");
+            while !self.sets.get(&key).is_some_and(|set| holds(&set)) {
+                assert!(
+                    began.elapsed() < LONGEST_WAIT,
+                    "{caller}: not after {LONGEST_WAIT:?}: {:#?}",
+                    self.sets.get(&key).and_then(|set| set.status.clone())
+                );
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
         }
     }
 }

@@ -40,7 +40,8 @@ use crate::registry::{Entry, Rule, Watched};
 use crate::replica_set::rest::Rests;
 use lookups::Lookups;
 use prepare::Prepared;
-use replicas::{Replicas, is_newer};
+use replicas::Replicas;
+pub(crate) use replicas::is_newer;
 use reports::{News, Reports};
 use roots::RootEntry;
 

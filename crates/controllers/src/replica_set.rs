@@ -4,6 +4,7 @@
 
 mod pending;
 pub(crate) mod rest;
+mod written;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use crate::hub::Hub;
 use crate::registry::{Entry, Rule, Watched};
 use pending::{Changes, Pending, is_report};
 use rest::{Rests, rest_after, rests_until};
+use written::Written;
 
 /// How many replica sets are reconciled at once.
 const WORKERS: usize = 4;
@@ -108,6 +110,7 @@ pub async fn run(hub: Hub) {
         memos: Mutex::default(),
         rests,
         pending: pending.clone(),
+        written: Written::default(),
         hub: hub.clone(),
     };
     // Whatever is not a change of a work is planned.
@@ -164,11 +167,15 @@ impl WorkListener {
             (Some(old), Some(new)) => is_report(old, new),
             _ => false,
         };
-        for (work, is_new) in [(change.old, false), (change.new, true)] {
-            let Some(owner) = work.and_then(|work| owner_of(work)) else {
+        let owner_now = change.new.and_then(|work| owner_of(work));
+        let owner_before = change.old.and_then(|work| owner_of(work));
+        // A work is never missing in between: another thread may plan at any moment.
+        let owner_before = owner_before.filter(|owner| Some(*owner) != owner_now);
+        for (owner, work) in [(owner_before, None), (owner_now, change.new)] {
+            let Some(owner) = owner else {
                 continue;
             };
-            self.keep(owner, change.key, work.filter(|_| is_new));
+            self.keep(owner, change.key, work);
             if let Some(key) = owner_key(owner) {
                 let cluster = &change.key.namespace;
                 self.pending.add_work(&key, cluster, is_report);
@@ -299,6 +306,7 @@ struct ReplicaSets {
     memos: Mutex<HashMap<ObjectKey, Arc<Memo>>>,
     rests: Rests,
     pending: Pending,
+    written: Written,
 }
 
 impl Reconcile for ReplicaSets {
@@ -306,7 +314,12 @@ impl Reconcile for ReplicaSets {
     type Error = kube::Error;
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Next, kube::Error> {
-        let Some(set) = self.sets.get(key) else {
+        let Some(set) = self
+            .sets
+            .get(key)
+            .map(|seen| self.written.latest(key, seen))
+        else {
+            self.written.forget(key);
             self.pending.take(key);
             self.standings.lock().remove(key);
             self.memos.lock().remove(key);
@@ -472,7 +485,8 @@ impl ReplicaSets {
         let namespace = set.metadata.namespace.as_deref().unwrap_or_default();
         let api: Api<ManifestWorkReplicaSet> = Api::namespaced(self.hub.client.clone(), namespace);
         if let Some(status) = &plan.status {
-            write_status(&api, set, status).await?;
+            let written = write_status(&api, set, status).await?;
+            self.written.add(written);
         }
         if let Some(finalizers) = &plan.finalizers
             && deleted.is_ok()

@@ -97,7 +97,7 @@ impl Replicas {
 }
 
 /// True if the first is a later state of the same object than the second.
-pub(super) fn is_newer(one: &ObjectMeta, other: &ObjectMeta) -> bool {
+pub(crate) fn is_newer(one: &ObjectMeta, other: &ObjectMeta) -> bool {
     one.uid == other.uid
         && is_later(
             one.resource_version.as_deref(),
