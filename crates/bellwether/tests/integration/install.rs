@@ -346,10 +346,10 @@ impl Pod {
     fn until(&self, text: &str) -> Vec<String> {
         let mut seen = Vec::new();
         loop {
-            match self.lines.recv_timeout(Duration::from_secs(60)) {
-                Ok(line) => seen.push(line),
-                Err(_) => panic!("no line with {text:?} after {seen:#?}"),
-            }
+            let line = self.lines.recv_timeout(Duration::from_mins(1));
+            let line = line
+                .unwrap_or_else(|error| panic!("{error}: no line with {text:?} after {seen:#?}"));
+            seen.push(line);
             if seen.last().is_some_and(|line| line.contains(text)) {
                 return seen;
             }
