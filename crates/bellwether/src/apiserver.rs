@@ -20,7 +20,7 @@ use jiff::SignedDuration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::backup::Door;
+use crate::backup::BackupSocket;
 use crate::cli::say;
 use crate::data::{DataDir, write_private};
 use crate::kubeconfig::kubeconfig;
@@ -106,7 +106,7 @@ pub(crate) struct Running {
     audit: Option<AuditLog>,
     listener: JoinHandle<()>,
     /// Answers those who want a backup.
-    backups: Option<Door>,
+    backups: Option<BackupSocket>,
     stop: tokio::sync::oneshot::Sender<()>,
     /// Metrics of all components.
     pub(crate) metrics: MetricsRegistry,
@@ -154,7 +154,8 @@ impl Running {
             let _ = stopped.await;
         };
         let listener = tokio::spawn(serve(server.clone(), listener, config, stopped));
-        let backups = (!arguments.in_memory).then(|| Door::open(data.path(), store.clone()));
+        let backups =
+            (!arguments.in_memory).then(|| BackupSocket::open(data.path(), store.clone()));
         let address = format!("https://{}", reachable(bound));
         let simulator = arguments
             .simulate_workloads

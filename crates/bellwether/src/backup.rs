@@ -1,7 +1,7 @@
 //! `bellwether backup` and `restore`: the state of an embedded hub and its members, in one file.
 
 mod archive;
-mod door;
+mod socket;
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -15,7 +15,7 @@ use clap::Args;
 use crate::cli::say;
 use crate::data::DataDir;
 
-pub(crate) use door::Door;
+pub(crate) use socket::BackupSocket;
 
 /// Save the state of `bellwether up` or `bellwether apiserver`, while it runs or not.
 ///
@@ -61,7 +61,7 @@ pub(crate) async fn backup(arguments: BackupArgs) -> anyhow::Result<()> {
     );
     let partial = with_suffix(&output, ".part");
     // If nobody runs there, the directory can be read.
-    let written = if door::fetch(&data_dir, &partial).await? {
+    let written = if socket::fetch(&data_dir, &partial).await? {
         Ok(())
     } else {
         from_directory(&data_dir, &partial).await

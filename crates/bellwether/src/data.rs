@@ -169,14 +169,14 @@ pub(crate) fn write_private(path: &Path, content: &str) -> anyhow::Result<()> {
 }
 
 #[cfg(unix)]
-fn restrict(path: &Path, mode: u32) -> anyhow::Result<()> {
+pub(crate) fn restrict(path: &Path, mode: u32) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
         .with_context(|| format!("cannot restrict access to {}", path.display()))
 }
 
 #[cfg(not(unix))]
-fn restrict(_: &Path, _: u32) -> anyhow::Result<()> {
+pub(crate) fn restrict(_: &Path, _: u32) -> anyhow::Result<()> {
     Ok(())
 }
 

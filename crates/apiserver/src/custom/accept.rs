@@ -293,7 +293,8 @@ mod tests {
         let mut first = definition("widgets", "Widget", &["w"]);
         decide(&mut first, &[], Timestamp::UNIX_EPOCH);
         let mut second = definition("wheels", "Wheel", &["w"]);
-        decide(&mut second, &[first], Timestamp::UNIX_EPOCH);
+        let taken = first["status"]["acceptedNames"].clone();
+        decide(&mut second, &[taken], Timestamp::UNIX_EPOCH);
         assert!(!has_condition(&second, "Established"));
         let accepted = &second["status"]["conditions"][0];
         assert_eq!(accepted["reason"], "ShortNamesConflict");

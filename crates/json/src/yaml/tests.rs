@@ -268,7 +268,7 @@ fn errors_know_where() {
     assert!(from_yaml("a: *unknown").is_err());
     refuses(
         "a: 1\nb: &lt;c d",
-        "line 2: did not find expected alphabetic or numeric character",
+        "yaml: line 2, column 4: did not find expected alphabetic or numeric character",
     );
     reads("a: &on-e_1 x\nb: *on-e_1", json!({"a": "x", "b": "x"}));
 }

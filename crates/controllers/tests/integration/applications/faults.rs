@@ -55,11 +55,11 @@ async fn a_definition_that_is_gone_is_named(fleet: &mut Fleet) {
         assert_eq!(condition["reason"], "ReconcileError");
         let message = message_of(&told, kind);
         assert!(
-            message.contains("component wall: there is no ComponentDefinition \"paint\""),
+            message.contains("type of wall") && message.contains("\"paint\" not found"),
             "{message}"
         );
     }
-    until_event(fleet, "shop", "component wall: there is no").await;
+    until_event(fleet, "shop", "\"paint\" not found").await;
     assert!(told["status"]["latestRevision"].is_null());
     fleet.create(HUB, paint("blue")).await;
     until_phase(fleet, &app, "running").await;

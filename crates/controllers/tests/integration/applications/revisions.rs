@@ -124,20 +124,14 @@ async fn a_version_of_a_definition_can_be_asked_for(fleet: &mut Fleet) {
     let labels = &fleet.get(HUB, &map("wall")).await.unwrap()["metadata"]["labels"];
     assert_eq!(labels["workload.oam.dev/type"], "paint-v1");
     let unknown = json!({"spec": wall("@v7", "1")});
-    let (client, path) = (
-        fleet.client(HUB),
-        "/apis/core.oam.dev/v1beta1/namespaces/default/applications/shop",
-    );
-    let request = http::Request::patch(path)
-        .header("content-type", "application/merge-patch+json")
-        .body(unknown.to_string().into_bytes())
-        .unwrap();
-    let refused = client
-        .request::<Value>(request)
-        .await
-        .unwrap_err()
-        .to_string();
-    assert!(refused.contains("paint@v7"), "{refused}");
+    fleet.merge(HUB, &app, unknown).await;
+    until(fleet, &app, "what is missing is named", |it| {
+        let parsed = condition(&it["status"], "Parsed");
+        let message = parsed["message"].as_str().unwrap_or_default();
+        parsed["status"] == "False" && message.contains("paint")
+    })
+    .await;
+    colour_is(fleet, "red").await;
 }
 
 async fn with_publish_version_changes_wait(fleet: &mut Fleet) {

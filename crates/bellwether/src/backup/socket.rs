@@ -1,5 +1,5 @@
-//! How a running server is asked for a backup: a socket in its data directory, which only the owner of the directory can reach. Who
-//! connects gets the file.
+//! How a running server is asked for a backup: a socket in its data directory, which only the owner of the directory can reach. A client
+//! that connects receives the archive.
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 
 use super::{archive, cannot};
+use crate::data::restrict;
 
 /// The name of the socket.
 const SOCKET: &str = "backup.sock";
@@ -23,21 +24,21 @@ const RETRY: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// Answers those who want a backup, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct BackupSocket {
     path: PathBuf,
     task: Option<JoinHandle<()>>,
 }
 
-impl Door {
+impl BackupSocket {
     /// Opens the socket. A server that cannot do so runs without: backups are then possible when it has ended.
     pub(crate) fn open(data: &Path, store: Store<StoredObject>) -> Self {
         let path = data.join(SOCKET);
         // One that a killed process has left; this process holds the lock of the directory.
         let _ = std::fs::remove_file(&path);
-        let task = match UnixListener::bind(&path) {
+        let task = match bind(&path) {
             Ok(listener) => Some(tokio::spawn(serve(listener, data.to_owned(), store))),
             Err(error) => {
-                tracing::warn!(%error, path = %path.display(), "no backups while this process runs");
+                tracing::warn!(error = format!("{error:#}"), path = %path.display(), "no backups while this process runs");
                 None
             }
         };
@@ -45,7 +46,14 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+/// Listens at a path that only the owner can connect to.
+fn bind(path: &Path) -> anyhow::Result<UnixListener> {
+    let listener = UnixListener::bind(path)?;
+    restrict(path, 0o600)?;
+    Ok(listener)
+}
+
+impl Drop for BackupSocket {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
             task.abort();
