@@ -19,7 +19,7 @@ pub(crate) use socket::BackupSocket;
 
 /// Save the state of `bellwether up` or `bellwether apiserver`, while it runs or not.
 ///
-/// The file has the state of one moment: all clusters, the certificate authority and the key of tokens. Whoever can read it can act
+/// The file has the state of one moment: all clusters, the certificate authority and the key of tokens. Anyone who can read it can act
 /// as anybody in the fleet; only its owner may read it.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  bellwether backup --output monday.tar")]

@@ -56,7 +56,7 @@ async fn each_right_that_is_taken_away_is_named() {
         for (index, rule) in whole.iter().enumerate() {
             let resource = &rule.resources.as_ref().unwrap()[0];
             for verb in &rule.verbs {
-                // Whoever may read everything may read this.
+                // A right to read everything includes this one.
                 if reads_all && resource != "*" && ["get", "list", "watch"].contains(&verb.as_str())
                 {
                     continue;
