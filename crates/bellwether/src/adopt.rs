@@ -38,7 +38,7 @@ pub(crate) struct AdoptArgs {
     /// Give the hub back: stop our hub, and start the controllers that were stopped.
     #[arg(long)]
     undo: bool,
-    /// Take over although something stands in the way.
+    /// Take over even if the checks found a reason not to.
     #[arg(long, conflicts_with = "undo")]
     force: bool,
     /// How long our controllers may take to show what they would write.

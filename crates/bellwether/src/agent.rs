@@ -62,16 +62,16 @@ pub(crate) struct AgentArgs {
     /// The name of the member on the hub: the namespace of its works.
     #[arg(long, value_name = "NAME", alias = "spoke-cluster-name")]
     cluster_name: String,
-    /// Who this agent is to the records on the member; the hash of the hub's address by default.
+    /// Identity of this agent in its records on the member (default: a hash of the hub's address).
     #[arg(long, value_name = "ID")]
     agent_id: Option<String>,
-    /// How often objects are read that cannot be watched, such as 10s or 1m.
+    /// How often to read objects that cannot be watched, such as 10s or 1m.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     status_sync_interval: String,
-    /// How long objects stay whose work is missing on the hub, such as 60m.
+    /// How long to keep objects after their work has disappeared from the hub, such as 60m.
     #[arg(long, value_name = "DURATION", default_value = "60m")]
     appliedmanifestwork_eviction_grace_period: String,
-    /// The longest JSON that comes back as one value, in bytes.
+    /// Maximum length of a JSON value in status feedback, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 1024)]
     max_json_raw_length: usize,
     /// How many works are reconciled at once.
@@ -96,7 +96,7 @@ pub(crate) struct AgentArgs {
         conflicts_with = "hub_kubeconfig"
     )]
     max_custom_cluster_claims: usize,
-    /// What the names of further reserved claims end with, which are always reported.
+    /// Suffixes of further reserved claims, which are always reported.
     #[arg(
         long,
         value_name = "SUFFIX,…",

@@ -59,7 +59,7 @@ pub(crate) struct ServerArgs {
         action = clap::ArgAction::Set
     )]
     pub(crate) simulate_workloads: bool,
-    /// Note every request that may change something in this file, a JSON line each.
+    /// Write an audit log to this file: every request that may change something, one JSON line each.
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_log: Option<PathBuf>,
     /// How long events are kept after they were last written.

@@ -25,7 +25,7 @@ pub(super) struct DeleteArgs {
     /// Leave the objects: they belong to nobody afterwards.
     #[arg(long)]
     orphan: bool,
-    /// Let the application go although objects are still there, for example on a cluster that cannot be reached. What may be left is
+    /// Delete the application even if objects remain, for example on a cluster that cannot be reached. What may be left is
     /// printed.
     #[arg(long)]
     force: bool,

@@ -12,21 +12,21 @@ use jiff::SignedDuration;
 /// How workflows are carried out.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WorkflowArgs {
-    /// The longest wait, in seconds, before a waiting step is looked at again. Steps that wait for
-    /// objects go on as soon as these change.
+    /// Maximum delay, in seconds, before a waiting step is executed again. Steps that wait for
+    /// objects continue as soon as these change.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     max_workflow_wait_backoff_time: u32,
-    /// The longest wait, in seconds, before a failed step is tried again.
+    /// Maximum delay, in seconds, before a failed step is retried.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     max_workflow_failed_backoff_time: u32,
-    /// How often a failed step is tried again.
+    /// How often a failed step is retried.
     #[arg(long, value_name = "N", default_value_t = 10)]
     max_workflow_step_error_retry_times: u32,
     /// Suspend a workflow when a step has failed for good, instead of ending it.
     #[arg(long)]
     workflow_suspend_on_failure: bool,
-    /// Where actions of workflows may send requests: names of hosts, *.DOMAIN, * for all but this machine, and
-    /// loopback for this machine. Addresses of the link, where clouds serve their metadata, are never allowed.
+    /// Hosts to which actions of workflows may send requests: host names, *.DOMAIN, * for all but this machine, and
+    /// loopback for this machine. Link-local addresses, where clouds serve instance metadata, are never allowed.
     #[arg(
         long,
         value_name = "HOST,…",
@@ -37,7 +37,7 @@ pub(crate) struct WorkflowArgs {
     /// Serve approvals at this address over HTTP: POST /resume/TOKEN resumes the step that the token is for.
     #[arg(long, value_name = "ADDRESS")]
     resume_listen: Option<SocketAddr>,
-    /// What people and programs call --resume-listen by; http:// and that address itself if not given.
+    /// URL at which people and programs reach --resume-listen (default: http:// and that address).
     #[arg(long, value_name = "URL", requires = "resume_listen")]
     resume_url: Option<String>,
     /// Store what every revision of an Application is rendered to in a ConfigMap that the revision names, by component.
@@ -45,10 +45,10 @@ pub(crate) struct WorkflowArgs {
     #[arg(long)]
     store_rendered_resources: bool,
     /// A directory of this machine with git repositories that workflows may read and push to; may be repeated. Without it
-    /// only repositories at servers are used, which --workflow-http-allow is about.
+    /// only remote repositories can be used, at hosts that --workflow-http-allow permits.
     #[arg(long, value_name = "DIR")]
     git_directory: Vec<PathBuf>,
-    /// Where sources of templates are cached. Without it they are fetched every time.
+    /// Directory in which sources of templates are cached. Without it they are fetched every time.
     #[arg(long, value_name = "DIR")]
     source_cache: Option<PathBuf>,
 }

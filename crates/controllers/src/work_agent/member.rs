@@ -52,7 +52,8 @@ pub(super) struct Member {
     records: Records,
     /// Interfaces whose records are known.
     begun: [OnceCell<()>; 2],
-    memories: Mutex<HashMap<WorkKey, Memories>>,
+    /// Lists, because the smallest table has room for four objects, and most works have one.
+    memories: Mutex<HashMap<WorkKey, Box<[(ObjectId, Memory)]>>>,
     /// Works that the hub does not let their agent delete, which has been reported.
     undeletable: Mutex<HashSet<WorkKey>>,
 }
@@ -231,11 +232,13 @@ impl Member {
 
     /// Takes what is remembered of a work, to be given back with [`remember`](Self::remember).
     pub(super) fn recall(&self, key: &WorkKey) -> Memories {
-        self.memories.lock().remove(key).unwrap_or_default()
+        let memories = self.memories.lock().remove(key).unwrap_or_default();
+        memories.into_iter().collect()
     }
 
     pub(super) fn remember(&self, key: &WorkKey, memories: Memories) {
         if !memories.is_empty() {
+            let memories = memories.into_iter().collect();
             self.memories.lock().insert(key.clone(), memories);
         }
     }
