@@ -13,6 +13,7 @@ mod application_configuration;
 mod application_revision;
 mod application_status;
 mod component;
+mod compression;
 mod data_passing;
 mod definition;
 mod definition_revision;

@@ -223,12 +223,13 @@ pub fn undo(origin: Origin, found: &Found) -> Plan {
 /// Why what a tracker records cannot be carried on as it is.
 fn obstacle(tracker: &ResourceTracker) -> Option<String> {
     let name = tracker.metadata.name.as_deref().unwrap_or_default();
+    // What can be read is not compressed any more: the type has taken it for its own.
     let compression = tracker.spec.compression.as_ref();
-    let compression = compression.map(|it| it.compression_type.as_str());
-    if let Some(form) = compression.filter(|form| !form.is_empty() && *form != "uncompressed") {
+    if let Some(compression) = compression.filter(|it| !it.data.is_empty()) {
         return Some(format!(
-            "ResourceTracker {name} is compressed with {form}: switch that off in KubeVela (feature gates GzipResourceTracker and \
-             ZstdResourceTracker) and let it write its trackers again"
+            "ResourceTracker {name} has content of the type {:?} that cannot be read: switch compression off in KubeVela (feature gates \
+             GzipResourceTracker and ZstdResourceTracker) and let it write its trackers again",
+            compression.compression_type
         ));
     }
     let resources = tracker.spec.managed_resources.iter();

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::GROUP;
+use super::compression::{Compressed, inflated};
 use crate::kind::kind;
 use crate::meta::{ObjectMeta, Unknown, any_object};
 use crate::workflow::WorkflowStatus;
@@ -24,6 +25,7 @@ pub struct ApplicationRevision {
     #[schemars(skip)]
     pub metadata: ObjectMeta,
     /// The application and its definitions.
+    #[serde(deserialize_with = "inflated")]
     pub spec: ApplicationRevisionSpec,
     /// What became of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,6 +98,20 @@ pub struct ApplicationRevisionSpec {
     #[serde(flatten)]
     #[schemars(skip)]
     pub other: Unknown,
+}
+
+impl Compressed for ApplicationRevisionSpec {
+    fn inflate(&mut self) {
+        let content = self
+            .compression
+            .as_ref()
+            .and_then(|it| it.content::<Self>());
+        if let Some(mut content) = content {
+            content.resources_config_map = self.resources_config_map.take();
+            content.other.append(&mut self.other);
+            *self = content;
+        }
+    }
 }
 
 /// A ConfigMap of the same namespace.

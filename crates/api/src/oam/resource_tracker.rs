@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::GROUP;
+use super::compression::{Compressed, inflated};
 use crate::TypeTag;
 use crate::kind::kind;
 use crate::meta::{ObjectMeta, Unknown, any_object};
@@ -22,7 +23,7 @@ pub struct ResourceTracker {
     #[schemars(skip)]
     pub metadata: ObjectMeta,
     /// Which objects.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "inflated")]
     pub spec: ResourceTrackerSpec,
     /// Fields that this version does not know.
     #[serde(flatten)]
@@ -75,6 +76,16 @@ pub struct ResourceTrackerSpec {
     #[serde(flatten)]
     #[schemars(skip)]
     pub other: Unknown,
+}
+
+impl Compressed for ResourceTrackerSpec {
+    fn inflate(&mut self) {
+        let resources = self.compression.as_ref().and_then(|it| it.content());
+        if let Some(resources) = resources {
+            self.managed_resources = resources;
+            self.compression = None;
+        }
+    }
 }
 
 /// An object of an application.
