@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_go::url::path_unescape_bytes;
 use http::{HeaderMap, HeaderValue};
 
 use crate::access::{Attributes, Identity, account_groups};
@@ -71,8 +72,10 @@ impl Wish {
         }
         for (name, value) in headers {
             if let Some(key) = name.as_str().strip_prefix(EXTRA) {
-                let key = crate::request::percent_decode(key, false);
-                let key = key.unwrap_or_else(|| name.as_str()[EXTRA.len()..].to_owned());
+                // What cannot be decoded is the key itself.
+                let decoded = path_unescape_bytes(key).ok();
+                let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
+                let key = decoded.unwrap_or_else(|| key.to_owned());
                 wish.extra.entry(key).or_default().push(text(value)?);
             }
         }

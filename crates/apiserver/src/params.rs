@@ -1,11 +1,11 @@
 //! Query parameters: what a client may add to a request, checked as Kubernetes checks it.
 
+use bellwether_go::url::query_unescape_bytes;
 use bellwether_json::field::FieldSelector;
 use bellwether_json::label::LabelSelector;
 use bellwether_schema::{FieldError, FieldPath};
 use serde_json::{Value, json};
 
-use crate::request::percent_decode;
 use crate::status::{ApiError, Subject};
 
 /// The parameters of a request, in order.
@@ -16,7 +16,9 @@ impl Query {
     /// Parses a query string; what cannot be decoded is an error.
     pub(crate) fn parse(text: Option<&str>) -> Result<Self, ApiError> {
         let decode = |part: &str| {
-            percent_decode(part, true)
+            query_unescape_bytes(part)
+                .ok()
+                .and_then(|bytes| String::from_utf8(bytes).ok())
                 .ok_or_else(|| ApiError::bad_request(format!("invalid URL escape \"{part}\"")))
         };
         text.unwrap_or("")

@@ -1,5 +1,6 @@
 //! What a request asks for, read from its method and path.
 
+use bellwether_go::url::path_unescape_bytes;
 use http::Method;
 
 /// Where a request goes.
@@ -154,31 +155,13 @@ impl Target {
     }
 }
 
-/// Percent-decoding; `None` for what is not UTF-8 or would smuggle a slash into a name.
+/// Decodes a segment of a path; `None` if it is malformed, is not UTF-8, or would put a slash into a name.
 pub(crate) fn decode(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());
     }
-    let decoded = percent_decode(text, false)?;
+    let decoded = String::from_utf8(path_unescape_bytes(text).ok()?).ok()?;
     (!decoded.contains('/')).then_some(decoded)
-}
-
-/// Decodes `%XX` and, in queries, `+`.
-pub(crate) fn percent_decode(text: &str, plus_is_space: bool) -> Option<String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        out.push(match byte {
-            b'%' => {
-                let high = char::from(bytes.next()?).to_digit(16)?;
-                let low = char::from(bytes.next()?).to_digit(16)?;
-                u8::try_from(high * 16 + low).ok()?
-            }
-            b'+' if plus_is_space => b' ',
-            other => other,
-        });
-    }
-    String::from_utf8(out).ok()
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ mod types;
 mod value;
 mod vars;
 
+pub use bellwether_json::quantity::Quantity;
 pub use cost::Budget;
 pub use cost::estimate::CostEstimate;
 pub use env::{Env, EnvBuilder};
@@ -46,7 +47,6 @@ pub use error::{CompileErrors, EvalError, Issue, Stage};
 pub use escaping::{escape, unescape};
 pub use library::cidr::Cidr;
 pub use library::format::NamedFormat;
-pub use library::quantity::Quantity;
 pub use library::semver::Semver;
 pub use library::{Library, LibrarySet};
 pub use program::Program;

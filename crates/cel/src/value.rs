@@ -19,12 +19,14 @@ use bellwether_go::url::Url;
 pub use list::List;
 pub use map::{Key, Map};
 
-use crate::library::{cidr::Cidr, format::NamedFormat, quantity::Quantity, semver::Semver};
+use bellwether_json::quantity::Quantity;
+
+use crate::library::{cidr::Cidr, format::NamedFormat, semver::Semver};
 use crate::time::{Duration, Timestamp};
 use crate::types::{AbstractType, Type};
 
 pub(crate) use compare::compare;
-pub(crate) use convert::{format_double, to_bool, to_double, to_int, to_string, to_uint};
+pub(crate) use convert::{to_bool, to_double, to_int, to_string, to_uint};
 pub(crate) use equal::{MAX_STEPS, equal, equal_within};
 pub(crate) use format::{display, quote as quoted};
 pub(crate) use instance::is_instance;

@@ -12,22 +12,17 @@
 )]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bellwether_api::oam::Application;
-use bellwether_apiserver::{ApiServer, ClusterService, HUB, Identity, ServerOptions};
+use bellwether_apiserver::{HUB, Identity, ServerOptions};
 use bellwether_controllers::workflow::WorkflowOptions;
 use bellwether_controllers::{Hub, application, definition};
 use bellwether_runtime::{Cache, Clock, Selection};
 use bellwether_simulator::Simulator;
-use bellwether_store::{Options, Store};
-use bellwether_testkit::Usage;
+use bellwether_testkit::{Counts, Embedded, Usage};
 use futures::{StreamExt as _, stream};
-use http::Request;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kube::client::Body;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -40,7 +35,7 @@ const AT_ONCE: usize = 4;
 /// How long a hub is watched that has nothing to do.
 const QUIET: Duration = Duration::from_secs(10);
 /// After which time the bench gives up.
-const PATIENCE: Duration = Duration::from_mins(15);
+const LONGEST_WAIT: Duration = Duration::from_mins(15);
 
 #[tokio::main]
 async fn main() {
@@ -51,41 +46,15 @@ async fn main() {
     }
 }
 
-/// The hub's way to its server, with what it sends.
-#[derive(Clone)]
-struct Counting {
-    inner: ClusterService,
-    requests: Arc<AtomicUsize>,
-}
-
-impl tower::Service<Request<Body>> for Counting {
-    type Response = <ClusterService as tower::Service<Request<Body>>>::Response;
-    type Error = <ClusterService as tower::Service<Request<Body>>>::Error;
-    type Future = <ClusterService as tower::Service<Request<Body>>>::Future;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        tower::Service::<Request<Body>>::poll_ready(&mut self.inner, context)
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        self.inner.call(request)
-    }
-}
-
 struct Bed {
     api: Api<Application>,
     applications: Cache<Application>,
-    requests: Arc<AtomicUsize>,
+    counts: Arc<Counts>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
     _simulator: Simulator,
     began: Instant,
     before: Usage,
     sent: usize,
-}
-
-fn usage() -> Usage {
-    Usage::of(std::process::id()).unwrap_or_default()
 }
 
 fn app(number: usize, image: &str) -> Application {
@@ -106,23 +75,16 @@ fn app(number: usize, image: &str) -> Application {
 impl Bed {
     async fn start() -> Self {
         let clock = Clock::system();
-        let now = clock.clone();
-        let store = Store::in_memory(Options::new(Arc::new(move || now.now())));
         let options = ServerOptions {
             admission: bellwether_controllers::registry::admission(),
             ..ServerOptions::default()
         };
-        let server = ApiServer::with_options(store, clock.clone(), options);
-        server.add_cluster(HUB).await.unwrap();
-        for definition in bellwether_api::definitions() {
-            server.ensure(HUB, definition).await.unwrap();
-        }
-        let requests: Arc<AtomicUsize> = Arc::default();
-        let counting = Counting {
-            inner: server.service(HUB, Identity::administrator("controller")),
-            requests: Arc::clone(&requests),
-        };
-        let hub = Hub::new(Client::new(counting, "default"), clock.clone());
+        let embedded = Embedded::with_options(clock.clone(), options).await;
+        embedded.define_kinds().await;
+        let server = &embedded.server;
+        let counts: Arc<Counts> = Arc::default();
+        let service = server.service(HUB, Identity::administrator("controller"));
+        let hub = Hub::new(Client::new(counts.of(service), "default"), clock.clone());
         let simulator = Simulator::start(server.clone(), clock.clone());
         simulator.add(HUB).await.unwrap();
         let tasks = vec![
@@ -136,34 +98,34 @@ impl Bed {
         Self {
             api,
             applications,
-            requests,
+            counts,
             tasks,
             _simulator: simulator,
             began: Instant::now(),
-            before: usage(),
+            before: Usage::own(),
             sent: 0,
         }
     }
 
     fn begin(&mut self) {
-        self.sent = self.requests.load(Ordering::Relaxed);
-        self.before = usage();
+        self.sent = self.counts.with_events();
+        self.before = Usage::own();
         self.began = Instant::now();
     }
 
-    fn tell(&self, count: usize, what: &str) {
-        let now = usage();
+    fn print(&self, count: usize, what: &str) {
+        let now = Usage::own();
         println!(
             "{count:<14}{what:<16}{:<10.2?}{:<10.2?}{:<10}{} MiB",
             self.began.elapsed(),
             now.cpu_since(self.before),
-            self.requests.load(Ordering::Relaxed) - self.sent,
+            self.counts.with_events() - self.sent,
             now.resident / (1024 * 1024),
         );
     }
 
     async fn until(&self, holds: impl Fn(&Cache<Application>) -> bool) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + LONGEST_WAIT;
         while !holds(&self.applications) {
             assert!(Instant::now() < end, "the bench gives up");
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -184,14 +146,14 @@ impl Bed {
             all.len() == count && all.iter().all(|app| is_running(app))
         })
         .await;
-        self.tell(count, "create, running");
+        self.print(count, "create, running");
         tokio::time::sleep(Duration::from_secs(2)).await;
         self.begin();
         tokio::time::sleep(QUIET).await;
-        self.tell(count, "at rest");
+        self.print(count, "at rest");
         self.begin();
         self.change(count / 2).await;
-        self.tell(count, "one change");
+        self.print(count, "one change");
         self.begin();
         let api = &self.api;
         stream::iter(0..count)
@@ -201,7 +163,7 @@ impl Bed {
             })
             .await;
         self.until(|all| all.list().is_empty()).await;
-        self.tell(count, "delete");
+        self.print(count, "delete");
         for task in &self.tasks {
             task.abort();
         }

@@ -15,15 +15,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
+use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::policy::{ComplianceState, PlacementBinding, Policy, RolloutStatus};
 use bellwether_apiserver::Identity;
 use bellwether_controllers::policy_agent::PolicyAgents;
 use bellwether_controllers::{Hub, policy_propagator};
 use bellwether_runtime::{Cache, Change, Clock, ControllerMetrics, ObjectKey, Selection};
-use bellwether_testkit::{Embedded, Usage};
+use bellwether_testkit::{Embedded, Usage, place_all};
 use futures::{StreamExt as _, stream};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde::Serialize;
@@ -36,8 +36,6 @@ use tokio::time::Instant;
 const AT_ONCE: usize = 32;
 /// How often one cluster changes.
 const CHANGES: u32 = 20;
-/// How many clusters a decision names at most.
-const PER_DECISION: usize = 100;
 /// How long idleness is measured.
 const IDLE: Duration = Duration::from_secs(10);
 /// How long what is under way may take to end.
@@ -115,22 +113,18 @@ impl Measured {
     fn begin() -> Self {
         Self {
             began: Instant::now(),
-            usage: usage(),
+            usage: Usage::own(),
         }
     }
 
     fn end(self, count: usize) -> String {
-        let now = usage();
+        let now = Usage::own();
         let cpu = now.cpu_since(self.usage);
         let each = cpu / u32::try_from(count).unwrap();
         let took = self.began.elapsed();
         let memory = now.resident / (1 << 20);
         format!("{took:>8.1?}, {cpu:>8.1?} CPU, {each:>8.1?} CPU each, {memory} MiB")
     }
-}
-
-fn usage() -> Usage {
-    Usage::of(std::process::id()).unwrap_or_default()
 }
 
 /// A hub, and members with agents.
@@ -231,40 +225,13 @@ where
 
 /// Clusters, and a placement that has chosen all of them for all policies.
 async fn place(client: &Client, names: &[String]) {
-    let namespaces: Api<Namespace> = Api::all(client.clone());
+    place_all(client, names).await;
     let clusters: Api<ManagedCluster> = Api::all(client.clone());
     stream::iter(names)
-        .map(async |name| {
-            create(&namespaces, json!({"metadata": {"name": name}})).await;
+        .for_each_concurrent(AT_ONCE, async |name| {
             create(&clusters, json!({"metadata": {"name": name}, "spec": {}})).await;
         })
-        .buffer_unordered(AT_ONCE)
-        .for_each(async |()| {})
         .await;
-    let placements: Api<Placement> = Api::namespaced(client.clone(), "default");
-    create(
-        &placements,
-        json!({"metadata": {"name": "all"}, "spec": {}}),
-    )
-    .await;
-    let decisions: Api<PlacementDecision> = Api::namespaced(client.clone(), "default");
-    for (number, names) in names.chunks(PER_DECISION).enumerate() {
-        let name = format!("all-decision-{}", number + 1);
-        let label = "cluster.open-cluster-management.io/placement";
-        create(
-            &decisions,
-            json!({"metadata": {"name": name, "labels": {(label): "all"}}}),
-        )
-        .await;
-        let chosen = |name: &String| json!({"clusterName": name, "reason": ""});
-        let chosen: Vec<Value> = names.iter().map(chosen).collect();
-        let status = Patch::Merge(json!({"status": {"decisions": chosen}}));
-        let params = PatchParams::default();
-        decisions
-            .patch_status(&name, &params, &status)
-            .await
-            .unwrap();
-    }
     let group = "policy.open-cluster-management.io";
     let subject =
         |number| json!({"apiGroup": group, "kind": "Policy", "name": format!("policy-{number}")});

@@ -14,14 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bellwether_api::cluster::{Placement, PlacementDecision};
 use bellwether_api::meta::is_true;
 use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet, WorkSummary};
 use bellwether_controllers::{Hub, replica_set};
 use bellwether_runtime::{Cache, Change, Clock, ObjectKey, Selection};
-use bellwether_testkit::{Embedded, Usage};
+use bellwether_testkit::{Embedded, Usage, place_all};
 use futures::{StreamExt as _, stream};
-use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
@@ -34,8 +32,6 @@ const AT_ONCE: usize = 32;
 const REPORTS: u32 = 20;
 /// How long something is waited for.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
-/// How many clusters a decision names at most.
-const PER_DECISION: usize = 100;
 
 #[tokio::main]
 async fn main() {
@@ -82,15 +78,11 @@ async fn run(size: usize) {
 
 /// What one of several reports costs.
 async fn each(count: u32, reports: impl AsyncFnOnce()) -> String {
-    let began = (Instant::now(), usage());
+    let began = (Instant::now(), Usage::own());
     reports().await;
     let took = began.0.elapsed() / count;
-    let cpu = usage().cpu_since(began.1) / count;
+    let cpu = Usage::own().cpu_since(began.1) / count;
     format!("{took:.1?}, {cpu:.1?} CPU")
-}
-
-fn usage() -> Usage {
-    Usage::of(std::process::id()).unwrap_or_default()
 }
 
 /// A hub with works of agents that report at once.
@@ -108,7 +100,8 @@ impl Bench {
     async fn start(size: usize) -> Self {
         let clock = Clock::system();
         let client = Embedded::fleet(clock.clone()).await.hub();
-        place(&client, size).await;
+        let names: Vec<String> = (0..size).map(cluster_name).collect();
+        place_all(&client, &names).await;
         let hub = Hub::new(client.clone(), clock);
         hub.ready().await;
         let is_answered = Arc::new(AtomicBool::new(true));
@@ -161,7 +154,7 @@ impl Bench {
 
     /// Does something that starts a rollout, and returns what it cost until all clusters are done.
     async fn measure(&self, size: usize, start: impl AsyncFnOnce()) -> String {
-        let began = (Instant::now(), usage());
+        let began = (Instant::now(), Usage::own());
         start().await;
         let is_done = |set: &ManifestWorkReplicaSet| {
             let status = set.status.as_ref();
@@ -170,7 +163,7 @@ impl Bench {
         self.until(|set| !is_done(set)).await;
         self.until(is_done).await;
         let took = began.0.elapsed();
-        let cpu = usage().cpu_since(began.1);
+        let cpu = Usage::own().cpu_since(began.1);
         let each = cpu / u32::try_from(size).unwrap();
         format!("{took:>6.1?}, {each:>6.0?} CPU each")
     }
@@ -270,53 +263,6 @@ async fn report(client: &Client, work: Arc<ManifestWork>, failing: &str) {
 
 fn cluster_name(number: usize) -> String {
     format!("c{number:05}")
-}
-
-/// A placement that has chosen all clusters.
-async fn place(client: &Client, size: usize) {
-    let names: Vec<String> = (0..size).map(cluster_name).collect();
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    stream::iter(&names)
-        .map(|name| {
-            let namespace = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
-            let namespaces = namespaces.clone();
-            async move {
-                namespaces
-                    .create(&PostParams::default(), &namespace)
-                    .await
-                    .unwrap()
-            }
-        })
-        .buffer_unordered(AT_ONCE)
-        .for_each(async |_| {})
-        .await;
-    let placements: Api<Placement> = Api::namespaced(client.clone(), "default");
-    let params = PostParams::default();
-    let placement = json!({"metadata": {"name": "all"}, "spec": {}});
-    let placement = serde_json::from_value(placement).unwrap();
-    placements.create(&params, &placement).await.unwrap();
-    let status = json!({"status": {"numberOfSelectedClusters": size, "conditions": []}});
-    let patch = PatchParams::default();
-    placements
-        .patch_status("all", &patch, &Patch::Merge(status))
-        .await
-        .unwrap();
-    let decisions: Api<PlacementDecision> = Api::namespaced(client.clone(), "default");
-    for (number, names) in names.chunks(PER_DECISION).enumerate() {
-        let key = |name: &str| format!("cluster.open-cluster-management.io/{name}");
-        let name = format!("all-decision-{}", number + 1);
-        let decision = json!({"metadata": {"name": name, "labels": {(key("placement")): "all",
-            (key("decision-group-index")): "0", (key("decision-group-name")): ""}}});
-        let decision = serde_json::from_value(decision).unwrap();
-        decisions.create(&params, &decision).await.unwrap();
-        let chosen = |name: &String| json!({"clusterName": name, "reason": ""});
-        let chosen: Vec<Value> = names.iter().map(chosen).collect();
-        let status = Patch::Merge(json!({"status": {"decisions": chosen}}));
-        decisions
-            .patch_status(&name, &patch, &status)
-            .await
-            .unwrap();
-    }
 }
 
 /// A replica set of ten objects, a tenth of the fleet at a time.

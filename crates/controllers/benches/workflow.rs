@@ -9,18 +9,16 @@
 )]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bellwether_api::workflow::{WorkflowHistory, WorkflowRun};
+use bellwether_apiserver::{HUB, Identity};
 use bellwether_controllers::workflow::WorkflowOptions;
 use bellwether_controllers::{Hub, workflow_run};
 use bellwether_runtime::{Cache, Clock, Selection};
-use bellwether_testkit::{Embedded, Usage};
+use bellwether_testkit::{Counts, Embedded, Usage};
 use futures::{StreamExt as _, stream};
-use http::Request;
 use kube::api::{ListParams, PostParams};
-use kube::client::Body;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -34,7 +32,7 @@ struct Bench {
     client: Client,
     runs: Cache<WorkflowRun>,
     /// Requests of the controller so far.
-    requests: Arc<AtomicUsize>,
+    counts: Arc<Counts>,
     scale: f64,
 }
 
@@ -76,10 +74,6 @@ async fn main() {
     bench.rest().await;
 }
 
-fn usage() -> Usage {
-    Usage::of(std::process::id()).unwrap_or_default()
-}
-
 /// A name of a workload as part of the names of its runs.
 fn prefix(name: &str) -> String {
     let plain = name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
@@ -87,7 +81,7 @@ fn prefix(name: &str) -> String {
 }
 
 fn print(name: &str, took: Duration, cpu: Duration, requests: usize) {
-    let memory = usage().resident / 1_048_576;
+    let memory = Usage::own().resident / 1_048_576;
     println!(
         "{name:32}{:<10} {:<10} {requests:<10} {memory} MiB",
         format!("{took:.2?}"),
@@ -98,9 +92,12 @@ fn print(name: &str, took: Duration, cpu: Duration, requests: usize) {
 impl Bench {
     async fn start() -> Self {
         let clock = Clock::system();
-        let client = Embedded::fleet(clock.clone()).await.hub();
-        let requests: Arc<AtomicUsize> = Arc::default();
-        let hub = Hub::new(counted(&client, &requests), clock);
+        let embedded = Embedded::fleet(clock.clone()).await;
+        let client = embedded.hub();
+        let counts: Arc<Counts> = Arc::default();
+        let controller = Identity::administrator("controller");
+        let service = counts.of(embedded.server.service(HUB, controller));
+        let hub = Hub::new(Client::new(service, "default"), clock);
         tokio::spawn(workflow_run::run(hub, WorkflowOptions::default()));
         let runs = Cache::start(Api::all(client.clone()), Selection::default(), |_| {});
         runs.ready().await;
@@ -112,7 +109,7 @@ impl Bench {
         Self {
             client,
             runs,
-            requests,
+            counts,
             scale: scale.and_then(|text| text.parse().ok()).unwrap_or(1.0),
         }
     }
@@ -128,7 +125,7 @@ impl Bench {
     }
 
     fn requests(&self) -> usize {
-        self.requests.load(Ordering::SeqCst)
+        self.counts.with_events()
     }
 
     async fn create(&self, name: &str, count: usize, mode: &str, steps: &[Value]) {
@@ -162,12 +159,12 @@ impl Bench {
 
     async fn measure(&self, name: &str, count: usize, mode: &str, steps: &[Value]) {
         let already = self.finished();
-        let (before, sent, began) = (usage(), self.requests(), Instant::now());
+        let (before, sent, began) = (Usage::own(), self.requests(), Instant::now());
         self.create(name, count, mode, steps).await;
         while self.finished() < already + count {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        let (took, cpu) = (began.elapsed(), usage().cpu_since(before));
+        let (took, cpu) = (began.elapsed(), Usage::own().cpu_since(before));
         print(name, took, cpu, self.requests() - sent);
     }
 
@@ -209,14 +206,14 @@ impl Bench {
 
     async fn suspend(&self, count: usize) {
         let step = json!({"name": "hold", "type": "suspend"});
-        let (before, sent, began) = (usage(), self.requests(), Instant::now());
+        let (before, sent, began) = (Usage::own(), self.requests(), Instant::now());
         self.create("suspended", count, "StepByStep", &[step]).await;
         let is_suspended =
             |run: &WorkflowRun| run.status.as_ref().is_some_and(|status| status.suspend);
         while self.count(is_suspended) < count {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        let (took, cpu) = (began.elapsed(), usage().cpu_since(before));
+        let (took, cpu) = (began.elapsed(), Usage::own().cpu_since(before));
         print(
             "1,000 runs are suspended",
             took,
@@ -229,21 +226,10 @@ impl Bench {
     async fn rest(&self) {
         // Events may still be written.
         tokio::time::sleep(Duration::from_secs(2)).await;
-        let (before, sent, began) = (usage(), self.requests(), Instant::now());
+        let (before, sent, began) = (Usage::own(), self.requests(), Instant::now());
         tokio::time::sleep(REST).await;
         let name = format!("rest, {} runs", self.runs.len());
-        let cpu = usage().cpu_since(before);
+        let cpu = Usage::own().cpu_since(before);
         print(&name, began.elapsed(), cpu, self.requests() - sent);
     }
-}
-
-/// A client whose requests are counted.
-fn counted(client: &Client, requests: &Arc<AtomicUsize>) -> Client {
-    let (client, requests) = (client.clone(), Arc::clone(requests));
-    let service = tower::service_fn(move |request: Request<Body>| {
-        requests.fetch_add(1, Ordering::SeqCst);
-        let client = client.clone();
-        async move { client.send(request).await }
-    });
-    Client::new(service, "default")
 }

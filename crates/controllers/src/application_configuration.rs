@@ -25,7 +25,7 @@ use bellwether_apply::ObjectId;
 use bellwether_apply::pass::Memory;
 use bellwether_runtime::{
     Cache, Change, Controller, Delivery, FIELD_MANAGER, Next, ObjectKey, Objects, Reconcile,
-    ReconcileError, Recorder, RequestError, Retry, SharedKinds, patch_seen,
+    Recorder, SharedKinds, patch_seen,
 };
 use futures::FutureExt as _;
 use kube::Api;
@@ -34,6 +34,7 @@ use serde_json::json;
 
 use crate::hub::Hub;
 use crate::registry::{Entry, Rule, Watched};
+use crate::reported::Error;
 use report::Report;
 
 /// How many ApplicationConfigurations are reconciled at once.
@@ -129,39 +130,6 @@ fn users(
         })
     });
     users.map(|it| ObjectKey::of(&**it)).collect()
-}
-
-/// Why an ApplicationConfiguration could not be reconciled.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    /// A request failed.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-    /// It is not as it should be; its status says why.
-    #[error("{0}")]
-    Reported(String),
-}
-
-impl From<kube::Error> for Error {
-    fn from(error: kube::Error) -> Self {
-        Self::Request(error.into())
-    }
-}
-
-impl ReconcileError for Error {
-    fn retry(&self) -> Retry {
-        match self {
-            Self::Request(error) => error.retry(),
-            Self::Reported(_) => Retry::Backoff,
-        }
-    }
-
-    fn label(&self) -> &'static str {
-        match self {
-            Self::Request(error) => error.label(),
-            Self::Reported(_) => "reported",
-        }
-    }
 }
 
 /// What is kept of an ApplicationConfiguration between reconciles.

@@ -47,6 +47,7 @@ pub mod policy_propagator;
 pub mod registration;
 pub mod registry;
 pub mod replica_set;
+mod reported;
 pub mod rights;
 pub mod rollout;
 pub mod template;

@@ -25,8 +25,7 @@ use bellwether_apply::pass::Memory;
 use bellwether_patch::three_way::merge_patch;
 use bellwether_runtime::{
     Cache, Change, Controller, Delivery, EventDraft, FIELD_MANAGER, Next, ObjectKey, Objects,
-    Reconcile, ReconcileError, Recorder, RequestError, Retry, SharedKinds, patch_seen,
-    write_status,
+    Reconcile, Recorder, SharedKinds, patch_seen, write_status,
 };
 use futures::FutureExt as _;
 use jiff::SignedDuration;
@@ -36,6 +35,7 @@ use serde_json::{Value, json};
 
 use crate::hub::Hub;
 use crate::registry::{Entry, Rule, Watched};
+use crate::reported::Error;
 use observe::Rendered;
 
 /// How many rollouts are reconciled at once.
@@ -68,39 +68,6 @@ pub const ENTRY: Entry = Entry {
     ],
     run: |hub, _| run(hub).boxed(),
 };
-
-/// Why a rollout could not be reconciled.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    /// A request failed.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-    /// Something could not be written; the status says what.
-    #[error("{0}")]
-    Reported(String),
-}
-
-impl From<kube::Error> for Error {
-    fn from(error: kube::Error) -> Self {
-        Self::Request(error.into())
-    }
-}
-
-impl ReconcileError for Error {
-    fn retry(&self) -> Retry {
-        match self {
-            Self::Request(error) => error.retry(),
-            Self::Reported(_) => Retry::Backoff,
-        }
-    }
-
-    fn label(&self) -> &'static str {
-        match self {
-            Self::Request(error) => error.label(),
-            Self::Reported(_) => "reported",
-        }
-    }
-}
 
 /// Keeps all rollouts going until it is dropped.
 pub async fn run(hub: Hub) {

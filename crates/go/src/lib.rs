@@ -9,8 +9,9 @@
 //! | [`value`] | values with their kinds and types, as `reflect` sees them |
 //! | [`mod@print`] | `fmt`: `Sprint`, `Sprintln`, `Sprintf` |
 //! | [`float`] | `strconv.FormatFloat` |
-//! | [`number`] | `strconv.ParseInt`, `ParseUint`, `ParseFloat` |
+//! | [`number`] | `strconv.ParseInt`, `ParseUint`, `ParseFloat`; `math.Pow10` |
 //! | [`quote`] | `strconv.Quote` and its relatives, and back |
+//! | [`mod@base64`] | `encoding/base64` |
 //! | [`escape`] | `HTMLEscape`, `JSEscape`, `QueryEscape` |
 //! | [`regexp`] | `regexp`: RE2's patterns |
 //! | [`civil`], [`layout`] | `time.Time`, `Format` and `Parse` |
@@ -22,6 +23,7 @@
 //! | [`cron`] | schedules, as Kubernetes reads them |
 //! | [`semver`] | versions and constraints, as sprig and Helm read them |
 
+pub mod base64;
 pub mod civil;
 pub mod cron;
 pub mod duration;

@@ -1,4 +1,4 @@
-//! Numbers in Go's syntax, as `strconv.ParseInt`, `ParseUint` and `ParseFloat` read them.
+//! Numbers in Go's syntax, as `strconv.ParseInt`, `ParseUint` and `ParseFloat` read them, and powers of ten.
 
 /// An integer in the base that its prefix says, with underscores between digits.
 pub fn parse_int(text: &str) -> Option<i64> {
@@ -70,6 +70,17 @@ pub fn parse_float(text: &str) -> Option<f64> {
     Some(if is_negative { -magnitude } else { magnitude })
 }
 
+/// Ten to a power, as a float: `math.Pow10`, which multiplies two entries of tables and so is not always the nearest.
+pub fn pow10(exponent: i32) -> f64 {
+    let entry = |exponent: i32| format!("1e{exponent}").parse().unwrap_or(f64::NAN);
+    match exponent {
+        0..=308 => entry(exponent / 32 * 32) * entry(exponent % 32),
+        -323..0 => entry(exponent / 32 * 32) / entry(-exponent % 32),
+        ..0 => 0.0,
+        _ => f64::INFINITY,
+    }
+}
+
 /// Digits, a point, and an exponent of two, which is required.
 fn hex_float(text: &str) -> Option<f64> {
     let (mantissa, exponent) = text.split_once(['p', 'P'])?;
@@ -119,4 +130,22 @@ fn underscores_are_fine(text: &str) -> bool {
         after_digit = is_digit;
     }
     !after_underscore
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Exponents, and the bits of `math.Pow10` of Go 1.26.
+    const POWERS: &str = include_str!("../tests/data/pow10.txt");
+
+    #[test]
+    fn powers_of_ten_are_those_of_go() {
+        for line in POWERS.lines() {
+            let (exponent, bits) = line.split_once(' ').unwrap();
+            let bits = u64::from_str_radix(bits, 16).unwrap();
+            let power = pow10(exponent.parse().unwrap());
+            assert_eq!(power.to_bits(), bits, "1e{exponent}");
+        }
+    }
 }

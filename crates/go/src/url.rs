@@ -12,7 +12,10 @@ use std::net::IpAddr;
 use crate::quote::quote;
 
 use escape::{Part, unescape, unescape_text};
-pub use escape::{path_escape, path_unescape, query_escape, query_unescape};
+pub use escape::{
+    path_escape, path_unescape, path_unescape_bytes, query_escape, query_unescape,
+    query_unescape_bytes,
+};
 
 /// A URL in parts, decoded where Go decodes them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

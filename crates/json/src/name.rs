@@ -1,7 +1,9 @@
 //! What Kubernetes accepts as names: label keys and values, DNS labels and subdomains.
 //!
-//! Each check returns what is wrong in the words of apimachinery: pkg/api/validate/content; an
-//! empty list means that the text is fine.
+//! Each check returns what is wrong in the words of apimachinery; an empty list means that the text is fine. Labels are
+//! measured in bytes (pkg/api/validate/content), names in characters (pkg/util/validation), though both count bytes.
+
+use std::borrow::Cow;
 
 const LABEL_KEY_MAX_BYTES: usize = 63;
 const LABEL_VALUE_MAX_BYTES: usize = 63;
@@ -12,6 +14,7 @@ const LABEL_KEY_RULE: &str = "must consist of alphanumeric characters, '-', '_' 
 const LABEL_VALUE_RULE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 const DNS_LABEL_RULE: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const DNS_SUBDOMAIN_RULE: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const DNS_1035_LABEL_RULE: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const MUST_NOT_BE_EMPTY: &str = "must be non-empty";
 
 /// What is wrong with a label key, which is also the form of annotation keys and resource names.
@@ -30,7 +33,7 @@ pub fn label_key_problems(key: &str) -> Vec<String> {
     match prefix {
         Some("") => problems.push(format!("prefix part {MUST_NOT_BE_EMPTY}")),
         Some(prefix) => {
-            let of_prefix = dns_subdomain_problems(prefix);
+            let of_prefix = subdomain_problems(prefix, at_most_bytes);
             problems.extend(
                 of_prefix
                     .into_iter()
@@ -42,7 +45,7 @@ pub fn label_key_problems(key: &str) -> Vec<String> {
     if name.is_empty() {
         problems.push(format!("name part {MUST_NOT_BE_EMPTY}"));
     } else if name.len() > LABEL_KEY_MAX_BYTES {
-        problems.push(format!("name part {}", at_most(LABEL_KEY_MAX_BYTES)));
+        problems.push(format!("name part {}", at_most_bytes(LABEL_KEY_MAX_BYTES)));
     }
     if !is_label_word(name) {
         problems.push(format!("name part {LABEL_KEY_RULE}"));
@@ -54,7 +57,7 @@ pub fn label_key_problems(key: &str) -> Vec<String> {
 pub fn label_value_problems(value: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if value.len() > LABEL_VALUE_MAX_BYTES {
-        problems.push(at_most(LABEL_VALUE_MAX_BYTES));
+        problems.push(at_most_bytes(LABEL_VALUE_MAX_BYTES));
     }
     if !value.is_empty() && !is_label_word(value) {
         problems.push(LABEL_VALUE_RULE.to_owned());
@@ -66,11 +69,10 @@ pub fn label_value_problems(value: &str) -> Vec<String> {
 pub fn dns_label_problems(label: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if label.len() > DNS_LABEL_MAX_BYTES {
-        problems.push(at_most(DNS_LABEL_MAX_BYTES));
+        problems.push(at_most_characters(DNS_LABEL_MAX_BYTES));
     }
     if !is_dns_label(label) {
-        let is_subdomain = label.split('.').all(is_dns_label);
-        let problem = if is_subdomain {
+        let problem = if is_dns_subdomain(label) {
             "must not contain dots"
         } else {
             DNS_LABEL_RULE
@@ -82,18 +84,55 @@ pub fn dns_label_problems(label: &str) -> Vec<String> {
 
 /// What is wrong with a DNS subdomain (RFC 1123), the form of most object names.
 pub fn dns_subdomain_problems(name: &str) -> Vec<String> {
+    subdomain_problems(name, at_most_characters)
+}
+
+fn subdomain_problems(name: &str, too_long: fn(usize) -> String) -> Vec<String> {
     let mut problems = Vec::new();
     if name.len() > DNS_SUBDOMAIN_MAX_BYTES {
-        problems.push(at_most(DNS_SUBDOMAIN_MAX_BYTES));
+        problems.push(too_long(DNS_SUBDOMAIN_MAX_BYTES));
     }
-    if !name.split('.').all(is_dns_label) {
+    if !is_dns_subdomain(name) {
         problems.push(DNS_SUBDOMAIN_RULE.to_owned());
     }
     problems
 }
 
-fn at_most(bytes: usize) -> String {
+/// What is wrong with a DNS label that begins with a letter (RFC 1035), the form of names of services.
+pub fn dns_1035_label_problems(label: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    if label.len() > DNS_LABEL_MAX_BYTES {
+        problems.push(at_most_characters(DNS_LABEL_MAX_BYTES));
+    }
+    if !is_dns_label(label) || label.starts_with(|first: char| first.is_ascii_digit()) {
+        problems.push(DNS_1035_LABEL_RULE.to_owned());
+    }
+    problems
+}
+
+/// A prefix to which something will be appended, as the checks of names have to see it: a dash at its end is fine.
+///
+/// Upstream replaces the last two bytes, so that whatever is before the dash is fine, too.
+pub fn mask_trailing_dash(prefix: &str) -> Cow<'_, str> {
+    let before = prefix.strip_suffix('-').unwrap_or_default();
+    // Half a character is never fine.
+    match before.strip_suffix(|last: char| last.is_ascii()) {
+        Some(kept) => Cow::Owned(format!("{kept}a")),
+        None => Cow::Borrowed(prefix),
+    }
+}
+
+fn at_most_bytes(bytes: usize) -> String {
     format!("must be no more than {bytes} bytes")
+}
+
+fn at_most_characters(bytes: usize) -> String {
+    format!("must be no more than {bytes} characters")
+}
+
+/// Returns true for labels of a DNS subdomain, with dots in between: the length is not checked.
+pub fn is_dns_subdomain(name: &str) -> bool {
+    name.split('.').all(is_dns_label)
 }
 
 /// `([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]`
@@ -105,8 +144,8 @@ fn is_label_word(word: &str) -> bool {
         && bytes.iter().all(is_inner)
 }
 
-/// `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
-fn is_dns_label(label: &str) -> bool {
+/// Returns true for `[a-z0-9]([-a-z0-9]*[a-z0-9])?`: the length is not checked.
+pub fn is_dns_label(label: &str) -> bool {
     let is_edge = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = label.as_bytes();
     bytes.first().is_some_and(is_edge)
@@ -183,7 +222,39 @@ mod tests {
         );
         check(
             &dns_subdomain_problems(&"a".repeat(254)),
-            &["must be no more than 253 bytes"],
+            &["must be no more than 253 characters"],
         );
+    }
+
+    #[test]
+    fn names_are_those_of_apimachinery() {
+        type Check = fn(&str) -> Vec<String>;
+        let checks: [(&str, Check); 8] = [
+            ("label", dns_label_problems),
+            ("labelPrefix", |text| {
+                dns_label_problems(&mask_trailing_dash(text))
+            }),
+            ("subdomain", dns_subdomain_problems),
+            ("subdomainPrefix", |text| {
+                dns_subdomain_problems(&mask_trailing_dash(text))
+            }),
+            ("label1035", dns_1035_label_problems),
+            ("label1035Prefix", |text| {
+                dns_1035_label_problems(&mask_trailing_dash(text))
+            }),
+            ("qualifiedName", label_key_problems),
+            ("labelValue", label_value_problems),
+        ];
+        for line in include_str!("../tests/data/name.jsonl").lines() {
+            let case: serde_json::Value = serde_json::from_str(line).unwrap();
+            let text = case["in"].as_str().unwrap();
+            for (name, check) in &checks {
+                assert_eq!(
+                    serde_json::json!(check(text)),
+                    case[name],
+                    "{name} of {text:?}"
+                );
+            }
+        }
     }
 }

@@ -146,7 +146,7 @@ impl Quantity {
         i64::try_from(whole).ok()
     }
 
-    /// The nearest float.
+    /// A float close to it, computed as upstream does: the last digits may be off.
     pub fn as_f64(&self) -> f64 {
         self.amount.to_f64()
     }

@@ -7,16 +7,11 @@ use bellwether_json::name;
 
 use crate::NameRule;
 
-/// The longest DNS label.
-const LABEL_LENGTH: usize = 63;
 /// The longest DNS subdomain.
 const SUBDOMAIN_LENGTH: usize = 253;
 
-const LABEL_1123: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const SUBDOMAIN_1123: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const UNDERSCORES_1123: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
 const WILDCARD_1123: &str = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-const LABEL_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 const PERCENT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 const HEADER: &str = "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
@@ -27,8 +22,8 @@ const VARIABLE: &str = "a valid environment variable name must consist only of p
 pub fn object_name(rule: NameRule, name: &str, prefix: bool) -> Vec<String> {
     let masked;
     let name = if prefix && rule != NameRule::PathSegment {
-        masked = mask_trailing_dash(name);
-        masked.as_str()
+        masked = name::mask_trailing_dash(name);
+        &*masked
     } else {
         name
     };
@@ -40,50 +35,14 @@ pub fn object_name(rule: NameRule, name: &str, prefix: bool) -> Vec<String> {
     }
 }
 
-/// A dash at the end of a prefix is fine, since something will follow it.
-fn mask_trailing_dash(name: &str) -> String {
-    match name.strip_suffix('-') {
-        // Kubernetes drops the character before the dash, too; only its messages could tell.
-        Some(rest) if !rest.is_empty() => {
-            let mut kept = rest.to_owned();
-            kept.pop();
-            kept.push('a');
-            kept
-        }
-        _ => name.to_owned(),
-    }
-}
-
 /// A DNS label (RFC 1123).
 pub fn label(value: &str) -> Vec<String> {
-    let mut messages = Vec::new();
-    if value.len() > LABEL_LENGTH {
-        messages.push(too_long(LABEL_LENGTH));
-    }
-    if !is_label(value) {
-        let dots = is_subdomain(value);
-        messages.push(
-            if dots {
-                "must not contain dots"
-            } else {
-                LABEL_1123
-            }
-            .to_owned(),
-        );
-    }
-    messages
+    name::dns_label_problems(value)
 }
 
 /// A DNS subdomain (RFC 1123).
 pub fn subdomain(value: &str) -> Vec<String> {
-    let mut messages = Vec::new();
-    if value.len() > SUBDOMAIN_LENGTH {
-        messages.push(too_long(SUBDOMAIN_LENGTH));
-    }
-    if !is_subdomain(value) {
-        messages.push(SUBDOMAIN_1123.to_owned());
-    }
-    messages
+    name::dns_subdomain_problems(value)
 }
 
 /// A DNS subdomain whose labels may have underscores, as search paths do.
@@ -94,7 +53,9 @@ pub fn subdomain_with_underscores(value: &str) -> Vec<String> {
     }
     let is_valid = |label: &str| {
         let plain = label.strip_prefix('_').unwrap_or(label);
-        is_label(&plain.replace('_', "-")) && !plain.starts_with('_') && !plain.ends_with('_')
+        name::is_dns_label(&plain.replace('_', "-"))
+            && !plain.starts_with('_')
+            && !plain.ends_with('_')
     };
     if !value.split('.').all(is_valid) {
         messages.push(UNDERSCORES_1123.to_owned());
@@ -108,7 +69,7 @@ pub fn wildcard_subdomain(value: &str) -> Vec<String> {
     if value.len() > SUBDOMAIN_LENGTH {
         messages.push(too_long(SUBDOMAIN_LENGTH));
     }
-    if !value.strip_prefix("*.").is_some_and(is_subdomain) {
+    if !value.strip_prefix("*.").is_some_and(name::is_dns_subdomain) {
         messages.push(WILDCARD_1123.to_owned());
     }
     messages
@@ -116,14 +77,7 @@ pub fn wildcard_subdomain(value: &str) -> Vec<String> {
 
 /// A DNS label that begins with a letter (RFC 1035).
 pub fn label_1035(value: &str) -> Vec<String> {
-    let mut messages = Vec::new();
-    if value.len() > LABEL_LENGTH {
-        messages.push(too_long(LABEL_LENGTH));
-    }
-    if !is_label(value) || !value.starts_with(|first: char| first.is_ascii_lowercase()) {
-        messages.push(LABEL_1035.to_owned());
-    }
-    messages
+    name::dns_1035_label_problems(value)
 }
 
 /// One segment of a URL path.
@@ -239,17 +193,6 @@ fn too_long(length: usize) -> String {
 
 fn is_label_byte(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'
-}
-
-fn is_label(value: &str) -> bool {
-    !value.is_empty()
-        && value.bytes().all(is_label_byte)
-        && !value.starts_with('-')
-        && !value.ends_with('-')
-}
-
-fn is_subdomain(value: &str) -> bool {
-    value.split('.').all(is_label)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Embedded resources (`x-kubernetes-embedded-resource`): objects inside objects, whose type and
 //! metadata are checked like those of any other.
 
+use bellwether_json::name::dns_1035_label_problems;
 use serde_json::{Map, Value};
 
 use crate::field::{FieldError, FieldPath};
@@ -201,22 +202,7 @@ fn api_version_problem(text: &str) -> Option<String> {
 }
 
 fn kind_problem(text: &str) -> Option<String> {
-    let label = text.to_lowercase();
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let mut problems = Vec::new();
-    if label.len() > 63 {
-        problems.push("must be no more than 63 characters");
-    }
-    let shaped = label.bytes().all(inner)
-        && label.starts_with(|first: char| first.is_ascii_lowercase())
-        && !label.ends_with('-');
-    if !shaped {
-        problems.push(
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with \
-             an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or \
-             'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
-        );
-    }
+    let problems = dns_1035_label_problems(&text.to_lowercase());
     let joined = problems.join(",");
     (!problems.is_empty())
         .then(|| format!("may have mixed case, but should otherwise match: {joined}"))

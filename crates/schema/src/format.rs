@@ -7,6 +7,7 @@ mod time;
 
 use std::sync::LazyLock;
 
+use bellwether_json::name::{dns_label_problems, dns_subdomain_problems};
 use regex::Regex;
 
 /// A format that is checked.
@@ -96,13 +97,13 @@ impl Format {
             Self::Ssn => text.len() == 11 && SSN.is_match(text),
             Self::HexColor => is_hex_color(text),
             Self::RgbColor => RGB.is_match(text),
-            Self::Byte => is_base64(text),
+            Self::Byte => bellwether_go::base64::is_encoded(text),
             Self::Password => true,
             Self::Date => time::is_date(text),
             Self::Duration => time::is_duration(text),
             Self::DateTime => time::is_date_time(text),
-            Self::ShortName => text.len() <= 63 && is_name_segment(text),
-            Self::LongName => text.len() <= 253 && text.split('.').all(is_name_segment),
+            Self::ShortName => dns_label_problems(text).is_empty(),
+            Self::LongName => dns_subdomain_problems(text).is_empty(),
         }
     }
 }
@@ -221,26 +222,6 @@ fn is_credit_card(text: &str) -> bool {
 fn is_hex_color(text: &str) -> bool {
     let digits = text.strip_prefix('#').unwrap_or(text);
     matches!(digits.len(), 3 | 6) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Standard base64 in whole groups of four, at least one.
-fn is_base64(text: &str) -> bool {
-    let data = text.trim_end_matches('=');
-    let padding = text.len() - data.len();
-    !data.is_empty()
-        && text.len().is_multiple_of(4)
-        && padding <= 2
-        && data
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
-}
-
-fn is_name_segment(text: &str) -> bool {
-    let edge = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = text.as_bytes();
-    bytes.iter().all(|byte| edge(byte) || *byte == b'-')
-        && bytes.first().is_some_and(edge)
-        && bytes.last().is_some_and(edge)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bellwether_go::value::{Text, Value};
 
@@ -53,6 +54,21 @@ impl fmt::Debug for World<'_> {
             .debug_struct("World")
             .field("now", &self.now)
             .finish_non_exhaustive()
+    }
+}
+
+/// Fills a buffer with bytes that are never the same twice in a process, but that anyone can guess: for tests and
+/// conformance cases only.
+pub fn guessable_bytes(bytes: &mut [u8]) {
+    // The state of SplitMix64, which makes one number of each state.
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    static STATE: AtomicU64 = AtomicU64::new(STEP);
+    for chunk in bytes.chunks_mut(8) {
+        let mut mixed = STATE.fetch_add(STEP, Ordering::Relaxed);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        chunk.copy_from_slice(&mixed.to_le_bytes()[..chunk.len()]);
     }
 }
 

@@ -48,6 +48,6 @@ pub use bellwether_go::value::{self, Value};
 pub use budget::Budget;
 pub use call::{Call, Failure};
 pub use error::{Phase, TemplateError};
-pub use facts::{Facts, NOWHERE, NoFacts, Query, World};
+pub use facts::{Facts, NOWHERE, NoFacts, Query, World, guessable_bytes};
 pub use function::{Body, Entry, Function, Functions, function, variadic};
 pub use set::{MissingKey, Options, Rendered, Session, Set};

@@ -36,6 +36,11 @@ impl Usage {
         })
     }
 
+    /// Of this process; nothing where there is no way to know.
+    pub fn own() -> Self {
+        Self::of(std::process::id()).unwrap_or_default()
+    }
+
     /// Time on processors since an earlier look.
     pub fn cpu_since(self, earlier: Self) -> Duration {
         self.cpu.saturating_sub(earlier.cpu)

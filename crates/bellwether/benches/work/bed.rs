@@ -3,14 +3,13 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 use bellwether_apiserver::{ApiServer, HUB, Identity};
 use bellwether_controllers::work_agent::{AgentOptions, Metrics, WorkAgents};
 use bellwether_runtime::Clock;
-use bellwether_testkit::{Assets, Embedded, RealCluster, Usage};
+use bellwether_testkit::objects::namespace;
+use bellwether_testkit::{Assets, Embedded, JsonClient, RealCluster, Usage};
 use kube::Client;
-use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -69,9 +68,7 @@ impl Bed {
         for number in 1..=members {
             let name = format!("cluster{number}");
             server.add_cluster(&name).await.unwrap();
-            let namespace =
-                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            server.ensure(HUB, namespace).await.unwrap();
+            server.ensure(HUB, namespace(&name)).await.unwrap();
             agents.add_member(&name, client(&name));
         }
         let hub = server.client(HUB, Identity::administrator("bench"));
@@ -93,12 +90,9 @@ impl Bed {
         let hub = RealCluster::start(assets).await.unwrap();
         let member = RealCluster::start(assets).await.unwrap();
         let client = hub.client().await.unwrap();
-        for definition in bellwether_api::definitions() {
-            define(&client, &definition).await;
-        }
-        let namespace =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cluster1"}});
-        post(&client, "/api/v1/namespaces", &namespace).await;
+        let objects = JsonClient::from(client.clone());
+        objects.define(bellwether_api::definitions()).await;
+        objects.create(&namespace("cluster1")).await;
         let mut agent = Command::new(env!("CARGO_BIN_EXE_bellwether"))
             .args(["agent", "--cluster-name", "cluster1"])
             .args(["--metrics-listen", "127.0.0.1:0"])
@@ -192,27 +186,4 @@ async fn scrape(address: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     answer
-}
-
-async fn post(client: &Client, path: &str, object: &Value) {
-    let request = http::Request::post(path).header("content-type", "application/json");
-    let request = request.body(object.to_string().into_bytes()).unwrap();
-    client.request::<Value>(request).await.unwrap();
-}
-
-/// Defines a kind, and waits until it is served.
-async fn define(client: &Client, definition: &Value) {
-    let all = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    post(client, all, definition).await;
-    let name = definition["metadata"]["name"].as_str().unwrap();
-    loop {
-        let request = http::Request::get(format!("{all}/{name}")).body(Vec::new());
-        let seen: Value = client.request(request.unwrap()).await.unwrap();
-        let conditions = seen["status"]["conditions"].as_array();
-        let is_served = |it: &Value| it["type"] == "Established" && it["status"] == "True";
-        if conditions.is_some_and(|all| all.iter().any(is_served)) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
 }

@@ -6,26 +6,17 @@
 use crate::fleet;
 
 use std::path::Path;
-use std::process::Command;
 
-use bellwether_testkit::{Assets, RealCluster};
-use fleet::{Fleet, Process, pause, root};
+use bellwether_testkit::{Assets, RealCluster, process};
+use fleet::{Fleet, Process, pause};
 use serde_json::Value;
 
-const BELLWETHER: &str = env!("CARGO_BIN_EXE_bellwether");
-
 fn run(kubeconfig: &Path, command: &str) -> (bool, String, String) {
-    let output = Command::new(BELLWETHER)
-        .args(command.split(' '))
-        .current_dir(root())
-        .env("KUBECONFIG", kubeconfig)
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        output.status.success(),
-        text(output.stdout),
-        text(output.stderr),
+    let mut bellwether = fleet::bellwether();
+    process::run(
+        bellwether
+            .args(command.split(' '))
+            .env("KUBECONFIG", kubeconfig),
     )
 }
 

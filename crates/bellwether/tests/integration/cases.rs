@@ -4,20 +4,13 @@
 
 use std::process::Command;
 
+use bellwether_testkit::process;
+
 use crate::fleet;
 
 fn examples(arguments: &[&str]) -> (bool, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_bellwether"))
-        .arg("examples")
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (
-        output.status.success(),
-        text(&output.stdout),
-        text(&output.stderr),
-    )
+    let mut bellwether = Command::new(env!("CARGO_BIN_EXE_bellwether"));
+    process::run(bellwether.arg("examples").args(arguments))
 }
 
 #[track_caller]

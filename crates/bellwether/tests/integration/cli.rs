@@ -10,17 +10,10 @@
 use std::net::TcpListener;
 use std::process::Command;
 
+use bellwether_testkit::process;
+
 fn bellwether(arguments: &[&str]) -> (bool, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_bellwether"))
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (
-        output.status.success(),
-        text(&output.stdout),
-        text(&output.stderr),
-    )
+    process::run(Command::new(env!("CARGO_BIN_EXE_bellwether")).args(arguments))
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -12,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bellwether_controllers::{registry, rights};
 use bellwether_json::yaml::from_yaml;
-use bellwether_testkit::{Assets, RealCluster};
+use bellwether_testkit::{Assets, RealCluster, process};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -23,17 +22,7 @@ use crate::fleet::{self, Fleet};
 const BELLWETHER: &str = env!("CARGO_BIN_EXE_bellwether");
 
 fn bellwether(arguments: &str) -> (bool, String, String) {
-    let output = Command::new(BELLWETHER)
-        .args(arguments.split(' '))
-        .current_dir(fleet::root())
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (
-        output.status.success(),
-        text(&output.stdout),
-        text(&output.stderr),
-    )
+    process::run(fleet::bellwether().args(arguments.split(' ')))
 }
 
 /// The manifests that a command prints.
@@ -292,16 +281,14 @@ impl Site for Real {
     #[track_caller]
     fn shell(&self, command: &str) -> String {
         let mut words = command.split(' ');
-        let output = Command::new(words.next().unwrap())
+        let mut process = Command::new(words.next().unwrap());
+        process
             .args(words)
             .current_dir(fleet::root())
             .env("KUBECONFIG", self.kubeconfig())
-            .env("HOME", self.scratch.path())
-            .output()
-            .unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let (printed, errors) = (text(&output.stdout), text(&output.stderr));
-        assert!(output.status.success(), "{command}\n{printed}{errors}");
+            .env("HOME", self.scratch.path());
+        let (succeeded, printed, errors) = process::run(&mut process);
+        assert!(succeeded, "{command}\n{printed}{errors}");
         printed
     }
 }
@@ -329,15 +316,7 @@ impl Pod {
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
-        let output = BufReader::new(process.stdout.take().unwrap());
-        let (tell, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in output.lines().map_while(Result::ok) {
-                if tell.send(line).is_err() {
-                    return;
-                }
-            }
-        });
+        let lines = process::lines(&mut process);
         Self { process, lines }
     }
 

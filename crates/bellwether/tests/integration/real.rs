@@ -6,13 +6,10 @@
 use crate::fleet;
 
 use std::path::Path;
-use std::process::Command;
 
-use bellwether_testkit::{Assets, RealCluster};
+use bellwether_testkit::{Assets, RealCluster, process};
 use fleet::Process;
 use serde_json::Value;
-
-const BELLWETHER: &str = env!("CARGO_BIN_EXE_bellwether");
 
 /// Runs one of our own commands on a cluster, and returns what it printed.
 #[track_caller]
@@ -31,17 +28,11 @@ fn fails(kubeconfig: &Path, command: &str) -> String {
 }
 
 fn run(kubeconfig: &Path, command: &str) -> (bool, String, String) {
-    let output = Command::new(BELLWETHER)
-        .args(command.split(' '))
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-        .env("KUBECONFIG", kubeconfig)
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        output.status.success(),
-        text(output.stdout),
-        text(output.stderr),
+    let mut bellwether = fleet::bellwether();
+    process::run(
+        bellwether
+            .args(command.split(' '))
+            .env("KUBECONFIG", kubeconfig),
     )
 }
 

@@ -2,21 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::process::Command;
+use bellwether_testkit::process;
+
+use crate::fleet;
 
 /// Runs a command in the root of the repository: whether it succeeded, its output, its errors.
 pub(crate) fn bellwether(arguments: &str) -> (bool, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_bellwether"))
-        .args(arguments.split(' '))
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (
-        output.status.success(),
-        text(&output.stdout),
-        text(&output.stderr),
-    )
+    process::run(fleet::bellwether().args(arguments.split(' ')))
 }
 
 #[test]

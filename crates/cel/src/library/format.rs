@@ -2,10 +2,16 @@
 
 use std::sync::LazyLock;
 
-use super::{text, url};
+use bellwether_go::base64::is_encoded;
+use bellwether_go::url::Url;
+use bellwether_json::name::{
+    dns_1035_label_problems, dns_label_problems, dns_subdomain_problems, label_key_problems,
+    label_value_problems, mask_trailing_dash,
+};
+
+use super::text;
 use crate::declaration::{Functions, Plain};
 use crate::error::EvalError;
-use crate::library::base64;
 use crate::time;
 use crate::value::Value;
 
@@ -21,30 +27,41 @@ pub struct NamedFormat {
 
 /// Every format by the name expressions use.
 static FORMATS: [(&str, NamedFormat); 13] = [
-    ("dns1123Label", format("DNS1123Label", 30, dns_label)),
+    (
+        "dns1123Label",
+        format("DNS1123Label", 30, dns_label_problems),
+    ),
     (
         "dns1123Subdomain",
-        format("DNS1123Subdomain", 60, dns_subdomain),
+        format("DNS1123Subdomain", 60, dns_subdomain_problems),
     ),
-    ("dns1035Label", format("DNS1035Label", 30, dns_1035_label)),
-    ("qualifiedName", format("QualifiedName", 60, qualified_name)),
+    (
+        "dns1035Label",
+        format("DNS1035Label", 30, dns_1035_label_problems),
+    ),
+    (
+        "qualifiedName",
+        format("QualifiedName", 60, label_key_problems),
+    ),
     (
         "dns1123LabelPrefix",
-        format("DNS1123LabelPrefix", 30, |text| dns_label(&mask_dash(text))),
+        format("DNS1123LabelPrefix", 30, |text| {
+            dns_label_problems(&mask_trailing_dash(text))
+        }),
     ),
     (
         "dns1123SubdomainPrefix",
         format("DNS1123SubdomainPrefix", 60, |text| {
-            dns_subdomain(&mask_dash(text))
+            dns_subdomain_problems(&mask_trailing_dash(text))
         }),
     ),
     (
         "dns1035LabelPrefix",
         format("DNS1035LabelPrefix", 30, |text| {
-            dns_1035_label(&mask_dash(text))
+            dns_1035_label_problems(&mask_trailing_dash(text))
         }),
     ),
-    ("labelValue", format("LabelValue", 40, label_value)),
+    ("labelValue", format("LabelValue", 40, label_value_problems)),
     ("uri", format("URI", 1103, uri)),
     ("uuid", format("uuid", 70, uuid)),
     ("byte", format("byte", 84, byte)),
@@ -64,169 +81,8 @@ const fn format(
     }
 }
 
-const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
-const LABEL_MESSAGE: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric \
-     characters or '-', and must start and end with an alphanumeric character";
-const SUBDOMAIN: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
-const SUBDOMAIN_MESSAGE: &str = "a lowercase RFC 1123 subdomain must consist of lower case \
-     alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
-const LABEL_1035: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
-const LABEL_1035_MESSAGE: &str = "a DNS-1035 label must consist of lower case alphanumeric \
-     characters or '-', start with an alphabetic character, and end with an alphanumeric character";
-const NAME: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
-const NAME_MESSAGE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must \
-     start and end with an alphanumeric character";
-const VALUE: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
-const VALUE_MESSAGE: &str = "a valid label must be an empty string or consist of alphanumeric \
-     characters, '-', '_' or '.', and must start and end with an alphanumeric character";
-
-fn explain(message: &str, pattern: &str, examples: &[&str]) -> String {
-    let examples: Vec<String> = examples
-        .iter()
-        .map(|example| format!("'{example}', "))
-        .collect();
-    format!(
-        "{message} (e.g. {}regex used for validation is '{pattern}')",
-        examples.join(" or ")
-    )
-}
-
-fn too_long(limit: usize) -> String {
-    format!("must be no more than {limit} characters")
-}
-
-/// Letters and digits of the given kind at both ends, dashes allowed in between.
-fn is_label(text: &str) -> bool {
-    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = text.as_bytes();
-    match (bytes.first(), bytes.last()) {
-        (Some(first), Some(last)) => {
-            inside(*first) && inside(*last) && bytes.iter().all(|b| inside(*b) || *b == b'-')
-        }
-        _ => false,
-    }
-}
-
-fn is_subdomain(text: &str) -> bool {
-    text.split('.').all(is_label)
-}
-
-fn is_name(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    match (bytes.first(), bytes.last()) {
-        (Some(first), Some(last)) => {
-            first.is_ascii_alphanumeric()
-                && last.is_ascii_alphanumeric()
-                && bytes
-                    .iter()
-                    .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
-        }
-        _ => false,
-    }
-}
-
-fn dns_label(text: &str) -> Vec<String> {
-    let mut problems = Vec::new();
-    if text.len() > 63 {
-        problems.push(too_long(63));
-    }
-    if !is_label(text) {
-        problems.push(if is_subdomain(text) {
-            "must not contain dots".to_owned()
-        } else {
-            explain(LABEL_MESSAGE, LABEL, &["my-name", "123-abc"])
-        });
-    }
-    problems
-}
-
-fn dns_subdomain(text: &str) -> Vec<String> {
-    let mut problems = Vec::new();
-    if text.len() > 253 {
-        problems.push(too_long(253));
-    }
-    if !is_subdomain(text) {
-        problems.push(explain(SUBDOMAIN_MESSAGE, SUBDOMAIN, &["example.com"]));
-    }
-    problems
-}
-
-fn dns_1035_label(text: &str) -> Vec<String> {
-    let mut problems = Vec::new();
-    if text.len() > 63 {
-        problems.push(too_long(63));
-    }
-    if !is_label(text) || text.starts_with(|c: char| c.is_ascii_digit()) {
-        problems.push(explain(
-            LABEL_1035_MESSAGE,
-            LABEL_1035,
-            &["my-name", "abc-123"],
-        ));
-    }
-    problems
-}
-
-/// A prefix may end in a dash, since a generated name continues it.
-fn mask_dash(text: &str) -> String {
-    match text.strip_suffix('-') {
-        Some(rest) if text.len() > 1 => format!("{rest}a"),
-        _ => text.to_owned(),
-    }
-}
-
-fn qualified_name(text: &str) -> Vec<String> {
-    let examples = ["MyName", "my.name", "123-abc"];
-    let mut problems = Vec::new();
-    let parts: Vec<&str> = text.split('/').collect();
-    let name = match parts.as_slice() {
-        [name] => *name,
-        [prefix, name] => {
-            if prefix.is_empty() {
-                problems.push("prefix part must be non-empty".to_owned());
-            } else {
-                let found = dns_subdomain(prefix);
-                problems.extend(found.into_iter().map(|p| format!("prefix part {p}")));
-            }
-            *name
-        }
-        _ => {
-            let message = format!("a valid label key {NAME_MESSAGE}");
-            problems.push(format!(
-                "{} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
-                explain(&message, NAME, &examples)
-            ));
-            return problems;
-        }
-    };
-    if name.is_empty() {
-        problems.push("name part must be non-empty".to_owned());
-    } else if name.len() > 63 {
-        problems.push(format!("name part {}", too_long(63)));
-    }
-    if !is_name(name) {
-        let found = explain(NAME_MESSAGE, NAME, &examples);
-        problems.push(format!("name part {found}"));
-    }
-    problems
-}
-
-fn label_value(text: &str) -> Vec<String> {
-    let mut problems = Vec::new();
-    if text.len() > 63 {
-        problems.push(too_long(63));
-    }
-    if !text.is_empty() && !is_name(text) {
-        problems.push(explain(
-            VALUE_MESSAGE,
-            VALUE,
-            &["MyValue", "my_value", "12345"],
-        ));
-    }
-    problems
-}
-
 fn uri(text: &str) -> Vec<String> {
-    match url::parse(text) {
+    match Url::parse_request(text) {
         Ok(_) => Vec::new(),
         Err(error) => vec![error.to_string()],
     }
@@ -248,7 +104,7 @@ fn uuid(text: &str) -> Vec<String> {
 }
 
 fn byte(text: &str) -> Vec<String> {
-    if !text.is_empty() && base64::decode(text).is_some() {
+    if is_encoded(text) {
         Vec::new()
     } else {
         vec!["invalid base64".to_owned()]

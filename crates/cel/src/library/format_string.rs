@@ -177,7 +177,7 @@ fn nested(argument: &Value<'_>) -> Formatted {
         Value::String(_) => quoted(&string(argument)?),
         Value::Bytes(_) => format!("b{}", quoted(&string(argument)?)),
         Value::Double(value) if value.is_finite() => format!("{value:.DEFAULT_PRECISION$}"),
-        Value::Double(value) => quoted(&go_special(*value)),
+        Value::Double(value) => quoted(&bellwether_go::float::shortest(*value)),
         Value::Timestamp(value) => format!("timestamp({})", quoted(&value.to_string())),
         Value::Duration(value) => format!("duration({})", quoted(&value.to_string())),
         Value::List(list) => {
@@ -203,10 +203,6 @@ fn nested(argument: &Value<'_>) -> Formatted {
         }
         other => return fail(format!("no formatting function for {}", other.type_name())),
     })
-}
-
-fn go_special(value: f64) -> String {
-    crate::value::format_double(value)
 }
 
 fn decimal(argument: &Value<'_>) -> Formatted {

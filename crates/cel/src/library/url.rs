@@ -12,7 +12,7 @@ use crate::value::{Key, Map, Text, Value};
 /// Reads an absolute URL or an absolute path.
 ///
 /// Requests have no fragment, so the whole text decides whether it is one, and the fragment is split off afterwards.
-pub(crate) fn parse(text: &str) -> Result<Url, UrlError> {
+fn parse(text: &str) -> Result<Url, UrlError> {
     Url::parse_request(text)?;
     Url::parse(text)
 }

@@ -1,6 +1,9 @@
 //! Conversions between values: `int(x)`, `string(x)` and so on, and from and to Go's spelling of
 //! numbers, which CEL's is.
 
+use bellwether_go::float::shortest;
+use bellwether_go::number::parse_float;
+
 use super::{Text, Value};
 use crate::error::EvalError;
 
@@ -75,7 +78,7 @@ pub(crate) fn to_double<'a>(value: &Value<'a>) -> Converted<'a> {
         Value::Double(value) => *value,
         Value::Int(value) => *value as f64,
         Value::Uint(value) => *value as f64,
-        Value::String(text) => match parse_double(text) {
+        Value::String(text) => match parse_float(text) {
             Some(value) => value,
             None => return conversion_error(value, "double"),
         },
@@ -103,7 +106,7 @@ pub(crate) fn to_string<'a>(value: &Value<'a>) -> Converted<'a> {
         Value::Bool(value) => value.to_string(),
         Value::Int(value) => value.to_string(),
         Value::Uint(value) => value.to_string(),
-        Value::Double(value) => format_double(*value),
+        Value::Double(value) => shortest(*value),
         Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => text.to_owned(),
             Err(_) => {
@@ -122,65 +125,4 @@ pub(crate) fn to_string<'a>(value: &Value<'a>) -> Converted<'a> {
 /// Go's `ParseInt(text, 10, 64)`.
 fn parse_int(text: &str) -> Option<i64> {
     text.parse().ok()
-}
-
-/// Go's `ParseFloat`: like Rust's, but underscores and `infinity` in any case are read too.
-fn parse_double(text: &str) -> Option<f64> {
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if let Some(hex) = unsigned
-        .strip_prefix("0x")
-        .or_else(|| unsigned.strip_prefix("0X"))
-    {
-        let value = parse_hex_double(hex)?;
-        return Some(if text.starts_with('-') { -value } else { value });
-    }
-    let value: f64 = text.parse().ok()?;
-    // Go reports a number too large to represent; only a spelled-out infinity is one.
-    let spelled_out = unsigned
-        .chars()
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic());
-    (value.is_finite() || spelled_out).then_some(value)
-}
-
-/// `1.8p3` with hexadecimal digits; the exponent is required.
-fn parse_hex_double(text: &str) -> Option<f64> {
-    let (digits, exponent) = text.split_once(['p', 'P'])?;
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    let mut value = 0.0_f64;
-    for digit in whole.chars() {
-        value = value * 16.0 + f64::from(digit.to_digit(16)?);
-    }
-    let mut scale = 1.0 / 16.0;
-    for digit in fraction.chars() {
-        value += f64::from(digit.to_digit(16)?) * scale;
-        scale /= 16.0;
-    }
-    let exponent: i32 = exponent.parse().ok()?;
-    let value = value * 2.0_f64.powi(exponent);
-    value.is_finite().then_some(value)
-}
-
-/// Go's `%g`: the shortest digits that read back, in scientific notation from a million up and
-/// below a ten-thousandth.
-pub(crate) fn format_double(value: f64) -> String {
-    if value.is_nan() {
-        return "NaN".to_owned();
-    }
-    if value.is_infinite() {
-        return if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
-    }
-    let scientific = format!("{value:e}");
-    let Some((mantissa, exponent)) = scientific.split_once('e') else {
-        return scientific;
-    };
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if !(-4..6).contains(&exponent) {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{mantissa}e{sign}{:02}", exponent.abs());
-    }
-    format!("{value}")
 }

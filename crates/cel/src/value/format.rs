@@ -4,7 +4,9 @@ use std::fmt;
 
 pub(crate) use bellwether_go::quote::quote;
 
-use super::{Value, convert::format_double};
+use bellwether_go::float::shortest;
+
+use super::Value;
 
 /// A value as error messages quote it: text without quotes.
 pub(crate) fn display(value: &Value<'_>) -> String {
@@ -113,9 +115,9 @@ impl Value<'_> {
             Value::Int(value) => Json::from(*value),
             Value::Uint(value) => Json::from(*value),
             Value::Double(value) => serde_json::Number::from_f64(*value)
-                .map_or_else(|| Json::String(format_double(*value)), Json::Number),
+                .map_or_else(|| Json::String(shortest(*value)), Json::Number),
             Value::String(text) => Json::String(text.to_string()),
-            Value::Bytes(bytes) => Json::String(crate::library::base64::encode(bytes)),
+            Value::Bytes(bytes) => Json::String(bellwether_go::base64::encode(bytes)),
             Value::List(list) => Json::Array(
                 list.iter()
                     .map(|item| item.map_or(Json::Null, |item| item.to_json()))

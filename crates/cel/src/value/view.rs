@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use bellwether_go::base64;
+
 use super::{List, Map, Text, Value};
 use crate::error::EvalError;
-use crate::library::base64;
 use crate::schema::{DeclType, StringFormat};
 use crate::time;
 
@@ -93,7 +94,7 @@ fn formatted(text: &str, format: StringFormat) -> Result<Value<'_>, EvalError> {
             time::parse_date_time(text).ok_or_else(|| invalid("date-time formatted string"))?,
         ),
         StringFormat::Byte => Value::Bytes(Arc::from(
-            base64::decode(text).ok_or_else(|| invalid("byte formatted string"))?,
+            base64::decode(text.as_bytes()).map_err(|_| invalid("byte formatted string"))?,
         )),
     })
 }

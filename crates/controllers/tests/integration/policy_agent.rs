@@ -73,15 +73,19 @@ impl Bed {
 
     /// A replica, as the hub makes it.
     async fn replicate(&self, spec: Value) {
-        let mut spec = spec;
+        self.replicate_as(REPLICA, spec).await;
+    }
+
+    /// A replica of a policy of that name.
+    async fn replicate_as(&self, name: &str, mut spec: Value) {
         spec["disabled"] = json!(false);
         self.world
             .create(json!({
                 "apiVersion": POLICY_API, "kind": "Policy",
                 "metadata": {
-                    "name": REPLICA, "namespace": MEMBER,
+                    "name": name, "namespace": MEMBER,
                     "labels": {
-                        "policy.open-cluster-management.io/root-policy": REPLICA,
+                        "policy.open-cluster-management.io/root-policy": name,
                         "policy.open-cluster-management.io/cluster-name": MEMBER,
                         "policy.open-cluster-management.io/cluster-namespace": MEMBER,
                     },
@@ -190,6 +194,16 @@ fn template(name: &str, compliance: &str, object: &str, data: Value) -> Value {
             }],
         },
     }})
+}
+
+/// A template that waits until the template `base` is compliant.
+fn template_after_base(name: &str) -> Value {
+    let mut template = template(name, "musthave", name, json!({}));
+    template["extraDependencies"] = json!([{
+        "apiVersion": POLICY_API, "kind": "ConfigurationPolicy",
+        "name": "base", "compliance": "Compliant",
+    }]);
+    template
 }
 
 const MISSING: &str =
@@ -312,11 +326,7 @@ async fn templates_that_are_wrong_say_so_and_others_go_on() {
 async fn a_template_waits_for_what_it_depends_on() {
     let bed = Bed::start().await;
     let base = template("base", "musthave", "anchor", json!({}));
-    let mut upper = template("upper", "musthave", "upper", json!({}));
-    upper["extraDependencies"] = json!([{
-        "apiVersion": POLICY_API, "kind": "ConfigurationPolicy",
-        "name": "base", "compliance": "Compliant",
-    }]);
+    let upper = template_after_base("upper");
     bed.replicate(json!({"remediationAction": "inform", "policy-templates": [base, upper]}))
         .await;
     let pending =

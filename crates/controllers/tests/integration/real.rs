@@ -18,14 +18,13 @@ use bellwether_controllers::Hub;
 use bellwether_controllers::registration::agent::{self, Agent, ClaimOptions, KubeconfigConnector};
 use bellwether_controllers::{cluster_set, placement, registration};
 use bellwether_runtime::{Clock, ClusterHandle};
-use bellwether_testkit::{Assets, RealCluster};
+use bellwether_testkit::objects::{self, cluster_set_binding};
+use bellwether_testkit::{Assets, JsonClient, RealCluster};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::api::{DeleteParams, ListParams};
 use kube::config::Kubeconfig;
-use kube::core::GroupVersionKind;
-use kube::discovery::ApiResource;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -34,41 +33,6 @@ use tokio::task::JoinHandle;
 
 const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 const AVAILABLE: &str = "ManagedClusterConditionAvailable";
-
-async fn create(client: &Client, object: Value) {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let api_version = text(&object["apiVersion"]);
-    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-    let kind = GroupVersionKind::gvk(group, version, &text(&object["kind"]));
-    let resource = ApiResource::from_gvk(&kind);
-    let api: Api<DynamicObject> = match object["metadata"]["namespace"].as_str() {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
-    };
-    let object: DynamicObject = serde_json::from_value(object).unwrap();
-    api.create(&PostParams::default(), &object).await.unwrap();
-}
-
-async fn define(client: &Client, definitions: impl IntoIterator<Item = Value>) {
-    let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-    let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
-    for definition in definitions {
-        let name = definition["metadata"]["name"].as_str().unwrap().to_owned();
-        create(client, definition).await;
-        let is_served = |definition: Option<&DynamicObject>| {
-            let conditions = definition.and_then(|it| it.data["status"]["conditions"].as_array());
-            conditions
-                .into_iter()
-                .flatten()
-                .any(|it| it["type"] == "Established" && it["status"] == "True")
-        };
-        let served = await_condition(api.clone(), &name, is_served);
-        tokio::time::timeout(TEST_TIMEOUT, served)
-            .await
-            .unwrap()
-            .unwrap();
-    }
-}
 
 /// An agent of `name` with a token made for it.
 async fn agent_of(hub: &RealCluster, member: &Client, name: &str, clock: &Clock) -> Agent {
@@ -79,7 +43,7 @@ async fn agent_of(hub: &RealCluster, member: &Client, name: &str, clock: &Clock)
     let text = token.reveal();
     secret["stringData"] = json!({"token-secret": text.split_once('.').unwrap().1});
     secret["metadata"]["labels"] = json!({"open-cluster-management.io/cluster-name": name});
-    create(&administrator, secret).await;
+    JsonClient::from(administrator).create(&secret).await;
     let mut kubeconfig: Value =
         serde_json::to_value(Kubeconfig::from_yaml(&hub.kubeconfig_text()).unwrap()).unwrap();
     kubeconfig["users"][0]["user"] = json!({"token": text});
@@ -137,7 +101,10 @@ async fn start(assets: &Assets, clock: &Clock) -> (RealCluster, Client) {
     let mut hub = RealCluster::start(assets).await.unwrap();
     hub.start_controllers(assets).unwrap();
     let administrator = hub.client().await.unwrap();
-    define(&administrator, bellwether_api::definitions()).await;
+    let definitions = bellwether_api::definitions();
+    JsonClient::from(administrator.clone())
+        .define(definitions)
+        .await;
     let controllers = Hub::new(administrator.clone(), clock.clone());
     tokio::spawn(placement::run(controllers.clone()));
     tokio::spawn(cluster_set::run(controllers.clone()));
@@ -254,7 +221,8 @@ async fn members_of_a_real_hub_join_and_are_kept_apart() {
     let (hub, administrator) = start(&assets, &clock).await;
     let member = RealCluster::start(&assets).await.unwrap();
     let member = member.client().await.unwrap();
-    define(&member, [bellwether_api::definition::<ClusterClaim>()]).await;
+    let claims = bellwether_api::definition::<ClusterClaim>();
+    JsonClient::from(member.clone()).define([claims]).await;
 
     let agent = agent_of(&hub, &member, "c1", &clock).await;
     let (_, first) = join(&administrator, agent).await;
@@ -262,19 +230,13 @@ async fn members_of_a_real_hub_join_and_are_kept_apart() {
     let agent = agent_of(&hub, &administrator, "c10", &clock).await;
     let (_, second) = join(&administrator, agent).await;
 
-    let binding = json!({
-        "apiVersion": "cluster.open-cluster-management.io/v1beta2",
-        "kind": "ManagedClusterSetBinding",
-        "metadata": {"name": "global", "namespace": "default"}, "spec": {"clusterSet": "global"},
-    });
-    create(&administrator, binding).await;
+    let client = JsonClient::from(administrator.clone());
+    client
+        .create(&cluster_set_binding("default", "global"))
+        .await;
     let selector = json!({"labelSelector": {"matchLabels": {"region": "c1"}}});
-    let placement = json!({
-        "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
-        "metadata": {"name": "p", "namespace": "default"},
-        "spec": {"predicates": [{"requiredClusterSelector": selector}]},
-    });
-    create(&administrator, placement).await;
+    let spec = json!({"predicates": [{"requiredClusterSelector": selector}]});
+    client.create(&objects::placement("p", spec)).await;
     let decisions: Api<PlacementDecision> = Api::namespaced(administrator.clone(), "default");
     let is_chosen = |decision: Option<&PlacementDecision>| {
         let status = decision.and_then(|it| it.status.as_ref());

@@ -17,7 +17,7 @@ use bellwether_api::workflow::{HelmTemplate, KustomizePatch};
 use bellwether_controllers::template;
 use bellwether_controllers::workflow::{HttpPolicy, WorkflowOptions};
 use bellwether_runtime::Clock;
-use bellwether_testkit::{GitServer, skip};
+use bellwether_testkit::{GitServer, Polling, skip};
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
@@ -161,16 +161,12 @@ fn object(kind: &str, step: &str, spec: Value) -> Value {
 }
 
 /// Looks until something is found, for a minute at most: git's own programs take their time on a busy machine.
-pub(crate) async fn eventually<T>(mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
-    let mut last = String::new();
-    for _ in 0..6000 {
-        match look().await {
-            Ok(found) => return found,
-            Err(instead) => last = instead,
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("nothing within a minute; last: {last}");
+pub(crate) async fn eventually<T>(look: impl AsyncFnMut() -> Result<T, String>) -> T {
+    let polling = Polling {
+        attempts: 6000,
+        interval: Duration::from_millis(10),
+    };
+    polling.until("it is found", look).await
 }
 
 fn progress_of(object: &Value) -> Result<String, String> {

@@ -9,10 +9,8 @@
 
 use crate::fleet;
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bellwether_apiserver::{ClusterService, HUB, Identity};
@@ -134,10 +132,7 @@ impl Faulty {
         let _ = self.inner.call(request).await;
     }
 
-    async fn answer(
-        &mut self,
-        request: Request<Body>,
-    ) -> Result<Response<Content>, std::io::Error> {
+    async fn answer(mut self, request: Request<Body>) -> Result<Response<Content>, std::io::Error> {
         let path = request.uri().path().to_owned();
         let is_watch = request.uri().to_string().contains("watch=true");
         let is_change = matches!(request.method().as_str(), "PATCH" | "PUT");
@@ -183,21 +178,6 @@ impl Faulty {
     }
 }
 
-impl tower::Service<Request<Body>> for Faulty {
-    type Response = Response<Content>;
-    type Error = std::io::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Content>, std::io::Error>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), std::io::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let mut faulty = self.clone();
-        Box::pin(async move { faulty.answer(request).await })
-    }
-}
-
 /// A hub that nobody reaches while it is away.
 #[derive(Clone)]
 struct Absent {
@@ -205,32 +185,22 @@ struct Absent {
     is_away: tokio::sync::watch::Receiver<bool>,
 }
 
-impl tower::Service<Request<Body>> for Absent {
-    type Response = Response<Content>;
-    type Error = std::io::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Content>, std::io::Error>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), std::io::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (mut inner, mut is_away) = (self.inner.clone(), self.is_away.clone());
-        Box::pin(async move {
-            if *is_away.borrow() {
-                return Err(lost());
-            }
-            let Ok(answer) = inner.call(request).await;
-            // Watches that are open break when it goes away.
-            let gone = async move { drop(is_away.wait_for(|is_away| *is_away).await) };
-            Ok(answer.map(|body| {
-                let frames = body.into_data_stream().map(|data| match data {
-                    Ok(data) => Ok(http_body::Frame::data(data)),
-                    Err(error) => Err(std::io::Error::other(error)),
-                });
-                StreamBody::new(frames.take_until(Box::pin(gone))).boxed_unsync()
-            }))
-        })
+impl Absent {
+    async fn answer(mut self, request: Request<Body>) -> Result<Response<Content>, std::io::Error> {
+        if *self.is_away.borrow() {
+            return Err(lost());
+        }
+        let Ok(answer) = self.inner.call(request).await;
+        // Watches that are open break when it goes away.
+        let mut is_away = self.is_away;
+        let gone = async move { drop(is_away.wait_for(|is_away| *is_away).await) };
+        Ok(answer.map(|body| {
+            let frames = body.into_data_stream().map(|data| match data {
+                Ok(data) => Ok(http_body::Frame::data(data)),
+                Err(error) => Err(std::io::Error::other(error)),
+            });
+            StreamBody::new(frames.take_until(Box::pin(gone))).boxed_unsync()
+        }))
     }
 }
 
@@ -240,7 +210,9 @@ async fn a_hub_that_is_away_changes_nothing_on_the_member() {
     let (away, is_away) = tokio::sync::watch::channel(false);
     let agents = Identity::administrator("agent");
     let inner = fleet.server.service(HUB, agents.clone());
-    let hub = Client::new(Absent { inner, is_away }, "default");
+    let absent = Absent { inner, is_away };
+    let hub = tower::service_fn(move |request| absent.clone().answer(request));
+    let hub = Client::new(hub, "default");
     let (clock, options) = (fleet.clock.clone(), AgentOptions::default());
     let agents_of_hub = WorkAgents::start(hub, ADDRESS, None, clock, options).await;
     agents_of_hub.add_member(MEMBER, fleet.server.client(MEMBER, agents));
@@ -287,13 +259,12 @@ fn start(fleet: &Fleet, faults: &Arc<Faults>) -> Agents {
         let inner = fleet
             .server
             .service(cluster, Identity::administrator("agent"));
-        Client::new(
-            Faulty {
-                inner,
-                faults: Arc::clone(faults),
-            },
-            "default",
-        )
+        let faulty = Faulty {
+            inner,
+            faults: Arc::clone(faults),
+        };
+        let service = tower::service_fn(move |request| faulty.clone().answer(request));
+        Client::new(service, "default")
     };
     let (hub, member) = (client(HUB), client(MEMBER));
     let clock = fleet.clock.clone();

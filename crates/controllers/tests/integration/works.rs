@@ -17,7 +17,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fleet::real::RealPair;
+use bellwether_testkit::RealPair;
 use fleet::{Case, Fleet};
 use futures::FutureExt as _;
 

@@ -1,7 +1,6 @@
 //! Package `encoding/base64`: the standard alphabet with padding.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use bellwether_go::base64;
 
 use super::argument::{
     Outcome, any, bytes, bytes_result, check_size, int, integer, string, text_result,
@@ -33,7 +32,7 @@ fn check_encoding(arguments: &[Value]) -> Result<(), Failure> {
 
 /// Encodes bytes in the standard alphabet.
 pub(crate) fn encode_standard(bytes: &[u8]) -> String {
-    STANDARD.encode(bytes)
+    base64::encode(bytes)
 }
 
 fn encoded_length(_: &mut dyn Host, arguments: &[Value]) -> Outcome {
@@ -55,22 +54,8 @@ fn encode(host: &mut dyn Host, arguments: &[Value]) -> Outcome {
 
 fn decode(_: &mut dyn Host, arguments: &[Value]) -> Outcome {
     check_encoding(arguments)?;
-    // Line breaks are skipped, as in encoded text that was wrapped.
-    let source: String = string(arguments, 1)?
-        .chars()
-        .filter(|character| !"\r\n".contains(*character))
-        .collect();
-    match STANDARD.decode(source.as_bytes()) {
+    match base64::decode(string(arguments, 1)?.as_bytes()) {
         Ok(decoded) => bytes_result(decoded),
-        Err(error) => {
-            let offset = match error {
-                base64::DecodeError::InvalidByte(offset, _)
-                | base64::DecodeError::InvalidLastSymbol(offset, _) => offset,
-                _ => source.len(),
-            };
-            Err(Failure::error(format!(
-                "illegal base64 data at input byte {offset}"
-            )))
-        }
+        Err(error) => Err(Failure::error(error.to_string())),
     }
 }

@@ -443,7 +443,7 @@ fn encodings_round_trip() {
     check_failure(
         "encoding/base64.Decode",
         r#"null, "a""#,
-        "illegal base64 data at input byte 1",
+        "illegal base64 data at input byte 0",
     );
 }
 

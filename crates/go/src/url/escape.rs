@@ -54,6 +54,11 @@ pub fn path_unescape(text: &str) -> Result<String, String> {
     unescape_text(text, Part::PathSegment)
 }
 
+/// Undoes [`path_escape`], to bytes that need not be UTF-8.
+pub fn path_unescape_bytes(text: &str) -> Result<Vec<u8>, String> {
+    unescape(text, Part::PathSegment)
+}
+
 /// Escapes a text for a key or value of a query: `url.QueryEscape`.
 pub fn query_escape(text: &[u8]) -> String {
     escape(text, Part::Query)
@@ -62,6 +67,11 @@ pub fn query_escape(text: &[u8]) -> String {
 /// Undoes [`query_escape`]: `url.QueryUnescape`.
 pub fn query_unescape(text: &str) -> Result<String, String> {
     unescape_text(text, Part::Query)
+}
+
+/// Undoes [`query_escape`], to bytes that need not be UTF-8.
+pub fn query_unescape_bytes(text: &str) -> Result<Vec<u8>, String> {
+    unescape(text, Part::Query)
 }
 
 pub(super) fn escape(text: &[u8], part: Part) -> String {

@@ -2,6 +2,11 @@
 
 use std::cmp::Ordering;
 
+use bellwether_go::number::pow10;
+
+/// The finest scale: a billionth.
+pub(super) const NANO: i32 = -9;
+
 /// Sums of numbers with so many digits fit 128 bits.
 const SAFE_DIGITS: i64 = 36;
 
@@ -129,10 +134,17 @@ impl Amount {
     }
 
     pub(super) fn to_f64(self) -> f64 {
-        // The standard parser rounds correctly, which a chain of multiplications would not.
-        format!("{}e{}", self.unscaled, self.scale)
-            .parse()
-            .unwrap_or_default()
+        // Upstream holds big decimals in billionths, and multiplies what it holds with a power of ten.
+        if self.is_big {
+            let billionths = format!("{}e{}", self.unscaled, self.scale.saturating_sub(NANO));
+            return billionths.parse().unwrap_or(f64::NAN) * pow10(NANO);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "the nearest float is meant")]
+        let base = self.unscaled as f64;
+        if self.scale == 0 {
+            return base;
+        }
+        base * pow10(self.scale)
     }
 
     /// The same number with all factors of ten moved into the scale.

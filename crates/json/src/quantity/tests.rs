@@ -154,10 +154,39 @@ fn integers_are_given_when_upstream_gives_them() {
     assert_eq!(quantity("1e20").as_i64(), None);
 }
 
+fn described(quantity: &Quantity) -> serde_json::Value {
+    let mut described = serde_json::json!({
+        "text": quantity.to_string(), "sign": quantity.signum(),
+        "float": bellwether_go::float::shortest(quantity.as_f64()),
+    });
+    if let Some(whole) = quantity.as_i64() {
+        described["int"] = whole.into();
+    }
+    described
+}
+
 #[test]
-fn floats_are_approximate() {
-    assert!((quantity("100m").as_f64() - 0.1).abs() < f64::EPSILON);
-    assert!((quantity("1Ki").as_f64() - 1024.0).abs() < f64::EPSILON);
+fn quantities_are_those_of_apimachinery() {
+    for line in include_str!("../../tests/data/quantity.jsonl").lines() {
+        let case: serde_json::Value = serde_json::from_str(line).unwrap();
+        let parsed = case["in"].as_str().unwrap().parse::<Quantity>();
+        let found = match &parsed {
+            Ok(found) => found,
+            Err(error) => {
+                assert_eq!(case["error"], error.to_string(), "{line}");
+                continue;
+            }
+        };
+        let Some(other) = case["other"].as_str() else {
+            assert_eq!(described(found), case["quantity"], "{line}");
+            continue;
+        };
+        let other = quantity(other);
+        assert_eq!(case["compare"], found.cmp(&other) as i32, "{line}");
+        assert_eq!(case["equal"], *found == other, "{line}");
+        assert_eq!(described(&found.add(&other)), case["sum"], "{line}");
+        assert_eq!(described(&found.sub(&other)), case["difference"], "{line}");
+    }
 }
 
 #[test]

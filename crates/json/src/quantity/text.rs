@@ -1,10 +1,7 @@
 //! Quantities to and from text.
 
-use super::amount::{Amount, power_of_ten};
+use super::amount::{Amount, NANO, power_of_ten};
 use super::{Quantity, QuantityError, QuantityFormat};
-
-/// The finest scale: a billionth.
-const NANO: i32 = -9;
 
 /// Digits of which any number fits 64 bits.
 const MAX_SMALL_DIGITS: usize = 18;

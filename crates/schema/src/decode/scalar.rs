@@ -2,6 +2,7 @@
 //! base64 and int-or-string.
 
 use bellwether_go::civil::days_in_month;
+use bellwether_json::quantity::{Quantity, QuantityError};
 use serde_json::Value;
 
 use super::{DecodeError, qualified};
@@ -92,70 +93,21 @@ fn int_or_string(
 
 /// A quantity reads the raw text of any JSON value, so that even a list is refused for its form.
 fn quantity(value: &Value) -> Result<(), DecodeError> {
-    let well_formed = match value {
-        Value::String(text) => is_quantity_text(text.trim()),
-        Value::Number(number) => is_quantity_text(&number.to_string()),
-        _ => false,
+    let parsed = match value {
+        Value::String(text) => text.trim().parse::<Quantity>(),
+        Value::Number(number) => number.to_string().parse(),
+        _ => Err(QuantityError::Format),
     };
-    if well_formed {
-        return Ok(());
-    }
-    let rule = "quantities must match the regular expression \
-        '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-    Err(DecodeError::Other(rule.to_owned()))
-}
-
-fn is_quantity_text(text: &str) -> bool {
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let end = unsigned
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(unsigned.len());
-    let (number, suffix) = unsigned.split_at(end);
-    let digits = number.bytes().filter(u8::is_ascii_digit).count();
-    if digits == 0 || number.len() - digits > 1 {
-        return false;
-    }
-    match suffix {
-        "" | "n" | "u" | "m" | "k" | "M" | "G" | "T" | "P" | "E" | "Ki" | "Mi" | "Gi" | "Ti"
-        | "Pi" | "Ei" => true,
-        _ => suffix
-            .strip_prefix(['e', 'E'])
-            .is_some_and(|exponent| exponent.parse::<i32>().is_ok()),
+    match parsed {
+        Ok(_) => Ok(()),
+        Err(error) => Err(DecodeError::Other(error.to_string())),
     }
 }
 
-/// Go's standard decoding, quantum by quantum: line breaks are skipped, and the error has the offset
-/// that Go would name.
 fn base64(text: &str) -> Result<(), DecodeError> {
-    let corrupt = |offset: usize| {
-        Err(DecodeError::Other(format!(
-            "illegal base64 data at input byte {offset}"
-        )))
-    };
-    let mut rest = text
-        .bytes()
-        .enumerate()
-        .filter(|(_, byte)| !matches!(byte, b'\n' | b'\r'))
-        .peekable();
-    loop {
-        for position in 0..4 {
-            match (position, rest.next()) {
-                (0, None) => return Ok(()),
-                (_, None) => return corrupt(text.len() - position),
-                (2, Some((offset, b'='))) => match rest.next() {
-                    None => return corrupt(text.len()),
-                    Some((_, b'=')) => {
-                        return rest.next().map_or(Ok(()), |(after, _)| corrupt(after));
-                    }
-                    Some(_) => return corrupt(offset),
-                },
-                (3, Some((_, b'='))) => {
-                    return rest.next().map_or(Ok(()), |(after, _)| corrupt(after));
-                }
-                (_, Some((_, byte))) if byte.is_ascii_alphanumeric() || b"+/".contains(&byte) => {}
-                (_, Some((offset, _))) => return corrupt(offset),
-            }
-        }
+    match bellwether_go::base64::decode(text.as_bytes()) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(DecodeError::Other(error.to_string())),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
+use bellwether_go::url::Url;
 use regex::Regex;
 
 use super::constant;
@@ -76,88 +77,7 @@ pub(super) fn is_mac(text: &str) -> bool {
 
 /// What Go's `url.ParseRequestURI` accepts: an absolute URI or an absolute path.
 pub(super) fn is_request_uri(text: &str) -> bool {
-    if text.is_empty() || text.bytes().any(|byte| byte < 0x20 || byte == 0x7f) {
-        return false;
-    }
-    if text == "*" {
-        return true;
-    }
-    let Ok((scheme, rest)) = split_scheme(text) else {
-        return false;
-    };
-    let path = rest.split('?').next().unwrap_or(rest);
-    if !path.starts_with('/') {
-        return scheme;
-    }
-    match path.strip_prefix("//").filter(|_| scheme) {
-        Some(after) => {
-            let end = after.find('/').unwrap_or(after.len());
-            is_authority(&after[..end]) && is_percent_encoded(&after[end..])
-        }
-        None => is_percent_encoded(path),
-    }
-}
-
-/// Whether there is a scheme, and what follows it; an error if it is malformed.
-fn split_scheme(text: &str) -> Result<(bool, &str), ()> {
-    for (index, character) in text.char_indices() {
-        match character {
-            'a'..='z' | 'A'..='Z' => {}
-            '0'..='9' | '+' | '-' | '.' if index > 0 => {}
-            ':' if index == 0 => return Err(()),
-            ':' => return Ok((true, &text[index + 1..])),
-            _ => return Ok((false, text)),
-        }
-    }
-    Ok((false, text))
-}
-
-fn is_percent_encoded(text: &str) -> bool {
-    text.match_indices('%').all(|(index, _)| {
-        let digits = text.as_bytes().get(index + 1..index + 3);
-        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
-    })
-}
-
-fn is_authority(text: &str) -> bool {
-    let (user, host) = match text.rsplit_once('@') {
-        Some((user, host)) => (Some(user), host),
-        None => (None, text),
-    };
-    let is_user_byte =
-        |byte: u8| byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte);
-    let user_fits =
-        user.is_none_or(|user| user.bytes().all(is_user_byte) && is_percent_encoded(user));
-    user_fits && is_host(host)
-}
-
-fn is_host(text: &str) -> bool {
-    let is_port = |text: &str| {
-        text.strip_prefix(':')
-            .is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    if let Some(literal) = text.strip_prefix('[') {
-        let Some((address, port)) = literal.split_once(']') else {
-            return false;
-        };
-        return (port.is_empty() || is_port(port)) && !address.contains('[');
-    }
-    let port = text.rfind(':').map_or("", |colon| &text[colon..]);
-    let host = &text[..text.len() - port.len()];
-    let is_host_byte = |byte: u8| {
-        !byte.is_ascii()
-            || byte.is_ascii_alphanumeric()
-            || b"-_.~!$&'()*+,;=:[]<>\"%".contains(&byte)
-    };
-    // Go decodes only bytes beyond ASCII in host names.
-    let escapes_fit = host.match_indices('%').all(|(index, _)| {
-        let digit = host.as_bytes().get(index + 1);
-        digit.is_some_and(|digit| matches!(digit.to_ascii_lowercase(), b'8' | b'9' | b'a'..=b'f'))
-    });
-    (port.is_empty() || is_port(port))
-        && host.bytes().all(is_host_byte)
-        && is_percent_encoded(host)
-        && escapes_fit
+    Url::parse_request(text).is_ok()
 }
 
 /// What Go's `mail.ParseAddress` accepts: `name@host`, alone or as `Any Name <name@host>`.

@@ -3,8 +3,7 @@
 mod certificate;
 mod key;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use bellwether_go::base64;
 use bellwether_go::value::{IntKind, Kind, Named, Object, Type, UintKind, Value};
 use cbc::cipher::block_padding::{NoPadding, Pkcs7};
 use cbc::cipher::{BlockDecryptMut as _, BlockEncryptMut as _, KeyIvInit as _};
@@ -58,7 +57,7 @@ pub(super) const TABLE: &[Entry] = &[
         let encryptor = cbc::Encryptor::<aes::Aes256>::new(&key.into(), &start.into());
         let mut out = start.to_vec();
         out.extend(encryptor.encrypt_padded_vec_mut::<Pkcs7>(plain));
-        call.text(STANDARD.encode(out))
+        call.text(base64::encode(&out))
     }),
     function("decryptAES", &[STRING, STRING], decrypt),
     function("genPrivateKey", &[STRING], |call, a| {

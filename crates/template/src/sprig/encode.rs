@@ -2,10 +2,8 @@
 
 use std::fmt::Write as _;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use bellwether_go::json;
 use bellwether_go::value::{Type, Value};
+use bellwether_go::{base64, json};
 use sha1::Digest as _;
 
 use super::argument::{any, bytes};
@@ -19,7 +17,7 @@ type Done = Result<Value, Failure>;
 
 pub(super) const TABLE: &[Entry] = &[
     function("b64enc", &[STRING], |call, a| {
-        call.text(STANDARD.encode(bytes(a, 0)))
+        call.text(base64::encode(bytes(a, 0)))
     }),
     function("b64dec", &[STRING], |call, a| {
         match decode_base64(bytes(a, 0)) {
@@ -83,25 +81,9 @@ fn nothing(failure: Failure) -> Done {
     }
 }
 
-/// Decodes base64 as Go does: newlines are skipped, and the error names the first byte that is wrong.
+/// Decodes base64; the error is Go's message.
 pub fn decode_base64(text: &[u8]) -> Result<Vec<u8>, String> {
-    let plain: Vec<u8> = text
-        .iter()
-        .copied()
-        .filter(|b| !matches!(b, b'\r' | b'\n'))
-        .collect();
-    STANDARD.decode(&plain).map_err(|error| {
-        let at = match error {
-            // Right padding that something follows: that is what is wrong.
-            base64::DecodeError::InvalidByte(at, b'=') if at % 4 == 3 => at + 1,
-            base64::DecodeError::InvalidByte(at, _) => at,
-            base64::DecodeError::InvalidLastSymbol(at, _) => at.saturating_sub(1),
-            base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding => {
-                plain.len() / 4 * 4
-            }
-        };
-        format!("illegal base64 data at input byte {at}")
-    })
+    base64::decode(text).map_err(|error| error.to_string())
 }
 
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";

@@ -1,6 +1,5 @@
 //! Randomness, from where the caller takes it.
 
-use base64::Engine as _;
 use bellwether_go::value::{Type, Value};
 
 use super::argument::{int, string};
@@ -32,7 +31,7 @@ pub(super) const TABLE: &[Entry] = &[
         call.bytes(count.saturating_mul(3))?;
         let mut bytes = vec![0; count];
         (call.world().random)(&mut bytes);
-        call.text(base64::engine::general_purpose::STANDARD.encode(bytes))
+        call.text(bellwether_go::base64::encode(&bytes))
     }),
     function("randInt", &[INT, INT], |call, a| {
         let (low, high) = (int(a, 0), int(a, 1));

@@ -3,7 +3,7 @@
 use bellwether_go::value::Value;
 use serde_json::json;
 
-use crate::{Budget, Functions, NoFacts, Options, Phase, Rendered, Set, World};
+use crate::{Budget, Functions, NoFacts, Options, Phase, Rendered, Set, World, guessable_bytes};
 
 /// A template and its output, or its error after `ERR `, a line.
 const CASES: &str = include_str!("../../testdata/sprig.jsonl");
@@ -16,24 +16,11 @@ fn data() -> Value {
     }))
 }
 
-/// Not random, but never the same twice.
-fn count_up(bytes: &mut [u8]) {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static NEXT: AtomicU64 = AtomicU64::new(0x9e37_79b9_7f4a_7c15);
-    for chunk in bytes.chunks_mut(8) {
-        let mut mixed = NEXT.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        chunk.copy_from_slice(&mixed.to_le_bytes()[..chunk.len()]);
-    }
-}
-
 fn world() -> World<'static> {
     World {
         facts: &NoFacts,
         now: "2024-05-06T07:08:09Z".parse().unwrap(),
-        random: &count_up,
+        random: &guessable_bytes,
     }
 }
 

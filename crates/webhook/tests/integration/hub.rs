@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bellwether_placement::admission::FleetAdmission;
 use bellwether_runtime::{Clock, MetricsRegistry};
-use bellwether_testkit::{Assets, Embedded, RealCluster};
+use bellwether_testkit::{Assets, Embedded, Polling, RealCluster};
 use bellwether_webhook::certificate::AUTHORITY_AGE;
 use bellwether_webhook::{Keeper, Location, Options, WebhookServer};
 use bellwether_work::admission::WorkAdmission;
@@ -64,18 +64,19 @@ async fn until(
     (method, path, body): (&str, &str, Value),
     expected: u16,
 ) -> Value {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
-    loop {
+    let polling = Polling {
+        attempts: 600,
+        interval: Duration::from_millis(50),
+    };
+    let what = format!("{method} {path} is answered by {expected}");
+    let ask = async || {
         let (code, answer) = send(client, user, method, path, body.clone()).await;
         if code == expected {
-            return answer;
+            return Ok(answer);
         }
-        assert!(
-            tokio::time::Instant::now() < deadline,
-            "{method} {path}: {code} {answer}"
-        );
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        Err(format!("{code} {answer}"))
+    };
+    polling.until(what, ask).await
 }
 
 /// Gives a user rules in the whole cluster.

@@ -20,6 +20,7 @@ use bellwether_apiserver::{
     ApiServer, Authority, Clock, HUB, Identity, ServerOptions, StoredObject, serve, tls_config,
 };
 use bellwether_store::{Options, Store};
+use bellwether_testkit::Polling;
 use jiff::SignedDuration;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, NamedAuthInfo};
 use tokio::net::TcpListener;
@@ -150,17 +151,12 @@ pub async fn eventually<T, F>(what: &str, mut found: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,
 {
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
-    loop {
-        if let Some(value) = found().await {
-            return value;
-        }
-        assert!(
-            tokio::time::Instant::now() < deadline,
-            "{what} did not happen"
-        );
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    let polling = Polling {
+        attempts: 4000,
+        interval: std::time::Duration::from_millis(5),
+    };
+    let ask = async || found().await.ok_or("nothing");
+    polling.until(what, ask).await
 }
 
 /// Shares a server among tasks.

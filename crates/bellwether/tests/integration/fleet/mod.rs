@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use bellwether_testkit::Writes;
+use bellwether_testkit::{Writes, process};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
@@ -24,6 +24,13 @@ const AUDIT_LOG: &str = "audit.log";
 /// The root of the repository, where examples are.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The binary, to be run in the root of the repository.
+pub fn bellwether() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bellwether"));
+    command.current_dir(root());
+    command
 }
 
 /// Waits a moment before something is tried again.
@@ -209,27 +216,13 @@ impl Fleet {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let output = BufReader::new(process.stdout.take().unwrap());
-        let (tell, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in output.lines().map_while(Result::ok) {
-                if tell.send(line).is_err() {
-                    return;
-                }
-            }
-        });
+        let lines = process::lines(&mut process);
         Background { process, lines }
     }
 
     /// Runs a command: whether it succeeded, what it printed, what it complained.
     pub fn run(&self, command: &str) -> (bool, String, String) {
-        let output = self.command(command).output().unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (
-            output.status.success(),
-            text(&output.stdout),
-            text(&output.stderr),
-        )
+        process::run(&mut self.command(command))
     }
 }
 

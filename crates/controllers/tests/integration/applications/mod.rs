@@ -37,7 +37,7 @@ cases! {
 /// Every case on real API servers, one after the other; `BELLWETHER_CASE` picks some.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_case_holds_on_real_servers() {
-    let pair = match real::RealPair::start().await {
+    let pair = match RealPair::start().await {
         Ok(pair) => Arc::new(pair),
         Err(reason) => return bellwether_testkit::skip(reason),
     };

@@ -6,6 +6,7 @@
     reason = "shared by tests, each of which uses what it needs"
 )]
 
+use bellwether_testkit::JsonClient;
 use kube::Client;
 use serde_json::{Value, json};
 
@@ -35,7 +36,8 @@ pub async fn all_fail(client: &Client, own: &str, other: &str) {
     let disguised = http::Request::get(format!("{CLUSTERS}/{other}"))
         .header("Impersonate-User", "admin")
         .header("Impersonate-Group", "system:masters");
-    refused(client, disguised.body(Vec::new()).unwrap(), "in disguise").await;
+    let disguised = disguised.body(Vec::new()).unwrap();
+    refused(client.request(disguised).await, "in disguise");
 }
 
 fn reads(own: &str, other: &str) -> Vec<String> {
@@ -168,26 +170,13 @@ fn writes(own: &str, other: &str) -> Vec<(&'static str, String, Value)> {
 }
 
 async fn check(client: &Client, method: &str, path: &str, body: &Value) {
-    let body = if body.is_null() {
-        Vec::new()
-    } else {
-        body.to_string().into_bytes()
-    };
-    let media_type = match method {
-        "PATCH" => "application/merge-patch+json",
-        _ => "application/json",
-    };
-    let request = http::Request::builder()
-        .method(method)
-        .uri(path)
-        .header("content-type", media_type)
-        .body(body)
-        .unwrap();
-    refused(client, request, &format!("{method} {path}")).await;
+    let client = JsonClient::from(client.clone());
+    let answer = client.send(method, path, body).await;
+    refused(answer, &format!("{method} {path}"));
 }
 
-async fn refused(client: &Client, request: http::Request<Vec<u8>>, what: &str) {
-    match client.request_text(request).await {
+fn refused(answer: Result<Value, kube::Error>, what: &str) {
+    match answer {
         Err(kube::Error::Api(status)) => assert_eq!(status.code, 403, "{what}: {status:?}"),
         other => panic!("{what}: {other:?}"),
     }

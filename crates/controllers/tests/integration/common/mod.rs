@@ -7,6 +7,7 @@
     reason = "shared by tests, each of which uses what it needs"
 )]
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,23 +20,22 @@ use bellwether_controllers::registration::agent::{
 };
 use bellwether_controllers::{registration, registry};
 use bellwether_runtime::{Clock, ClusterHandle};
-use bellwether_testkit::{Embedded, Writes, leaping_clock};
+use bellwether_testkit::{Clusters, JsonClient, Writes, leaping_clock, objects};
 use jiff::Timestamp;
-use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::core::GroupVersionKind;
-use kube::discovery::ApiResource;
+use kube::api::ListParams;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use bellwether_testkit::START;
+pub use objects::{cluster_set, cluster_set_binding as binding, placement};
 
 /// The user that the hub's controllers are.
 const CONTROLLERS: &str = "bellwether-hub";
 
-/// Grants the hub's controllers what the registry says that they need.
-async fn grant_controllers(server: &ApiServer) {
+/// What grants the hub's controllers the rights that the registry says that they need.
+fn grants() -> [Value; 2] {
     let rules = registry::rules(registry::HUB);
     let group = "rbac.authorization.k8s.io";
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
@@ -44,25 +44,27 @@ async fn grant_controllers(server: &ApiServer) {
         "metadata": {"name": CONTROLLERS},
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": CONTROLLERS},
         "subjects": [{"apiGroup": group, "kind": "User", "name": CONTROLLERS}]});
-    for object in [role, binding] {
-        server.ensure(HUB, object).await.unwrap();
-    }
+    [role, binding]
 }
 
 /// A hub without controllers.
 pub struct World {
-    pub server: ApiServer,
+    clusters: Clusters,
+    /// A client of the hub, with all rights.
     pub client: Client,
-    pub clock: Clock,
-    /// What controllers and agents write: no two of them may fight.
-    pub writes: Writes,
 }
 
-impl Drop for World {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            self.writes.assert_no_fight();
-        }
+impl Deref for World {
+    type Target = Clusters;
+
+    fn deref(&self) -> &Clusters {
+        &self.clusters
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Clusters {
+        &mut self.clusters
     }
 }
 
@@ -75,33 +77,24 @@ impl World {
     /// The same with a clock of the test.
     pub async fn with_clock(clock: Clock) -> Self {
         let authority = Authority::generate(clock.now()).unwrap();
-        let server_options = ServerOptions {
+        let options = ServerOptions {
             authority: Some(Arc::new(authority)),
-            admission: bellwether_controllers::registry::admission(),
+            admission: registry::admission(),
             ..ServerOptions::default()
         };
-        let embedded = Embedded::with_options(clock.clone(), server_options).await;
-        embedded.define_kinds().await;
-        let server = embedded.server;
-        grant_controllers(&server).await;
-        let writes = Writes::default();
-        let service = server.service(HUB, Identity::administrator("test"));
-        let client = Client::new(writes.from_outside(service), "default");
+        let mut clusters = Clusters::with_clock(clock, options).await;
+        clusters.hub_identity = Identity::authenticated(CONTROLLERS, []);
+        clusters.ensure(bellwether_api::definitions()).await;
+        clusters.ensure(grants()).await;
         Self {
-            server,
-            client,
-            clock,
-            writes,
+            client: clusters.client(HUB),
+            clusters,
         }
     }
 
     /// What the hub's controllers work with: the rights that the registry lists, and no others.
     pub fn hub(&self) -> Hub {
-        let service = self
-            .server
-            .service(HUB, Identity::authenticated(CONTROLLERS, []));
-        let service = self.writes.of_controllers(HUB, service);
-        Hub::new(Client::new(service, "default"), self.clock.clone())
+        Hub::new(self.controller_client(HUB), self.clock.clone())
     }
 
     /// Starts the scheduler.
@@ -148,10 +141,7 @@ impl World {
         self.server.add_cluster(cluster).await.unwrap();
         let claims = bellwether_api::definition::<ClusterClaim>();
         self.server.ensure(cluster, claims).await.unwrap();
-        let service = self
-            .server
-            .service(cluster, Identity::administrator("agent"));
-        let client = Client::new(self.writes.of_controllers(cluster, service), "default");
+        let client = self.controller_client(cluster);
         let connector = EmbeddedConnector {
             server: self.server.clone(),
             token: token.reveal(),
@@ -204,68 +194,27 @@ impl World {
     }
 
     /// Creates an object of any kind, with its status.
-    pub async fn create(&self, object: Value) -> DynamicObject {
-        let api = self.api_of(&object);
-        let typed: DynamicObject = serde_json::from_value(object.clone()).unwrap();
-        let created = api.create(&PostParams::default(), &typed).await;
-        let created = created.unwrap_or_else(|error| panic!("{error}: {object}"));
-        if object.get("status").is_none() {
-            return created;
+    pub async fn create(&self, object: Value) -> Value {
+        let client = JsonClient::from(self.client.clone());
+        let created = client.create(&object).await;
+        match object.get("status") {
+            Some(status) => client.merge_status(&object, status).await,
+            None => created,
         }
-        let name = object["metadata"]["name"].as_str().unwrap();
-        self.patch_status(&object, name, &object["status"]).await
-    }
-
-    async fn patch_status(&self, object: &Value, name: &str, status: &Value) -> DynamicObject {
-        let patch = Patch::Merge(json!({"status": status}));
-        let params = PatchParams::default();
-        let api = self.api_of(object);
-        api.patch_status(name, &params, &patch).await.unwrap()
     }
 
     /// Merges something into an object of any kind.
     pub async fn merge(&self, object: &Value, change: Value) {
-        let name = object["metadata"]["name"].as_str().unwrap();
-        let params = PatchParams::default();
-        let api = self.api_of(object);
-        api.patch(name, &params, &Patch::Merge(change))
-            .await
-            .unwrap();
+        self.clusters.merge(HUB, object, change).await;
     }
 
     pub async fn delete(&self, object: &Value) {
-        let name = object["metadata"]["name"].as_str().unwrap();
-        let api = self.api_of(object);
-        api.delete(name, &DeleteParams::default()).await.unwrap();
-    }
-
-    fn api_of(&self, object: &Value) -> Api<DynamicObject> {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let (group, version) = match text(&object["apiVersion"]).split_once('/') {
-            Some((group, version)) => (group.to_owned(), version.to_owned()),
-            None => (String::new(), text(&object["apiVersion"])),
-        };
-        let kind = GroupVersionKind::gvk(&group, &version, &text(&object["kind"]));
-        let resource = ApiResource::from_gvk(&kind);
-        match object["metadata"]["namespace"].as_str() {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
-            None => Api::all_with(self.client.clone(), &resource),
-        }
+        self.clusters.delete(HUB, object).await;
     }
 
     /// A cluster in a set, with further labels as `key=value`.
     pub async fn cluster(&self, name: &str, labels: &[(&str, &str)]) -> Value {
-        let mut all: serde_json::Map<String, Value> = labels
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), json!(value)))
-            .collect();
-        all.entry("cluster.open-cluster-management.io/clusterset")
-            .or_insert(json!("default"));
-        let object = json!({
-            "apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
-            "metadata": {"name": name, "labels": all},
-            "spec": {"hubAcceptsClient": true},
-        });
+        let object = objects::managed_cluster(name, labels);
         self.create(object.clone()).await;
         object
     }
@@ -326,21 +275,9 @@ impl World {
         })
     }
 
-    /// Waits for something, and returns it. Time leaps, so patience costs nothing.
-    pub async fn until<T>(
-        &self,
-        what: String,
-        mut look: impl AsyncFnMut() -> Result<T, String>,
-    ) -> T {
-        let mut last = String::new();
-        for _ in 0..400 {
-            match look().await {
-                Ok(found) => return found,
-                Err(instead) => last = instead,
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        panic!("timed out waiting until {what}; last state: {last}");
+    /// Waits for something, and returns it.
+    pub async fn until<T>(&self, what: String, look: impl AsyncFnMut() -> Result<T, String>) -> T {
+        self.polling().until(what, look).await
     }
 
     /// Lets time pass.
@@ -450,29 +387,4 @@ impl Decided {
             clusters: decisions.into_iter().map(|it| it.cluster_name).collect(),
         }
     }
-}
-
-pub fn cluster_set(name: &str) -> Value {
-    json!({
-        "apiVersion": "cluster.open-cluster-management.io/v1beta2", "kind": "ManagedClusterSet",
-        "metadata": {"name": name},
-    })
-}
-
-pub fn binding(namespace: &str, set: &str) -> Value {
-    json!({
-        "apiVersion": "cluster.open-cluster-management.io/v1beta2",
-        "kind": "ManagedClusterSetBinding",
-        "metadata": {"name": set, "namespace": namespace},
-        "spec": {"clusterSet": set},
-    })
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "callers write it in place")]
-pub fn placement(name: &str, spec: Value) -> Value {
-    json!({
-        "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": spec,
-    })
 }

@@ -5,7 +5,7 @@ use bellwether_runtime::ControllerMetrics;
 
 use super::with_agents::{banner, banner_policy};
 use super::*;
-use crate::fleet::real::RealPair;
+use bellwether_testkit::RealPair;
 
 /// How many members there are; the first is a real cluster, the others are embedded.
 const MEMBERS: usize = 50;

@@ -2,23 +2,6 @@
 
 use super::*;
 
-/// A replica of another policy than [`REPLICA`].
-async fn replicate_other(bed: &Bed, name: &str, spec: Value) {
-    let labels = json!({
-        "policy.open-cluster-management.io/root-policy": name,
-        "policy.open-cluster-management.io/cluster-name": MEMBER,
-        "policy.open-cluster-management.io/cluster-namespace": MEMBER,
-    });
-    let mut spec = spec;
-    spec["disabled"] = json!(false);
-    bed.world
-        .create(
-            json!({"apiVersion": POLICY_API, "kind": "Policy", "spec": spec,
-            "metadata": {"name": name, "namespace": MEMBER, "labels": labels}}),
-        )
-        .await;
-}
-
 async fn until_state(bed: &Bed, name: &str, state: &str) -> Value {
     let what = format!("{name} is {state}");
     let replicas = bed.replicas();
@@ -91,8 +74,7 @@ async fn templates_that_contradict_each_other_are_reported_and_go_on_reporting()
 async fn what_one_policy_writes_is_news_to_another() {
     let bed = Bed::start().await;
     let looks = json!([template("looks", "musthave", "anchor", json!({"w": "9"}))]);
-    replicate_other(
-        &bed,
+    bed.replicate_as(
         "fleet.looks",
         json!({"remediationAction": "inform", "policy-templates": looks}),
     )
@@ -140,8 +122,7 @@ async fn a_policy_follows_the_policy_that_it_depends_on() {
     let upper = json!([template("upper", "musthave", "upper", json!({}))]);
     let dependencies = json!([{"apiVersion": POLICY_API, "kind": "Policy",
         "name": REPLICA, "namespace": "", "compliance": "Compliant"}]);
-    replicate_other(
-        &bed,
+    bed.replicate_as(
         "fleet.upper",
         json!({"remediationAction": "enforce", "policy-templates": upper,
             "dependencies": dependencies}),
@@ -162,22 +143,13 @@ async fn a_policy_follows_the_policy_that_it_depends_on() {
 async fn a_template_may_depend_on_one_that_comes_after_it() {
     let bed = Bed::start().await;
     let base = template("base", "musthave", "anchor", json!({}));
-    let mut upper = template("upper", "musthave", "upper", json!({}));
-    upper["extraDependencies"] = json!([{
-        "apiVersion": POLICY_API, "kind": "ConfigurationPolicy",
-        "name": "base", "compliance": "Compliant",
-    }]);
+    let upper = template_after_base("upper");
     bed.replicate(json!({"remediationAction": "enforce", "policy-templates": [upper, base]}))
         .await;
     until_state(&bed, REPLICA, "Compliant").await;
     bed.until_data("upper", Some(Value::Null)).await;
     // It waits again when that one is gone.
-    let mut upper = template("upper", "musthave", "upper", json!({}));
-    upper["extraDependencies"] = json!([{
-        "apiVersion": POLICY_API, "kind": "ConfigurationPolicy",
-        "name": "base", "compliance": "Compliant",
-    }]);
-    bed.change(json!({"spec": {"policy-templates": [upper]}}))
+    bed.change(json!({"spec": {"policy-templates": [template_after_base("upper")]}}))
         .await;
     until_state(&bed, REPLICA, "Pending").await;
 }

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_apiserver::{Credentials, HUB};
+use bellwether_testkit::JsonClient;
 use futures::StreamExt as _;
 use http::{Method, Request};
 use kube::Client;
@@ -36,23 +37,9 @@ struct Klusterlet {
 impl Klusterlet {
     /// Sends a request, and returns the answer or what the hub says instead.
     async fn send(&self, method: Method, path: &str, body: Value) -> Result<Value, String> {
-        let kind = match method {
-            Method::PATCH => "application/merge-patch+json",
-            _ => "application/json",
-        };
-        let body = match body {
-            Value::Null => Vec::new(),
-            body => body.to_string().into_bytes(),
-        };
-        let request = Request::builder()
-            .method(method.clone())
-            .uri(path)
-            .header("content-type", kind)
-            .body(body)
-            .unwrap();
-        let answer = self.client.request_text(request).await;
-        let answer = answer.map_err(|error| format!("{method} {path}: {error}"))?;
-        Ok(serde_json::from_str(&answer).unwrap())
+        let client = JsonClient::from(self.client.clone());
+        let answer = client.send(method.as_str(), path, &body).await;
+        answer.map_err(|error| format!("{method} {path}: {error}"))
     }
 
     async fn get(&self, path: &str) -> Value {

@@ -416,7 +416,7 @@ async fn a_well_known_rule_for_a_kind_that_has_none_keeps_the_work(fleet: &mut F
     if !fleet.is_real() {
         let mut again = work.clone();
         again["metadata"]["name"] = json!("again");
-        let answer = fleet.answer_to_create(HUB, &again).await;
+        let answer = fleet.respond_to_create(HUB, &again).await;
         let warning = answer.headers().get("warning").unwrap().to_str().unwrap();
         assert!(
             warning.contains("no well-known rule for Complete of deployments.apps"),

@@ -96,7 +96,7 @@ async fn a_definition_that_is_not_served_yet_holds_up_no_worker(fleet: &mut Flee
     fleet.kill_agents();
     fleet.options.workers = 1;
     fleet
-        .member_counts
+        .member_faults
         .birds_are_unserved
         .store(true, Ordering::SeqCst);
     fleet.start_agents(&[MEMBER]).await;
@@ -110,7 +110,7 @@ async fn a_definition_that_is_not_served_yet_holds_up_no_worker(fleet: &mut Flee
     let waited = fleet.clock.now().duration_since(start);
     assert!(waited < jiff::SignedDuration::from_secs(1), "{waited}");
     fleet
-        .member_counts
+        .member_faults
         .birds_are_unserved
         .store(false, Ordering::SeqCst);
     let seen = fleet.until_condition(&slow, "Applied", "True").await;

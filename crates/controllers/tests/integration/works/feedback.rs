@@ -310,7 +310,7 @@ async fn a_value_that_was_not_there_before_is_told_at_once(fleet: &mut Fleet) {
 async fn objects_that_cannot_be_watched_are_read_as_often_as_their_values_are_asked_for(
     fleet: &mut Fleet,
 ) {
-    let refused = &fleet.member_counts.lists_are_refused;
+    let refused = &fleet.member_faults.lists_are_refused;
     refused.store(true, Ordering::SeqCst);
     let mut config = config();
     config["metadata"]["name"] = json!("v1-configmap");

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use bellwether_go::base64;
 use granit_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 
 use super::scalar;
@@ -206,7 +205,7 @@ fn scalar_value(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Val
         "float" => scalar::number(text).map(Value::Number).ok_or_else(mismatch),
         "binary" => {
             let digits: String = text.split_whitespace().collect();
-            match STANDARD.decode(digits) {
+            match base64::decode(digits.as_bytes()) {
                 Ok(bytes) => Ok(Value::Bytes(bytes.into())),
                 Err(_) => Err("!!binary value contains invalid base64 data".to_owned()),
             }

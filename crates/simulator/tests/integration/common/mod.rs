@@ -16,12 +16,10 @@ use std::time::Duration;
 
 use bellwether_apiserver::{ApiServer, Authority, Clock, HUB, ServerOptions};
 use bellwether_simulator::Simulator;
-use bellwether_testkit::{Embedded, START, leaping_clock};
+use bellwether_testkit::objects::{collection, path};
+use bellwether_testkit::{Embedded, JsonClient, START, leaping_clock};
 use jiff::Timestamp;
-use kube::api::{Patch, PatchParams, PostParams};
-use kube::core::DynamicObject;
-use kube::discovery::ApiResource;
-use kube::{Api, Client};
+use kube::Client;
 use serde_json::{Value, json};
 
 /// How long a test waits for something, on the clock of the test.
@@ -30,6 +28,7 @@ const TEST_TIMEOUT: Duration = Duration::from_mins(15);
 /// A cluster whose workloads are simulated.
 pub struct TestCluster {
     pub client: Client,
+    objects: JsonClient,
     pub clock: Clock,
     pub server: ApiServer,
     simulator: Option<Simulator>,
@@ -47,6 +46,7 @@ impl TestCluster {
         let embedded = Embedded::with_options(clock.clone(), server_options).await;
         let mut cluster = Self {
             client: embedded.hub(),
+            objects: embedded.hub().into(),
             clock,
             server: embedded.server,
             simulator: None,
@@ -68,107 +68,70 @@ impl TestCluster {
         self.simulator = None;
     }
 
-    fn api(&self, kind: &str) -> Api<DynamicObject> {
-        let (group, version, plural) = match kind {
-            "Pod" => ("", "v1", "pods"),
-            "Node" => ("", "v1", "nodes"),
-            "Service" => ("", "v1", "services"),
-            "Endpoints" => ("", "v1", "endpoints"),
-            "Event" => ("", "v1", "events"),
-            "Namespace" => ("", "v1", "namespaces"),
-            "ConfigMap" => ("", "v1", "configmaps"),
-            "PersistentVolumeClaim" => ("", "v1", "persistentvolumeclaims"),
-            "PersistentVolume" => ("", "v1", "persistentvolumes"),
-            "Deployment" => ("apps", "v1", "deployments"),
-            "ReplicationController" => ("", "v1", "replicationcontrollers"),
-            "ReplicaSet" => ("apps", "v1", "replicasets"),
-            "StatefulSet" => ("apps", "v1", "statefulsets"),
-            "DaemonSet" => ("apps", "v1", "daemonsets"),
-            "ControllerRevision" => ("apps", "v1", "controllerrevisions"),
-            "Job" => ("batch", "v1", "jobs"),
-            "CronJob" => ("batch", "v1", "cronjobs"),
-            "EndpointSlice" => ("discovery.k8s.io", "v1", "endpointslices"),
-            "HorizontalPodAutoscaler" => ("autoscaling", "v2", "horizontalpodautoscalers"),
-            "PodDisruptionBudget" => ("policy", "v1", "poddisruptionbudgets"),
+    /// An object of a kind, by name; in the default namespace, if its kind is namespaced.
+    fn named(kind: &str, name: &str) -> Value {
+        let api_version = match kind {
+            "Pod"
+            | "Node"
+            | "Service"
+            | "Endpoints"
+            | "Event"
+            | "Namespace"
+            | "ConfigMap"
+            | "PersistentVolumeClaim"
+            | "PersistentVolume"
+            | "ReplicationController" => "v1",
+            "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "ControllerRevision" => {
+                "apps/v1"
+            }
+            "Job" | "CronJob" => "batch/v1",
+            "EndpointSlice" => "discovery.k8s.io/v1",
+            "HorizontalPodAutoscaler" => "autoscaling/v2",
+            "PodDisruptionBudget" => "policy/v1",
             other => panic!("what is a {other}?"),
         };
-        let api_version = if group.is_empty() {
-            version.to_owned()
-        } else {
-            format!("{group}/{version}")
-        };
-        let resource = ApiResource {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            api_version,
-            kind: kind.to_owned(),
-            plural: plural.to_owned(),
-        };
-        if matches!(kind, "Node" | "Namespace" | "PersistentVolume") {
-            Api::all_with(self.client.clone(), &resource)
-        } else {
-            Api::default_namespaced_with(self.client.clone(), &resource)
-        }
+        let is_namespaced = !matches!(kind, "Node" | "Namespace" | "PersistentVolume");
+        let namespace = is_namespaced.then_some("default");
+        json!({"apiVersion": api_version, "kind": kind,
+            "metadata": {"name": name, "namespace": namespace}})
     }
 
-    /// Creates an object from what differs between objects of its kind.
+    /// Creates an object, in the default namespace if its kind is namespaced.
     pub async fn create(&self, object: Value) {
-        let kind = object["kind"].as_str().unwrap().to_owned();
-        let object: DynamicObject = serde_json::from_value(object).unwrap();
-        self.api(&kind)
-            .create(&PostParams::default(), &object)
-            .await
-            .unwrap();
+        let kind = object["kind"].as_str().unwrap();
+        let path = collection(&Self::named(kind, ""));
+        self.objects.send("POST", &path, &object).await.unwrap();
     }
 
     /// Changes an object by a merge patch.
     pub async fn patch(&self, kind: &str, name: &str, patch: Value) {
-        self.api(kind)
-            .patch(name, &PatchParams::default(), &Patch::Merge(patch))
-            .await
-            .unwrap();
+        self.objects.merge(&Self::named(kind, name), &patch).await;
     }
 
     /// Deletes an object.
     pub async fn delete(&self, kind: &str, name: &str) {
-        self.api(kind)
-            .delete(name, &kube::api::DeleteParams::default())
-            .await
-            .unwrap();
+        let path = path(&Self::named(kind, name));
+        let deleted = self.objects.send("DELETE", &path, &Value::Null).await;
+        deleted.unwrap();
     }
 
     /// Evicts a pod; the status of the answer.
     pub async fn evict(&self, name: &str) -> Value {
         let body =
             json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}});
-        let request =
-            http::Request::post(format!("/api/v1/namespaces/default/pods/{name}/eviction"))
-                .header("content-type", "application/json")
-                .body(body.to_string().into_bytes());
-        match self.client.request_text(request.unwrap()).await {
-            Ok(text) => serde_json::from_str(&text).unwrap(),
-            Err(kube::Error::Api(status)) => serde_json::to_value(status).unwrap(),
-            Err(error) => panic!("{error}"),
-        }
+        let path = format!("/api/v1/namespaces/default/pods/{name}/eviction");
+        self.objects.answer("POST", &path, &body).await
     }
 
     /// An object, or null.
     pub async fn get(&self, kind: &str, name: &str) -> Value {
-        let found = self.api(kind).get_opt(name).await.unwrap();
-        found.map_or(Value::Null, |object| serde_json::to_value(object).unwrap())
+        let found = self.objects.get(&Self::named(kind, name)).await;
+        found.unwrap_or_default()
     }
 
     /// All objects of a kind in the default namespace.
     pub async fn list(&self, kind: &str) -> Vec<Value> {
-        let list = self
-            .api(kind)
-            .list(&kube::api::ListParams::default())
-            .await
-            .unwrap();
-        let items = list.items.into_iter();
-        items
-            .map(|object| serde_json::to_value(object).unwrap())
-            .collect()
+        self.objects.list(&collection(&Self::named(kind, ""))).await
     }
 
     /// Waits until an object looks as wanted.

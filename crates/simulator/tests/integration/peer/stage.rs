@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bellwether_apiserver::{Clock, HUB};
 use bellwether_simulator::Simulator;
-use bellwether_testkit::{Assets, Embedded, RealCluster};
+use bellwether_testkit::objects::{collection, namespace as namespace_object};
+use bellwether_testkit::{Assets, Embedded, JsonClient, RealCluster};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
@@ -58,8 +59,7 @@ impl Stage {
             _simulator: simulator,
             _kubelet: kubelet,
         };
-        let body =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        let body = namespace_object(namespace);
         stage.both("POST", "/api/v1/namespaces", &body).await;
         Some(stage)
     }
@@ -90,7 +90,14 @@ impl Stage {
 
     /// Creates an object on both.
     pub async fn create(&self, object: Value) {
-        let path = collection(&object);
+        let path = match object["kind"].as_str() {
+            Some("PersistentVolume" | "StorageClass") => collection(&object),
+            _ => {
+                let mut namespaced = object.clone();
+                namespaced["metadata"]["namespace"] = json!(self.namespace);
+                collection(&namespaced)
+            }
+        };
         let answers = self.both("POST", &path, &object).await;
         assert_eq!(answers[0]["code"], Value::Null, "{}", answers[0]);
     }
@@ -178,41 +185,10 @@ async fn client(cluster: &RealCluster) -> Client {
     Client::try_from(config).unwrap()
 }
 
-/// The path of the collection that an object belongs to.
-fn collection(object: &Value) -> String {
-    let kind = object["kind"].as_str().unwrap();
-    let plural = match kind {
-        "StorageClass" | "Ingress" => format!("{}es", kind.to_lowercase()),
-        _ => format!("{}s", kind.to_lowercase()),
-    };
-    let version = object["apiVersion"].as_str().unwrap();
-    let root = if version.contains('/') {
-        "/apis"
-    } else {
-        "/api"
-    };
-    match kind {
-        "PersistentVolume" | "StorageClass" => format!("{root}/{version}/{plural}"),
-        _ => format!("{root}/{version}/namespaces/{{ns}}/{plural}"),
-    }
-}
-
 /// Sends a request; the answer, or the status of the refusal.
 pub async fn send(client: &Client, method: &str, path: &str, body: &Value) -> Value {
-    let kind = match method {
-        "PATCH" => "application/merge-patch+json",
-        _ => "application/json",
-    };
-    let request = http::Request::builder()
-        .method(method)
-        .uri(path)
-        .header("content-type", kind)
-        .body(body.to_string().into_bytes());
-    match client.request_text(request.unwrap()).await {
-        Ok(text) => serde_json::from_str(&text).unwrap(),
-        Err(kube::Error::Api(status)) => serde_json::to_value(status).unwrap(),
-        Err(error) => panic!("{method} {path}: {error}"),
-    }
+    let client = JsonClient::from(client.clone());
+    client.answer(method, path, body).await
 }
 
 /// The items of a list.

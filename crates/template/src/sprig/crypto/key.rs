@@ -1,7 +1,6 @@
 //! Private keys, in the forms that Go writes.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use bellwether_go::base64;
 use p256::ecdsa::signature::Signer as _;
 use p256::pkcs8::DecodePrivateKey as _;
 use rsa::RsaPrivateKey;
@@ -183,7 +182,7 @@ pub(super) enum Algorithm {
 
 /// Bytes between the lines of PEM.
 pub(super) fn pem(kind: &str, der: &[u8]) -> String {
-    let body = STANDARD.encode(der);
+    let body = base64::encode(der);
     let mut out = format!("-----BEGIN {kind}-----\n");
     for line in body.as_bytes().chunks(64) {
         out.push_str(&String::from_utf8_lossy(line));
@@ -198,7 +197,7 @@ pub(super) fn unpem(text: &str) -> Option<(&str, Vec<u8>)> {
     let (kind, rest) = text[start..].split_once("-----")?;
     let end = rest.find(&format!("-----END {kind}-----"))?;
     let body: String = rest[..end].chars().filter(|c| !c.is_whitespace()).collect();
-    Some((kind, STANDARD.decode(body).ok()?))
+    Some((kind, base64::decode(body.as_bytes()).ok()?))
 }
 
 /// Reads a key in PEM.
