@@ -56,6 +56,7 @@ pub fn preview(request: Request<'_>) -> Outcome {
         Step::Read | Step::Leave => return Outcome::Keep,
         Step::Create(_) => return Outcome::Create,
         Step::Recreate { .. } => return Outcome::Recreate,
+        Step::Delete { .. } => return Outcome::Delete,
         Step::Replace(whole) => return changed(live, whole),
         Step::Apply { configuration, .. } => (configuration, false),
         Step::Own(patch) => (patch, false),

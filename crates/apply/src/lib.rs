@@ -11,6 +11,7 @@
 //! | [`manifest`] | what an object is, and in which order objects are applied |
 //! | [`target`] | how one object is treated |
 //! | [`mod@plan`] | what to write, given what is there |
+//! | [`compliance`] | whether an object has what it must have, or what it must not |
 //! | [`three_way`] | the part of `plan` that is useful on its own |
 //! | [`fields`] | where fields are that users name by paths |
 //! | [`mod@diff`] | what a write would change |
@@ -47,6 +48,7 @@
 )]
 
 mod baseline;
+pub mod compliance;
 pub mod diff;
 pub mod fields;
 mod jq;

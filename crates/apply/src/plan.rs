@@ -12,7 +12,7 @@ use crate::baseline::Baseline;
 use crate::fields::FieldError;
 use crate::ownership::Join;
 use crate::target::{Drift, Live, Strategy, Target};
-use crate::{metadata, server_side, three_way, update};
+use crate::{compliance, metadata, server_side, three_way, update};
 
 /// What to do next for one object.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +33,11 @@ pub enum Step {
         uid: String,
         /// The new one.
         object: Value,
+    },
+    /// Delete the object of this UID: it must not exist.
+    Delete {
+        /// Its UID.
+        uid: String,
     },
     /// Change by whom it is owned by this merge patch, and nothing else.
     Own(Value),
@@ -140,6 +145,7 @@ fn write(target: &Target<'_>, live: Live<'_>) -> Result<Step, ApplyError> {
         },
         Strategy::ServerSide(settings) => server_side::plan(target, settings, live),
         Strategy::ThreeWay(settings) => three_way::plan(target, settings, live),
+        Strategy::Comply(rule) => compliance::plan(target, *rule, live),
         Strategy::ReadOnly => Ok(match live {
             Live::Unknown => Step::Read,
             Live::Absent | Live::Present(_) => Step::Leave,

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::baseline::Baseline;
+use crate::compliance::Rule;
 use crate::fields::FieldSelector;
 use crate::manifest::Manifest;
 use crate::ownership::Ownership;
@@ -29,6 +30,8 @@ pub enum Strategy<'a> {
     ServerSide(ServerSide<'a>),
     /// It is patched by what changed since it was last applied, which an annotation or the caller has.
     ThreeWay(ThreeWay<'a>),
+    /// It is made to comply with a definition: it has what is defined, nothing else, or is deleted.
+    Comply(Rule),
     /// It is created if it does not exist, and then left alone.
     CreateOnly,
     /// It is never written.
@@ -60,6 +63,7 @@ impl Strategy<'_> {
                 format!("ServerSideApply {} {}", settings.manager, settings.force)
             }
             Self::ThreeWay(settings) => format!("ThreeWay {:?}", settings.annotation),
+            Self::Comply(rule) => format!("Comply {rule:?}"),
             Self::Update | Self::CreateOnly | Self::ReadOnly => "Update".to_owned(),
         }
     }

@@ -3,9 +3,9 @@
 //! What is to be done is decided by `bellwether_policy::rollout`. Entry point: [`run`].
 //!
 //! What a policy comes to for its clusters (`Prepared`) is kept until something changes that it is made of.
-//! Reports of clusters change none of that. Once a policy is rolled out they are counted (`reports`), at the same
-//! cost for any number of clusters; during a rollout each costs a plan, and they are gathered while they come in
-//! fast.
+//! Reports of clusters change none of that. Where clusters do not wait for each other they are counted (`reports`),
+//! at the same cost for any number of clusters and policies; during a rollout step by step each costs a plan. They are
+//! gathered while they come in fast.
 
 mod execute;
 mod lookups;
@@ -20,7 +20,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
-use bellwether_api::meta::ObjectMeta;
 use bellwether_api::policy::names::{PROPAGATOR, label};
 use bellwether_api::policy::{
     GROUP, PlacementBinding, PlacementRule, Policy, PolicySet, RolloutStatus,
@@ -43,7 +42,9 @@ use prepare::Prepared;
 use replicas::Replicas;
 pub(crate) use replicas::is_newer;
 use reports::{News, Reports};
-use roots::RootEntry;
+use roots::{RootHead, Roots};
+use set_status::Sets;
+use watches::Awaited;
 
 /// How many policies are reconciled at once.
 const WORKERS: usize = 4;
@@ -54,9 +55,6 @@ const SMALL: usize = 8;
 const REST_PER_REPLICA: i64 = 200;
 /// How long it rests at most.
 const LONGEST_REST: SignedDuration = SignedDuration::from_secs(1);
-
-/// When a policy is looked at again whose watch is behind what was written.
-const CATCH_UP: SignedDuration = SignedDuration::from_millis(20);
 
 /// The controller of policies.
 pub const ENTRY: Entry = Entry {
@@ -105,7 +103,7 @@ pub const ENTRY: Entry = Entry {
 /// What a policy depends on, as last seen.
 #[derive(Clone)]
 struct Sources {
-    roots: Cache<RootEntry>,
+    roots: Cache<RootHead>,
     bindings: Cache<PlacementBinding>,
     sets: Cache<PolicySet>,
     rules: Cache<PlacementRule>,
@@ -143,7 +141,7 @@ pub async fn run(hub: Hub) {
         roots: Cache::follow(
             hub.client.clone(),
             Policy::url_path(&(), None),
-            Selection::labels(&format!("!{}", label::ROOT_POLICY)),
+            Selection::labels(&format!("!{}", label::ROOT_POLICY)).metadata_only(),
             |_| {},
         ),
         bindings: hub.cache(),
@@ -155,11 +153,13 @@ pub async fn run(hub: Hub) {
     };
     let replicas = Replicas::default();
     let rests = Rests::default();
-    let copies = watches::replicas(&hub, &replicas, &triggers, &rests);
-    watches::sources(&sources, &triggers);
+    let sets = Sets::new(&hub.clock, &replicas);
+    let copies = watches::replicas(&hub, &replicas, &triggers, &rests, &sets);
+    let awaited = Awaited::default();
+    watches::sources(&sources, &triggers, &awaited);
     let lookups = Lookups::new(&hub, &sources, &triggers);
     watches::clusters(&sources, &lookups);
-    let sets = set_status::run(hub.clone(), sources.clone());
+    let statuses = set_status::run(hub.clone(), sources.clone(), sets.clone(), &copies);
     let metrics = hub.metrics.clone();
     let queue = triggers.queue.clone();
     let propagator = Propagator {
@@ -170,13 +170,14 @@ pub async fn run(hub: Hub) {
         triggers,
         rests,
         lookups,
-        written: Mutex::default(),
+        sets,
+        awaited,
+        roots: Roots::default(),
         prepared: Mutex::default(),
         refused: Mutex::default(),
         marked: Mutex::default(),
         problems: Mutex::default(),
         tallies: Mutex::default(),
-        counted: Mutex::default(),
     };
     let policies = Controller::with_queue(ENTRY.name, queue, &metrics)
         .after(&sources.roots)
@@ -189,7 +190,7 @@ pub async fn run(hub: Hub) {
         .after(&copies)
         .workers(WORKERS)
         .run(Arc::new(propagator));
-    futures::join!(policies, sets);
+    futures::join!(policies, statuses);
 }
 
 struct Propagator {
@@ -200,8 +201,9 @@ struct Propagator {
     rests: Rests,
     lookups: Lookups,
     events: Recorder,
-    /// Root policies as the server answered to statuses, until the watch has caught up.
-    written: Mutex<HashMap<ObjectKey, Arc<Policy>>>,
+    sets: Sets,
+    awaited: Awaited,
+    roots: Roots,
     prepared: Mutex<HashMap<ObjectKey, Arc<Prepared>>>,
     /// Replicas that the server refuses, by root policy and cluster, and why.
     refused: Mutex<HashMap<ObjectKey, BTreeMap<Arc<str>, String>>>,
@@ -209,10 +211,8 @@ struct Propagator {
     marked: Mutex<HashMap<ObjectKey, HashMap<Arc<str>, Marked>>>,
     /// What was last recorded to be wrong with strategies.
     problems: Mutex<HashMap<ObjectKey, String>>,
-    /// The counts of policies that are rolled out.
+    /// The counts of policies whose clusters do not wait for each other.
     tallies: Mutex<HashMap<ObjectKey, Tally>>,
-    /// Metadata of policies whose counts were written, until the watch has caught up.
-    counted: Mutex<HashMap<ObjectKey, ObjectMeta>>,
 }
 
 /// What was written about the rollout on a replica of this uid and generation.
@@ -229,17 +229,14 @@ impl Reconcile for Propagator {
         {
             return Ok(None);
         }
-        let Some(root) = self.root(key) else {
+        let Some(root) = self.root(key).await? else {
             self.forget(key);
             return self.delete_orphans(key).await.map(|()| None);
         };
+        self.sets.note(key, &root);
         // A policy in the namespace of a cluster would be taken for one of its replicas.
         if self.is_cluster(&key.namespace) {
             return Ok(None);
-        }
-        if self.is_behind_count(key, &root) {
-            self.triggers.reports.add_change(key);
-            return Ok(self.hub.clock.now().checked_add(CATCH_UP).ok());
         }
         let prepared = self.prepare(key, &root).await?;
         let replicas = self.replicas.of(key);
@@ -254,37 +251,35 @@ impl Reconcile for Propagator {
             is_cluster: &|namespace| self.is_cluster(namespace),
             now: self.hub.clock.now(),
         });
-        let counts = settled(&plan)
-            .then(|| Tally::new(&root, &replicas))
-            .flatten();
-        let next = self.execute(key, root, &prepared, plan).await;
+        let may_count = leaves_replicas(&plan);
+        let (root, next) = self.execute(key, root, &prepared, plan).await?;
         self.begin_rest(key, replicas.len());
-        if let (Ok(None), Some(counts)) = (&next, counts) {
+        let counts = (may_count && next.is_none()).then(|| Tally::new(&root, &replicas));
+        if let Some(counts) = counts.flatten() {
             self.tallies.lock().insert(key.clone(), counts);
+            // Nobody asks for all of it before a plan does.
+            self.roots.forget(key);
         }
-        next
+        Ok(next)
     }
 }
 
-/// True if a plan leaves everything as it is.
-fn settled(plan: &Plan) -> bool {
-    *plan == Plan::default()
+/// True if a plan writes nothing but the status of the root policy.
+fn leaves_replicas(plan: &Plan) -> bool {
+    plan.status_first.is_none()
+        && plan.write.is_empty()
+        && plan.delete.is_empty()
+        && plan.mark.is_empty()
+        && plan.problem.is_none()
+        && plan.wake_at.is_none()
 }
 
 impl Propagator {
     /// The root policy as last seen or written.
-    fn root(&self, key: &ObjectKey) -> Option<Arc<Policy>> {
-        let seen = self.sources.roots.get(key);
-        let mut written = self.written.lock();
-        match (seen, written.get(key)) {
-            (Some(seen), Some(answer)) if is_newer(&answer.metadata, &seen.metadata) => {
-                Some(Arc::clone(answer))
-            }
-            (seen, _) => {
-                written.remove(key);
-                drop(written);
-                seen?.policy()
-            }
+    async fn root(&self, key: &ObjectKey) -> Result<Option<Arc<Policy>>, kube::Error> {
+        match self.sources.roots.get(key) {
+            Some(seen) => self.roots.read(&self.hub.client, key, &seen).await,
+            None => Ok(None),
         }
     }
 
@@ -306,14 +301,15 @@ impl Propagator {
     }
 
     fn forget(&self, key: &ObjectKey) {
-        self.written.lock().remove(key);
+        self.roots.forget(key);
+        self.sets.forget(key);
+        self.awaited.set(key, Vec::new());
         self.prepared.lock().remove(key);
         self.refused.lock().remove(key);
         self.marked.lock().remove(key);
         self.problems.lock().remove(key);
         self.rests.lock().remove(key);
         self.tallies.lock().remove(key);
-        self.counted.lock().remove(key);
         self.lookups.forget(key);
     }
 

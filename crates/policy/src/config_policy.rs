@@ -5,17 +5,15 @@
 //! and calls [`Evaluation::step`] again. So a dry run, an agent and tests share one engine. In the end
 //! [`Evaluation::conclude`] says what is reported.
 //!
-//! Texts, and the rules by which objects are compared, are those of config-policy-controller.
+//! Objects are compared, and merged with what is defined, by [`bellwether_apply::compliance`]. Texts are those of
+//! config-policy-controller.
 
-pub(crate) mod compare;
 mod conclude;
 mod custom_message;
 mod desired;
 mod diff;
-mod equivalent;
 mod evaluation;
 mod facts;
-mod merge;
 mod message;
 pub(crate) mod namespaces;
 mod object;
@@ -26,12 +24,26 @@ mod secrets;
 #[cfg(test)]
 mod tests;
 
+use bellwether_api::policy::ComplianceType;
+use bellwether_apply::compliance::Duty;
+
 pub(crate) use conclude::MAX_HISTORY;
 pub use conclude::{Conclusion, Report};
 pub use evaluation::{Evaluation, EvaluationOptions, Step};
 pub use facts::{Facts, Need, Verb, Write, WriteError, WriteErrorKind, WriteOutcome};
 pub use prune::{Pruning, prune};
 pub use schedule::{Repairs, Trigger, next_evaluation};
+
+/// What a compliance type asks of an object. Other texts than the three are `musthave`, as upstream has it.
+pub(crate) fn duty(compliance: &ComplianceType) -> Duty {
+    if compliance.is_must_not_have() {
+        Duty::MustNotHave
+    } else if compliance.is_must_only_have() {
+        Duty::MustOnlyHave
+    } else {
+        Duty::MustHave
+    }
+}
 
 /// Why something is in its state, as relatedObjects and conditions name it.
 pub(crate) mod reason {

@@ -21,7 +21,7 @@ use bellwether_api::workload::deployment::LAST_APPLIED;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-pub use dependencies::{SetMembers, depends_on_set};
+pub use dependencies::{SetMembers, awaited_sets};
 pub use hub_templates::{
     ClusterKeys, HubTemplates, Resolved, has_hub_templates, needs_keys, resolve, unresolved,
 };

@@ -1,10 +1,12 @@
 //! What root policies and sets of policies report.
 
+mod found;
 mod policy_set;
 
 use bellwether_api::policy::ComplianceState;
 
-pub use policy_set::{Member, SetObserved, set_status};
+pub(crate) use found::Found;
+pub use policy_set::{Member, MemberState, SetObserved, SetTally};
 
 /// Returns what is true of all: one that does not comply decides, then one that waits, then one that has not
 /// reported. Nothing if there is nothing to report, or not everything is known.

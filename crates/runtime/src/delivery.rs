@@ -191,6 +191,7 @@ impl<K: Clone + Ord + Debug + Send + Sync + 'static> Delivery<K> {
                     .apply(resource, id, configuration, manager, *force)
                     .await?
             }
+            Step::Delete { uid } => return self.delete(key, resource, id, uid).await,
             Step::Recreate { uid, object: new } => {
                 // When an old one is gone that waits, its watch tells, and a new one is created.
                 if let Some(old) = self.delete(key, resource, id, uid).await? {

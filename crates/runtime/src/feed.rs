@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use futures::{AsyncBufReadExt as _, StreamExt as _};
-use http::header::{ACCEPT_ENCODING, HeaderValue};
+use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderValue};
 use kube::api::{ListParams, WatchParams};
 use kube::core::Request;
 use serde::Deserialize;
@@ -34,7 +34,12 @@ const DEAD_AFTER: Duration = Duration::from_secs(320);
 pub struct Selection {
     labels: Option<String>,
     fields: Option<String>,
+    is_metadata_only: bool,
 }
+
+/// Asks for objects, or a list of them, without spec and status.
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 impl Selection {
     /// Only those that a label selector matches.
@@ -42,7 +47,7 @@ impl Selection {
     pub fn labels(selector: &str) -> Self {
         Self {
             labels: Some(selector.to_owned()),
-            fields: None,
+            ..Self::default()
         }
     }
 
@@ -50,8 +55,24 @@ impl Selection {
     #[must_use]
     pub fn fields(selector: &str) -> Self {
         Self {
-            labels: None,
             fields: Some(selector.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// Only the metadata of each object: objects that are large are followed at the
+    /// price of small ones.
+    #[must_use]
+    pub fn metadata_only(mut self) -> Self {
+        self.is_metadata_only = true;
+        self
+    }
+
+    /// Says so to the server.
+    fn ask(&self, request: &mut http::Request<Vec<u8>>, form: &'static str) {
+        if self.is_metadata_only {
+            let accepted = HeaderValue::from_static(form);
+            request.headers_mut().insert(ACCEPT, accepted);
         }
     }
 }
@@ -171,7 +192,8 @@ impl Feed<'_> {
             ..ListParams::default()
         };
         loop {
-            let request = Request::new(self.path).list(&params)?;
+            let mut request = Request::new(self.path).list(&params)?;
+            self.selection.ask(&mut request, METADATA_LIST);
             let text = within(client.request_text(request)).await?;
             let page: Page<'_> = serde_json::from_str(&text)?;
             for item in page.items.into_iter().flatten() {
@@ -200,6 +222,7 @@ impl Feed<'_> {
         // Servers that compress a watch line by line are not understood by all decoders.
         let identity = HeaderValue::from_static("identity");
         request.headers_mut().insert(ACCEPT_ENCODING, identity);
+        self.selection.ask(&mut request, METADATA);
         let client = self.cluster.client();
         let begin = async move { within(client.request_stream(request)).await };
         let stream = Box::pin(begin).await?;

@@ -119,6 +119,11 @@ impl Cluster {
     }
 
     fn write(&mut self, id: &ObjectId, step: &Step) -> Result<Option<Value>, Refusal> {
+        if let Step::Delete { .. } = step {
+            self.answer(id, "delete")?;
+            self.objects.remove(id);
+            return Ok(None);
+        }
         let (what, object) = match step {
             Step::Create(object) => ("create", object.clone()),
             Step::Replace(object) => ("replace", object.clone()),
@@ -136,7 +141,7 @@ impl Cluster {
             }
             Step::Own(patch) => ("own", self.patched(id, patch)),
             Step::Patch(patch) => ("patch", self.patched(id, &patch.content)),
-            Step::Read | Step::Leave => panic!("{step:?} is no write"),
+            Step::Read | Step::Leave | Step::Delete { .. } => panic!("{step:?} is no write"),
         };
         self.answer(id, what)?;
         Ok(Some(self.store(id, object)))

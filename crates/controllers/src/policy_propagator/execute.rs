@@ -32,13 +32,14 @@ enum Written {
 }
 
 impl Propagator {
+    /// Returns the root policy as it is then, and when to look at it again.
     pub(super) async fn execute(
         &self,
         key: &ObjectKey,
         mut root: Arc<Policy>,
         prepared: &Prepared,
         plan: Plan,
-    ) -> Result<Next, kube::Error> {
+    ) -> Result<(Arc<Policy>, Next), kube::Error> {
         self.record_problem(key, &root, plan.problem.as_deref());
         if let Some(status) = &plan.status_first {
             root = self.write_status(key, &root, status).await?;
@@ -66,7 +67,7 @@ impl Propagator {
         }
         if is_refused_anew {
             // What the plan says of the others was decided without knowing that.
-            return Ok(Some(self.hub.clock.now()));
+            return Ok((root, Some(self.hub.clock.now())));
         }
         let deleted: Vec<Result<(), kube::Error>> = stream::iter(plan.delete)
             .map(|replica| async move { self.delete(key, &replica).await })
@@ -84,7 +85,7 @@ impl Propagator {
             root = self.write_status(key, &root, status).await?;
         }
         self.record(&root, plan.notices);
-        Ok(next)
+        Ok((root, next))
     }
 
     /// Creates a replica, or replaces it if it is still as it was seen.
@@ -238,12 +239,8 @@ impl Propagator {
             },
             "status": with_removals(json!(status), before.as_ref()),
         }));
-        let mut answer = api.patch_status(&key.name, &written_by(), &patch).await?;
-        answer.metadata.managed_fields = None;
-        let answer = Arc::new(answer);
-        let mut written = self.written.lock();
-        written.insert(key.clone(), Arc::clone(&answer));
-        Ok(answer)
+        let answer = api.patch_status(&key.name, &written_by(), &patch).await?;
+        Ok(self.roots.keep(key, answer))
     }
 
     fn record_problem(&self, key: &ObjectKey, root: &Policy, problem: Option<&str>) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bellwether_api::policy::{PlacementSubject, Policy};
 use bellwether_placement::rollout::Group;
 use bellwether_policy::binding::{Bindings, Bound, is_rule, resolve, rule_groups};
-use bellwether_policy::propagation::{Blueprint, Version};
+use bellwether_policy::propagation::{Blueprint, Version, awaited_sets};
 use bellwether_runtime::ObjectKey;
 
 use super::Propagator;
@@ -58,6 +58,9 @@ impl Propagator {
     }
 
     async fn make(&self, key: &ObjectKey, root: &Policy) -> Result<Prepared, kube::Error> {
+        let sets = awaited_sets(root).into_iter();
+        let sets = sets.map(|(namespace, name)| ObjectKey::new(namespace, name));
+        self.awaited.set(key, sets.collect());
         let blueprint = Blueprint::new(root, &|namespace, name| {
             let set = self.sources.sets.get(&ObjectKey::new(namespace, name))?;
             Some(set.spec.policies.clone())

@@ -1,9 +1,8 @@
-//! Reports of clusters: which there are, and what they change of policies that are rolled out.
+//! Reports of clusters: which there are, and what they change where clusters do not wait for each other.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use bellwether_api::meta::ObjectMeta;
 use bellwether_api::policy::Policy;
 use bellwether_policy::rollout::Tally;
 use bellwether_runtime::{ObjectKey, written_by};
@@ -14,7 +13,6 @@ use kube::core::PartialObjectMeta;
 use parking_lot::Mutex;
 
 use super::Propagator;
-use super::replicas::is_newer;
 
 /// Asks for an answer without spec and status.
 const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -68,7 +66,7 @@ impl Propagator {
         let Some(replicas) = replicas.collect::<Option<Vec<_>>>() else {
             return Ok(false);
         };
-        let Some(counted) = counts.count(&replicas) else {
+        let Some(counted) = counts.count(&replicas, self.hub.clock.now()) else {
             return Ok(false);
         };
         if !counted.patch.is_empty() {
@@ -76,41 +74,31 @@ impl Propagator {
                 return Ok(false);
             };
             // A policy that changed meanwhile is planned.
-            let Ok(answer) = self.patch_status(key, &Patch::Json(patch)).await else {
+            if self.patch_status(key, &Patch::Json(patch)).await.is_err() {
                 return Ok(false);
-            };
-            self.counted.lock().insert(key.clone(), answer);
+            }
             self.begin_rest(key, counts.clusters());
         }
         self.tallies.lock().insert(key.clone(), counts);
         Ok(true)
     }
 
-    /// Sends a patch of the status, and returns the metadata that the policy has then.
+    /// Sends a patch of the status. What the policy is then is read when somebody asks for it.
     async fn patch_status(
         &self,
         key: &ObjectKey,
         patch: &Patch<()>,
-    ) -> Result<ObjectMeta, kube::Error> {
+    ) -> Result<(), kube::Error> {
+        self.roots.forget(key);
         let collection = Policy::url_path(&(), Some(&key.namespace));
         let request = kube::core::Request::new(collection);
         let request = request.patch_subresource("status", &key.name, &written_by(), patch);
         let mut request = request.map_err(kube::Error::BuildRequest)?;
         let accepted = HeaderValue::from_static(METADATA_ONLY);
         request.headers_mut().insert(ACCEPT, accepted);
-        let answer: PartialObjectMeta<Policy> = self.hub.client.request(request).await?;
-        Ok(answer.metadata)
-    }
-
-    /// True if a policy was seen before the last count was written.
-    pub(super) fn is_behind_count(&self, key: &ObjectKey, seen: &Policy) -> bool {
-        let mut counted = self.counted.lock();
-        let is_behind = counted
-            .get(key)
-            .is_some_and(|written| is_newer(written, &seen.metadata));
-        if !is_behind {
-            counted.remove(key);
-        }
-        is_behind
+        let _: PartialObjectMeta<Policy> = self.hub.client.request(request).await?;
+        // A plan that was cut off may have read it meanwhile.
+        self.roots.forget(key);
+        Ok(())
     }
 }

@@ -1,75 +1,90 @@
 //! Root policies as last seen.
 //!
-//! The status of a root policy has an entry for each cluster, and changes with each report. Who writes it knows what
-//! it says, so that it is read only when somebody asks for it: what a report costs does not grow with what is said of
-//! other clusters.
+//! The status of a root policy has an entry for each cluster, and changes with each report. This controller writes it,
+//! and knows what it says: so only metadata is watched, and a whole policy is read when a plan asks for it. What a
+//! report costs does not grow with what is said of other clusters.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bellwether_api::meta::ObjectMeta;
 use bellwether_api::policy::Policy;
-use bellwether_runtime::{CacheEntry, ObjectKey};
+use bellwether_runtime::ObjectKey;
+use kube::core::PartialObjectMeta;
+use kube::{Api, Client};
 use parking_lot::Mutex;
-use serde::Deserialize;
+
+use super::replicas::is_newer;
 
 /// What a cache keeps of a root policy.
-pub(super) struct RootEntry {
-    pub(super) metadata: ObjectMeta,
-    content: Mutex<Content>,
-}
+pub(super) type RootHead = PartialObjectMeta<Policy>;
 
-enum Content {
-    /// As the server sent it.
-    Text(Box<str>),
-    Policy(Arc<Policy>),
-    Unreadable,
-}
+/// Root policies as the server answered last.
+#[derive(Default)]
+pub(super) struct Roots(Mutex<HashMap<ObjectKey, Arc<Policy>>>);
 
-#[derive(Deserialize)]
-struct Head {
-    metadata: ObjectMeta,
-}
-
-impl RootEntry {
-    /// Returns the policy; nothing if it cannot be read.
-    pub(super) fn policy(&self) -> Option<Arc<Policy>> {
-        let mut content = self.content.lock();
-        if let Content::Text(text) = &*content {
-            *content = match <Policy as CacheEntry>::read(text) {
-                Ok(policy) => Content::Policy(Arc::new(policy)),
-                Err(error) => {
-                    tracing::error!(policy = %self.key(), %error, "a policy cannot be read");
-                    Content::Unreadable
-                }
-            };
+impl Roots {
+    /// Returns a policy that is at least as new as what was seen of it; nothing if it is gone.
+    pub(super) async fn read(
+        &self,
+        client: &Client,
+        key: &ObjectKey,
+        seen: &RootHead,
+    ) -> Result<Option<Arc<Policy>>, kube::Error> {
+        let known = self.0.lock().get(key).cloned();
+        if let Some(known) = known.filter(|known| !is_newer_or_other(&seen.metadata, known)) {
+            return Ok(Some(known));
         }
-        match &*content {
-            Content::Policy(policy) => Some(Arc::clone(policy)),
-            Content::Text(_) | Content::Unreadable => None,
-        }
+        let api: Api<Policy> = Api::namespaced(client.clone(), &key.namespace);
+        let read = api.get_opt(&key.name).await?;
+        Ok(read.map(|policy| self.keep(key, policy)))
+    }
+
+    /// Takes in what the server answered.
+    pub(super) fn keep(&self, key: &ObjectKey, mut policy: Policy) -> Arc<Policy> {
+        policy.metadata.managed_fields = None;
+        let policy = Arc::new(policy);
+        self.0.lock().insert(key.clone(), Arc::clone(&policy));
+        policy
+    }
+
+    /// Forgets a policy: it is gone, or has been changed without an answer that says it all.
+    pub(super) fn forget(&self, key: &ObjectKey) {
+        self.0.lock().remove(key);
     }
 }
 
-impl CacheEntry for RootEntry {
-    fn read(text: &str) -> Result<Self, serde_json::Error> {
-        let mut head: Head = serde_json::from_str(text)?;
-        head.metadata.managed_fields = None;
-        Ok(Self {
-            metadata: head.metadata,
-            content: Mutex::new(Content::Text(text.into())),
-        })
-    }
+/// True if what was seen is a later state than what is known, or another object.
+fn is_newer_or_other(seen: &ObjectMeta, known: &Policy) -> bool {
+    let is_same = seen.uid == known.metadata.uid
+        && (seen.resource_version == known.metadata.resource_version
+            || is_newer(&known.metadata, seen));
+    !is_same
+}
 
-    fn key(&self) -> ObjectKey {
-        let text = |field: &Option<String>| field.clone().unwrap_or_default();
-        let metadata = &self.metadata;
-        ObjectKey::new(&text(&metadata.namespace), &text(&metadata.name))
-    }
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
 
-    fn is_same(&self, other: &Self) -> bool {
-        let (one, other) = (&self.metadata, &other.metadata);
-        one.uid == other.uid
-            && one.resource_version.is_some()
-            && one.resource_version == other.resource_version
+    use super::*;
+
+    #[test]
+    fn a_policy_is_known_until_something_newer_is_seen() {
+        let policy = |uid: &str, version: &str| -> Policy {
+            let policy = json!({
+                "metadata": {"name": "a", "uid": uid, "resourceVersion": version},
+                "spec": {"disabled": false, "policy-templates": []},
+            });
+            serde_json::from_value(policy).unwrap()
+        };
+        let known = policy("one", "10");
+        let is_stale = |uid: &str, version: &str| {
+            let seen = policy(uid, version).metadata;
+            is_newer_or_other(&seen, &known)
+        };
+        assert!(!is_stale("one", "10"));
+        assert!(!is_stale("one", "9"));
+        assert!(is_stale("one", "11"));
+        assert!(is_stale("two", "9"));
     }
 }

@@ -1,5 +1,6 @@
 //! Which policies a change concerns.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bellwether_api::cluster::names::label as cluster_label;
@@ -8,12 +9,13 @@ use bellwether_api::meta::ObjectMeta;
 use bellwether_api::policy::names::label;
 use bellwether_api::policy::{GROUP, PlacementBinding, Policy, PolicySet};
 use bellwether_policy::binding::is_rule;
-use bellwether_policy::propagation::depends_on_set;
-use bellwether_runtime::{Cache, CacheEntry as _, Change, ObjectKey, Selection};
+use bellwether_runtime::{Cache, Change, ObjectKey, Selection};
 use kube::Resource as _;
+use parking_lot::Mutex;
 
 use super::lookups::Lookups;
 use super::replicas::{ReplicaEntry, Replicas};
+use super::set_status::Sets;
 use super::{Sources, Triggers};
 use crate::hub::Hub;
 use crate::replica_set::rest::{Rests, rests_until};
@@ -24,8 +26,9 @@ pub(super) fn replicas(
     replicas: &Replicas,
     triggers: &Triggers,
     rests: &Rests,
+    sets: &Sets,
 ) -> Cache<ReplicaEntry> {
-    let (replicas, triggers) = (replicas.clone(), triggers.clone());
+    let (replicas, triggers, sets) = (replicas.clone(), triggers.clone(), sets.clone());
     let (rests, clock) = (Arc::clone(rests), hub.clock.clone());
     let path = Policy::url_path(&(), None);
     let selection = Selection::labels(label::ROOT_POLICY);
@@ -34,11 +37,13 @@ pub(super) fn replicas(
             (_, Some(new)) => {
                 if let Some(root) = &new.root {
                     replicas.put(root, &new.replica);
+                    sets.report(root, &new.replica, new.replica.is_deleting);
                 }
             }
             (Some(old), None) => {
                 if let Some(root) = &old.root {
                     replicas.remove(root, &old.replica);
+                    sets.report(root, &old.replica, true);
                 }
             }
             (None, None) => {}
@@ -67,7 +72,7 @@ pub(super) fn replicas(
 }
 
 /// Listens to everything that replicas are made of.
-pub(super) fn sources(sources: &Sources, triggers: &Triggers) {
+pub(super) fn sources(sources: &Sources, triggers: &Triggers, awaited: &Awaited) {
     let one = triggers.clone();
     sources.roots.subscribe(move |change| {
         if let (Some(old), Some(new)) = (change.old, change.new)
@@ -83,22 +88,41 @@ pub(super) fn sources(sources: &Sources, triggers: &Triggers) {
             renew_bound(&one, &sets, binding);
         }
     });
-    let (one, roots) = (triggers.clone(), sources.roots.clone());
+    let (one, awaited) = (triggers.clone(), awaited.clone());
     sources.sets.subscribe(move |change| {
-        let (namespace, name) = (&change.key.namespace, &change.key.name);
         for set in [change.old, change.new].into_iter().flatten() {
             for policy in &set.spec.policies {
-                one.renew(ObjectKey::new(namespace, policy));
+                one.renew(ObjectKey::new(&change.key.namespace, policy));
             }
         }
-        for root in roots.list() {
-            let policy = root.policy();
-            if policy.is_some_and(|policy| depends_on_set(&policy, namespace, name)) {
-                one.renew(root.key());
-            }
+        for root in awaited.by(change.key) {
+            one.renew(root);
         }
     });
     placements(sources, triggers);
+}
+
+/// Which policies wait for which sets. Cheap to clone.
+#[derive(Clone, Default)]
+pub(super) struct Awaited(Arc<Mutex<HashMap<ObjectKey, Vec<ObjectKey>>>>);
+
+impl Awaited {
+    /// Notes the sets that a policy waits for. To be called before they are read.
+    pub(super) fn set(&self, root: &ObjectKey, sets: Vec<ObjectKey>) {
+        let mut all = self.0.lock();
+        if sets.is_empty() {
+            all.remove(root);
+        } else {
+            all.insert(root.clone(), sets);
+        }
+    }
+
+    /// The policies that wait for a set.
+    fn by(&self, set: &ObjectKey) -> Vec<ObjectKey> {
+        let all = self.0.lock();
+        let waiting = all.iter().filter(|(_, sets)| sets.contains(set));
+        waiting.map(|(root, _)| root.clone()).collect()
+    }
 }
 
 /// True if only the status has changed, which is what this controller writes itself.

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use bellwether_api::policy::ObjectTemplate;
+use bellwether_apply::compliance;
 use bellwether_json::label::LabelSelector;
 use bellwether_template::World;
 use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::evaluation::Situation;
-use super::{Finding, compare, namespaces, reason};
+use super::{Finding, duty, namespaces, reason};
 use crate::template::{
     Answer, Context, ManagedContext, Question, Request, Resolved, Resource, Side, Source, resolve,
 };
@@ -557,7 +558,7 @@ impl Expansion<'_> {
             let mut unnamed = object.clone();
             set_or_remove(&mut unnamed, "name", "");
             if let Answer::Object(live) = answer
-                && compare::matches(&unnamed, live, &self.template.compliance_type)
+                && compliance::matches(&unnamed, live, duty(&self.template.compliance_type))
             {
                 matching.push(object);
             } else {

@@ -1,15 +1,15 @@
 //! Evaluates one object: what it is like, and what is written to make it as defined.
 
 use bellwether_api::policy::{ObjectProperties, ObjectTemplate, RecreateOption, RelatedObject};
+use bellwether_apply::compliance::{Comparison, Rule, Verdict, judge, matches, strip};
 use serde_json::Value;
 
-use super::compare::{self, Comparison, Rule, compare, strip};
 use super::desired::TargetKind;
 use super::diff::{LOG_REDACTED, REDACTED, Recording, difference};
 use super::evaluation::Situation;
 use super::facts::{Need, Verb, Write, WriteError, WriteErrorKind, WriteOutcome};
 use super::message::related;
-use super::{Finding, reason};
+use super::{Finding, duty, reason};
 use crate::template::{Answer, Question};
 
 /// What was found of one object, or of all objects that an unnamed definition is about.
@@ -115,9 +115,8 @@ impl Target<'_> {
             Answer::Failed(error) => return Ok(self.failed_read(Vec::new(), error)),
             _ => &[],
         };
-        let is_match = |object: &&Value| {
-            compare::matches(self.desired, object, &self.template.compliance_type)
-        };
+        let duty = duty(&self.template.compliance_type);
+        let is_match = |object: &&Value| matches(self.desired, object, duty);
         let mut names: Vec<String> = objects
             .iter()
             .filter(is_match)
@@ -197,28 +196,33 @@ impl Target<'_> {
             Answer::Failed(error) => return Ok(self.failed_read(vec![name.to_owned()], error)),
             _ => None,
         };
-        let must_not = self.template.compliance_type.is_must_not_have();
+        let rule = Rule {
+            duty: duty(&self.template.compliance_type),
+            metadata: self.template.metadata_compliance_type.as_ref().map(duty),
+        };
         let mut result = ObjectResult {
             names: vec![name.to_owned()],
             namespace: self.namespace().to_owned(),
             ..ObjectResult::default()
         };
         let mut seen = None;
-        match (live, must_not) {
-            (None, true) => result.findings.push(Finding::new(true, reason::ABSENT)),
-            (Some(_), true) if !is_enforced => {
+        match (judge(rule, self.desired, live), live) {
+            (Ok(Verdict::Forbidden), Some(live)) if is_enforced => {
+                self.delete(name, live, &mut result)?;
+            }
+            (Ok(Verdict::Forbidden), _) => {
                 result.findings.push(Finding::new(false, reason::FORBIDDEN));
             }
-            (Some(live), true) => self.delete(name, live, &mut result)?,
-            (None, false) => {
+            (Ok(Verdict::Missing), _) => {
                 result.findings.push(Finding::new(false, reason::NOT_FOUND));
                 if is_enforced {
                     seen = self.create(name, &mut result)?;
                 }
             }
-            (Some(live), false) => {
-                seen = Some(self.check(name, live, is_enforced, &mut result)?);
+            (verdict, Some(live)) => {
+                seen = Some(self.check(name, live, verdict, is_enforced, &mut result)?);
             }
+            (_, None) => result.findings.push(Finding::new(true, reason::ABSENT)),
         }
         let properties = seen.map(|seen| ObjectProperties {
             created_by_policy: Some(seen.is_created),
@@ -299,11 +303,12 @@ impl Target<'_> {
         }
     }
 
-    /// Compares an object that exists, and updates it if that is wanted and needed.
+    /// Reports how an object that has to exist was judged, and updates it if that is wanted and needed.
     fn check(
         &self,
         name: &str,
         live: &Value,
+        judged: Result<Verdict, String>,
         is_enforced: bool,
         result: &mut ObjectResult,
     ) -> Result<Seen, Vec<Need>> {
@@ -311,26 +316,21 @@ impl Target<'_> {
             uid: uid(live),
             ..Seen::default()
         };
-        let rule = Rule {
-            compliance: &self.template.compliance_type,
-            metadata: self.template.metadata_compliance_type.as_ref(),
-        };
-        let comparison = match compare(self.desired, live, rule) {
-            Ok(comparison) => comparison,
+        match judged {
             Err(message) => {
                 result.findings.push(Finding::new(false, reason::NO_MATCH));
                 result.findings.push(update_error(message));
-                return Ok(seen);
             }
-        };
-        if !comparison.needs_update && !comparison.is_missing {
-            if comparison.is_status_wrong {
-                self.record(live, &comparison.merged, &mut seen, result);
+            Ok(Verdict::Differs(found)) if found.needs_update || found.is_missing => {
+                self.update(name, live, &found, is_enforced, &mut seen, result)?;
             }
-            result.findings.push(verdict(!comparison.is_status_wrong));
-            return Ok(seen);
+            // An update does not change a status.
+            Ok(Verdict::Differs(found)) => {
+                self.record(live, &found.merged, &mut seen, result);
+                result.findings.push(verdict(false));
+            }
+            Ok(_) => result.findings.push(verdict(true)),
         }
-        self.update(name, live, &comparison, is_enforced, &mut seen, result)?;
         Ok(seen)
     }
 

@@ -1,14 +1,14 @@
 //! What a policy installs itself: the OperatorGroup and the Subscription.
 
 use bellwether_api::meta::TRUE;
-use bellwether_api::policy::{ComplianceType, OperatorPolicy};
+use bellwether_api::policy::OperatorPolicy;
+use bellwether_apply::compliance::{Duty, Rule, compare, strip};
 use regex::Regex;
 use serde_json::{Value, json};
 
 use super::finding::{Finding, Part, related, unseen};
 use super::look::{GROUP, Look, OlmKind, SUBSCRIPTION, Stop, Written, text};
 use super::removal;
-use crate::config_policy::compare::{Rule, compare, strip};
 use crate::config_policy::{Verb, WriteErrorKind, reason};
 
 /// Whether the OperatorGroup is as the policy wants it, so that the Subscription may follow.
@@ -190,11 +190,6 @@ fn check(
     look: &Look<'_>,
 ) -> Result<(bool, Finding), Stop> {
     let kind = kind_of(part);
-    let must_have = ComplianceType("musthave".to_owned());
-    let rule = Rule {
-        compliance: &must_have,
-        metadata: None,
-    };
     let object = |is_compliant, reason| vec![related(kind, live, Some(is_compliant), reason)];
     let right = || {
         (
@@ -208,7 +203,7 @@ fn check(
             Finding::mismatch(part).with(object(false, reason::NO_MATCH)),
         )
     };
-    let comparison = match compare(wanted, live, rule) {
+    let comparison = match compare(wanted, live, Rule::of(Duty::MustHave)) {
         Ok(comparison) => comparison,
         Err(error) => {
             let finding = Finding::refused(part, "compared", &error);

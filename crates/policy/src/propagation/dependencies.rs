@@ -6,14 +6,15 @@ use bellwether_api::policy::{GROUP, Policy, PolicyDependency, PolicySpec};
 /// Answers which policies a set has, by its namespace and name; nothing if there is no such set.
 pub type SetMembers<'a> = dyn Fn(&str, &str) -> Option<Vec<String>> + 'a;
 
-/// True if a policy waits for a set of that namespace and name.
-pub fn depends_on_set(root: &Policy, namespace: &str, name: &str) -> bool {
+/// Returns the sets that a policy waits for, each with its namespace and name.
+pub fn awaited_sets(root: &Policy) -> Vec<(&str, &str)> {
     let own = root.metadata.namespace.as_deref().unwrap_or_default();
     let templates = root.spec.policy_templates.iter();
     let extra = templates.flat_map(|template| &template.extra_dependencies);
-    root.spec.dependencies.iter().chain(extra).any(|it| {
-        is_policy_kind(it, "PolicySet") && it.name == name && namespace_of(it, own) == namespace
-    })
+    let all = root.spec.dependencies.iter().chain(extra);
+    all.filter(|it| is_policy_kind(it, "PolicySet"))
+        .map(|it| (namespace_of(it, own), it.name.as_str()))
+        .collect()
 }
 
 /// Rewrites all dependencies of a spec.

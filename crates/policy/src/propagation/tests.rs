@@ -121,8 +121,8 @@ fn dependencies_name_replicas_and_sets_become_their_policies() {
     ]);
     let template = json!({"objectDefinition": {}, "extraDependencies": written});
     let root = root(&json!({"dependencies": written, "policy-templates": [template]}));
-    assert!(depends_on_set(&root, "fleet", "basics"));
-    assert!(!depends_on_set(&root, "other", "basics"));
+    let sets = [("fleet", "basics"), ("fleet", "gone")];
+    assert_eq!(awaited_sets(&root), [sets, sets].concat());
     let spec = json!(replica(&root).spec);
     assert_eq!(spec["dependencies"], expected);
     assert_eq!(spec["policy-templates"][0]["extraDependencies"], expected);

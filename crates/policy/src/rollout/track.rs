@@ -197,15 +197,8 @@ impl<'a> Track<'a> {
         if past.is_frozen(known) {
             return;
         }
-        let is_held = rules.holds_failures && *before == RolloutStatus::Progressing;
-        match self.evaluation {
-            Evaluation::Unknown | Evaluation::Pending => {}
-            Evaluation::Compliant => self.set(RolloutStatus::Succeeded, rules.now),
-            Evaluation::NonCompliant if rules.is_inform => {
-                self.set(RolloutStatus::Succeeded, rules.now);
-            }
-            Evaluation::NonCompliant if is_held => {}
-            Evaluation::NonCompliant => self.set(RolloutStatus::Failed, rules.now),
+        if let Some(status) = followed(before, self.evaluation, rules) {
+            self.set(status, rules.now);
         }
     }
 
@@ -248,26 +241,11 @@ impl<'a> Track<'a> {
 
     /// What the replica has to say, if it says something else. The agent says the rest.
     pub(super) fn to_mark(&self) -> Option<Mark> {
-        let said = self
-            .replica
-            .and_then(|it| it.report.rollout_status.as_ref());
-        let is_by_agent = matches!(said, Some(RolloutStatus::Succeeded | RolloutStatus::Failed));
-        let is_about_this = self.write.is_none()
-            && is_by_agent
-            && self
-                .replica
-                .is_some_and(|it| it.is_rollout_status_current(self.since));
-        let status = match self.status {
-            RolloutStatus::ToApply => RolloutStatus::ToApply,
-            RolloutStatus::TimeOut if !is_by_agent => RolloutStatus::TimeOut,
-            RolloutStatus::Progressing if !is_about_this => RolloutStatus::Progressing,
-            // The agent replaces it at once: it reported before the hub had said that it may.
-            RolloutStatus::Succeeded | RolloutStatus::Failed if !is_by_agent => {
-                RolloutStatus::Progressing
-            }
-            _ => return None,
-        };
-        (said != Some(&status)).then(|| Mark {
+        let status = match self.replica {
+            Some(it) => to_be_marked(&self.status, it, self.since, self.write.is_none()),
+            None => to_be_said(&self.status, None, false),
+        }?;
+        Some(Mark {
             cluster: Arc::clone(self.cluster),
             status,
             since: self.since,
@@ -285,4 +263,52 @@ impl<'a> Track<'a> {
             ..ClusterCompliance::default()
         }
     }
+}
+
+/// How far a cluster is by what it found; nothing if that changes nothing.
+pub(super) fn followed(
+    before: &RolloutStatus,
+    evaluation: Evaluation,
+    rules: &Rules,
+) -> Option<RolloutStatus> {
+    let is_held = rules.holds_failures && *before == RolloutStatus::Progressing;
+    match evaluation {
+        Evaluation::Unknown | Evaluation::Pending => None,
+        Evaluation::Compliant => Some(RolloutStatus::Succeeded),
+        Evaluation::NonCompliant if rules.is_inform => Some(RolloutStatus::Succeeded),
+        Evaluation::NonCompliant if is_held => None,
+        Evaluation::NonCompliant => Some(RolloutStatus::Failed),
+    }
+}
+
+/// What a replica has to say about a cluster that is this far, if it says something else. `is_kept` is false if the
+/// replica is about to be written.
+pub(super) fn to_be_marked(
+    status: &RolloutStatus,
+    replica: &Replica,
+    since: Timestamp,
+    is_kept: bool,
+) -> Option<RolloutStatus> {
+    let said = replica.report.rollout_status.as_ref();
+    let is_about_this = is_kept && replica.is_rollout_status_current(since);
+    to_be_said(status, said, is_about_this)
+}
+
+fn to_be_said(
+    status: &RolloutStatus,
+    said: Option<&RolloutStatus>,
+    is_about_this: bool,
+) -> Option<RolloutStatus> {
+    let is_by_agent = matches!(said, Some(RolloutStatus::Succeeded | RolloutStatus::Failed));
+    let wanted = match status {
+        RolloutStatus::ToApply => RolloutStatus::ToApply,
+        RolloutStatus::TimeOut if !is_by_agent => RolloutStatus::TimeOut,
+        RolloutStatus::Progressing if !(is_by_agent && is_about_this) => RolloutStatus::Progressing,
+        // The agent replaces it at once: it reported before the hub had said that it may.
+        RolloutStatus::Succeeded | RolloutStatus::Failed if !is_by_agent => {
+            RolloutStatus::Progressing
+        }
+        _ => return None,
+    };
+    (said != Some(&wanted)).then_some(wanted)
 }

@@ -1,8 +1,10 @@
 //! What was carried out, and is observed again, needs nothing more.
 
 use proptest::prelude::*;
+use proptest::strategy::Strategy as _;
 
 use super::*;
+use crate::compliance::{Duty, Rule};
 use crate::target::{ServerSide, Strategy};
 use crate::three_way::ThreeWay;
 
@@ -13,6 +15,8 @@ fn strategy() -> impl proptest::strategy::Strategy<Value = Strategy<'static>> {
         Just(Strategy::Update),
         Just(Strategy::CreateOnly),
         Just(Strategy::ReadOnly),
+        proptest::sample::select(vec![Duty::MustHave, Duty::MustOnlyHave, Duty::MustNotHave])
+            .prop_map(|duty| Strategy::Comply(Rule::of(duty))),
         Just(Strategy::ServerSide(ServerSide {
             manager: "me",
             force: true,

@@ -2,11 +2,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bellwether_api::policy::ComplianceType;
 use serde_json::{Map, Value, json};
 
 use super::equivalent::{equivalent, sprint, type_name};
 use super::merge::Merge;
+use super::{Duty, Rule};
 
 /// The annotation in which kubectl keeps what it applied last. It takes no part.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -16,26 +16,26 @@ const SCC: &str = "openshift.io/sa.scc.";
 
 /// What a comparison of an object found.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Comparison {
+pub struct Comparison {
     /// The live object with the definition merged in.
-    pub(crate) merged: Value,
+    pub merged: Value,
     /// Whether it has to be updated.
-    pub(crate) needs_update: bool,
+    pub needs_update: bool,
     /// Whether the status is not as defined. An update does not change it.
-    pub(crate) is_status_wrong: bool,
+    pub is_status_wrong: bool,
     /// Whether zero values are involved, so that only a server can decide.
-    pub(crate) is_missing: bool,
+    pub is_missing: bool,
 }
 
-/// How an object is compared.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Rule<'r> {
-    pub(crate) compliance: &'r ComplianceType,
-    pub(crate) metadata: Option<&'r ComplianceType>,
+impl Comparison {
+    /// Returns true if the object is as defined, without asking a server.
+    pub fn complies(&self) -> bool {
+        !self.needs_update && !self.is_missing && !self.is_status_wrong
+    }
 }
 
 /// Removes what servers keep for themselves, and what changes without a meaning.
-pub(crate) fn strip(object: &mut Value) {
+pub fn strip(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
         return;
     };
@@ -54,7 +54,7 @@ pub(crate) fn strip(object: &mut Value) {
 }
 
 /// Compares a live object with its definition. The error is a text for people.
-pub(crate) fn compare(desired: &Value, live: &Value, rule: Rule<'_>) -> Result<Comparison, String> {
+pub fn compare(desired: &Value, live: &Value, rule: Rule) -> Result<Comparison, String> {
     let mut stripped = live.clone();
     strip(&mut stripped);
     let mut comparison = Comparison {
@@ -67,7 +67,7 @@ pub(crate) fn compare(desired: &Value, live: &Value, rule: Rule<'_>) -> Result<C
     for key in fields.into_iter().flatten().map(|(key, _)| key) {
         let of_key = match rule.metadata {
             Some(metadata) if key == "metadata" => metadata,
-            _ => rule.compliance,
+            _ => rule.duty,
         };
         let Some(found) = compare_key(key, desired, &stripped, of_key, false)? else {
             continue;
@@ -84,17 +84,17 @@ pub(crate) fn compare(desired: &Value, live: &Value, rule: Rule<'_>) -> Result<C
             comparison.merged[key] = found.merged;
         }
     }
-    if rule.compliance.is_must_only_have() {
+    if rule.duty == Duty::MustOnlyHave {
         comparison.needs_update |= remove_others(&mut comparison.merged, desired);
     }
     Ok(comparison)
 }
 
 /// Whether an unnamed definition is about this object. No server is asked, so zero values are absent.
-pub(crate) fn matches(desired: &Value, live: &Value, compliance: &ComplianceType) -> bool {
+pub fn matches(desired: &Value, live: &Value, duty: Duty) -> bool {
     let keys = desired.as_object().into_iter().flatten();
     keys.map(|(key, _)| key).all(
-        |key| match compare_key(key, desired, live, compliance, true) {
+        |key| match compare_key(key, desired, live, duty, true) {
             Ok(found) => found.is_none_or(|found| !found.needs_update),
             Err(_) => false,
         },
@@ -113,14 +113,14 @@ fn compare_key(
     key: &str,
     desired: &Value,
     live: &Value,
-    compliance: &ComplianceType,
+    duty: Duty,
     zero_is_absent: bool,
 ) -> Result<Option<KeyComparison>, String> {
     if matches!(key, "apiVersion" | "kind") {
         return Ok(None);
     }
     let merge = Merge {
-        is_only: compliance.is_must_only_have(),
+        is_only: duty == Duty::MustOnlyHave,
         zero_is_absent,
     };
     let template = match key {
