@@ -135,6 +135,12 @@ fn describe(event: &Event) -> String {
         Event::RollbackRequested { by } => format!("goes back to an earlier version ({by:?})"),
         Event::MessageSet { message } => format!("message: {message}"),
         Event::RunFinished { phase } => format!("the run is {phase}"),
+        Event::Snapshot { state } if state.finished.is_some() && !state.revision.is_empty() => {
+            format!(
+                "{} is true again, which was delivered before",
+                state.revision
+            )
+        }
         Event::Snapshot { .. } => "earlier entries were left out".to_owned(),
     }
 }
