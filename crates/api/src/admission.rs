@@ -91,6 +91,9 @@ pub struct Review<'a> {
     pub user: &'a str,
     /// The groups of who asks.
     pub groups: &'a [String],
+    /// Whether the client wants to be refused what it would be warned of otherwise: `fieldValidation=Strict`, as kubectl
+    /// asks for.
+    pub is_strict: bool,
     /// When the request came in.
     pub now: Timestamp,
     /// Answers questions about the hub.

@@ -8,7 +8,7 @@ mod publish;
 
 use std::sync::Arc;
 
-use bellwether_api::workflow::{GROUP, HISTORY_GROUP, WorkflowRun};
+use bellwether_api::workflow::{GROUP, HISTORY_GROUP, Workflow, WorkflowRun};
 use bellwether_runtime::{
     Cache, Controller, Next, ObjectKey, Queue, Reconcile, ReconcileError, Recorder, Retry,
     Selection, retry_of_code,
@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use kube::{Api, Resource as _};
 
 use crate::hub::Hub;
-use crate::registry::{Entry, READ, Rule};
+use crate::registry::{Entry, READ, Rule, Watched};
 use crate::workflow::approval::{self, Approvals};
 use crate::workflow::definitions::Definitions;
 use crate::workflow::memory::Memory;
@@ -39,7 +39,7 @@ const WORKERS: usize = 16;
 pub const ENTRY: Entry = Entry {
     name: "workflow-run",
     about: "carries out the steps of workflow runs",
-    watches: &[],
+    watches: &[Watched::kind::<Workflow>()],
     rights: &[
         Rule {
             group: GROUP,
@@ -87,7 +87,9 @@ pub async fn run(hub: Hub, options: WorkflowOptions) {
         woken.wake_step(key, step);
         waiting.add(key.clone());
     });
-    retry_on_new_definitions(&definitions, &memory, &queue);
+    retry_when_there(definitions.cache(), &memory, &queue);
+    let workflows: Cache<Workflow> = hub.cache();
+    retry_when_there(&workflows, &memory, &queue);
     let own = Arc::clone(&memory);
     let (approval, server) = approval.unzip();
     let server = server.map_or_else(|| std::future::pending().boxed(), |it| it.boxed());
@@ -146,14 +148,10 @@ pub(crate) async fn approval_of<F: Future<Output = Result<Approval, kube::Error>
     }
 }
 
-/// Runs whose definitions were missing are looked at again when definitions change.
-fn retry_on_new_definitions(
-    definitions: &Definitions,
-    memory: &Arc<Memory>,
-    queue: &Queue<ObjectKey>,
-) {
+/// Runs that something was missing for are reconciled again when objects of that kind change.
+fn retry_when_there<K>(cache: &Cache<K>, memory: &Arc<Memory>, queue: &Queue<ObjectKey>) {
     let (memory, queue) = (Arc::clone(memory), queue.clone());
-    definitions.cache().subscribe(move |_| {
+    cache.subscribe(move |_| {
         for key in memory.take_blocked() {
             memory.wake_all(&key);
             queue.add(key);

@@ -63,6 +63,7 @@ pub fn answer(
         old,
         user: request["userInfo"]["username"].as_str().unwrap_or_default(),
         groups: &groups,
+        is_strict: request["options"]["fieldValidation"] == "Strict",
         now,
         facts,
         warnings: RefCell::default(),

@@ -1,14 +1,19 @@
 //! Configurations: Secrets with values that others refer to by name, shaped by a template if they name one.
 //!
 //! A template is CUE with `template.parameter`, `template.output` (the Secret) and `template.outputs` (further objects), and
-//! says in `metadata` what people are shown.
+//! says in `metadata` what people are shown. `template.validation.$returns` says whether the values will do; for that, a template
+//! may have actions that read something. [`Draft`] says which is next.
+
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bellwether_api::workflow::names::{annotation, label};
 use serde_json::{Map, Value, json};
 
-use crate::definition::{Definition, StepData, describe};
+use crate::action::{self, Effect};
+use crate::definition::{Definition, StepData};
+use crate::session::{Call, Found, Session};
 
 /// The key of a configuration that holds its values.
 pub const PROPERTIES: &str = "input-properties";
@@ -37,12 +42,94 @@ pub struct Configuration {
     pub further: Vec<Value>,
 }
 
-/// The objects of a configuration; `source` is the text of its template.
-pub fn render(wanted: &Wanted<'_>, source: Option<&str>) -> Result<Configuration, String> {
-    let rendered = match source {
-        None => Rendered::default(),
-        Some(source) => evaluate(wanted, source)?,
-    };
+/// A configuration that is being made.
+#[derive(Debug)]
+pub struct Draft<'a> {
+    wanted: Wanted<'a>,
+    session: Option<Session>,
+}
+
+/// What comes next while a configuration is made.
+#[derive(Debug)]
+pub enum Next {
+    /// An action of the template, which only reads something.
+    Call(Box<Call>),
+    /// Nothing: these are its objects.
+    Made(Box<Configuration>),
+}
+
+impl<'a> Draft<'a> {
+    /// Begins to make a configuration; `source` is the text of its template.
+    pub fn new(wanted: Wanted<'a>, source: Option<&str>) -> Result<Self, String> {
+        let data = StepData {
+            context: json!({"name": wanted.name, "namespace": wanted.namespace}),
+            parameter: json!({}),
+        };
+        let begin = |source: &str| -> Result<Session, String> {
+            let definition = Arc::new(Definition::new(source));
+            let mut session = Session::new(definition, data)?;
+            session.fill(&["template", "parameter"], wanted.values);
+            Ok(session)
+        };
+        let session = source.map(begin).transpose();
+        let session = session.map_err(|problem| said(&wanted, &problem))?;
+        Ok(Self { wanted, session })
+    }
+
+    /// Finds the next action, or the objects of the configuration if there is none.
+    pub fn next(&mut self) -> Result<Next, String> {
+        let wanted = &self.wanted;
+        let Some(session) = &mut self.session else {
+            let made = objects(wanted, Rendered::default())?;
+            return Ok(Next::Made(Box::new(made)));
+        };
+        loop {
+            let call = match session.run() {
+                Found::Call(call) => call,
+                Found::Failed(problem) => return Err(said(wanted, &problem)),
+                Found::Wait { .. } => return Err(said(wanted, "it cannot wait")),
+                Found::Done => {
+                    let rendered = rendered(wanted, session)?;
+                    return Ok(Next::Made(Box::new(objects(wanted, rendered)?)));
+                }
+            };
+            match action::effect(&call.name, &call.params) {
+                Effect::Observe if !call.name.starts_with("builtin.") => {
+                    return Ok(Next::Call(call));
+                }
+                Effect::Pure => {}
+                _ => {
+                    let problem = format!("{}: {} does more than read", call.path, call.name);
+                    return Err(said(wanted, &problem));
+                }
+            }
+            let result = action::pure(&call.name, &call.params);
+            let result = result.unwrap_or_else(|| Err("not available here".to_owned()));
+            let filled = result.and_then(|result| session.complete(&call, &result));
+            filled.map_err(|problem| said(wanted, &format!("{}: {problem}", call.path)))?;
+        }
+    }
+
+    /// Takes in what came of an action.
+    pub fn complete(&mut self, call: &Call, result: &Result<Value, String>) -> Result<(), String> {
+        let Some(session) = &mut self.session else {
+            return Ok(());
+        };
+        let filled = match result {
+            Ok(value) => session.complete(call, value),
+            Err(problem) => Err(problem.clone()),
+        };
+        filled.map_err(|problem| said(&self.wanted, &format!("{}: {problem}", call.path)))
+    }
+}
+
+/// A problem with a template, named.
+fn said(wanted: &Wanted<'_>, problem: &str) -> String {
+    format!("config template {:?}: {problem}", wanted.template)
+}
+
+/// The objects of a configuration.
+fn objects(wanted: &Wanted<'_>, rendered: Rendered) -> Result<Configuration, String> {
     let mut secret = rendered.output.unwrap_or_else(|| json!({}));
     if secret["kind"].as_str().is_some_and(|kind| kind != "Secret") {
         return Err(format!(
@@ -110,36 +197,14 @@ struct Rendered {
     is_sensitive: bool,
 }
 
-fn evaluate(wanted: &Wanted<'_>, source: &str) -> Result<Rendered, String> {
-    let said = |problem: String| format!("config template {:?}: {problem}", wanted.template);
-    let data = StepData {
-        context: json!({"name": wanted.name, "namespace": wanted.namespace}),
-        parameter: json!({}),
-    };
-    let values = format!("template: parameter: {}\n", wanted.values);
-    let definition = Definition::new(source);
-    let evaluated = definition.evaluate(&data, &[("values", &values)]);
-    let mut evaluation = evaluated.map_err(said)?;
-    let root = evaluation.root();
-    let problems = evaluation.validate(root);
-    if !problems.is_empty() {
-        return Err(said(describe(&problems)));
-    }
+/// What a template says when its actions are carried out; values that it does not take are an error.
+fn rendered(wanted: &Wanted<'_>, session: &mut Session) -> Result<Rendered, String> {
     let mut at = |path: &[&str]| {
-        let mut value = evaluation.root();
-        for name in path {
-            value = evaluation.lookup(value, name)?;
-        }
-        Some(
-            evaluation
-                .export_json(value)
-                .map_err(|error| said(error.to_string())),
-        )
+        let value = session.get(path)?;
+        Some(value.map_err(|problem| said(wanted, &problem)))
     };
-    if at(&["template", "validation"]).is_some() {
-        return Err(said(
-            "validation is not supported: leave template.validation out".to_owned(),
-        ));
+    if let Some(validation) = at(&["template", "validation"]).transpose()? {
+        check(&validation).map_err(|problem| said(wanted, &problem))?;
     }
     let metadata = match at(&["metadata"]) {
         Some(Ok(metadata)) => metadata,
@@ -165,6 +230,19 @@ fn evaluate(wanted: &Wanted<'_>, source: &str) -> Result<Rendered, String> {
         description: text("description"),
         is_sensitive: metadata["sensitive"] == true,
     })
+}
+
+/// What the validation of a template found.
+fn check(validation: &Value) -> Result<(), String> {
+    let found = &validation["$returns"];
+    match found["result"].as_bool() {
+        Some(true) => Ok(()),
+        Some(false) => match found["message"].as_str().unwrap_or_default() {
+            "" => Err("the values are not valid".to_owned()),
+            message => Err(format!("the values are not valid: {message}")),
+        },
+        None => Err("validation.$returns.result has to be true or false".to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -201,6 +279,14 @@ template: {
             namespace: "shop",
             template,
             values,
+        }
+    }
+
+    /// Makes a configuration whose template has no actions.
+    fn render(wanted: &Wanted<'_>, source: Option<&str>) -> Result<Configuration, String> {
+        match Draft::new(*wanted, source)?.next()? {
+            Next::Made(made) => Ok(*made),
+            Next::Call(call) => panic!("{} is not expected", call.name),
         }
     }
 
@@ -245,5 +331,53 @@ template: {
         let made = render(&wanted("", &values), None).unwrap();
         assert_eq!(made.further, Vec::<Value>::new());
         assert_eq!(made.secret["data"].as_object().unwrap().len(), 1);
+    }
+
+    #[track_caller]
+    fn check_validation(validation: &str, expected: Result<(), &str>) {
+        let source = format!("{TEMPLATE}\ntemplate: {{parameter: _, validation: {validation}}}");
+        let values = json!({"host": "example.org"});
+        let made = render(&wanted("registry", &values), Some(&source)).map(drop);
+        let expected = expected.map_err(|text| format!("config template \"registry\": {text}"));
+        assert_eq!(made, expected);
+    }
+
+    #[test]
+    fn a_template_says_which_values_will_do() {
+        let of = |result: &str| format!("$returns: {{result: {result}, message: \"too short\"}}");
+        check_validation(&of("len(parameter.host) > 3"), Ok(()));
+        check_validation(
+            &of("len(parameter.host) > 30"),
+            Err("the values are not valid: too short"),
+        );
+        check_validation("$returns: result: false", Err("the values are not valid"));
+        check_validation(
+            "{}",
+            Err("validation.$returns.result has to be true or false"),
+        );
+    }
+
+    #[test]
+    fn a_template_may_read_but_not_write() {
+        let of = |action: &str| {
+            format!(
+                "import \"vela/http\"\n{TEMPLATE}\ntemplate: {{\nparameter: _\nask: http.#{action} & {{$params: url: \"https://\\(parameter.host)\"}}\nvalidation: $returns: result: ask.$returns.statusCode == 200\n}}"
+            )
+        };
+        let values = json!({"host": "example.org"});
+        let wanted = wanted("registry", &values);
+        for (code, is_valid) in [(200, true), (503, false)] {
+            let mut draft = Draft::new(wanted, Some(&of("HTTPGet"))).unwrap();
+            let Ok(Next::Call(call)) = draft.next() else {
+                panic!("the address is asked first");
+            };
+            assert_eq!(call.params["url"], "https://example.org");
+            let answer = Ok(json!({"statusCode": code, "body": ""}));
+            draft.complete(&call, &answer).unwrap();
+            assert_eq!(draft.next().is_ok(), is_valid);
+        }
+        let mut draft = Draft::new(wanted, Some(&of("HTTPPost"))).unwrap();
+        let problem = draft.next().unwrap_err();
+        assert!(problem.contains("does more than read"), "{problem}");
     }
 }

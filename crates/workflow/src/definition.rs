@@ -27,8 +27,13 @@ impl Definition {
     /// Compiles a template. What is wrong with it is said when it is used.
     pub fn new(source: impl Into<Arc<str>>) -> Self {
         let source = source.into();
-        let compiled = compile(&source, &[])
-            .map_err(|problems| syntax_problem(&source).unwrap_or_else(|| describe(&problems)));
+        let compiled = compile(&source, &[]).map_err(|problems| {
+            let of_syntax = || syntax_problem(&source);
+            let of_imports = || unknown_import(&problems);
+            of_syntax()
+                .or_else(of_imports)
+                .unwrap_or_else(|| describe(&problems))
+        });
         Self { source, compiled }
     }
 
@@ -108,11 +113,41 @@ fn syntax_problem(source: &str) -> Option<String> {
     (!problems.is_empty()).then(|| describe(&problems))
 }
 
+/// What is wrong with an import of a package that is not there: one that other installations add may be meant.
+fn unknown_import(problems: &[Diagnostic]) -> Option<String> {
+    let path = problems.iter().find_map(|problem| {
+        let text = problem.message.as_str();
+        let text = text.strip_prefix("builtin ").unwrap_or(text);
+        let (path, _) = text.strip_prefix("package \"")?.split_once('"')?;
+        Some(path)
+    })?;
+    Some(format!(
+        "import {path:?}: there is no such package (packages of outside providers, kind Package of cue.oam.dev, are not supported)"
+    ))
+}
+
 /// What is wrong, in one line.
 pub fn describe(problems: &[Diagnostic]) -> String {
     match problems {
         [] => "unknown problem".to_owned(),
         [one] => one.to_string(),
         [one, rest @ ..] => format!("{one} (and {} more errors)", rest.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_that_nobody_provides_is_named() {
+        for path in ["ext/weather", "example.org/weather"] {
+            let source = format!("import \"{path}\"\nnow: weather.#Now");
+            let definition = Definition::new(source);
+            let problem = definition.evaluate(&StepData::default(), &[]);
+            let problem = problem.map(drop).unwrap_err();
+            let expected = format!("import {path:?}: there is no such package");
+            assert!(problem.starts_with(&expected), "{problem}");
+        }
     }
 }

@@ -28,6 +28,8 @@ pub struct Seen {
     pub suspend: bool,
     /// Whether it is ended.
     pub terminated: bool,
+    /// Whether somebody goes back to an earlier version.
+    pub rolling_back: bool,
     /// The steps.
     pub steps: Vec<WorkflowStepStatus>,
     /// The version of the object that it was read from.
@@ -80,6 +82,12 @@ pub fn events(seen: &Seen, entries: &[Entry], spec: &Spec) -> Vec<Event> {
     }
     if !seen.is_written {
         return Vec::new();
+    }
+    if seen.rolling_back && !now.rolling_back {
+        let is_open = now.finished.is_none() && !now.terminated;
+        let mut events = if is_open { terminate(&now) } else { Vec::new() };
+        events.push(Event::RollbackRequested { by: Actor::Status });
+        return events;
     }
     let seq = seen.seq.unwrap_or(now.seq);
     let before = State::of(

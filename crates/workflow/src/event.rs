@@ -133,6 +133,11 @@ pub enum Event {
         /// The revision.
         to: String,
     },
+    /// Somebody goes back to an earlier version: what steps declare for that is carried out.
+    RollbackRequested {
+        /// Who did it.
+        by: Actor,
+    },
     /// The message of the run was set.
     MessageSet {
         /// The message.

@@ -55,6 +55,7 @@ pub fn write_status(state: &State, spec: &Spec, status: &mut WorkflowStatus) {
     status.suspend = state.suspend;
     status.terminated = state.terminated;
     status.finished = state.finished.is_some();
+    status.rolling_back = state.rolling_back;
     status.steps = steps(state, spec);
     status.start_time = state.started.map(time);
     status.end_time = state.ended.map(time);

@@ -4,29 +4,26 @@
 //! of it. Actions are found anywhere in the value, inner ones first, in the order of the source or as
 //! `@step(n)` says.
 
+mod output;
+mod search;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use bellwether_api::workflow::StepResource;
-use bellwether_cue::host::{ArcKind, Evaluation, FieldOptions, Handle, SyntaxOptions};
+use bellwether_cue::host::{ArcKind, Evaluation, FieldOptions, SyntaxOptions};
 use bellwether_cue::value::Kind;
 use serde_json::{Map, Value};
 
-use crate::action::{OBJECT, full_name, result_of_op};
+use crate::action::{OBJECT, result_of_op};
 use crate::definition::{Definition, StepData, describe};
-use crate::path::{self, Segment};
+use crate::path::Segment;
+use search::Search;
 
-/// Values are not searched for actions deeper than this.
-const DEEPEST: usize = 64;
 /// No step has more actions than this.
 const MOST_ACTIONS: usize = 10_000;
 /// The field with the object that a step without actions consists of.
 const OUTPUT: &str = "output";
-/// How the message begins of a reference to a field that is not there.
-const UNDEFINED: &str = "undefined field";
-/// Fields of the root that hold data only.
-const DATA: &[&str] = &["context", "parameter", "parameters"];
 
 /// An action of a template.
 #[derive(Debug, Clone, PartialEq)]
@@ -189,6 +186,13 @@ impl Session {
         }
     }
 
+    /// Fills in data that belongs to the template from the beginning.
+    pub(crate) fn fill(&mut self, path: &[&str], value: &Value) {
+        self.evaluation.fill_json(path, value);
+        let path = path.iter().map(|name| Segment::Field((*name).to_owned()));
+        self.filled.push((path.collect(), value.clone()));
+    }
+
     /// Evaluates again with all results as source: lists cannot be filled.
     fn begin_again(&mut self) -> Result<(), String> {
         let mut source = String::new();
@@ -198,93 +202,6 @@ impl Session {
         let more = [("results", source.as_str())];
         self.evaluation = self.definition.evaluate(&self.data, &more)?;
         Ok(())
-    }
-
-    /// The value of an output: a path, or an expression over the evaluated template.
-    pub fn output(&mut self, value_from: &str) -> Result<Value, String> {
-        let text = value_from.trim();
-        if text.is_empty() {
-            return Ok(Value::Object(Map::new()));
-        }
-        let first = self.evaluate_output(text);
-        if first.is_ok() || text.contains("$returns") {
-            return first;
-        }
-        if text.contains("output.") {
-            let other = text.replacen("output.", "output.$returns.", 1);
-            if let Ok(value) = self.evaluate_output(&other) {
-                return Ok(value);
-            }
-        }
-        match self.evaluate_output(&format!("{text}.$returns")) {
-            Ok(value) => Ok(value),
-            Err(_) => first,
-        }
-    }
-
-    fn evaluate_output(&mut self, text: &str) -> Result<Value, String> {
-        if let Ok(segments) = path::parse(text) {
-            return self.at(&segments);
-        }
-        let mut source = String::new();
-        for (segments, value) in &self.filled {
-            source.push_str(&as_source(segments, value));
-        }
-        let (imports, script) = split_imports(text);
-        let results = ("results", source.as_str());
-        let as_expression = format!("{imports}_result: {script}\n");
-        let as_struct = format!("{imports}_result: {{\n{script}\n}}\n");
-        let mut evaluated = Err(String::new());
-        for text in [as_expression, as_struct] {
-            evaluated = self
-                .definition
-                .evaluate(&self.data, &[results, ("output", &text)]);
-            if evaluated.is_ok() {
-                break;
-            }
-        }
-        let mut evaluation = evaluated?;
-        let root = evaluation.root();
-        let Some(value) = evaluation.lookup(root, "_result") else {
-            return Err("value not found".to_owned());
-        };
-        evaluation
-            .export_json(value)
-            .map_err(|problem| problem.to_string())
-    }
-
-    fn at(&mut self, segments: &[Segment]) -> Result<Value, String> {
-        let mut value = self.evaluation.root();
-        for segment in segments {
-            let next = match segment {
-                Segment::Field(name) => self.evaluation.lookup(value, name),
-                Segment::Index(index) => self.evaluation.elements(value).get(*index).copied(),
-            };
-            let Some(next) = next else {
-                return Err("failed to lookup value: not found".to_owned());
-            };
-            value = next;
-        }
-        self.evaluation
-            .export_json(value)
-            .map_err(|problem| problem.to_string())
-    }
-
-    /// What other steps may see as the output of this one.
-    pub fn outputs(&mut self) -> Option<Value> {
-        let mut outputs = Map::new();
-        for name in ["output", "outputs"] {
-            if let Ok(value) = self.at(&[Segment::Field(name.to_owned())]) {
-                outputs.insert(name.to_owned(), value);
-            }
-        }
-        (!outputs.is_empty()).then_some(Value::Object(outputs))
-    }
-
-    /// The object that does the work of the step, as its template names it in `resourceRef`.
-    pub fn resource_ref(&mut self) -> Option<StepResource> {
-        let named = self.at(&[Segment::Field("resourceRef".to_owned())]).ok()?;
-        serde_json::from_value(named).ok()
     }
 
     /// The whole value as CUE, for people who debug a step.
@@ -307,29 +224,9 @@ impl Session {
         if !self.executed.is_empty() {
             return None;
         }
-        let object = self.at(&[Segment::Field("output".to_owned())]).ok()?;
+        let object = self.at(&[Segment::Field(OUTPUT.to_owned())]).ok()?;
         (object["apiVersion"].is_string() && object["kind"].is_string()).then_some(object)
     }
-}
-
-/// Import declarations at the beginning of a script, and the rest.
-fn split_imports(text: &str) -> (String, &str) {
-    let mut imports = String::new();
-    let mut rest = text;
-    while rest.trim_start().starts_with("import") {
-        let trimmed = rest.trim_start();
-        let is_block = trimmed["import".len()..].trim_start().starts_with('(');
-        let end = if is_block {
-            trimmed.find(')').map(|end| end + 1)
-        } else {
-            trimmed.find('\n')
-        };
-        let end = end.unwrap_or(trimmed.len());
-        imports.push_str(&trimmed[..end]);
-        imports.push('\n');
-        rest = &trimmed[end..];
-    }
-    (imports, rest.trim())
 }
 
 /// The names of a path without elements of lists.
@@ -371,177 +268,6 @@ fn as_source(segments: &[Segment], value: &Value) -> String {
     }
     text.push('\n');
     text
-}
-
-/// The path of an action as messages have it.
-fn path_text(segments: &[Segment]) -> String {
-    let mut text = String::new();
-    for segment in segments {
-        match segment {
-            Segment::Field(name) => {
-                if !text.is_empty() {
-                    text.push('.');
-                }
-                text.push_str(name);
-            }
-            Segment::Index(index) => {
-                let _ = write!(text, "[{index}]");
-            }
-        }
-    }
-    text
-}
-
-/// The search for the next action.
-struct Search<'a> {
-    executed: &'a BTreeSet<String>,
-    /// What is wrong with the first action whose parameters are not known.
-    incomplete: Option<String>,
-}
-
-impl Search<'_> {
-    fn visit(
-        &mut self,
-        evaluation: &mut Evaluation,
-        value: Handle,
-        path: &mut Vec<Segment>,
-    ) -> Option<Found> {
-        if path.len() > DEEPEST {
-            return None;
-        }
-        let kind = evaluation.kind(value);
-        if kind == Kind::LIST {
-            let elements = evaluation.elements(value);
-            for (index, element) in elements.into_iter().enumerate() {
-                path.push(Segment::Index(index));
-                let found = self.visit(evaluation, element, path);
-                path.pop();
-                if found.is_some() {
-                    return found;
-                }
-            }
-            return None;
-        }
-        let children = children(evaluation, value, path.is_empty());
-        // A struct with a condition that cannot be judged yet is no struct so far, but has fields.
-        if !kind.intersects(Kind::STRUCT) && children.is_empty() {
-            return None;
-        }
-        for (name, child) in children {
-            path.push(Segment::Field(name));
-            let found = self.visit(evaluation, child, path);
-            path.pop();
-            if found.is_some() {
-                return found;
-            }
-        }
-        self.action(evaluation, value, path)
-    }
-
-    /// The action that a struct is, if it is one and was not carried out.
-    fn action(
-        &mut self,
-        evaluation: &mut Evaluation,
-        value: Handle,
-        segments: &[Segment],
-    ) -> Option<Found> {
-        let action = text(evaluation, value, "#do")?;
-        let path = path_text(segments);
-        if self.executed.contains(&path) {
-            return None;
-        }
-        let provider = text(evaluation, value, "#provider").unwrap_or_default();
-        let name = match full_name(&provider, &action) {
-            Ok(name) => name,
-            Err(problem) => return Some(Found::Failed(problem)),
-        };
-        let params_of_new = evaluation.lookup(value, "$params");
-        let is_op = params_of_new.is_none() && (provider == "op" || provider.is_empty());
-        let params = match (is_op, params_of_new) {
-            (true, _) => evaluation.export_json(value),
-            (false, Some(params)) => evaluation.export_json(params),
-            (false, None) => Ok(Value::Object(Map::new())),
-        };
-        match params {
-            Ok(params) => {
-                let holder = params_of_new.unwrap_or(value);
-                let change = evaluation.lookup(holder, "patch");
-                let change = change.and_then(|change| {
-                    let options = SyntaxOptions {
-                        docs: true,
-                        ..SyntaxOptions::default()
-                    };
-                    evaluation.source(change, options).ok()
-                });
-                Some(Found::Call(Box::new(Call {
-                    path,
-                    name,
-                    params,
-                    patch: change,
-                    segments: segments.to_vec(),
-                    is_op,
-                })))
-            }
-            Err(problem) => {
-                let holder = params_of_new.unwrap_or(value);
-                // A field that is not there yet may come with the next look.
-                let problems = evaluation.validate(holder);
-                let is_wrong = problems.iter().any(|it| !it.message.starts_with(UNDEFINED));
-                if name == "builtin.wait" && !is_wrong {
-                    let message = text(evaluation, holder, "message").unwrap_or_default();
-                    return Some(Found::Wait { message });
-                }
-                let problem =
-                    format!("function call error for {path}: cue: marshal error: {problem}");
-                if is_wrong {
-                    return Some(Found::Failed(problem));
-                }
-                self.incomplete.get_or_insert(problem);
-                None
-            }
-        }
-    }
-}
-
-/// A field that is a string.
-fn text(evaluation: &mut Evaluation, value: Handle, name: &str) -> Option<String> {
-    let field = evaluation.lookup(value, name)?;
-    match evaluation.export_json(field) {
-        Ok(Value::String(text)) => Some(text),
-        _ => None,
-    }
-}
-
-/// The fields that may hold actions, those with `@step(n)` first.
-fn children(evaluation: &mut Evaluation, value: Handle, is_root: bool) -> Vec<(String, Handle)> {
-    let options = FieldOptions {
-        hidden: true,
-        ..FieldOptions::default()
-    };
-    let mut fields: Vec<(i64, String, Handle)> = Vec::new();
-    for field in evaluation.fields(value, options) {
-        let name = field.name.to_string();
-        if name == "$returns" || (is_root && DATA.contains(&name.as_str())) {
-            continue;
-        }
-        let position = step_attribute(evaluation, field.value).unwrap_or(i64::MAX);
-        fields.push((position, name, field.value));
-    }
-    fields.sort_by_key(|(position, ..)| *position);
-    fields
-        .into_iter()
-        .map(|(_, name, value)| (name, value))
-        .collect()
-}
-
-/// The number in `@step(n)`.
-fn step_attribute(evaluation: &mut Evaluation, value: Handle) -> Option<i64> {
-    evaluation.metas(value).iter().find_map(|meta| {
-        meta.attributes.iter().find_map(|attribute| {
-            let text = attribute.text.strip_prefix("@step(")?;
-            text.strip_suffix(')')?.trim().parse().ok()
-        })
-    })
 }
 
 #[cfg(test)]

@@ -49,6 +49,8 @@ pub struct State {
     pub broken: bool,
     /// The revision that a step went back to; empty if none did.
     pub rolled_back_to: String,
+    /// Whether somebody goes back to an earlier version.
+    pub rolling_back: bool,
     /// What a person should know.
     pub message: String,
     /// Steps in the order in which they were met first.
@@ -204,6 +206,12 @@ impl State {
             }
             Event::MessageSet { message } => self.message.clone_from(message),
             Event::RolledBack { to } => self.rolled_back_to.clone_from(to),
+            Event::RollbackRequested { .. } => {
+                self.rolling_back = true;
+                // What makes good for its steps is carried out now.
+                self.finished = None;
+                self.ended = None;
+            }
             Event::RunFinished { phase } => {
                 self.finished = Some(phase.clone());
                 self.ended = Some(entry.time);
@@ -339,6 +347,7 @@ impl State {
         self.ended = None;
         self.message.clear();
         self.rolled_back_to.clear();
+        self.rolling_back = false;
         for name in vars {
             self.vars.remove(name);
         }

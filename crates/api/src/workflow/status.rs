@@ -217,6 +217,9 @@ pub struct WorkflowStatus {
     /// Whether nothing will happen any more.
     #[serde(default)]
     pub finished: bool,
+    /// Whether somebody goes back to an earlier version: what steps declare for that is carried out. Set it to ask for that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rolling_back: bool,
     /// Where values of steps are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_backend: Option<ContextBackend>,

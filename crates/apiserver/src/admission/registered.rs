@@ -88,6 +88,7 @@ fn each(
         old,
         user: &cx.identity.user,
         groups: &cx.identity.groups,
+        is_strict: cx.query.get("fieldValidation") == Some("Strict"),
         now: cx.now,
         facts: &facts,
         warnings: RefCell::default(),

@@ -67,7 +67,15 @@ pub fn check(kind: DefinitionKind, review: &Review<'_>, object: &Value) -> Vec<V
     if kind == DefinitionKind::Component {
         violations.extend(check_workload(&object["spec"]["workload"]));
     }
-    check_template(&definition, &mut violations);
+    let broken = check_template(&definition);
+    // A step whose template cannot be compiled fails with the same words whenever it is carried out.
+    if kind == DefinitionKind::WorkflowStep && !review.is_strict {
+        if let Some(it) = broken {
+            review.warn(format!("{:?}: {}", it.field, it.detail));
+        }
+    } else {
+        violations.extend(broken);
+    }
     check_snippets(&definition, &mut violations);
     violations.extend(check_version(kind, review, object));
     violations
@@ -105,24 +113,22 @@ fn explain(field: &str, problems: &[Diagnostic]) -> Violation {
     violation(field, detail)
 }
 
-fn check_template(definition: &Definition, violations: &mut Vec<Violation>) {
+fn check_template(definition: &Definition) -> Option<Violation> {
     let Some(source) = definition.source() else {
         let has_reference = str_at(&definition.object, &["spec", "definitionRef", "name"])
             .is_some_and(|name| !name.is_empty());
-        if definition.kind == DefinitionKind::Trait && !has_reference {
+        let is_missing = definition.kind == DefinitionKind::Trait && !has_reference;
+        return is_missing.then(|| {
             let detail =
                 "there is no template; write one, or name a resource in spec.definitionRef";
-            violations.push(violation(TEMPLATE, detail));
-        }
-        return;
+            violation(TEMPLATE, detail)
+        });
     };
     let problems = match definition.kind {
         DefinitionKind::WorkflowStep => bellwether_workflow::definition::check(source).err(),
         _ => compile(TEMPLATE, source).err(),
     };
-    if let Some(problems) = problems {
-        violations.push(explain(TEMPLATE, &problems));
-    }
+    problems.map(|problems| explain(TEMPLATE, &problems))
 }
 
 fn check_snippets(definition: &Definition, violations: &mut Vec<Violation>) {

@@ -21,8 +21,18 @@ impl Facts for Objects {
     }
 }
 
-/// What is said of a write: the refusal, or the warnings.
+/// What is said of a write by a client that validates strictly: the refusal, or the warnings.
 fn ask(
+    facts: &Objects,
+    resource: &str,
+    old: Option<&Value>,
+    object: &Value,
+) -> Result<Vec<String>, String> {
+    ask_as(true, facts, resource, old, object)
+}
+
+fn ask_as(
+    is_strict: bool,
     facts: &Objects,
     resource: &str,
     old: Option<&Value>,
@@ -41,6 +51,7 @@ fn ask(
         old,
         user: "somebody",
         groups: &[],
+        is_strict,
         now: jiff::Timestamp::UNIX_EPOCH,
         facts,
         warnings: RefCell::default(),
@@ -190,6 +201,19 @@ fn definitions_that_do_not_compile_are_refused_with_the_line() {
         &definition(step),
         Some(":2:40: "),
     );
+    // A client that does not ask for strict validation is warned: the step says the same when it is carried out.
+    let facts = Objects::default();
+    let told = ask_as(
+        false,
+        &facts,
+        "workflowstepdefinitions",
+        None,
+        &definition(step),
+    );
+    let told = told.unwrap();
+    assert!(told.len() == 1 && told[0].contains(":2:40: "), "{told:?}");
+    let told = ask_as(false, &facts, COMPONENTS, None, &definition("output: {"));
+    assert!(told.is_err(), "{told:?}");
     let mut unhealthy = definition(PAINT);
     unhealthy["spec"]["status"] =
         json!({"healthPolicy": "isHealth: context.output.status.ready =="});

@@ -132,8 +132,15 @@ fn describe(event: &Event) -> String {
         Event::Restarted { by, steps, .. } if steps.is_empty() => format!("restarted ({by:?})"),
         Event::Restarted { by, steps, .. } => format!("restarted {} ({by:?})", steps.join(", ")),
         Event::RolledBack { to } => format!("objects of {to} were applied again"),
+        Event::RollbackRequested { by } => format!("goes back to an earlier version ({by:?})"),
         Event::MessageSet { message } => format!("message: {message}"),
         Event::RunFinished { phase } => format!("the run is {phase}"),
+        Event::Snapshot { state } if state.finished.is_some() && !state.revision.is_empty() => {
+            format!(
+                "{} is true again, which was delivered before",
+                state.revision
+            )
+        }
         Event::Snapshot { .. } => "earlier entries were left out".to_owned(),
     }
 }

@@ -1,13 +1,17 @@
 //! `bellwether workflow rollback`: an application goes back to what was delivered before its workflow began.
 //!
 //! An application that is published by versions goes back to the newest one that was delivered whole, with its status: its
-//! workflow is not carried out again. Any other goes back to the spec of its latest revision.
+//! workflow is not carried out again. What steps of the later version declare for that (`onRollback`) is carried out first. Any
+//! other application goes back to the spec of its latest revision.
+
+use std::time::Duration;
 
 use anyhow::Context as _;
 use bellwether_api::oam::names::{annotation, label};
 use bellwether_api::oam::{
     Application, ApplicationRevision, AppliedResource, ResourceTracker, RevisionReference,
 };
+use bellwether_api::workflow::WorkflowStep;
 use bellwether_application::revision::number;
 use bellwether_workflow::operation::OperationError;
 use kube::api::{DeleteParams, ListParams, PostParams};
@@ -20,6 +24,11 @@ use crate::cli::say;
 /// The version of a controller that does not exist: nobody handles the application meanwhile.
 const NOBODY: &str = "Disabled";
 
+/// How long steps are given to make good for what was done.
+const LONGEST: Duration = Duration::from_mins(5);
+/// How often it is asked whether they have.
+const INTERVAL: Duration = Duration::from_millis(200);
+
 struct Rollback {
     applications: Api<Application>,
     revisions: Api<ApplicationRevision>,
@@ -29,9 +38,9 @@ struct Rollback {
 
 /// Goes back.
 pub(super) async fn run(client: &Client, namespace: &str, target: &Target) -> anyhow::Result<()> {
-    let application = match subject::find(client, namespace, target).await? {
-        Subject::Application(application) => *application,
-        Subject::Run(_) => return Err(OperationError::RollbackRun.into()),
+    let subject = subject::find(client, namespace, target).await?;
+    let Subject::Application(application) = &subject else {
+        return Err(OperationError::RollbackRun.into());
     };
     let status = application.status.clone().unwrap_or_default();
     if let Some(workflow) = &status.workflow {
@@ -48,7 +57,14 @@ pub(super) async fn run(client: &Client, namespace: &str, target: &Target) -> an
         .annotations()
         .contains_key(annotation::PUBLISH_VERSION)
     {
-        rollback.to_published(namespace).await?;
+        let (revisions, position) = rollback.published(namespace).await?;
+        let tracker = rollback.tracker(namespace, &revisions[position]).await?;
+        // Without a later version there is nothing to make good for.
+        let steps = subject.steps(client, namespace).await?;
+        if position > 0 && has_compensations(&steps) {
+            rollback.make_good(client, namespace, target).await?;
+        }
+        rollback.restore(&revisions, position, &tracker).await?;
     } else {
         let latest = status
             .latest_revision
@@ -60,9 +76,20 @@ pub(super) async fn run(client: &Client, namespace: &str, target: &Target) -> an
     Ok(())
 }
 
+/// Whether any step declares what is carried out if somebody goes back.
+fn has_compensations(steps: &[WorkflowStep]) -> bool {
+    let mut all = steps
+        .iter()
+        .flat_map(|step| std::iter::once(&step.base).chain(&step.sub_steps));
+    all.any(|step| step.on_rollback.is_some())
+}
+
 impl Rollback {
-    /// Goes back to the newest version that was delivered whole.
-    async fn to_published(&self, namespace: &str) -> anyhow::Result<()> {
+    /// All revisions, the newest first, and which of them is the newest version that was delivered whole.
+    async fn published(
+        &self,
+        namespace: &str,
+    ) -> anyhow::Result<(Vec<ApplicationRevision>, usize)> {
         let own = ListParams::default().labels(&format!("{}={}", label::APP_NAME, self.name));
         let mut revisions = self.revisions.list(&own).await?.items;
         revisions.sort_by_key(|revision| std::cmp::Reverse(number(revision)));
@@ -79,10 +106,56 @@ impl Rollback {
             let name = &self.name;
             format!("failed to find previous succeeded revision for application {namespace}/{name}")
         })?;
+        Ok((revisions, position))
+    }
+
+    /// Has everything carried out that steps declare for the case that somebody goes back, and waits for it.
+    async fn make_good(
+        &self,
+        client: &Client,
+        namespace: &str,
+        target: &Target,
+    ) -> anyhow::Result<()> {
+        subject::change(client, namespace, target, |subject| {
+            let Subject::Application(application) = subject else {
+                return Err(OperationError::RollbackRun.into());
+            };
+            let status = application.status.as_mut();
+            let workflow = status.and_then(|status| status.workflow.as_mut());
+            if let Some(workflow) = workflow.filter(|workflow| !workflow.rolling_back) {
+                workflow.rolling_back = true;
+                workflow.finished = false;
+            }
+            Ok(())
+        })
+        .await?;
+        let is_done = async {
+            loop {
+                let application = self.applications.get(&self.name).await?;
+                let status = application.status.unwrap_or_default();
+                if status.workflow.is_none_or(|workflow| workflow.finished) {
+                    return anyhow::Ok(());
+                }
+                tokio::time::sleep(INTERVAL).await;
+            }
+        };
+        let waited = tokio::time::timeout(LONGEST, is_done).await;
+        waited.with_context(|| {
+            let name = &self.name;
+            format!("what steps of {name} declare in onRollback is still carried out: see `bellwether workflow status {name}`, and try again later")
+        })?
+    }
+
+    /// Restores a version with its status; revisions that are newer are deleted.
+    async fn restore(
+        &self,
+        revisions: &[ApplicationRevision],
+        position: usize,
+        tracker: &ResourceTracker,
+    ) -> anyhow::Result<()> {
         let revision = &revisions[position];
-        let tracker = self.tracker(namespace, revision).await?;
         self.update(revision, Some(NOBODY)).await?;
-        self.restore_status(revision, &tracker).await?;
+        self.restore_status(revision, tracker).await?;
         self.update(revision, None).await?;
         for newer in &revisions[..position] {
             self.revisions

@@ -54,7 +54,7 @@ pub(super) async fn list(client: &Client, namespace: Option<&str>) -> anyhow::Re
             subject.kind().to_owned(),
             subject.name().to_owned(),
             phase,
-            format!("{done}/{}", status.steps.len()),
+            format!("{done}/{}", status.steps.len().max(subject.own_steps())),
             age.map(|time| ago(time, now)).unwrap_or_default(),
         ]);
     }
@@ -97,9 +97,13 @@ pub(super) fn status(subject: &Subject, state: &State) {
     if !status.message.is_empty() {
         let _ = write!(text, "\n  {}", status.message);
     }
-    for condition in &status.conditions {
-        if condition.status == "False" {
-            let _ = write!(text, "\n  {}: {}", condition.reason, condition.message);
+    let mut said = Vec::new();
+    for condition in status.conditions.iter().filter(|it| it.status == "False") {
+        let line = format!("\n  {}: {}", condition.reason, condition.message);
+        // Conditions of different types often say the same.
+        if !said.contains(&line) {
+            text.push_str(&line);
+            said.push(line);
         }
     }
     let count = status.steps.len();

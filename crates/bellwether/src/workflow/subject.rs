@@ -147,6 +147,20 @@ impl Subject {
         }
     }
 
+    /// How many steps it declares itself; those of a Workflow that it refers to are not counted.
+    pub(super) fn own_steps(&self) -> usize {
+        match self {
+            Self::Run(run) => {
+                let own = run.spec.workflow_spec.as_ref();
+                own.map_or(0, |own| own.steps.len())
+            }
+            Self::Application(application) => {
+                let own = application.spec.workflow.as_ref();
+                own.map_or(0, |own| own.steps.len())
+            }
+        }
+    }
+
     /// Where the values of steps are kept.
     pub(super) fn backend(&self) -> Option<ContextBackend> {
         self.status().context_backend

@@ -79,8 +79,8 @@ impl ComponentActions<'_> {
     /// Creates or changes a configuration. Its objects go with the application, but are not among those that it shows.
     pub(super) async fn create_config(&self, params: &Value) -> Result<Done, String> {
         let engine = &self.applications.engine;
-        let namespace = &self.appfile.context.namespace;
-        let made = engine.configuration(namespace, params).await?;
+        let owner = super::workflow::owner(self.application);
+        let made = engine.configuration(&owner, params).await?;
         let mut objects = made.further;
         objects.push(made.secret);
         self.apply_own(objects, &Value::Null, NOT_SHOWN).await?;

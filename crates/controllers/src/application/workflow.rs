@@ -380,7 +380,7 @@ fn step_context(appfile: &Appfile<'_>) -> Map<String, Value> {
 }
 
 /// The application as the owner of a workflow.
-fn owner(application: &Application) -> Owner {
+pub(super) fn owner(application: &Application) -> Owner {
     let key = ObjectKey::of(application);
     let policies = &application.spec.policies;
     Owner {
@@ -434,6 +434,7 @@ fn seen(application: &Application, restart: &Restart) -> Seen {
     seen.is_cleared = has_begun && workflow.phase.is_none() && workflow.steps.is_empty();
     seen.suspend = workflow.suspend;
     seen.terminated = workflow.terminated;
+    seen.rolling_back = workflow.rolling_back;
     seen.steps.clone_from(&workflow.steps);
     seen
 }

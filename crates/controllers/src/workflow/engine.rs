@@ -151,10 +151,10 @@ impl Engine {
     /// The objects of a configuration that a step creates.
     pub(crate) async fn configuration(
         &self,
-        namespace: &str,
+        owner: &Owner,
         params: &Value,
     ) -> Result<Configuration, String> {
-        self.providers.configuration(namespace, params).await
+        self.providers.configuration(owner, params).await
     }
 
     async fn append(

@@ -8,12 +8,15 @@ pub mod kube;
 pub mod metrics;
 pub mod query;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ::kube::Client;
-use bellwether_runtime::Clock;
-use bellwether_workflow::config::Configuration;
+use bellwether_runtime::{Clock, compute};
+use bellwether_workflow::config::{Configuration, Draft, Next};
+use bellwether_workflow::session::Call;
 use bellwether_workflow::{Done, Request, action};
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use self::http::HttpClient;
@@ -82,7 +85,10 @@ impl Providers {
                 email::send(&self.http, params).await?;
                 json!({})
             }
-            "config.create" => config::create(&self.objects, owner, params).await?,
+            "config.create" => {
+                let made = self.configuration(owner, params).await?;
+                config::create(&self.objects, owner, made).await?
+            }
             "config.read" => config::read(&self.objects, owner, params).await?,
             "config.list" => config::list(&self.objects, owner, params).await?,
             "config.delete" => config::delete(&self.objects, owner, params).await?,
@@ -107,13 +113,43 @@ impl Providers {
         query::answer(&self.objects, &request.call, applied).await
     }
 
-    /// The objects of a configuration.
+    /// The objects of a configuration. What its template asks for is read.
     pub async fn configuration(
         &self,
-        namespace: &str,
+        owner: &Owner,
         params: &Value,
     ) -> Result<Configuration, String> {
-        config::prepare(&self.objects, namespace, params).await
+        let source = config::source(&self.objects, params).await?;
+        let wanted = config::wanted(&owner.key.namespace, params);
+        let mut draft = compute(|| Draft::new(wanted, source.as_deref())).await?;
+        loop {
+            match compute(|| draft.next()).await? {
+                Next::Made(made) => return Ok(*made),
+                Next::Call(call) => {
+                    let result = self.read_for_template(owner, &call).await;
+                    compute(|| draft.complete(&call, &result)).await?;
+                }
+            }
+        }
+    }
+
+    /// Carries out an action of a template of configurations. It may read a configuration, so its future is boxed.
+    fn read_for_template<'a>(
+        &'a self,
+        owner: &'a Owner,
+        call: &'a Call,
+    ) -> BoxFuture<'a, Result<Value, String>> {
+        Box::pin(async move {
+            let request = Request {
+                step: String::new(),
+                id: String::new(),
+                call: call.clone(),
+                is_ambiguous: false,
+                memory: BTreeMap::new(),
+            };
+            let done = self.carry_out(owner, &request, &mut Vec::new()).await?;
+            Ok(done.value)
+        })
     }
 
     /// Headers whose values are in Secrets. They are never recorded.

@@ -160,6 +160,7 @@ pub(super) fn seen(run: &WorkflowRun) -> Seen {
         is_cleared: status.phase.is_none() && status.steps.is_empty(),
         suspend: status.suspend,
         terminated: status.terminated,
+        rolling_back: false,
         steps: status.steps.clone(),
         version: run.metadata.resource_version.clone().unwrap_or_default(),
         restart: String::new(),

@@ -17,5 +17,6 @@ mod rights;
 mod templates;
 mod work_examples;
 mod work_faults;
+mod workflow_kills;
 mod workflow_runs;
 mod works;

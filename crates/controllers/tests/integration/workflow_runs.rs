@@ -230,6 +230,25 @@ async fn a_run_without_its_definition_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_run_begins_when_the_workflow_is_there_that_it_refers_to() {
+    let world = World::start().await;
+    let _controller = start(&world);
+    let run = json!({"apiVersion": "core.oam.dev/v1alpha1", "kind": "WorkflowRun",
+        "metadata": {"name": "r", "namespace": "default"}, "spec": {"workflowRef": "plan"}});
+    world.create(run).await;
+    until(&world, "r", "initializing").await;
+    let before = world.now();
+    let step =
+        json!({"name": "a", "type": "print-message-in-status", "properties": {"message": "hi"}});
+    let workflow = json!({"apiVersion": "core.oam.dev/v1alpha1", "kind": "Workflow",
+        "metadata": {"name": "plan", "namespace": "default"}, "steps": [step]});
+    world.create(workflow).await;
+    until(&world, "r", "succeeded").await;
+    let waited = world.now().duration_since(before);
+    assert!(waited.as_millis() < 1000, "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_client_with_the_token_of_a_step_resumes_it_once() {
     let world = World::start().await;
     let options = WorkflowOptions {

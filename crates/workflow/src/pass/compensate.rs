@@ -16,7 +16,8 @@ impl Pass<'_> {
                     && step.phase != StepPhase::Skipped
             }
             Occasion::Rollback => {
-                !self.state.rolled_back_to.is_empty() && step.phase == StepPhase::Succeeded
+                let goes_back = self.state.rolling_back || !self.state.rolled_back_to.is_empty();
+                goes_back && step.phase == StepPhase::Succeeded
             }
         };
         let names = self.state.steps.iter().rev().flat_map(|step| {

@@ -412,6 +412,42 @@ fn a_workflow_that_goes_back_makes_good_for_what_was_done() {
 }
 
 #[test]
+fn somebody_who_goes_back_has_steps_made_good_for() {
+    let undo = |url: &str| json!({"type": "post", "properties": {"url": url}});
+    let steps = |last: &str| {
+        json!([
+            {"name": "a", "type": "note", "onRollback": undo("undo-a")},
+            {"name": "b", "type": "post", "properties": {"url": "b"}, "onRollback": undo("undo-b")},
+            {"name": "c", "type": last, "onRollback": undo("undo-c"), "onTerminate": undo("end-c")},
+        ])
+    };
+    // Of a workflow that waits for somebody, and of one that has failed.
+    for (last, phase, end) in [
+        ("suspend", "terminated", "failed/Terminate"),
+        ("boom", "failed", "failed/Action"),
+    ] {
+        let mut world = World::new("StepByStep", steps(last));
+        world.run();
+        let seen = edited(&world, |seen| seen.rolling_back = true);
+        take_in(&mut world, &seen);
+        let state = world.run();
+        let finished = state.finished.as_ref().map(ToString::to_string);
+        assert_eq!(finished.as_deref(), Some(phase));
+        let c = format!("c {end}");
+        let mut expected = vec!["a succeeded", "b succeeded", &c, "c-on-terminate succeeded"];
+        expected.extend(["b-on-rollback succeeded", "a-on-rollback succeeded"]);
+        assert_eq!(world.phases(), expected);
+        let sent: Vec<&str> = world.requests.iter().map(|(url, _)| url.as_str()).collect();
+        assert_eq!(sent, ["b", "end-c", "undo-b", "undo-a"]);
+        // Asking again changes nothing.
+        let seen = edited(&world, |seen| seen.rolling_back = true);
+        take_in(&mut world, &seen);
+        world.run();
+        assert_eq!(world.requests.len(), 4);
+    }
+}
+
+#[test]
 fn a_step_that_is_carried_out_again_hands_its_values_on_again() {
     let mut world = World::new(
         "StepByStep",

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_api::workflow::names::{SYSTEM_NAMESPACE, annotation};
-use bellwether_runtime::compute;
-use bellwether_workflow::config::{self, Configuration, PROPERTIES, REFERENCES, Wanted};
+use bellwether_workflow::config::{Configuration, PROPERTIES, REFERENCES, Wanted};
 use serde_json::{Value, json};
 
 use super::super::Owner;
@@ -20,32 +19,25 @@ fn namespace_of<'a>(owner: &'a Owner, params: &'a Value) -> &'a str {
     }
 }
 
-/// The objects of a configuration, made by its template if it names one.
-pub async fn prepare(
-    objects: &Objects,
-    namespace: &str,
-    params: &Value,
-) -> Result<Configuration, String> {
-    let template = params["template"].as_str().unwrap_or_default();
-    let namespace = match params["namespace"].as_str() {
-        None | Some("") => namespace,
-        Some(namespace) => namespace,
-    };
-    let source = match template {
-        "" => None,
-        template => Some(source(objects, template).await?),
-    };
-    let wanted = Wanted {
+/// What the parameters of an action ask for; `namespace` is that of the workflow.
+pub fn wanted<'a>(namespace: &'a str, params: &'a Value) -> Wanted<'a> {
+    Wanted {
         name: params["name"].as_str().unwrap_or_default(),
-        namespace,
-        template,
+        namespace: match params["namespace"].as_str() {
+            None | Some("") => namespace,
+            Some(namespace) => namespace,
+        },
+        template: params["template"].as_str().unwrap_or_default(),
         values: &params["config"],
-    };
-    compute(|| config::render(&wanted, source.as_deref())).await
+    }
 }
 
-/// The text of a template: `name` of the system, or `namespace/name`.
-async fn source(objects: &Objects, template: &str) -> Result<String, String> {
+/// The text of the template that parameters name, if they do: `name` of the system, or `namespace/name`.
+pub async fn source(objects: &Objects, params: &Value) -> Result<Option<String>, String> {
+    let template = params["template"].as_str().unwrap_or_default();
+    if template.is_empty() {
+        return Ok(None);
+    }
     let (namespace, name) = template
         .split_once('/')
         .unwrap_or((SYSTEM_NAMESPACE, template));
@@ -55,14 +47,17 @@ async fn source(objects: &Objects, template: &str) -> Result<String, String> {
     }});
     let read = objects.read(&reference, &mut Vec::new()).await;
     let text = read["value"]["data"]["template"].as_str();
-    text.map(str::to_owned).ok_or_else(|| {
+    text.map(|text| Some(text.to_owned())).ok_or_else(|| {
         format!("config template {template:?} not found: there is no ConfigMap {namespace}/{name} with a key \"template\"")
     })
 }
 
 /// Creates or changes a configuration.
-pub async fn create(objects: &Objects, owner: &Owner, params: &Value) -> Result<Value, String> {
-    let made = prepare(objects, &owner.key.namespace, params).await?;
+pub async fn create(
+    objects: &Objects,
+    owner: &Owner,
+    made: Configuration,
+) -> Result<Value, String> {
     for object in made.further {
         objects.apply_object(owner, object, &Value::Null).await?;
     }

@@ -27,7 +27,7 @@ const KILLS: usize = 40;
 const NAMES: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
 
 /// When the hub is ended.
-struct Fate {
+pub(crate) struct Fate {
     dice: Dice,
     /// How many requests are left.
     left: AtomicI64,
@@ -35,12 +35,21 @@ struct Fate {
 }
 
 impl Fate {
-    fn roll(&self, sides: u64) -> u64 {
+    /// Nothing is ended yet.
+    pub(crate) fn new(seed: u64) -> Arc<Self> {
+        Arc::new(Self {
+            dice: Dice(AtomicU64::new(seed)),
+            left: AtomicI64::new(-1),
+            ended: tokio::sync::Notify::new(),
+        })
+    }
+
+    pub(crate) fn roll(&self, sides: u64) -> u64 {
         self.dice.roll(sides)
     }
 
     /// Lets the hub work for a while, until it is to be ended.
-    async fn next_end(&self) {
+    pub(crate) async fn next_end(&self) {
         let most = if self.roll(2) == 0 { 15 } else { 150 };
         let left = i64::try_from(self.roll(most)).unwrap();
         self.left.store(left, Ordering::SeqCst);
@@ -52,12 +61,12 @@ impl Fate {
 
 /// The hub's way to its server, which may end at any request.
 #[derive(Clone)]
-struct Mortal {
-    inner: ClusterService,
-    fate: Arc<Fate>,
+pub(crate) struct Mortal {
+    pub(crate) inner: ClusterService,
+    pub(crate) fate: Arc<Fate>,
 }
 
-type Content = UnsyncBoxBody<Bytes, std::io::Error>;
+pub(crate) type Content = UnsyncBoxBody<Bytes, std::io::Error>;
 
 impl Mortal {
     async fn answer(mut self, request: Request<Body>) -> Result<Response<Content>, std::io::Error> {
@@ -125,11 +134,7 @@ impl Story {
             fleet.create(HUB, map.clone()).await;
             fleet.create(MEMBER, map).await;
         }
-        let fate = Arc::new(Fate {
-            dice: Dice(AtomicU64::new(seed)),
-            left: AtomicI64::new(-1),
-            ended: tokio::sync::Notify::new(),
-        });
+        let fate = Fate::new(seed);
         let mut story = Self {
             fleet,
             fate,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 mod faults;
 mod keeping;
-mod kills;
+pub(crate) mod kills;
 mod life;
 mod ownership;
 mod removal;

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "every test uses a part of it")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bellwether_api::workflow::{StepPhase, WorkflowStep};
 use bellwether_workflow::{
@@ -47,6 +47,14 @@ pub(crate) const TEMPLATES: &[(&str, &str)] = &[
     ("broken", "a: 1\na: 2"),
 ];
 
+/// The same, compiled once for all worlds.
+static DEFINITIONS: LazyLock<BTreeMap<String, Arc<Definition>>> = LazyLock::new(|| {
+    let compiled = |source: &str| Arc::new(Definition::new(source));
+    let all = TEMPLATES.iter();
+    all.map(|(name, source)| ((*name).to_owned(), compiled(source)))
+        .collect()
+});
+
 /// The world around a workflow.
 pub(crate) struct World {
     pub(crate) spec: Spec,
@@ -77,10 +85,6 @@ impl World {
     pub(crate) fn new(mode: &str, steps: Value) -> Self {
         let mut steps: Vec<WorkflowStep> = serde_json::from_value(steps).expect("steps");
         spec::name_steps(&mut steps);
-        let definitions = TEMPLATES
-            .iter()
-            .map(|(name, source)| ((*name).to_owned(), Arc::new(Definition::new(*source))))
-            .collect();
         let context = json!({"name": "r", "namespace": "ns"});
         Self {
             spec: Spec {
@@ -90,7 +94,7 @@ impl World {
                 mode: serde_json::from_value(json!({"steps": mode})).expect("a mode"),
                 steps,
                 context: context.as_object().expect("an object").clone(),
-                definitions,
+                definitions: DEFINITIONS.clone(),
                 ..Spec::default()
             }
             .with_compensations(),
