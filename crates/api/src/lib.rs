@@ -48,6 +48,7 @@ pub mod delivery;
 pub mod multicluster;
 pub mod oam;
 pub mod policy;
+pub mod records;
 pub mod simulator;
 pub mod work;
 pub mod workflow;

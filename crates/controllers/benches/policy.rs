@@ -347,7 +347,9 @@ impl Bench {
 
     /// Gives a cluster an object that it must not have, or takes it away.
     async fn change(&self, cluster: &str, is_there: bool) {
-        let client = self.server.client(cluster, Identity::administrator("bench"));
+        let client = self
+            .server
+            .client(cluster, Identity::administrator("bench"));
         let objects: Api<ConfigMap> = Api::namespaced(client, "default");
         if is_there {
             create(&objects, json!({"metadata": {"name": "weed"}})).await;
@@ -389,14 +391,19 @@ impl Bench {
                 .await;
             let is_said = |root: &Policy| {
                 let entries = root.status_or_default().status.clone();
-                entries.iter().all(|it| it.compliant.as_ref() == Some(&state))
+                entries
+                    .iter()
+                    .all(|it| it.compliant.as_ref() == Some(&state))
             };
             watched.until(0, is_said).await;
         }
         let text = measured.end(2 * members);
         println!("changes on all at once         {text}");
         let written = self.meter.counts().written - written;
-        println!("  {written} writes of the status for {} changes", 2 * members);
+        println!(
+            "  {written} writes of the status for {} changes",
+            2 * members
+        );
     }
 }
 

@@ -129,8 +129,8 @@ impl Member {
 
     async fn begin(&self, work_api: WorkApi) -> Result<(), AgentError> {
         let definition = match work_api {
-            WorkApi::ManifestWork => bellwether_api::definition::<AppliedManifestWork>,
-            WorkApi::Work => bellwether_api::definition::<AppliedWork>,
+            WorkApi::ManifestWork => bellwether_api::records::applied_manifest_work,
+            WorkApi::Work => bellwether_api::records::applied_work,
         };
         self.define(names_of(work_api), definition).await?;
         let (cluster, queue) = (Arc::clone(&self.cluster), self.queue.clone());
