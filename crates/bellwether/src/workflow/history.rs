@@ -136,10 +136,7 @@ fn describe(event: &Event) -> String {
         Event::MessageSet { message } => format!("message: {message}"),
         Event::RunFinished { phase } => format!("the run is {phase}"),
         Event::Snapshot { state } if state.finished.is_some() && !state.revision.is_empty() => {
-            format!(
-                "{} is true again, which was delivered before",
-                state.revision
-            )
+            format!("back to {}, which was delivered before", state.revision)
         }
         Event::Snapshot { .. } => "earlier entries were left out".to_owned(),
     }

@@ -255,3 +255,121 @@ spec:
         assert!(!shown.contains("open-sesame"), "{command}: {shown}");
     }
 }
+
+/// Version `version` of an application that announces itself, and waits for approval.
+fn announced(address: &str, version: u32) -> String {
+    format!(
+        r#"
+apiVersion: core.oam.dev/v1beta1
+kind: Application
+metadata: {{name: shop, annotations: {{app.oam.dev/publishVersion: "{version}"}}}}
+spec:
+  components:
+  - name: settings
+    type: k8s-objects
+    properties: {{objects: [{{apiVersion: v1, kind: ConfigMap, metadata: {{name: settings}}, data: {{version: "{version}"}}}}]}}
+  workflow:
+    steps:
+    - {{name: go, type: apply-component, properties: {{component: settings}}}}
+    - name: announce
+      type: request
+      properties: {{url: "{address}/announce/{version}", method: POST}}
+      onRollback: {{type: request, properties: {{url: "{address}/withdraw/{version}", method: DELETE}}}}
+    - {{name: ok, type: suspend}}
+"#
+    )
+}
+
+#[test]
+fn going_back_by_command_makes_good_for_what_was_done() {
+    let (address, requests) = recorder();
+    let fleet = Fleet::start_with(&["--clusters", "0", "--workflow-http-allow", "loopback"]);
+    let file = fleet.scratch().join("shop.yaml");
+    let deliver = |version: u32| {
+        std::fs::write(&file, announced(&address, version)).unwrap();
+        fleet.shell(&format!("{BELLWETHER} apply -f {}", file.display()));
+        fleet.shell(&format!(
+            "{BELLWETHER} wait --for=jsonpath={{.status.latestRevision.name}}=shop-v{version} application/shop"
+        ));
+        until(&fleet, "shop", "suspending");
+    };
+    deliver(1);
+    fleet.shell(&format!("{BELLWETHER} workflow resume shop"));
+    until(&fleet, "shop", "succeeded");
+    deliver(2);
+    fleet.shell(&format!("{BELLWETHER} workflow rollback shop"));
+    until(&fleet, "shop", "succeeded");
+    fleet.shell(&format!(
+        "{BELLWETHER} wait --for=jsonpath={{.data.version}}=1 configmap/settings"
+    ));
+    let sent = requests.lock().unwrap().clone();
+    let sent: Vec<&str> = sent.iter().filter_map(|it| it.lines().next()).collect();
+    let expected = [
+        "POST /announce/1 HTTP/1.1",
+        "POST /announce/2 HTTP/1.1",
+        "DELETE /withdraw/2 HTTP/1.1",
+    ];
+    assert_eq!(sent, expected);
+    let history = fleet.shell(&format!("{BELLWETHER} workflow history shop"));
+    for part in [
+        "step announce-on-rollback is succeeded",
+        "back to 1, which was delivered before",
+    ] {
+        assert!(history.contains(part), "{history}");
+    }
+}
+
+#[test]
+fn a_configuration_is_made_only_of_values_that_its_template_takes() {
+    let (address, _requests) = recorder();
+    let fleet = Fleet::start_with(&["--clusters", "0", "--workflow-http-allow", "loopback"]);
+    let run = |name: &str, port: u32| {
+        format!(
+            r#"
+---
+apiVersion: core.oam.dev/v1alpha1
+kind: WorkflowRun
+metadata: {{name: {name}}}
+spec:
+  workflowSpec:
+    steps:
+    - name: make
+      type: create-config
+      retry: {{times: 0}}
+      properties: {{name: {name}, template: registry, config: {{address: "{address}", port: {port}}}}}
+"#
+        )
+    };
+    let template = r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: config-template-registry, namespace: vela-system}
+data:
+  template: |
+    import "vela/http"
+    template: {
+      parameter: {address: string, port: int}
+      ask: http.#HTTPGet & {$params: url: parameter.address}
+      validation: $returns: {
+        result: ask.$returns.statusCode == 200 && parameter.port > 1024
+        message: "port \(parameter.port) will not do"
+      }
+      output: {apiVersion: "v1", kind: "Secret", stringData: address: parameter.address}
+    }
+"#;
+    let file = fleet.scratch().join("configurations.yaml");
+    std::fs::write(
+        &file,
+        format!("{template}{}{}", run("good", 5000), run("bad", 80)),
+    )
+    .unwrap();
+    fleet.shell(&format!("{BELLWETHER} apply -f {}", file.display()));
+    until(&fleet, "good", "succeeded");
+    let status = until(&fleet, "bad", "failed");
+    assert!(
+        status.contains("the values are not valid: port 80 will not do"),
+        "{status}"
+    );
+    fleet.shell(&format!("{BELLWETHER} get secret good"));
+    fleet.fails(&format!("{BELLWETHER} get secret bad"));
+}

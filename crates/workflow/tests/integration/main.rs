@@ -8,4 +8,5 @@
 
 mod crashes;
 mod engine;
+mod promises;
 mod world;

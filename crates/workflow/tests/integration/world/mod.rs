@@ -30,6 +30,11 @@ pub(crate) const TEMPLATES: &[(&str, &str)] = &[
         "wait",
         "import (\"vela/kube\", \"vela/builtin\")\nparameter: door: string\nlook: kube.#Read & {$params: value: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: parameter.door}}\nhold: builtin.#ConditionalWait & {$params: {continue: look.$returns.value.data.open == \"yes\", message: \"shut\"}}",
     ),
+    (
+        "post-then-suspend",
+        "import (\"vela/http\", \"vela/builtin\")\nparameter: url: string\ncall: http.#HTTPDo & {$params: {method: \"POST\", url: parameter.url}} @step(1)\nask: builtin.#Suspend & {$params: message: \"go on?\"} @step(2)",
+    ),
+    ("unused", "import \"strings\"\nparameter: {}"),
     ("emit", "parameter: v: _\ngot: parameter.v"),
     (
         "boom",
