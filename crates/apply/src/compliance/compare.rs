@@ -93,12 +93,11 @@ pub fn compare(desired: &Value, live: &Value, rule: Rule) -> Result<Comparison, 
 /// Whether an unnamed definition is about this object. No server is asked, so zero values are absent.
 pub fn matches(desired: &Value, live: &Value, duty: Duty) -> bool {
     let keys = desired.as_object().into_iter().flatten();
-    keys.map(|(key, _)| key).all(
-        |key| match compare_key(key, desired, live, duty, true) {
+    keys.map(|(key, _)| key)
+        .all(|key| match compare_key(key, desired, live, duty, true) {
             Ok(found) => found.is_none_or(|found| !found.needs_update),
             Err(_) => false,
-        },
-    )
+        })
 }
 
 /// What a comparison of one key found.

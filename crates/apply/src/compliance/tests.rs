@@ -180,7 +180,6 @@ fn labels_follow_their_own_compliance_type() {
     check(Some(ONLY), true);
 }
 
-
 fn config_map(data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "namespace": "n"}, "data": data})
 }
@@ -224,7 +223,9 @@ fn what_is_missing_is_created_and_what_must_not_be_is_deleted() {
         assert_eq!(step(duty, &definition, Live::Unknown), Step::Read);
     }
     assert_eq!(step(NOT, &definition, Live::Absent), Step::Leave);
-    let deleted = Step::Delete { uid: "u".to_owned() };
+    let deleted = Step::Delete {
+        uid: "u".to_owned(),
+    };
     assert_eq!(step(NOT, &definition, Live::Present(&live)), deleted);
 }
 

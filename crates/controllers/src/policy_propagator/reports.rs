@@ -84,11 +84,7 @@ impl Propagator {
     }
 
     /// Sends a patch of the status. What the policy is then is read when somebody asks for it.
-    async fn patch_status(
-        &self,
-        key: &ObjectKey,
-        patch: &Patch<()>,
-    ) -> Result<(), kube::Error> {
+    async fn patch_status(&self, key: &ObjectKey, patch: &Patch<()>) -> Result<(), kube::Error> {
         self.roots.forget(key);
         let collection = Policy::url_path(&(), Some(&key.namespace));
         let request = kube::core::Request::new(collection);

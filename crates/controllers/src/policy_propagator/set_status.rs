@@ -130,7 +130,9 @@ impl Sets {
 /// Keeps the statuses of all sets true until it is dropped.
 pub(super) async fn run(hub: Hub, sources: Sources, sets: Sets, copies: &Cache<ReplicaEntry>) {
     let known = sets.clone();
-    sources.sets.subscribe(move |change| known.set_changed(&change));
+    sources
+        .sets
+        .subscribe(move |change| known.set_changed(&change));
     let renew_in = {
         let (all, known) = (sources.sets.clone(), sets.clone());
         move |namespace: &str| {

@@ -302,7 +302,11 @@ mod tests {
         );
         // A cluster that the set is not bound to does not count.
         check(
-            vec![reported(&[("a", Compliant), ("z", NonCompliant)]), good(), good()],
+            vec![
+                reported(&[("a", Compliant), ("z", NonCompliant)]),
+                good(),
+                good(),
+            ],
             Some(&Compliant),
             "All policies are reporting status",
         );
