@@ -7,6 +7,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::Value;
 
 use crate::frames::Frames;
+use crate::listing::write_metadata;
 use crate::negotiate::{Format, Representation, Shape};
 use crate::object::StoredObject;
 use crate::outgoing::{Body, Filled, Interrupted, Source};
@@ -122,6 +123,12 @@ impl Writer {
                     source: None,
                 },
             );
+        }
+        // Most of an object may be what nobody asks for.
+        if self.representation.shape == Shape::Metadata && !resource.converts() {
+            let (mut text, mut metadata) = (Vec::new(), Vec::new());
+            write_metadata(resource, object, &mut text, &mut metadata);
+            return self.encoded(code, metadata.into());
         }
         self.value(code, Some(resource), resource.read(object))
     }

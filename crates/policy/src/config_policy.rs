@@ -14,6 +14,7 @@ mod desired;
 mod diff;
 mod evaluation;
 mod facts;
+mod identity;
 mod message;
 pub(crate) mod namespaces;
 mod object;

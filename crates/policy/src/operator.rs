@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `wanted` | what the policy asks for, with what it leaves to the catalog filled in |
 //! | `install` | the OperatorGroup and the Subscription |
+//! | `resolution` | what becomes of a Subscription whose operator cannot be found |
 //! | `approval` | whether the InstallPlan goes ahead |
 //! | `running` | the version, kinds, deployments and the catalog of the operator |
 //! | `removal` | what goes if the operator must not be there |
@@ -19,6 +20,7 @@ mod finding;
 mod install;
 mod look;
 mod removal;
+mod resolution;
 mod running;
 #[cfg(test)]
 mod tests;
@@ -39,6 +41,9 @@ use look::{Look, PACKAGE, Stop};
 /// Time between what is found before a repair and after it.
 const SPACING: SignedDuration = SignedDuration::from_micros(10);
 
+/// How long after an intervention is due a policy is evaluated. Times of objects are cut to seconds.
+const AFTER_INTERVENTION: SignedDuration = SignedDuration::from_secs(1);
+
 /// What is found of an operator: a status to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperatorReport {
@@ -57,6 +62,8 @@ pub struct OperatorConclusion {
     pub reports: Vec<OperatorReport>,
     /// Whether it is worth evaluating again although nothing changes that can be watched.
     pub retries: bool,
+    /// When to evaluate again at the latest.
+    pub again_at: Option<Timestamp>,
 }
 
 /// True for what no server lets anybody watch.
@@ -74,7 +81,14 @@ pub fn evaluate(
     world: &World<'_>,
     now: Timestamp,
 ) -> Result<OperatorConclusion, Vec<Need>> {
-    let assessed = |is_before| assess(policy, &Look { facts, is_before }, world);
+    let assessed = |is_before| {
+        let look = Look {
+            facts,
+            is_before,
+            now,
+        };
+        assess(policy, &look, world)
+    };
     let after = assessed(false)?;
     let mut reporter = Reporter {
         policy,
@@ -88,11 +102,14 @@ pub fn evaluate(
         }
     }
     let retries = after.retries;
+    let again_at = after.intervention.filter(|it| *it > now);
+    let again_at = again_at.and_then(|it| it.checked_add(AFTER_INTERVENTION).ok());
     let later = now.checked_add(SPACING).unwrap_or(now);
     reporter.report(after, later);
     Ok(OperatorConclusion {
         reports: reporter.reports,
         retries,
+        again_at,
     })
 }
 
@@ -101,6 +118,8 @@ struct Assessment {
     findings: Vec<Finding>,
     label: Option<String>,
     overlapping: Vec<String>,
+    /// When a Subscription is helped that is stuck.
+    intervention: Option<Timestamp>,
     retries: bool,
 }
 
@@ -113,6 +132,7 @@ fn assess(
         findings: Vec::new(),
         label: None,
         overlapping: Vec::new(),
+        intervention: None,
         retries: false,
     };
     let wanted = match wanted::wanted(policy, look, world) {
@@ -138,8 +158,10 @@ fn assess(
     let group = install::group(policy, wanted.group.as_ref(), look);
     let is_group_right = assessment.take(Part::Group, group)?.unwrap_or(false);
     let installed = install::subscription(policy, subscription.as_ref(), is_group_right, look);
-    let live = assessment.take(Part::Subscription, installed)?.flatten();
-    let live = live.as_ref();
+    let subscribed = assessment.take(Part::Subscription, installed)?;
+    let subscribed = subscribed.unwrap_or_default();
+    assessment.intervention = subscribed.intervention;
+    let live = subscribed.object.as_ref();
     let plan = approval::install_plan(policy, versions, live, look);
     assessment.take(Part::InstallPlan, plan.map(|it| ((), it)))?;
     let version = running::service_version(policy, versions, live, look);
@@ -224,6 +246,7 @@ impl Reporter<'_> {
         status.observed_generation = generation;
         status.resolved_subscription_label = assessment.label;
         status.overlapping_policies = assessment.overlapping;
+        status.subscription_intervention_time = assessment.intervention.map(Time);
         let mut conditions: Vec<(&str, &str, String, String)> = Vec::new();
         for finding in assessment.findings {
             let kind = finding.part.condition();

@@ -10,7 +10,7 @@ use super::configuration_policy_status::{EvaluationHistory, RelatedObject};
 use super::word::RemediationAction;
 use crate::TypeTag;
 use crate::kind::kind;
-use crate::meta::{self, Condition, ObjectMeta, Unknown};
+use crate::meta::{self, Condition, ObjectMeta, Time, Unknown};
 
 /// Which operator a cluster has to have, or must not have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -114,6 +114,10 @@ pub struct OperatorPolicyStatus {
     /// Enforced policies about the same operator, as `name.namespace`, this one among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overlapping_policies: Vec<String>,
+    /// When a Subscription may be helped whose constraints cannot be satisfied, if it is still so then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "meta::time")]
+    pub subscription_intervention_time: Option<Time>,
     /// The objects that were looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related_objects: Vec<RelatedObject>,

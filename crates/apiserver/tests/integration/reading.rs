@@ -405,6 +405,9 @@ async fn tables_and_metadata_are_those_of_the_objects() {
         assert_eq!(row["cells"][0], object["metadata"]["name"]);
         assert_eq!(row["cells"][1], 1);
     }
+    let name = objects[0]["metadata"]["name"].as_str().unwrap();
+    let one = read(&format!("{MAPS}/{name}"), "PartialObjectMetadata").await;
+    assert_eq!(one, metadata["items"][0]);
     let with_object = read(&format!("{MAPS}?includeObject=Object&limit=1"), "Table").await;
     assert_eq!(with_object["rows"][0]["object"]["data"], objects[0]["data"]);
     assert_eq!(with_object["rows"][0]["object"]["kind"], "ConfigMap");

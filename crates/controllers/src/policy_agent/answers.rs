@@ -281,6 +281,10 @@ impl<'a> Answers<'a> {
                 let request = Request::Replace;
                 self.put(request, &resource, &id, &write.object).await
             }
+            Verb::UpdateStatus => {
+                let request = Request::ReplaceStatus;
+                self.put(request, &resource, &id, &write.object).await
+            }
             Verb::Delete => self.delete(&resource, &id, &write.object).await,
             Verb::Recreate => {
                 if let Some(live) = member.objects.get(&resource, &id).await? {

@@ -83,8 +83,9 @@ impl Evaluator<'_> {
             let names = OperatorPolicy::NAMES;
             live = self.write_report(names, live, status, message).await?;
         }
-        let next = conclusion.retries.then(|| self.now.checked_add(RETRY).ok());
-        Ok((live, next.flatten()))
+        let retry = conclusion.retries.then(|| self.now.checked_add(RETRY).ok());
+        let next = [retry.flatten(), conclusion.again_at].into_iter();
+        Ok((live, next.flatten().min()))
     }
 
     /// Writes a status if it differs, with an event if there is a message.

@@ -11,6 +11,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::evaluation::Situation;
+use super::identity::{Identity, identity, version};
 use super::{Finding, duty, namespaces, reason};
 use crate::template::{
     Answer, Context, ManagedContext, Question, Request, Resolved, Resource, Side, Source, resolve,
@@ -53,7 +54,11 @@ pub(super) enum Stop {
 }
 
 impl Stop {
-    fn found(finding: Finding, kind: Option<&TargetKind>, error: Option<String>) -> Self {
+    pub(super) fn found(
+        finding: Finding,
+        kind: Option<&TargetKind>,
+        error: Option<String>,
+    ) -> Self {
         Self::Found {
             finding,
             plural: kind.map(|kind| kind.plural.clone()),
@@ -71,14 +76,6 @@ fn uses(pattern: &LazyLock<Option<Regex>>, text: &str) -> bool {
     pattern
         .as_ref()
         .is_some_and(|pattern| pattern.is_match(text))
-}
-
-/// What a definition says about itself before its templates are resolved.
-struct Identity<'d> {
-    api_version: &'d str,
-    kind: &'d str,
-    name: &'d str,
-    namespace: &'d str,
 }
 
 /// Works out the objects of one object template.
@@ -123,52 +120,6 @@ pub(super) fn desired(
         spared,
         is_sensitive,
     })
-}
-
-/// Reads apiVersion, kind, name and namespace, which have to be texts.
-fn identity(definition: &Value) -> Result<Identity<'_>, Stop> {
-    let metadata = &definition["metadata"];
-    let wrong = |field: &str, value: &Value| {
-        let kind = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
-        let message = "Error parsing the namespace from the object definition".to_owned();
-        let finding = Finding::with_message(false, reason::DECODE_ERROR, message);
-        let error = format!(
-            "json: cannot unmarshal {kind} into Go struct field minimumMetadata.{field} of type string"
-        );
-        Stop::found(finding, None, Some(error))
-    };
-    if !(metadata.is_null() || metadata.is_object()) {
-        return Err(wrong("metadata", metadata));
-    }
-    for (field, value) in [
-        ("apiVersion", &definition["apiVersion"]),
-        ("kind", &definition["kind"]),
-        ("metadata.name", &metadata["name"]),
-        ("metadata.namespace", &metadata["namespace"]),
-    ] {
-        if !(value.is_null() || value.is_string()) {
-            return Err(wrong(field, value));
-        }
-    }
-    Ok(Identity {
-        api_version: definition["apiVersion"].as_str().unwrap_or_default(),
-        kind: definition["kind"].as_str().unwrap_or_default(),
-        name: metadata["name"].as_str().unwrap_or_default(),
-        namespace: metadata["namespace"].as_str().unwrap_or_default(),
-    })
-}
-
-fn version(api_version: &str) -> &str {
-    api_version
-        .split_once('/')
-        .map_or(api_version, |(_, version)| version)
 }
 
 fn has_template(text: &str) -> bool {

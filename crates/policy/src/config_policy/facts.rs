@@ -25,6 +25,8 @@ pub enum Verb {
     Create,
     /// Replace it.
     Update,
+    /// Replace its status.
+    UpdateStatus,
     /// Delete it. The outcome is the object if it is still there, for example because of finalizers.
     Delete,
     /// Delete it, and create it as given.

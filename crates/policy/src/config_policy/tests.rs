@@ -68,7 +68,7 @@ impl OneObject {
                 object["metadata"]["uid"] = json!("u2");
                 self.live = Some(object.clone());
             }
-            Verb::Update => self.live = Some(object.clone()),
+            Verb::Update | Verb::UpdateStatus => self.live = Some(object.clone()),
         }
         self.written.push(write.clone());
         WriteOutcome::Done(object)

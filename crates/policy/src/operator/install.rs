@@ -1,14 +1,13 @@
 //! What a policy installs itself: the OperatorGroup and the Subscription.
 
-use bellwether_api::meta::TRUE;
 use bellwether_api::policy::OperatorPolicy;
 use bellwether_apply::compliance::{Duty, Rule, compare, strip};
-use regex::Regex;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::finding::{Finding, Part, related, unseen};
 use super::look::{GROUP, Look, OlmKind, SUBSCRIPTION, Stop, Written, text};
-use super::removal;
+use super::{removal, resolution};
 use crate::config_policy::{Verb, WriteErrorKind, reason};
 
 /// Whether the OperatorGroup is as the policy wants it, so that the Subscription may follow.
@@ -74,15 +73,34 @@ pub(super) fn is_same_group(wanted: &Value, live: &Value) -> bool {
     text(live, "name") == name
 }
 
-/// The Subscription as it is or will be, and what is found of it.
+/// A Subscription.
+#[derive(Debug, Default)]
+pub(super) struct Subscribed {
+    /// As it is or will be; nothing if that is not known.
+    pub(super) object: Option<Value>,
+    /// When it is helped if it is still stuck.
+    pub(super) intervention: Option<Timestamp>,
+}
+
+impl Subscribed {
+    fn of(object: &Value) -> Self {
+        Self {
+            object: Some(object.clone()),
+            intervention: None,
+        }
+    }
+}
+
+/// The Subscription, and what is found of it.
 pub(super) fn subscription(
     policy: &OperatorPolicy,
     wanted: Option<&Value>,
     is_group_right: bool,
     look: &Look<'_>,
-) -> Result<(Option<Value>, Finding), Stop> {
+) -> Result<(Subscribed, Finding), Stop> {
     let Some(wanted) = wanted else {
-        return Ok((None, Finding::invalid(Part::Subscription)));
+        let nothing = Subscribed::default();
+        return Ok((nothing, Finding::invalid(Part::Subscription)));
     };
     let live = look.object(
         SUBSCRIPTION,
@@ -91,7 +109,7 @@ pub(super) fn subscription(
     )?;
     if policy.spec.compliance_type.is_must_not_have() {
         let finding = removal::subscription(policy, wanted, live, look)?;
-        return Ok((Some(live.unwrap_or(wanted).clone()), finding));
+        return Ok((Subscribed::of(live.unwrap_or(wanted)), finding));
     }
     let Some(live) = live else {
         let finding = if is_group_right {
@@ -99,45 +117,18 @@ pub(super) fn subscription(
         } else {
             missing(Part::Subscription, wanted)
         };
-        return Ok((Some(wanted.clone()), finding));
+        return Ok((Subscribed::of(wanted), finding));
     };
     let (is_right, finding) = check(policy, Part::Subscription, wanted, live, look)?;
-    let unresolved = unresolved(live).filter(|_| is_right);
-    Ok((Some(live.clone()), unresolved.unwrap_or(finding)))
-}
-
-/// The Operator Lifecycle Manager cannot find what a Subscription asks for.
-fn unresolved(live: &Value) -> Option<Finding> {
-    let conditions = live["status"]["conditions"].as_array()?;
-    let failed = conditions
-        .iter()
-        .find(|it| it["type"] == "ResolutionFailed" && it["status"] == TRUE)?;
-    let of_failed = |field: &str| failed[field].as_str().unwrap_or_default();
-    let (reason, message) = (of_failed("reason"), of_failed("message"));
-    let is_unsatisfiable = reason.eq_ignore_ascii_case("ConstraintsNotSatisfiable");
-    if is_unsatisfiable && !speaks_of(live, message) {
-        // All Subscriptions of a namespace have the condition if one of them has a problem.
-        return None;
+    if !is_right {
+        return Ok((Subscribed::of(live), finding));
     }
-    // The text of unsatisfiable constraints changes from one attempt to the next.
-    let message = if is_unsatisfiable {
-        "there were failures resolving the Subscription: its constraints cannot be satisfied"
-    } else {
-        message
+    let stuck = resolution::resolution(policy, live, look)?;
+    let subscribed = Subscribed {
+        object: Some(stuck.object),
+        intervention: stuck.intervention,
     };
-    let objects = vec![related(SUBSCRIPTION, live, Some(false), reason)];
-    Some(Finding::new(Part::Subscription, false, reason, message.to_owned()).with(objects))
-}
-
-fn speaks_of(subscription: &Value, message: &str) -> bool {
-    let namespace = regex::escape(text(subscription, "namespace"));
-    let name = regex::escape(text(subscription, "name"));
-    let package = subscription["spec"]["name"].as_str().unwrap_or_default();
-    let package = regex::escape(package);
-    let pattern = format!(
-        r"(?:subscription (?:{namespace}/)?{name}|package (?:{namespace}/)?{package})(?:$|\s|,|:)"
-    );
-    Regex::new(&pattern).map_or(true, |pattern| pattern.is_match(message))
+    Ok((subscribed, stuck.finding.unwrap_or(finding)))
 }
 
 fn kind_of(part: Part) -> OlmKind {

@@ -1,5 +1,6 @@
 //! What an evaluation of an operator reads and writes, one question at a time.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::config_policy::{Facts, Need, Verb, Write, WriteError, WriteOutcome};
@@ -56,6 +57,8 @@ pub(super) struct Look<'l> {
     pub(super) facts: &'l Facts,
     /// Whether writes are left out.
     pub(super) is_before: bool,
+    /// The present.
+    pub(super) now: Timestamp,
 }
 
 impl<'l> Look<'l> {

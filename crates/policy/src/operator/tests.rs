@@ -15,6 +15,7 @@ struct Cluster {
     objects: Vec<Value>,
     has_no_manager: bool,
     writes: Vec<String>,
+    now: Timestamp,
 }
 
 impl Cluster {
@@ -95,7 +96,7 @@ impl Cluster {
         let parsed: OperatorPolicy = serde_json::from_value(policy.clone()).unwrap();
         let mut facts = Facts::default();
         let conclusion = loop {
-            match evaluate(&parsed, &facts, &NOWHERE, Timestamp::UNIX_EPOCH) {
+            match evaluate(&parsed, &facts, &NOWHERE, self.now) {
                 Ok(conclusion) => break conclusion,
                 Err(needs) => {
                     for need in needs {
@@ -278,6 +279,89 @@ fn a_policy_that_enforces_installs_and_waits_for_the_operator() {
     assert!(said[0].contains("the deployments lamp do not have their minimum availability"));
     policy["spec"]["complianceConfig"] = json!({"deploymentsUnavailable": "Compliant"});
     assert!(cluster.evaluate(&mut policy)[0].starts_with("Compliant;"));
+}
+
+/// What the manager says about a Subscription that it cannot resolve.
+fn stuck(cluster: &mut Cluster, message: &str) {
+    cluster.find("Subscription")["status"] = json!({"conditions": [{
+        "type": "ResolutionFailed", "status": "True", "reason": "ConstraintsNotSatisfiable",
+        "message": message}]});
+}
+
+const ORPHAN: &str = "constraints not satisfiable: @existing/ops//lamp.v1 and shelf/ops/stable/lamp.v1 originate from package lamp, clusterserviceversion lamp.v1 exists and is not referenced by a subscription, subscription lamp exists";
+
+#[test]
+fn a_subscription_that_lost_its_operator_is_connected_after_a_while() {
+    let mut cluster = Cluster::new(&[package(), shelf()]);
+    let mut policy = policy("enforce", "musthave");
+    cluster.evaluate(&mut policy);
+    install(&mut cluster, "1");
+    stuck(&mut cluster, ORPHAN);
+    cluster.writes.clear();
+    let text = "the Subscription: its constraints cannot be satisfied";
+    let wait = |cluster: &mut Cluster, seconds: i64| {
+        cluster.now += SignedDuration::from_secs(seconds);
+    };
+    assert!(cluster.evaluate(&mut policy)[0].contains(text));
+    let time = "1970-01-01T00:00:30Z";
+    assert_eq!(policy["status"]["subscriptionInterventionTime"], time);
+    wait(&mut cluster, 29);
+    assert!(cluster.evaluate(&mut policy)[0].contains(text));
+    assert!(cluster.writes.is_empty());
+    wait(&mut cluster, 2);
+    let said = cluster.evaluate(&mut policy);
+    assert_eq!(cluster.writes, ["UpdateStatus Subscription/lamp"]);
+    assert!(
+        said.last()
+            .unwrap()
+            .contains("the Subscription was updated to match the policy")
+    );
+    assert_eq!(
+        cluster.find("Subscription")["status"]["currentCSV"],
+        "lamp.v1"
+    );
+    // The manager goes on by itself.
+    cluster.find("Subscription")["status"] =
+        json!({"currentCSV": "lamp.v1", "installedCSV": "lamp.v1"});
+    wait(&mut cluster, 60);
+    assert_eq!(cluster.evaluate(&mut policy), [RUNNING]);
+    assert_eq!(policy["status"].get("subscriptionInterventionTime"), None);
+}
+
+#[test]
+fn other_subscriptions_that_are_stuck_are_only_reported() {
+    let check = |action: &str, message: &str, change: &dyn Fn(&mut Cluster), is_reported: bool| {
+        let mut cluster = Cluster::new(&[package(), shelf()]);
+        let mut policy = policy("enforce", "musthave");
+        cluster.evaluate(&mut policy);
+        install(&mut cluster, "1");
+        stuck(&mut cluster, message);
+        change(&mut cluster);
+        policy["spec"]["remediationAction"] = json!(action);
+        cluster.writes.clear();
+        for _ in 0..40 {
+            let said = cluster.evaluate(&mut policy);
+            let is_said = said[0].contains("its constraints cannot be satisfied");
+            assert_eq!(is_said, is_reported, "{message}: {said:?}");
+            cluster.now += SignedDuration::from_secs(3);
+        }
+        assert!(cluster.writes.is_empty(), "{:?}", cluster.writes);
+    };
+    let nothing = |_: &mut Cluster| {};
+    check("inform", ORPHAN, &nothing, true);
+    let unknown = "constraints not satisfiable: no operators found in package lamp in the catalog referenced by subscription lamp";
+    check("enforce", unknown, &nothing, true);
+    // The problem is another Subscription's.
+    let other = "constraints not satisfiable: subscription lamp-shade exists";
+    check("enforce", other, &nothing, false);
+    let copied = |cluster: &mut Cluster| {
+        cluster.find("ClusterServiceVersion")["status"]["reason"] = json!("Copied");
+    };
+    check("enforce", ORPHAN, &copied, true);
+    let connected = |cluster: &mut Cluster| {
+        cluster.find("Subscription")["status"]["currentCSV"] = json!("lamp.v0");
+    };
+    check("enforce", ORPHAN, &connected, true);
 }
 
 /// An InstallPlan for these versions.

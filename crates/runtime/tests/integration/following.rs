@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use bellwether_runtime::{
-    Cache, Clock, Controller, ControllerMetrics, Next, ObjectKey, Reconcile, Selection,
+    Cache, CacheEntry, Clock, Controller, ControllerMetrics, Next, ObjectKey, Reconcile, Selection,
 };
 use bellwether_testkit::{Embedded, leaping_clock};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -87,4 +87,54 @@ async fn a_change_has_its_key_reconciled() {
         .unwrap();
     while seen.recv().await.unwrap() != ObjectKey::new("default", "wanted") {}
     controller.abort();
+}
+
+/// What a server sent of an object.
+struct Sent {
+    key: ObjectKey,
+    text: String,
+}
+
+impl CacheEntry for Sent {
+    fn read(text: &str) -> Result<Self, serde_json::Error> {
+        let object: ConfigMap = serde_json::from_str::<serde_json::Value>(text)
+            .and_then(|object| serde_json::from_value(json!({"metadata": object["metadata"]})))?;
+        Ok(Self {
+            key: ObjectKey::of(&object),
+            text: text.to_owned(),
+        })
+    }
+
+    fn key(&self) -> ObjectKey {
+        self.key.clone()
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_large_objects_only_metadata_may_be_followed() {
+    let client = client().await;
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
+    let large = |name: &str| -> ConfigMap {
+        let object = json!({"metadata": {"name": name}, "data": {"text": "weight".repeat(9)}});
+        serde_json::from_value(object).unwrap()
+    };
+    let create = PostParams::default();
+    api.create(&create, &large("listed")).await.unwrap();
+    let selection = Selection::default().metadata_only();
+    let path = "/api/v1/namespaces/default/configmaps".to_owned();
+    let (told, mut seen) = mpsc::unbounded_channel();
+    let cache: Cache<Sent> = Cache::follow(client, path, selection, move |change| {
+        told.send(change.key.clone()).unwrap();
+    });
+    cache.ready().await;
+    api.create(&create, &large("watched")).await.unwrap();
+    while seen.recv().await.unwrap() != ObjectKey::new("default", "watched") {}
+    for name in ["listed", "watched"] {
+        let sent = cache.get(&ObjectKey::new("default", name)).unwrap();
+        assert!(sent.text.contains(name) && !sent.text.contains("weight"));
+    }
 }
