@@ -197,3 +197,51 @@ fn a_marker_is_one_word_after_an_equals_sign() {
     ];
     assert_eq!(markers(lines), [("patchKey", "name"), ("short", "n")]);
 }
+
+#[test]
+fn finished_data_unifies_as_texts_do() {
+    let cases = [
+        ("a: {z: 1, b: 2}", "a: {c: 3, z: 1}"),
+        (
+            "l: [{n: \"a\", x: []}]",
+            "// +patchKey=n\nl: [{n: \"b\"}, {n: \"a\", y: true}]",
+        ),
+        ("s: {k: null, t: \"x\"}", "s: {m: {}, k: null}"),
+        ("z: 1, y: {b: 1}", "x: 1, y: {a: 1}, w: [1, 2]"),
+        ("\"a-b\": 1, if: 2", "\"a-b\": 1, c: 10"),
+        ("l: []", "l: [1]"),
+    ];
+    for (base, patch) in cases {
+        let texts = |source: &str| {
+            let mut evaluation = compiled(source);
+            let value = evaluation.root();
+            parsed(&mut Operand {
+                evaluation: &mut evaluation,
+                value,
+            })
+            .unwrap()
+        };
+        let (mut from, mut to) = (texts(base), texts(patch));
+        from.open_lists();
+        merge::align(&mut from, &mut to);
+        assert!(plain::both(&from, &to).is_some(), "{base} <- {patch}");
+        let mut slow = evaluated(&[from.to_source(), to.to_source()], Budget::default()).unwrap();
+        let root = slow.root();
+        let expected = slow.json(root).unwrap();
+        check(base, patch, &expected);
+    }
+}
+
+#[test]
+fn what_is_not_finished_is_left_to_the_compiler() {
+    for (base, patch) in [
+        ("a: *1 | int", "b: 1"),
+        ("a: 1.5", "b: 1"),
+        ("a: \"x\\ty\"", "b: 1"),
+        ("a: 1", "a: 2"),
+        ("a: 0x10", "b: 1_000_000_000_000_000_000_000"),
+    ] {
+        let trees = [base, patch].map(|text| Tree::parse(text).unwrap());
+        assert_eq!(plain::both(&trees[0], &trees[1]), None, "{base} <- {patch}");
+    }
+}
