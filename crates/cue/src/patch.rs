@@ -10,13 +10,12 @@
 
 mod json;
 mod merge;
-mod plain;
 mod tree;
 
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use crate::builtins::write_json;
 use crate::diagnostic::Diagnostic;
@@ -179,12 +178,6 @@ fn unify(
     let mut patch = parsed(&mut patch)?;
     base.open_lists();
     merge::align(&mut base, &mut patch);
-    if let Some((base, patch)) = plain::both(&base, &patch) {
-        let mut evaluation = EMPTY.clone()?.evaluate(budget);
-        evaluation.fill(&[], base);
-        evaluation.fill(&[], patch);
-        return Ok(evaluation);
-    }
     evaluated(&[base.to_source(), patch.to_source()], budget)
 }
 
@@ -202,10 +195,6 @@ fn parsed(operand: &mut Operand<'_>) -> Result<Tree, PatchError> {
     let text = text.map_err(|problem| PatchError::Result(vec![problem]))?;
     Tree::parse(&text).map_err(PatchError::Result)
 }
-
-/// A file without anything, which data is filled into.
-static EMPTY: LazyLock<Result<Template, PatchError>> =
-    LazyLock::new(|| Template::compile("").map_err(PatchError::Result));
 
 /// Unifies texts, one file each, and checks the result.
 fn evaluated(texts: &[String], budget: Budget) -> Result<Evaluation, PatchError> {
