@@ -33,6 +33,7 @@
 //!
 //! Nothing here reads or writes anything.
 
+mod compact;
 mod kind;
 pub mod meta;
 mod open_enum;
@@ -54,6 +55,7 @@ pub mod work;
 pub mod workflow;
 pub mod workload;
 
+pub use compact::CompactJson;
 pub use kind::{Column, Kind, KindNames, Scope, TypeTag, definition};
 pub use shared::SharedObject;
 

@@ -36,8 +36,8 @@ pub use application_revision::{
     RevisionCompression,
 };
 pub use application_status::{
-    ApplicationStatus, AppliedResource, ComponentService, RevisionReference, ServiceTrait,
-    WorkloadKind,
+    ApplicationStatus, AppliedApplicationPolicy, AppliedResource, ComponentService,
+    RevisionReference, ServiceTrait, WorkloadKind,
 };
 pub use component::{Component, ComponentParameter, ComponentSpec, ComponentStatus};
 pub use data_passing::{

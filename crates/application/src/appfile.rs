@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwether_api::oam::names::{DEPLOY_STEP, annotation, component_type, policy as policy_type};
-use bellwether_api::oam::{Application, ApplicationComponent, ApplicationPolicy, Policy};
+use bellwether_api::oam::{
+    Application, ApplicationComponent, ApplicationPolicy, AppliedApplicationPolicy, Policy,
+};
 use bellwether_api::workflow::names::step_type;
 use bellwether_api::workflow::{StepStage, Workflow, WorkflowMode, WorkflowStep, WorkflowStepBase};
 use serde_json::{Map, Value, json};
@@ -50,6 +52,8 @@ pub struct Appfile<'a> {
     pub definitions: BTreeMap<(DefinitionKind, String), Arc<Definition>>,
     /// Objects that it refers to: policies, a workflow, copied objects.
     pub referred: Vec<Value>,
+    /// What policies changed of it before it was parsed.
+    pub applied_policies: Vec<AppliedApplicationPolicy>,
     catalog: &'a Catalog,
     world: &'a World,
     auto_update: bool,
@@ -90,6 +94,10 @@ pub fn parse<'a>(
             .collect(),
         policies_written: application.spec.policies.clone(),
         referred: Vec::new(),
+        applied_policies: changed
+            .as_ref()
+            .map(|changed| changed.applied.clone())
+            .unwrap_or_default(),
         catalog,
         world,
         auto_update,
@@ -419,7 +427,7 @@ impl<'a> Appfile<'a> {
                 (component.component_type.as_str(), &self.world.outside)
             {
                 let (name, properties) = (&component.name, component.properties.as_ref());
-                let record = chart::record(name, properties, outside);
+                let record = chart::record(name, namespace, properties, outside);
                 self.referred
                     .push(record.map_err(|error| error.at(Stage::Parse))?);
             }

@@ -48,7 +48,22 @@ struct ChartProperties {
     #[serde(rename = "repoURL")]
     repo_url: String,
     version: String,
-    auth: Option<Value>,
+    auth: Auth,
+}
+
+/// How the server of a chart is to know who asks.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Auth {
+    secret_ref: SecretReference,
+}
+
+/// A Secret with credentials.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SecretReference {
+    name: String,
+    namespace: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -115,12 +130,6 @@ fn read(component: &str, properties: Option<&Value>) -> Result<Properties, Rende
             "parameter.chart.source: name the chart, or its address",
         ));
     }
-    if read.chart.auth.is_some() {
-        return Err(invalid(
-            component,
-            "parameter.chart.auth: charts that need credentials are not supported",
-        ));
-    }
     let mut others = read.options.others.iter();
     let unknown = others.find(|(name, value)| {
         !WITHOUT_MEANING.contains(&name.as_str()) && **value != Value::Bool(false)
@@ -134,29 +143,56 @@ fn read(component: &str, properties: Option<&Value>) -> Result<Properties, Rende
     Ok(read)
 }
 
-/// Which chart a component is made of.
+/// Which chart a component of an application in a namespace is made of.
 pub fn reference(
     component: &str,
+    own: &str,
     properties: Option<&Value>,
 ) -> Result<ChartReference, RenderError> {
     let chart = read(component, properties)?.chart;
+    let secret = chart.auth.secret_ref;
+    // What the hub may read is more than what the author of an application may.
+    if !secret.namespace.is_empty() && secret.namespace != own {
+        return Err(invalid(
+            component,
+            format!(
+                "parameter.chart.auth.secretRef.namespace: only Secrets of the application's namespace {own} are read"
+            ),
+        ));
+    }
+    if secret.name.is_empty() && !secret.namespace.is_empty() {
+        return Err(invalid(
+            component,
+            "parameter.chart.auth.secretRef.name: name the Secret",
+        ));
+    }
     Ok(ChartReference {
         repository: chart.repo_url,
         source: chart.source,
         version: chart.version,
+        secret: secret.name,
     })
 }
 
 /// What a revision records of the chart of a component.
 pub(crate) fn record(
     component: &str,
+    own: &str,
     properties: Option<&Value>,
     outside: &Outside,
 ) -> Result<Value, RenderError> {
-    let reference = reference(component, properties)?;
+    let reference = reference(component, own, properties)?;
     let fetched = outside.chart(&reference);
     let fetched = fetched.map_err(|error| error.about(&format!("component {component}")))?;
     Ok(chart_record(component, &reference, &fetched.digest))
+}
+
+/// The Secret with the credentials for the chart of a component. Properties that cannot be read name none.
+pub fn secret_of(properties: Option<&Value>) -> Option<&str> {
+    let name = properties?
+        .pointer("/chart/auth/secretRef/name")?
+        .as_str()?;
+    Some(name).filter(|name| !name.is_empty())
 }
 
 /// Where values of a component come from besides its properties. Properties that cannot be read name none.
@@ -177,11 +213,11 @@ pub(crate) fn objects(
     let Some(outside) = &app.outside else {
         return Err(invalid(
             name,
-            "charts are fetched by the hub; without one, see what `bellwether helm template` prints",
+            "charts have to be fetched, and nothing is fetched offline; see what `bellwether helm template` prints",
         ));
     };
     let properties = read(name, component.spec.properties.as_ref())?;
-    let reference = reference(name, component.spec.properties.as_ref())?;
+    let reference = reference(name, &app.namespace, component.spec.properties.as_ref())?;
     let fetched = outside.chart(&reference);
     let fetched = fetched.map_err(|error| error.about(&format!("component {name}")))?;
     let namespace = [
@@ -413,13 +449,27 @@ mod tests {
                 json!({"options": {"atomic": true}}),
                 "parameter.options.atomic",
             ),
-            (json!({"chart": {"auth": {}}}), "parameter.chart.auth"),
+            (
+                json!({"chart": {"auth": {"secretRef": {"name": "s", "namespace": "far"}}}}),
+                "parameter.chart.auth.secretRef.namespace",
+            ),
+            (json!({"chart": {"auth": {"token": "t"}}}), "token"),
             (json!({"values": []}), "component c"),
         ] {
             let error = delivered(properties).unwrap_err();
             assert!(error.message.contains(expected), "{error}");
         }
         assert!(delivered(json!({"options": {"atomic": false, "timeout": "5m"}})).is_ok());
+    }
+
+    #[test]
+    fn a_chart_with_credentials_is_another_one() {
+        let with = json!({"chart": {"source": "oci://example.org/web", "auth": {"secretRef": {"name": "s"}}}});
+        assert_eq!(reference("c", "n", Some(&with)).unwrap().secret, "s");
+        assert_eq!(secret_of(Some(&with)), Some("s"));
+        let error =
+            delivered(json!({"chart": {"auth": {"secretRef": {"name": "s"}}}})).unwrap_err();
+        assert_eq!(error.class, Class::Outside, "{error}");
     }
 
     #[test]

@@ -100,6 +100,8 @@ pub struct CompiledTemplate {
     pub template: Template,
     /// `parameter`, or `parameters` where a template has only that.
     pub parameter: &'static str,
+    /// Whether it may look at `context.output` or `context.outputs`.
+    pub reads_outputs: bool,
 }
 
 /// The snippets that tell the state of objects, compiled.
@@ -225,6 +227,25 @@ pub fn compile(name: &str, source: &str) -> Result<CompiledTemplate, Vec<Diagnos
     Ok(CompiledTemplate {
         template,
         parameter,
+        reads_outputs: reads_outputs(source),
+    })
+}
+
+/// Whether a template may look at what was rendered before. It does not if each `context` in it is followed by the name of another
+/// field.
+fn reads_outputs(source: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || "_$#".contains(letter);
+    source.match_indices("context").any(|(at, found)| {
+        let (before, after) = (&source[..at], &source[at + found.len()..]);
+        if before.ends_with(is_part) || after.starts_with(is_part) {
+            return false;
+        }
+        let Some(field) = after.strip_prefix('.') else {
+            return true;
+        };
+        let end = field.find(|letter| !is_part(letter));
+        let field = &field[..end.unwrap_or(field.len())];
+        field.is_empty() || field == "output" || field == "outputs"
     })
 }
 
@@ -305,5 +326,24 @@ mod tests {
         assert_eq!(evaluation.export_json(output).unwrap(), expected);
         assert!(compile("x", "output: {\n\tkind: nowhere.kind\n}").is_err());
         assert!(compile("x", "output: {\n\tkind: Some\n\tname: nowhere\n}").is_err());
+    }
+
+    #[test]
+    fn templates_that_look_at_what_was_rendered_are_known() {
+        for (source, expected) in [
+            ("patch: spec: replicas: parameter.n", false),
+            (
+                "patch: name: \"\\(context.name)-\\(context.appName)\"",
+                false,
+            ),
+            ("patch: a: mycontext.output, b: contexts.x", false),
+            ("if context.output.spec != _|_ {patch: {}}", true),
+            ("for o in context.outputs {patch: {}}", true),
+            ("let c = context\npatch: c.output", true),
+            ("patch: context[\"output\"]", true),
+            ("context: {name: string}", true),
+        ] {
+            assert_eq!(reads_outputs(source), expected, "{source}");
+        }
     }
 }

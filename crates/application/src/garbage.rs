@@ -69,7 +69,7 @@ pub fn orphans(policy: &GarbageCollectPolicy, entries: &[&ManagedResource]) -> B
 /// An entry as selectors of policies look at it: the object that was applied, or what is known of it.
 fn selectable(entry: &ManagedResource) -> Value {
     if let Some(raw) = &entry.raw {
-        return raw.clone();
+        return raw.value();
     }
     let mut object = tracker::object(entry);
     let resource_type = if entry.resource_trait.is_empty() {

@@ -26,6 +26,8 @@ pub struct ChartReference {
     pub source: String,
     /// Version, or a range of versions; empty for the latest.
     pub version: String,
+    /// Secret of the application's namespace with credentials; empty if none are needed.
+    pub secret: String,
 }
 
 impl std::fmt::Display for ChartReference {
@@ -98,6 +100,21 @@ pub enum Wanted {
     Values(String, String, String),
     /// The answer to a request: its description as JSON, with `method`, `url` and `request`.
     Answer(String),
+}
+
+impl std::fmt::Display for Wanted {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Chart(reference, _) => reference.fmt(formatter),
+            Self::Manifests(url) => write!(formatter, "manifests at {url}"),
+            Self::Values(kind, namespace, name) => write!(formatter, "{kind} {namespace}/{name}"),
+            Self::Answer(request) => {
+                let request: Value = serde_json::from_str(request).unwrap_or_default();
+                let text = |field: &str| request[field].as_str().unwrap_or_default();
+                write!(formatter, "{} {}", text("method"), text("url"))
+            }
+        }
+    }
 }
 
 /// What was fetched, or why it could not be.
@@ -264,6 +281,7 @@ pub(crate) fn chart_record(component: &str, reference: &ChartReference, digest: 
             "repository": reference.repository,
             "source": reference.source,
             "version": reference.version,
+            "secret": reference.secret,
             "digest": digest,
         },
     })
@@ -278,6 +296,7 @@ fn chart_of_record(object: &Value) -> Option<(ChartReference, String)> {
         repository: text("repository")?,
         source: text("source")?,
         version: text("version")?,
+        secret: text("secret").unwrap_or_default(),
     };
     Some((reference, text("digest")?))
 }

@@ -122,11 +122,11 @@ mod tests {
             version: None,
         };
         World {
-            clusters: vec![
+            clusters: std::sync::Arc::new(vec![
                 cluster("east", "e"),
                 cluster("west", "w"),
                 cluster("wild", "w"),
-            ],
+            ]),
             ..World::default()
         }
     }

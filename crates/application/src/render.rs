@@ -229,7 +229,10 @@ impl<'a> Rendering<'a> {
             "trait {trait_type} of component {}",
             self.component.spec.name
         );
-        let context = self.trait_context()?;
+        // Parameters may be missing when it is checked, and then traits are not: that shows here.
+        let reads_outputs = applied.definition.template();
+        let reads_outputs = reads_outputs.is_ok_and(|template| template.reads_outputs);
+        let context = self.trait_context(reads_outputs || self.mode == Mode::Check)?;
         let parameter = applied.properties.as_ref().map(from_json);
         let mut evaluation = evaluate(&applied.definition, parameter, context, &what)?;
         self.process(&mut evaluation, &what)?;
@@ -295,7 +298,7 @@ impl<'a> Rendering<'a> {
             request["method"] = "GET".into();
         }
         let Some(outside) = &self.app.outside else {
-            let message = "the request is sent by the hub, and there is none".to_owned();
+            let message = "the request has to be sent, and nothing is fetched offline".to_owned();
             return Err(error(Class::Outside, message));
         };
         let answer = outside.answer(&request);
@@ -370,12 +373,15 @@ impl<'a> Rendering<'a> {
     }
 
     /// What a trait sees: what came out so far, with defaults taken.
-    fn trait_context(&mut self) -> Result<CueValue, RenderError> {
+    fn trait_context(&mut self, with_outputs: bool) -> Result<CueValue, RenderError> {
         let mut fields = self.context.clone();
         fields.push(field(
             "componentType",
             CueValue::string(self.component.definition.type_name.as_str()),
         ));
+        if !with_outputs {
+            return Ok(CueValue::structure(fields));
+        }
         if let Some(base) = self.base {
             let output = self.exported(base, "its output")?;
             fields.push(field("output", output));

@@ -77,7 +77,7 @@ pub fn recorded(
 /// Whether a revision has this very spec.
 pub fn has_spec(revision: &ApplicationRevision, application: &Application) -> bool {
     serde_json::to_value(&application.spec)
-        .is_ok_and(|spec| spec == revision.spec.application["spec"])
+        .is_ok_and(|spec| spec == revision.spec.application.value()["spec"])
 }
 
 /// The number of a revision: its name ends with it.
@@ -108,7 +108,7 @@ pub fn restore(
     application: &mut Application,
     revision: &ApplicationRevision,
 ) -> Result<(), serde_json::Error> {
-    let before = &revision.spec.application;
+    let before = revision.spec.application.value();
     application.spec = serde_json::from_value(before["spec"].clone())?;
     let annotations = application.metadata.annotations.get_or_insert_default();
     let name = revision.metadata.name.clone().unwrap_or_default();

@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
-use bellwether_api::oam::Application;
-use bellwether_api::oam::names::{annotation, policy as policy_type};
+use bellwether_api::oam::names::{annotation, policy as policy_type, policy_source};
+use bellwether_api::oam::{Application, AppliedApplicationPolicy};
 use bellwether_cue::bridge::from_json;
 use bellwether_cue::host::{Budget, Evaluation};
+use bellwether_json::path::str_at;
 use serde_json::{Map, Value, json};
 
 use crate::catalog::Catalog;
@@ -36,6 +37,16 @@ pub struct Changed {
     pub custom: Map<String, Value>,
     /// The definitions of the policies, in the order in which they were applied.
     pub definitions: Vec<Arc<Definition>>,
+    /// What each of them did.
+    pub applied: Vec<AppliedApplicationPolicy>,
+}
+
+/// A policy that may change the application.
+struct Scoped {
+    definition: Arc<Definition>,
+    name: String,
+    properties: Value,
+    source: &'static str,
 }
 
 /// Whether policies of a definition change the application itself.
@@ -50,11 +61,15 @@ pub fn apply(application: &Application, catalog: &Catalog) -> Result<Option<Chan
     let skips_global = annotations
         .and_then(|all| all.get(annotation::SKIP_GLOBAL_POLICIES))
         .is_some_and(|value| value == "true");
-    let mut found: Vec<(Arc<Definition>, String, Value)> = Vec::new();
+    let mut found: Vec<Scoped> = Vec::new();
     if !skips_global {
         for definition in catalog.global_policies(&namespace) {
-            let name = definition.object_name().to_owned();
-            found.push((definition, name, json!({})));
+            found.push(Scoped {
+                name: definition.object_name().to_owned(),
+                definition,
+                properties: json!({}),
+                source: policy_source::GLOBAL,
+            });
         }
     }
     for (index, policy) in application.spec.policies.iter().enumerate() {
@@ -76,7 +91,12 @@ pub fn apply(application: &Application, catalog: &Catalog) -> Result<Option<Chan
             name => name.to_owned(),
         };
         let properties = policy.properties.clone().unwrap_or_else(|| json!({}));
-        found.push((definition, name, properties));
+        found.push(Scoped {
+            definition,
+            name,
+            properties,
+            source: policy_source::EXPLICIT,
+        });
     }
     if found.is_empty() {
         return Ok(None);
@@ -85,21 +105,23 @@ pub fn apply(application: &Application, catalog: &Catalog) -> Result<Option<Chan
         application: application.clone(),
         custom: Map::new(),
         definitions: Vec::new(),
+        applied: Vec::new(),
     };
-    for (definition, name, properties) in &found {
-        changed.take(definition, name, properties)?;
+    for policy in &found {
+        changed.take(policy)?;
     }
     Ok(Some(changed))
 }
 
 impl Changed {
     /// Applies one policy.
-    fn take(
-        &mut self,
-        definition: &Arc<Definition>,
-        name: &str,
-        properties: &Value,
-    ) -> Result<(), RenderError> {
+    fn take(&mut self, policy: &Scoped) -> Result<(), RenderError> {
+        let Scoped {
+            definition,
+            name,
+            properties,
+            source,
+        } = policy;
         let what = format!("policy {name}");
         let error = |message: String| {
             let message = format!("{what}: {message}");
@@ -107,11 +129,22 @@ impl Changed {
         };
         let mut evaluation = self.evaluate(definition, name, properties)?;
         self.definitions.push(Arc::clone(definition));
-        if !is_enabled(&mut evaluation) {
-            return Ok(());
-        }
+        let namespace = str_at(&definition.object, &["metadata", "namespace"]);
+        let mut applied = AppliedApplicationPolicy {
+            name: name.clone(),
+            policy_type: definition.type_name.clone(),
+            namespace: namespace.unwrap_or_default().to_owned(),
+            source: (*source).to_owned(),
+            applied: is_enabled(&mut evaluation),
+            ..AppliedApplicationPolicy::default()
+        };
         let root = evaluation.root();
-        let Some(output) = evaluation.lookup(root, "output") else {
+        let output = evaluation.lookup(root, "output");
+        let Some(output) = output.filter(|_| applied.applied) else {
+            if !applied.applied {
+                applied.message = NOT_ENABLED.to_owned();
+            }
+            self.applied.push(applied);
             return Ok(());
         };
         let output = evaluation.export_json(output).map_err(|problem| {
@@ -125,8 +158,10 @@ impl Changed {
             return Err(error("output has to be an object".to_owned()));
         };
         for (field, value) in fields {
+            note(&mut applied, &field, &value);
             self.set(&field, value).map_err(error)?;
         }
+        self.applied.push(applied);
         Ok(())
     }
 
@@ -204,6 +239,21 @@ impl Changed {
     }
 }
 
+/// What is said of a policy whose template says that it is off.
+const NOT_ENABLED: &str = "its template says enabled: false";
+
+/// Notes what a field of `output` changes.
+fn note(applied: &mut AppliedApplicationPolicy, field: &str, value: &Value) {
+    let count = value.as_object().map_or(0, Map::len);
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    match field {
+        "labels" => applied.labels_count = count,
+        "annotations" => applied.annotations_count = count,
+        "ctx" => applied.has_context = true,
+        _ => applied.spec_modified = true,
+    }
+}
+
 /// A policy may be off: `enabled`, or `config.enabled`.
 fn is_enabled(evaluation: &mut Evaluation) -> bool {
     let root = evaluation.root();
@@ -277,6 +327,34 @@ mod tests {
         assert_eq!(object["data"], json!({"owner": "sea", "cmd": "mine"}));
         assert_eq!(object["metadata"]["labels"]["team"], "sea");
         assert_eq!(object["metadata"]["annotations"]["order"], "first second");
+    }
+
+    #[test]
+    fn what_policies_did_is_told_in_order() {
+        let policy = |on: bool| json!({"name": "mine", "type": "team", "properties": {"name": "sea", "on": on}});
+        let told = |on: bool| {
+            let application = json!({"metadata": {"name": "shop"}, "spec": {"components": [], "policies": [policy(on)]}});
+            let application = serde_json::from_value(application).unwrap();
+            apply(&application, &catalog()).unwrap().unwrap().applied
+        };
+        let applied = told(true);
+        let names: Vec<(&str, &str)> = applied
+            .iter()
+            .map(|it| (it.name.as_str(), it.source.as_str()))
+            .collect();
+        assert_eq!(
+            names,
+            [
+                ("first", "global"),
+                ("second", "global"),
+                ("mine", "explicit")
+            ]
+        );
+        let expected = json!({"name": "mine", "type": "team", "namespace": "vela-system", "applied": true,
+            "source": "explicit", "specModified": true, "labelsCount": 1, "hasContext": true});
+        assert_eq!(serde_json::to_value(&applied[2]).unwrap(), expected);
+        let off = &told(false)[2];
+        assert!(!off.applied && !off.spec_modified && off.message == NOT_ENABLED);
     }
 
     #[test]

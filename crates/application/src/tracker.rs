@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use bellwether_api::CompactJson;
 use bellwether_api::oam::names::{LOCAL_CLUSTER, annotation, finalizer, label};
 use bellwether_api::oam::{
     Application, ManagedResource, ResourceTracker, ResourceTrackerSpec, ResourceTrackerType,
@@ -80,7 +81,7 @@ pub fn managed(manifest: &Manifest, creator: &str, policies: &ResourcePolicies) 
         name: text(&["metadata", "name"]),
         component: manifest.component.clone(),
         resource_trait: manifest.trait_type.clone(),
-        raw: (!policies.apply_once.keeps_everything()).then(|| manifest.object.clone()),
+        raw: (!policies.apply_once.keeps_everything()).then(|| CompactJson::from(&manifest.object)),
         skip_gc: never,
         ..ManagedResource::default()
     }
@@ -310,7 +311,7 @@ mod tests {
         let mut tracker = version(1, "shop-v1", &[("a", "")]);
         assert!(!add(&mut tracker, entry("a", "")));
         let mut changed = entry("a", "");
-        changed.raw = Some(json!({}));
+        changed.raw = Some(json!({}).into());
         assert!(add(&mut tracker, changed));
         assert_eq!(tracker.spec.managed_resources.len(), 1);
     }

@@ -72,25 +72,89 @@ pub struct Cluster {
     pub version: Option<ClusterVersion>,
 }
 
+/// A kind that the hub serves, and what it is called by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServedKind {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The version of the group.
+    pub version: String,
+    /// Such as `Widget`.
+    pub kind: String,
+    /// Such as `widgets`.
+    pub plural: String,
+    /// Such as `widget`.
+    pub singular: String,
+    /// Further names, such as `wg`.
+    pub short_names: Vec<String>,
+    /// Whether objects live in a namespace.
+    pub namespaced: bool,
+}
+
+impl ServedKind {
+    /// Group and version, as objects have them.
+    pub fn api_version(&self) -> String {
+        match self.group.as_str() {
+            "" => self.version.clone(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// Whether the resource is called by this name.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.plural == name || self.singular == name || self.short_names.iter().any(|it| it == name)
+    }
+
+    /// The kind that a CustomResourceDefinition defines; none if the object is something else.
+    pub fn of_definition(object: &Value) -> Option<Self> {
+        if !is_kind(object, "apiextensions.k8s.io", "CustomResourceDefinition") {
+            return None;
+        }
+        let (spec, names) = (&object["spec"], &object["spec"]["names"]);
+        let versions = spec["versions"].as_array()?;
+        let stored = versions.iter().find(|version| version["storage"] == true);
+        let kind = names["kind"].as_str()?;
+        let singular = names["singular"].as_str().filter(|name| !name.is_empty());
+        let short_names = names["shortNames"].as_array().into_iter().flatten();
+        Some(Self {
+            group: spec["group"].as_str()?.to_owned(),
+            version: stored?["name"].as_str()?.to_owned(),
+            kind: kind.to_owned(),
+            plural: names["plural"].as_str()?.to_owned(),
+            singular: singular.map_or_else(|| kind.to_lowercase(), str::to_owned),
+            short_names: short_names
+                .filter_map(|name| name.as_str().map(str::to_owned))
+                .collect(),
+            namespaced: spec["scope"] == "Namespaced",
+        })
+    }
+}
+
 /// What rendering has to know of the hub.
 #[derive(Debug, Clone, Default)]
 pub struct World {
     /// The version of the hub, which stands in for clusters whose own is not known.
     pub hub_version: ClusterVersion,
     /// Clusters besides the hub.
-    pub clusters: Vec<Cluster>,
+    pub clusters: Arc<Vec<Cluster>>,
     /// Policies, Workflows and other objects that applications refer to.
     pub objects: Vec<Value>,
+    /// Kinds of applications' copies that are not built in.
+    pub kinds: Vec<ServedKind>,
     /// What is known from outside; none where nothing can be fetched.
     pub outside: Option<Arc<Outside>>,
 }
 
 impl World {
-    /// A world with these objects; Secrets that stand for clusters become clusters.
+    /// A world with these objects; Secrets that stand for clusters become clusters, CustomResourceDefinitions become kinds.
     pub fn new(hub_version: ClusterVersion, objects: Vec<Value>) -> Self {
         Self {
             hub_version,
-            clusters: objects.iter().filter_map(cluster_of_secret).collect(),
+            clusters: Arc::new(objects.iter().filter_map(cluster_of_secret).collect()),
+            kinds: objects
+                .iter()
+                .filter_map(ServedKind::of_definition)
+                .collect(),
             objects,
             outside: None,
         }

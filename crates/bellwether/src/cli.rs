@@ -188,7 +188,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
             Ok(())
         }
         Command::Def(arguments) => definitions::run(arguments),
-        Command::Render(arguments) => render::run(&arguments),
+        Command::Render(arguments) => complete(runtime()?, render::run(arguments)),
         Command::Cue(arguments) => cue::run(arguments),
         Command::Helm(arguments) => helm::run(&arguments),
         Command::Kustomize(arguments) => kustomize::run(&arguments),

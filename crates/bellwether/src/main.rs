@@ -39,6 +39,7 @@ mod screen;
 mod status;
 mod token;
 mod up;
+mod vela;
 mod version;
 mod webhook;
 mod why;
@@ -52,7 +53,12 @@ fn main() -> std::process::ExitCode {
         Ok(arguments) => arguments,
         Err(error) if !error.use_stderr() => error.exit(),
         Err(error) => {
-            cli::print_error(&cli::one_line(&error.to_string()));
+            let typed: Vec<String> = std::env::args().skip(1).collect();
+            let mut message = cli::one_line(&error.to_string());
+            if let Some(hint) = vela::hint(&typed) {
+                message = format!("{message}; {hint}");
+            }
+            cli::print_error(&message);
             return std::process::ExitCode::from(2);
         }
     };

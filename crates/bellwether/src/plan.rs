@@ -59,7 +59,7 @@ pub(crate) struct PlanArgs {
     /// How to roll out to the clusters of a Placement: a rolloutStrategy in YAML or JSON.
     #[arg(long, value_name = "STRATEGY")]
     strategy: Option<String>,
-    /// Read nothing from a hub: everything is in the files.
+    /// Read nothing from a hub, and fetch nothing: everything is in the files.
     #[arg(long)]
     offline: bool,
     /// The namespace of objects that name none.

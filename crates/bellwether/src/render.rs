@@ -1,4 +1,4 @@
-//! `bellwether render`: what an Application becomes, offline.
+//! `bellwether render`: what an Application becomes, without a hub.
 
 use std::fs;
 use std::io::Read as _;
@@ -6,10 +6,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use bellwether_api::oam::Application;
-use bellwether_application::appfile;
+use bellwether_apiserver::Clock;
+use bellwether_application::RenderError;
+use bellwether_application::appfile::{self, Appfile};
 use bellwether_application::catalog::Catalog;
 use bellwether_application::deliver::deliver;
+use bellwether_application::outside::Wanted;
 use bellwether_application::world::{ClusterVersion, World};
+use bellwether_controllers::application::{Fetcher, Subject};
+use bellwether_controllers::workflow::providers::http::HostPattern;
+use bellwether_controllers::workflow::{HttpPolicy, WorkflowOptions};
 use bellwether_json::yaml::from_yaml;
 use clap::Args;
 use serde_json::Value;
@@ -17,6 +23,9 @@ use serde_json::Value;
 use crate::definitions::{Format, print_objects, read_definitions};
 
 /// Show what an Application becomes, without a cluster.
+///
+/// Charts, manifests at an address and answers of servers that it needs are fetched. Random values of
+/// charts are others than on a hub.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  bellwether render -f app.yaml -d definitions/")]
 pub(crate) struct RenderArgs {
@@ -27,12 +36,15 @@ pub(crate) struct RenderArgs {
     /// Directory or file with further definitions, in CUE or YAML.
     #[arg(short, long)]
     definitions: Vec<PathBuf>,
+    /// Fetch nothing: an Application that needs a chart or an address is refused.
+    #[arg(long)]
+    offline: bool,
     /// How to print the objects.
     #[arg(short, long, value_enum, default_value_t = Format::Yaml)]
     output: Format,
 }
 
-pub(crate) fn run(arguments: &RenderArgs) -> anyhow::Result<()> {
+pub(crate) async fn run(arguments: RenderArgs) -> anyhow::Result<()> {
     let mut catalog = Catalog::default();
     for path in &arguments.definitions {
         for file in files(path)? {
@@ -56,23 +68,64 @@ pub(crate) fn run(arguments: &RenderArgs) -> anyhow::Result<()> {
             arguments.filename.display()
         );
     }
+    let fetcher = (!arguments.offline).then(|| fetcher(objects.clone(), None));
     let world = World::new(ClusterVersion::default(), objects);
     let mut manifests = Vec::new();
     for application in applications {
-        manifests.extend(rendered(application, &catalog, &world)?);
+        manifests.extend(rendered(application, &catalog, &world, fetcher.as_ref()).await?);
     }
     print_objects(&manifests, arguments.output);
     Ok(())
 }
 
-fn rendered(application: Value, catalog: &Catalog, world: &World) -> anyhow::Result<Vec<Value>> {
+/// What fetches things that applications need. What is fetched is told on standard error: objects are printed to standard output.
+pub(crate) fn fetcher(objects: Vec<Value>, hub: Option<kube::Client>) -> Fetcher {
+    let tell = |wanted: &Wanted| eprintln!("fetching {wanted} …");
+    // Whoever runs a command may connect to what this machine can reach.
+    let options = WorkflowOptions {
+        http: HttpPolicy {
+            allowed: vec![HostPattern::Any, HostPattern::Loopback],
+        },
+        git_directories: vec![PathBuf::from("/")],
+        ..WorkflowOptions::default()
+    };
+    Fetcher::for_command(objects, hub, tell, &options)
+}
+
+/// Parses an application, and fetches what it needs if there is something that fetches.
+pub(crate) async fn parse<'a>(
+    subject: &Subject<'_>,
+    catalog: &'a Catalog,
+    world: &'a World,
+    fetcher: Option<&Fetcher>,
+) -> Result<Appfile<'a>, RenderError> {
+    match fetcher {
+        Some(fetcher) => fetcher.parse(subject, catalog, world).await,
+        None => appfile::parse(subject.application, catalog, world, subject.number),
+    }
+}
+
+async fn rendered(
+    application: Value,
+    catalog: &Catalog,
+    world: &World,
+    fetcher: Option<&Fetcher>,
+) -> anyhow::Result<Vec<Value>> {
     let name = application["metadata"]["name"]
         .as_str()
         .unwrap_or_default()
         .to_owned();
     let application: Application =
         serde_json::from_value(application).with_context(|| format!("application {name}"))?;
-    let appfile = appfile::parse(&application, catalog, world, 1)
+    let mut world = world.clone();
+    world.outside = fetcher.map(|fetcher| fetcher.of(&application, None, Clock::system().now()));
+    let subject = Subject {
+        application: &application,
+        pinned: None,
+        number: 1,
+    };
+    let appfile = parse(&subject, catalog, &world, fetcher)
+        .await
         .with_context(|| format!("application {name}"))?;
     let delivery = deliver(&appfile).with_context(|| format!("application {name}"))?;
     let of_components = delivery

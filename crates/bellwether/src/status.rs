@@ -46,6 +46,9 @@ pub(crate) struct StatusArgs {
     /// Follow changes: until a rollout is complete, or Ctrl-C.
     #[arg(short, long)]
     watch: bool,
+    /// What is shown is a tree in any case.
+    #[arg(long, hide = true)]
+    tree: bool,
     #[command(flatten)]
     print: PrintArgs,
     #[command(flatten)]

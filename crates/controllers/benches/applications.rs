@@ -18,10 +18,11 @@ use bellwether_api::oam::Application;
 use bellwether_apiserver::{HUB, Identity, ServerOptions};
 use bellwether_controllers::workflow::WorkflowOptions;
 use bellwether_controllers::{Hub, application, definition};
-use bellwether_runtime::{Cache, Clock, Selection};
+use bellwether_runtime::{Cache, Clock, ObjectKey, Selection};
 use bellwether_simulator::Simulator;
 use bellwether_testkit::{Counts, Embedded, Usage};
 use futures::{StreamExt as _, stream};
+use k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -35,7 +36,13 @@ const AT_ONCE: usize = 4;
 /// How long a hub is watched that has nothing to do.
 const QUIET: Duration = Duration::from_secs(10);
 /// After which time the bench gives up.
-const LONGEST_WAIT: Duration = Duration::from_mins(15);
+const LONGEST_WAIT: Duration = Duration::from_mins(30);
+/// After which time an application is shown that does not get on.
+const STUCK: Duration = Duration::from_secs(60);
+/// How often the bench asks whether it may go on.
+const POLL: Duration = Duration::from_millis(2);
+/// How many applications are changed, one after the other.
+const CHANGES: usize = 20;
 
 #[tokio::main]
 async fn main() {
@@ -72,6 +79,18 @@ fn app(number: usize, image: &str) -> Application {
     serde_json::from_value(app).unwrap()
 }
 
+/// Lets the simulated node have as many pods as anybody wants.
+async fn make_room(client: &Client) {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let patch = Patch::Merge(json!({"status": {"allocatable": {"pods": "1000000"}}}));
+    let name = format!("{HUB}-node");
+    let parameters = PatchParams::default();
+    nodes
+        .patch_status(&name, &parameters, &patch)
+        .await
+        .unwrap();
+}
+
 impl Bed {
     async fn start() -> Self {
         let clock = Clock::system();
@@ -92,6 +111,7 @@ impl Bed {
             tokio::spawn(application::run(hub, WorkflowOptions::default())),
         ];
         let client = server.client(HUB, Identity::administrator("bench"));
+        make_room(&client).await;
         let api: Api<Application> = Api::namespaced(client, "default");
         let applications = Cache::start(api.clone(), Selection::default(), |_| {});
         applications.ready().await;
@@ -124,15 +144,38 @@ impl Bed {
         );
     }
 
-    async fn until(&self, holds: impl Fn(&Cache<Application>) -> bool) {
+    /// Waits until something holds. It is asked often, so that it must not go through all applications.
+    async fn until(&self, mut holds: impl FnMut(&Cache<Application>) -> bool) {
         let end = Instant::now() + LONGEST_WAIT;
         while !holds(&self.applications) {
             assert!(Instant::now() < end, "the bench gives up");
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::sleep(POLL).await;
         }
     }
 
+    /// Waits until applications run, one after the other.
+    async fn until_running(&self, count: usize) {
+        let (mut running, mut since) = (0, Instant::now());
+        self.until(|all| {
+            while running < count && all.get(&key(running)).is_some_and(|app| is_running(&app)) {
+                (running, since) = (running + 1, Instant::now());
+            }
+            if since.elapsed() > STUCK {
+                let app = all.get(&key(running));
+                let status = app.and_then(|app| serde_json::to_string(&app.status).ok());
+                println!(
+                    "app-{running} does not get on: {}",
+                    status.unwrap_or_default()
+                );
+                since = Instant::now();
+            }
+            running == count
+        })
+        .await;
+    }
+
     async fn measure(mut self, count: usize) {
+        self.print(count, "start");
         self.begin();
         let api = &self.api;
         stream::iter(0..count)
@@ -141,19 +184,17 @@ impl Bed {
                 api.create(&PostParams::default(), &app).await.unwrap();
             })
             .await;
-        self.until(|all| {
-            let all = all.list();
-            all.len() == count && all.iter().all(|app| is_running(app))
-        })
-        .await;
+        self.until_running(count).await;
         self.print(count, "create, running");
         tokio::time::sleep(Duration::from_secs(2)).await;
         self.begin();
         tokio::time::sleep(QUIET).await;
         self.print(count, "at rest");
         self.begin();
-        self.change(count / 2).await;
-        self.print(count, "one change");
+        for number in 0..CHANGES.min(count) {
+            self.change(number * (count / CHANGES).max(1)).await;
+        }
+        self.print(count, &format!("{} changes", CHANGES.min(count)));
         self.begin();
         let api = &self.api;
         stream::iter(0..count)
@@ -162,7 +203,7 @@ impl Bed {
                 api.delete(&name, &DeleteParams::default()).await.unwrap();
             })
             .await;
-        self.until(|all| all.list().is_empty()).await;
+        self.until(Cache::is_empty).await;
         self.print(count, "delete");
         for task in &self.tasks {
             task.abort();
@@ -180,16 +221,16 @@ impl Bed {
             .await
             .unwrap();
         self.until(|all| {
-            let all = all.list();
-            let found = all
-                .iter()
-                .find(|app| app.metadata.name == changed.metadata.name);
-            found.is_some_and(|app| {
-                app.metadata.generation == changed.metadata.generation && is_running(app)
+            all.get(&key(number)).is_some_and(|app| {
+                app.metadata.generation == changed.metadata.generation && is_running(&app)
             })
         })
         .await;
     }
+}
+
+fn key(number: usize) -> ObjectKey {
+    ObjectKey::new("default", &format!("app-{number}"))
 }
 
 fn is_running(app: &Application) -> bool {

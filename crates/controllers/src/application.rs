@@ -7,11 +7,13 @@
 //! | module | does |
 //! |---|---|
 //! | `basis` | finds what an application is rendered by |
+//! | `concerned` | says which applications a change concerns |
 //! | `definitions` | keeps the catalog of definitions |
 //! | `index` | finds what belongs to an application |
 //! | `members` | brings objects to members |
 //! | `objects` | writes, keeps and removes objects on the hub |
-//! | `children` | reads what components copy |
+//! | `copies` | reads what components copy |
+//! | `facts` | knows the version of the hub, and its members |
 //! | `outside` | fetches charts, manifests and answers of servers |
 //! | `workflow`, `actions` | carries out the steps, and what they do to components |
 //! | `restart` | when a workflow is carried out again |
@@ -22,9 +24,11 @@
 
 mod actions;
 mod basis;
-mod children;
+mod concerned;
+mod copies;
 mod definitions;
 mod deliver;
+mod facts;
 mod index;
 mod members;
 mod objects;
@@ -37,7 +41,6 @@ mod status;
 mod tracking;
 mod workflow;
 
-use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bellwether_api::cluster::ManagedCluster;
@@ -50,17 +53,16 @@ use bellwether_api::oam::{
 };
 use bellwether_api::work::ManifestWork;
 use bellwether_api::workflow::{HISTORY_GROUP, Workflow};
-use bellwether_application::member::object_key;
 use bellwether_application::resource_policy::ResourcePolicies;
 use bellwether_application::{Class, RenderError, Stage};
 use bellwether_runtime::{
-    Cache, Change, Next, ObjectKey, Reconcile, ReconcileError, Recorder, RequestError, Retry,
-    patch_seen,
+    Cache, Next, ObjectKey, Reconcile, ReconcileError, Recorder, RequestError, Retry, patch_seen,
 };
 use bellwether_workflow::spec::Approval;
+pub use copies::{Copies, CopyError};
 use futures::FutureExt as _;
 use kube::Api;
-use parking_lot::Mutex;
+pub use outside::{Fetcher, Subject};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -71,11 +73,11 @@ use crate::workflow::memory::Memory;
 use crate::workflow::watches::Watches;
 use crate::workflow::{Engine, PassError, WorkflowOptions};
 use crate::workflow_run::approval_of;
-use children::Children;
+use concerned::{Contested, in_namespace, is_late_or_gone, object_keys, owner_of, owners, rivals};
 use definitions::Definitions;
+use facts::HubFacts;
 use index::{Index, Owned};
 use objects::HubObjects;
-use outside::Fetcher;
 use restart::Restart;
 use status::Report;
 
@@ -220,7 +222,8 @@ pub async fn run(hub: Hub, options: WorkflowOptions) {
         }),
         memory: Arc::clone(&memory),
         stores_rendered: options.stores_rendered,
-        children: Children::new(&hub.client),
+        copies: Copies::new(&hub.client),
+        facts: HubFacts::new(&hub.client, hub.cache()),
         outside: Fetcher::new(&hub.client, &options),
         objects: HubObjects::new(&hub, queue.clone()),
         applications: hub.cache(),
@@ -292,81 +295,11 @@ pub async fn run(hub: Hub, options: WorkflowOptions) {
     controller.run(Arc::new(reconciler)).await;
 }
 
-/// The applications that the labels of an object name, before and after a change.
-fn owners<K: kube::Resource>(change: &Change<'_, K>) -> Vec<ObjectKey> {
-    let objects = [change.old, change.new].into_iter().flatten();
-    objects
-        .filter_map(|object| owner_of(object.meta().labels.as_ref()))
-        .collect()
-}
-
-/// Whether a tracker is gone, or is heard of when its application has a newer one already: what it has may be left over.
-fn is_late_or_gone(
-    applications: &Cache<Application>,
-    change: &Change<'_, ResourceTracker>,
-) -> bool {
-    let Some(tracker) = change.new else {
-        return true;
-    };
-    let generation = tracker.spec.application_generation;
-    let owner = owner_of(tracker.metadata.labels.as_ref());
-    let application = owner.and_then(|owner| applications.get(&owner));
-    let newest = application.and_then(|application| application.metadata.generation);
-    generation != 0 && newest.is_some_and(|newest| newest > generation)
-}
-
-/// Applications that wait for an object of a member to be let go of, by what finds the object.
-type Contested = Mutex<HashMap<u64, BTreeSet<ObjectKey>>>;
-
-/// The applications that wait for an object that a work no longer has.
-fn rivals(contested: &Contested, change: &Change<'_, ManifestWork>) -> Vec<ObjectKey> {
-    let mut contested = contested.lock();
-    if contested.is_empty() {
-        return Vec::new();
-    }
-    let is_going = |work: &&Arc<ManifestWork>| work.metadata.deletion_timestamp.is_some();
-    let now = change.new.filter(|work| !is_going(work));
-    let now = now.map_or_else(Vec::new, |work| object_keys(work));
-    let before = change.old.map_or_else(Vec::new, |work| object_keys(work));
-    let freed = before.into_iter().filter(|key| !now.contains(key));
-    let waiting = freed.filter_map(|key| contested.remove(&key));
-    waiting.flatten().collect()
-}
-
-/// The objects that a work of an application brings to its member.
-fn object_keys(work: &ManifestWork) -> Vec<u64> {
-    if owner_of(work.metadata.labels.as_ref()).is_none() {
-        return Vec::new();
-    }
-    let cluster = work.metadata.namespace.as_deref().unwrap_or_default();
-    let workload = work.spec.workload.as_ref();
-    let objects = workload.map_or(&[][..], |workload| &workload.manifests);
-    let keys = objects.iter();
-    keys.map(|object| object_key(cluster, object)).collect()
-}
-
-/// The application that labels name.
-fn owner_of(labels: Option<&std::collections::BTreeMap<String, String>>) -> Option<ObjectKey> {
-    let labels = labels?;
-    Some(ObjectKey::new(
-        labels.get(label::APP_NAMESPACE)?,
-        labels.get(label::APP_NAME)?,
-    ))
-}
-
 /// Whether this version of the controller handles an application.
 fn is_ours(application: &Application) -> bool {
     let annotations = application.metadata.annotations.as_ref();
     let required = annotations.and_then(|all| all.get(annotation::CONTROLLER_VERSION));
     required.is_none_or(|version| version.is_empty() || version == env!("CARGO_PKG_VERSION"))
-}
-
-fn in_namespace(applications: &Cache<Application>, namespace: &str) -> Vec<ObjectKey> {
-    let applications = applications.in_namespace(namespace);
-    applications
-        .iter()
-        .map(|application| ObjectKey::of(&**application))
-        .collect()
 }
 
 struct Reconciler {
@@ -391,7 +324,8 @@ struct Reconciler {
     workflows: Cache<Workflow>,
     clusters: Cache<ManagedCluster>,
     definitions: Definitions,
-    children: Children,
+    copies: Copies,
+    facts: HubFacts,
     outside: Fetcher,
     objects: HubObjects,
     events: Recorder,
@@ -557,13 +491,24 @@ impl Reconciler {
         restart: &Restart,
         report: &mut Report,
     ) -> Result<Next, Failure> {
-        let basis = self.basis(application).await?;
-        let appfile = self.parse(application, &basis).await?;
+        let recorded = self.recorded_basis(application).await?;
+        let parsed = match &recorded {
+            Some(basis) => self.parse_recorded(application, basis).await?,
+            None => None,
+        };
+        let today;
+        let appfile = match parsed {
+            Some(appfile) => appfile,
+            None => {
+                today = self.basis(application).await?;
+                self.parse(application, &today).await?
+            }
+        };
         let policies = ResourcePolicies::of_appfile(&appfile)
             .map_err(|message| RenderError::new(Stage::Parse, Class::InvalidInput, message))?;
         let revision = self.choose_revision(application, &appfile.context.revision_hash);
         let appfile = appfile.as_revision(revision.number);
-        report.parsed();
+        report.parsed(&appfile);
         let limit = policies.garbage_collect.application_revision_limit;
         self.store_revision(application, &appfile, &revision, limit)
             .await?;

@@ -16,14 +16,10 @@ const LENGTH: usize = 32;
 
 /// The key in the Secret of this name; it is made the first time.
 pub(crate) async fn hub_key(client: &Client, name: &str) -> Result<Vec<u8>, kube::Error> {
-    let api: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
-    let bytes_of = |secret: Secret| {
-        let field = secret.data.and_then(|mut data| data.remove(FIELD));
-        field.map(|field| field.0).filter(|key| key.len() >= LENGTH)
-    };
-    if let Some(known) = api.get_opt(name).await?.and_then(bytes_of) {
+    if let Some(known) = known_hub_key(client, name).await? {
         return Ok(known);
     }
+    let api: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
     let broken = |text: String| kube::Error::Service(text.into());
     let mut bytes = vec![0; LENGTH];
     let random = SystemRandom::new().fill(&mut bytes);
@@ -46,4 +42,18 @@ pub(crate) async fn hub_key(client: &Client, name: &str) -> Result<Vec<u8>, kube
             "Secret {NAMESPACE}/{name}: field {FIELD} has fewer than {LENGTH} bytes; delete the Secret"
         ))
     })
+}
+
+/// The key in the Secret of this name, if it has been made.
+pub(crate) async fn known_hub_key(
+    client: &Client,
+    name: &str,
+) -> Result<Option<Vec<u8>>, kube::Error> {
+    let api: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
+    Ok(api.get_opt(name).await?.and_then(bytes_of))
+}
+
+fn bytes_of(secret: Secret) -> Option<Vec<u8>> {
+    let field = secret.data.and_then(|mut data| data.remove(FIELD));
+    field.map(|field| field.0).filter(|key| key.len() >= LENGTH)
 }

@@ -11,7 +11,7 @@ use super::compression::{Compressed, inflated};
 use crate::kind::kind;
 use crate::meta::{ObjectMeta, Unknown, any_object};
 use crate::workflow::WorkflowStatus;
-use crate::{SharedObject, TypeTag};
+use crate::{CompactJson, SharedObject, TypeTag};
 
 /// What an application was, with everything that it is rendered by.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,7 +55,7 @@ kind! {
 pub struct ApplicationRevisionSpec {
     /// The application without its status.
     #[schemars(schema_with = "any_object")]
-    pub application: Value,
+    pub application: CompactJson,
     /// Definitions of its components.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "objects_by_name")]

@@ -34,10 +34,60 @@ pub struct ApplicationStatus {
     /// The objects that are applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applied_resources: Vec<AppliedResource>,
+    /// The policies that change the application before it is rendered, in the order in which they did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applied_application_policies: Vec<AppliedApplicationPolicy>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     #[schemars(skip)]
     pub other: Unknown,
+}
+
+/// What a policy changed of an application before it was rendered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AppliedApplicationPolicy {
+    /// Name of the policy.
+    pub name: String,
+    /// Type of the policy.
+    #[serde(rename = "type", default, skip_serializing_if = "String::is_empty")]
+    pub policy_type: String,
+    /// Namespace of its definition.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Whether it was applied; false if its template says that it is off.
+    #[serde(default)]
+    pub applied: bool,
+    /// Who asked for it: global if its definition did, explicit if the application did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// Why it was not applied.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Whether it changed components, workflow or policies.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spec_modified: bool,
+    /// How many labels it set.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub labels_count: i64,
+    /// How many annotations it set.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub annotations_count: i64,
+    /// Whether it has something to say to other templates.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_context: bool,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: Unknown,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(count: &i64) -> bool {
+    *count == 0
 }
 
 /// Where a component stands on a cluster.

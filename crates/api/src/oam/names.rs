@@ -219,6 +219,14 @@ pub mod event {
     pub const COMPONENT_REVISION: &str = "ComponentRevision";
 }
 
+/// Who asked for a policy that changes an application.
+pub mod policy_source {
+    /// Its definition: it is for all applications.
+    pub const GLOBAL: &str = "global";
+    /// The application.
+    pub const EXPLICIT: &str = "explicit";
+}
+
 /// Types of policies that need no definition.
 pub mod policy {
     /// What others change is kept.

@@ -2,14 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::GROUP;
 use super::compression::{Compressed, inflated};
-use crate::TypeTag;
 use crate::kind::kind;
 use crate::meta::{ObjectMeta, Unknown, any_object};
 use crate::open_enum::open_enum;
+use crate::{CompactJson, TypeTag};
 
 /// Objects of an application, recorded before they are applied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -122,7 +121,7 @@ pub struct ManagedResource {
     /// The object as it was applied; without it, drift is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_object")]
-    pub raw: Option<Value>,
+    pub raw: Option<CompactJson>,
     /// Whether it is to be deleted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,

@@ -22,8 +22,8 @@ use crate::chart;
 use crate::context::namespace;
 use crate::definition::{Definition, DefinitionKind};
 use crate::overrides::OverridePolicy;
-use crate::referred;
-use crate::world::{ClusterVersion, World};
+use crate::referred::{self, Place, Reference};
+use crate::world::{ClusterVersion, ServedKind, World};
 
 /// How many compiled definitions are kept.
 const CAPACITY: usize = 1024;
@@ -74,6 +74,8 @@ impl Lookup {
                 _ => true,
             });
         objects.extend(copies.objects);
+        let mut world = World::new(ClusterVersion::default(), objects);
+        world.kinds.extend(copies.kinds);
         let mut catalog = Catalog::default();
         for (kind, type_name) in types(application, &steps) {
             self.fetch(&mut catalog, kind, &type_name, &namespace, facts);
@@ -82,7 +84,7 @@ impl Lookup {
             forbidden: copies.forbidden,
             application: checked,
             catalog,
-            world: World::new(ClusterVersion::default(), objects),
+            world,
         }
     }
 
@@ -200,6 +202,8 @@ fn shared_policies(
 #[derive(Default)]
 struct Copies {
     objects: Vec<Value>,
+    /// Kinds of the objects that are not built in, and others.
+    kinds: Vec<ServedKind>,
     forbidden: Vec<Violation>,
 }
 
@@ -214,45 +218,55 @@ impl Copies {
         // What is at an address is fetched by the controller.
         let mut by_name = references.urls.is_empty();
         for reference in &references.objects {
-            let Ok((group, kind)) = referred::group_and_kind(reference) else {
+            // What is wrong with a reference is said when the application is parsed.
+            let Ok(built_in) = referred::built_in(reference) else {
                 return true;
             };
-            let known = bellwether_kinds::resources()
-                .iter()
-                .find(|known| known.group == group && known.kind == kind);
-            let Some(known) = known else { continue };
-            let is_named = reference.label_selector.is_empty() && reference.cluster.is_empty();
-            by_name &= is_named;
-            let namespace = non_empty(&reference.namespace, own);
-            let name = non_empty(&reference.name, &component.name);
-            let wanted = Attributes {
-                verb: if is_named { "get" } else { "list" },
-                group,
-                resource: known.plural,
-                name: if is_named { name } else { "" },
-                namespace,
-                ..Attributes::default()
-            };
-            self.check_right(
-                component,
-                &wanted,
-                &format!("copy {kind} {namespace}/{name}"),
-                facts,
-            );
-            let id = ObjectId {
-                group,
-                version: known.version,
-                resource: known.plural,
-                namespace,
-                name,
-            };
-            if is_named && let Some(mut object) = facts.get(&id) {
-                object["apiVersion"] = known.api_version().into();
-                object["kind"] = kind.into();
+            let known = built_in.or_else(|| defined(reference, facts));
+            by_name &= reference.label_selector.is_empty() && known.is_some();
+            let known = known.unwrap_or_else(|| named(reference));
+            if let Some(object) = self.fetch_one(component, reference, &known, own, facts) {
                 self.objects.push(object);
             }
+            self.kinds.push(known);
         }
         by_name
+    }
+
+    /// Fetches the object that a reference names.
+    fn fetch_one(
+        &mut self,
+        component: &ApplicationComponent,
+        reference: &Reference,
+        known: &ServedKind,
+        own: &str,
+        facts: &dyn Facts,
+    ) -> Option<Value> {
+        let Place { namespace, name } = reference.place(known, &component.name, own);
+        let wanted = Attributes {
+            verb: if name.is_empty() { "list" } else { "get" },
+            group: &known.group,
+            resource: &known.plural,
+            name,
+            namespace,
+            ..Attributes::default()
+        };
+        let what = format!("copy {} {namespace}/{name}", known.kind);
+        self.check_right(component, &wanted, &what, facts);
+        if name.is_empty() || known.version.is_empty() {
+            return None;
+        }
+        let id = ObjectId {
+            group: &known.group,
+            version: &known.version,
+            resource: &known.plural,
+            namespace,
+            name,
+        };
+        let mut object = facts.get(&id)?;
+        object["apiVersion"] = known.api_version().into();
+        object["kind"] = known.kind.as_str().into();
+        Some(object)
     }
 
     /// The hub reads values of charts with its own rights, so the sender has to have the right to read them.
@@ -274,6 +288,17 @@ impl Copies {
             let what = format!("take values of {} {own}/{}", from.kind, from.name);
             self.check_right(component, &wanted, &what, facts);
         }
+        if let Some(name) = chart::secret_of(component.properties.as_ref()) {
+            let wanted = Attributes {
+                verb: "get",
+                resource: "secrets",
+                name,
+                namespace: own,
+                ..Attributes::default()
+            };
+            let what = format!("use the credentials in Secret {own}/{name}");
+            self.check_right(component, &wanted, &what, facts);
+        }
     }
 
     fn check_right(
@@ -293,8 +318,31 @@ impl Copies {
     }
 }
 
-fn non_empty<'a>(text: &'a str, other: &'a str) -> &'a str {
-    if text.is_empty() { other } else { text }
+/// The kind that a CustomResourceDefinition defines, if a reference names it by its plural.
+fn defined(reference: &Reference, facts: &dyn Facts) -> Option<ServedKind> {
+    let name = format!("{}.{}", reference.resource.to_lowercase(), reference.group);
+    let mut definition = facts.get(&ObjectId {
+        group: "apiextensions.k8s.io",
+        version: "v1",
+        resource: "customresourcedefinitions",
+        namespace: "",
+        name: &name,
+    })?;
+    definition["apiVersion"] = "apiextensions.k8s.io/v1".into();
+    definition["kind"] = "CustomResourceDefinition".into();
+    ServedKind::of_definition(&definition)
+}
+
+/// A kind of which only a name is known: enough to ask for rights, which are granted by plural.
+fn named(reference: &Reference) -> ServedKind {
+    let name = reference.resource.to_lowercase();
+    ServedKind {
+        group: reference.group.clone(),
+        kind: name.clone(),
+        plural: name,
+        namespaced: true,
+        ..ServedKind::default()
+    }
 }
 
 /// All types that an application names.

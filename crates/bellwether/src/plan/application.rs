@@ -1,30 +1,32 @@
 //! What an Application in a file would change, on each cluster, compared with what is live.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use bellwether_api::cluster::ManagedCluster;
-use bellwether_api::oam::names::{LOCAL_CLUSTER, component_type, label};
+use bellwether_api::oam::names::{LOCAL_CLUSTER, label};
 use bellwether_api::oam::{
-    Application, ComponentDefinition, DefinitionRevision, ManagedResource, Policy,
-    PolicyDefinition, ResourceTracker, TraitDefinition, WorkflowStepDefinition,
+    Application, ApplicationRevision, ComponentDefinition, DefinitionRevision, ManagedResource,
+    Policy, PolicyDefinition, ResourceTracker, TraitDefinition, WorkflowStepDefinition,
 };
 use bellwether_api::work::ManifestWork;
 use bellwether_api::workflow::Workflow;
-use bellwether_application::appfile::{self, Appfile};
+use bellwether_apiserver::Clock;
+use bellwether_application::appfile::Appfile;
 use bellwether_application::catalog::Catalog;
 use bellwether_application::deliver::deliver;
 use bellwether_application::dispatch::{Request, describe};
 use bellwether_application::label::Manifest;
 use bellwether_application::member::work_name;
 use bellwether_application::preview::{Outcome, preview, preview_sent};
-use bellwether_application::referred::{group_and_kind, references};
 use bellwether_application::resource_policy::{Occasion, ResourcePolicies};
 use bellwether_application::tracker;
 use bellwether_application::world::{Cluster, ClusterVersion, World};
+use bellwether_controllers::application::{Copies, Subject};
 use kube::api::{DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
-use kube::discovery::{ApiResource, Scope, pinned_kind};
+use kube::discovery::{Scope, pinned_kind};
 use kube::{Api, Client};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -32,6 +34,7 @@ use serde_json::{Value, json};
 
 use crate::cli::say;
 use crate::print::PrintArgs;
+use crate::render::{fetcher, parse};
 
 /// Whether an object is an Application.
 pub(super) fn is_application(object: &Value) -> bool {
@@ -86,13 +89,25 @@ impl Plan {
         let name = application.metadata.name.clone().unwrap_or_default();
         let namespace = application.metadata.namespace.clone().unwrap_or_default();
         let name = format!("{namespace}/{name}");
-        let mut basis = Basis::of_files(objects);
+        let mut basis = Basis::of_files(application, objects);
         if let Some(client) = hub {
-            basis.add_hub(client, application).await?;
+            basis.add_hub(client).await?;
         }
-        let (catalog, world) = (basis.catalog, basis.world);
-        let number = basis.revision_number;
-        let appfile = appfile::parse(application, &catalog, &world, number)
+        let fetcher = hub.map(|client| fetcher(objects.to_vec(), Some(client.clone())));
+        let (catalog, mut world) = (basis.catalog, basis.world);
+        let now = Clock::system().now();
+        let application = &basis.application;
+        let pinned = basis.revision.as_ref();
+        world.outside = fetcher
+            .as_ref()
+            .map(|fetcher| fetcher.of(application, pinned, now));
+        let subject = Subject {
+            application,
+            pinned,
+            number: basis.revision_number,
+        };
+        let appfile = parse(&subject, &catalog, &world, fetcher.as_ref())
+            .await
             .with_context(|| format!("application {name}"))?;
         let policies = ResourcePolicies::of(application).map_err(anyhow::Error::msg)?;
         let delivery = deliver(&appfile).with_context(|| format!("application {name}"))?;
@@ -116,11 +131,12 @@ impl Plan {
                 .recorded
                 .iter()
                 .find(|known| tracker::identity(known) == tracker::identity(&entry));
+            let last_applied = recorded.and_then(|known| Some(known.raw.as_ref()?.value()));
             let state = State {
                 hub,
                 appfile: &appfile,
                 policies: &policies,
-                last_applied: recorded.and_then(|known| known.raw.as_ref()),
+                last_applied: last_applied.as_ref(),
             };
             let outcome = state.outcome(manifest).await?;
             plan.add(&manifest.cluster, describe(&manifest.object), outcome);
@@ -277,6 +293,10 @@ fn to_json(object: &impl Serialize) -> Value {
 
 /// What an application is rendered by, and what it applied before.
 struct Basis {
+    /// The application, with what identifies it on the hub.
+    application: Application,
+    /// The revision that recorded what it is made of, if it would stay as it is.
+    revision: Option<ApplicationRevision>,
     catalog: Catalog,
     world: World,
     recorded: Vec<ManagedResource>,
@@ -284,7 +304,7 @@ struct Basis {
 }
 
 impl Basis {
-    fn of_files(objects: &[Value]) -> Self {
+    fn of_files(application: &Application, objects: &[Value]) -> Self {
         let mut catalog = Catalog::default();
         let mut rest = Vec::new();
         for object in objects.iter().filter(|object| !is_application(object)) {
@@ -293,6 +313,8 @@ impl Basis {
             }
         }
         Self {
+            application: application.clone(),
+            revision: None,
             catalog,
             world: World::new(ClusterVersion::default(), rest),
             recorded: Vec::new(),
@@ -301,8 +323,9 @@ impl Basis {
     }
 
     /// Adds what the files do not have.
-    async fn add_hub(&mut self, client: &Client, application: &Application) -> anyhow::Result<()> {
-        let namespace = application.metadata.namespace.clone().unwrap_or_default();
+    async fn add_hub(&mut self, client: &Client) -> anyhow::Result<()> {
+        let namespace = self.application.metadata.namespace.clone();
+        let namespace = namespace.unwrap_or_default();
         let files = self.catalog.clone();
         self.catalog = Catalog::default();
         self.add_definitions::<ComponentDefinition>(client).await?;
@@ -322,21 +345,23 @@ impl Basis {
         let everything = ListParams::default();
         let clusters: Api<ManagedCluster> = Api::all(client.clone());
         let clusters = clusters.list(&everything).await?.items;
-        self.world
-            .clusters
-            .extend(clusters.into_iter().map(|cluster| Cluster {
-                name: cluster.metadata.name.unwrap_or_default(),
-                labels: cluster.metadata.labels.unwrap_or_default(),
-                version: None,
-            }));
+        let clusters = clusters.into_iter().map(|cluster| Cluster {
+            name: cluster.metadata.name.unwrap_or_default(),
+            labels: cluster.metadata.labels.unwrap_or_default(),
+            version: None,
+        });
+        Arc::make_mut(&mut self.world.clusters).extend(clusters);
         let policies: Api<Policy> = Api::namespaced(client.clone(), &namespace);
         let policies = policies.list(&everything).await?.items;
         self.world.objects.extend(policies.iter().map(to_json));
         let workflows: Api<Workflow> = Api::namespaced(client.clone(), &namespace);
         let workflows = workflows.list(&everything).await?.items;
         self.world.objects.extend(workflows.iter().map(to_json));
-        self.add_copied(client, application, &namespace).await?;
-        self.add_recorded(client, application, &namespace).await
+        let copies = Copies::new(client);
+        copies
+            .add(&self.application, &namespace, &mut self.world)
+            .await?;
+        self.add_recorded(client, &namespace).await
     }
 
     async fn add_definitions<K>(&mut self, client: &Client) -> anyhow::Result<()>
@@ -354,61 +379,23 @@ impl Basis {
         Ok(())
     }
 
-    /// Adds the objects that components copy.
-    async fn add_copied(
-        &mut self,
-        client: &Client,
-        application: &Application,
-        own: &str,
-    ) -> anyhow::Result<()> {
-        let copies = application
-            .spec
-            .components
-            .iter()
-            .filter(|component| component.component_type == component_type::REF_OBJECTS);
-        for component in copies {
-            let found = references(&component.name, component.properties.as_ref())?;
-            for reference in &found.objects {
-                let (group, kind) = group_and_kind(reference)?;
-                let version = bellwether_kinds::resources()
-                    .iter()
-                    .find(|known| known.group == group && known.kind == kind)
-                    .map_or("v1", |known| known.version);
-                let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-                let namespace = match reference.namespace.as_str() {
-                    "" => own,
-                    namespace => namespace,
-                };
-                let api: Api<DynamicObject> =
-                    Api::namespaced_with(client.clone(), namespace, &resource);
-                for found in api.list(&ListParams::default()).await?.items {
-                    let mut object = to_json(&found);
-                    object["apiVersion"] = resource.api_version.as_str().into();
-                    object["kind"] = kind.into();
-                    self.world.objects.push(object);
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Adds what the application applied before, and which revision it would be.
-    async fn add_recorded(
-        &mut self,
-        client: &Client,
-        application: &Application,
-        namespace: &str,
-    ) -> anyhow::Result<()> {
-        let name = application.metadata.name.clone().unwrap_or_default();
+    async fn add_recorded(&mut self, client: &Client, namespace: &str) -> anyhow::Result<()> {
+        let name = self.application.metadata.name.clone().unwrap_or_default();
         let applications: Api<Application> = Api::namespaced(client.clone(), namespace);
         if let Some(known) = applications.get_opt(&name).await? {
-            let status = known.status.unwrap_or_default();
-            let latest = status.latest_revision.map_or(0, |latest| latest.revision);
-            self.revision_number = if known.spec == application.spec {
-                latest.max(1)
-            } else {
-                latest + 1
-            };
+            let latest = known.status.and_then(|status| status.latest_revision);
+            let latest = latest.unwrap_or_default();
+            if known.spec != self.application.spec {
+                self.revision_number = latest.revision + 1;
+            } else if latest.revision > 0 {
+                self.revision_number = latest.revision;
+                let revisions = Api::namespaced(client.clone(), namespace);
+                self.revision = revisions.get_opt(&latest.name).await?;
+            }
+            // Random values of charts are made of these.
+            self.application.metadata.uid = known.metadata.uid;
+            self.application.metadata.creation_timestamp = known.metadata.creation_timestamp;
         }
         let own = format!(
             "{}={name},{}={namespace}",

@@ -198,7 +198,7 @@ impl Rollback {
         required: Option<&str>,
     ) -> anyhow::Result<()> {
         let mut application = self.applications.get(&self.name).await?;
-        application.spec = serde_json::from_value(revision.spec.application["spec"].clone())
+        application.spec = serde_json::from_value(revision.spec.application.value()["spec"].take())
             .with_context(|| format!("revision {} cannot be read", revision.name_any()))?;
         let annotations = application.annotations_mut();
         if let Some(version) = revision.annotations().get(annotation::PUBLISH_VERSION) {

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+
 use serde_json::Value;
 
 use crate::templates::bellwether;
@@ -61,6 +64,62 @@ fn a_missing_parameter_is_named_with_its_component() {
     for part in ["application a", "component web", "parameter.image"] {
         assert!(errors.contains(part), "{part}: {errors}");
     }
+}
+
+#[test]
+fn what_an_application_needs_is_fetched_and_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let address = serve("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fetched}\n");
+    let write = |name: &str, url: &str| {
+        let file = directory.path().join(name);
+        let text = format!(
+            "kind: Application\nmetadata: {{name: a}}\nspec: {{components: [{{name: copies, type: ref-objects, properties: {{urls: [\"{url}\"]}}}}]}}\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        file.display().to_string()
+    };
+    let url = format!("http://{address}/all.yaml");
+    let file = write("app.yaml", &url);
+    let (succeeded, output, errors) = bellwether(&format!("render -f {file} -o json"));
+    assert!(succeeded, "{errors}");
+    let list: Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(list["items"][0]["metadata"]["name"], "fetched");
+    assert!(
+        errors.contains(&format!("fetching manifests at {url}")),
+        "{errors}"
+    );
+    let (succeeded, _, errors) = bellwether(&format!("render -f {file} --offline"));
+    assert!(!succeeded);
+    for part in ["application a", "component copies", &url, "fetched offline"] {
+        assert!(errors.contains(part), "{part}: {errors}");
+    }
+    // Nobody listens there.
+    let file = write("gone.yaml", "http://127.0.0.1:1/all.yaml");
+    let (succeeded, output, errors) = bellwether(&format!("render -f {file}"));
+    assert!(!succeeded && output.is_empty());
+    for part in ["component copies", "http://127.0.0.1:1/all.yaml", "refused"] {
+        assert!(errors.contains(part), "{part}: {errors}");
+    }
+}
+
+/// Serves a text to every request, and returns where.
+fn serve(text: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            let lines = lines.map_while(Result::ok);
+            lines.take_while(|line| !line.is_empty()).for_each(drop);
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",
+                text.len()
+            );
+            // The client may be gone.
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    address
 }
 
 #[test]

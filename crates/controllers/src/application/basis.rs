@@ -2,21 +2,17 @@
 
 use std::sync::Arc;
 
-use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::oam::names::label;
 use bellwether_api::oam::{Application, ApplicationRevision};
-use bellwether_application::Class;
-use bellwether_application::appfile::{self, Appfile};
+use bellwether_application::appfile::Appfile;
 use bellwether_application::catalog::Catalog;
-use bellwether_application::deliver::deliver;
-use bellwether_application::world::{Cluster, ClusterVersion, World};
-use bellwether_runtime::compute;
+use bellwether_application::world::World;
+use bellwether_application::{Class, RenderError, Stage};
 use serde_json::Value;
 
+use super::copies::CopyError;
+use super::outside::Subject;
 use super::{Failure, Reconciler, to_json};
-
-/// How often something may be fetched that what was fetched before asks for.
-const FETCH_ROUNDS: usize = 8;
 
 /// What an application is rendered by.
 pub(super) struct Basis {
@@ -27,34 +23,47 @@ pub(super) struct Basis {
 }
 
 impl Reconciler {
-    /// What an application is rendered by: the definitions and objects that its revision recorded, or those of today where
-    /// there is none, or something else changed that it refers to.
+    /// What an application is rendered by that is delivered as it is: the definitions and objects that its revision recorded.
+    pub(super) async fn recorded_basis(
+        &self,
+        application: &Application,
+    ) -> Result<Option<Basis>, Failure> {
+        let Some(pinned) = self.pinning_revision(application) else {
+            return Ok(None);
+        };
+        Ok(Some(Basis {
+            catalog: self.definitions.catalog_of(&pinned),
+            world: self.world(application, Some(&pinned)).await?,
+            pinned: Some(pinned),
+        }))
+    }
+
+    /// What an application is rendered by otherwise: definitions and objects of today.
     pub(super) async fn basis(&self, application: &Application) -> Result<Basis, Failure> {
-        if let Some(pinned) = self.pinning_revision(application) {
-            let labels = pinned.metadata.labels.as_ref();
-            let recorded = labels.and_then(|labels| labels.get(label::APP_REVISION_HASH));
-            let recorded = recorded.cloned();
-            let basis = Basis {
-                catalog: self.definitions.catalog_of(&pinned),
-                world: self.world(application, Some(&pinned)).await?,
-                pinned: Some(pinned),
-            };
-            let is_same = match self.parse(application, &basis).await {
-                Ok(parsed) => Some(&parsed.context.revision_hash) == recorded.as_ref(),
-                Err(Failure::Render(error)) if error.class == Class::Outside => {
-                    return Err(error.into());
-                }
-                Err(_) => false,
-            };
-            if is_same {
-                return Ok(basis);
-            }
-        }
         Ok(Basis {
             catalog: self.definitions.catalog(),
             world: self.world(application, None).await?,
             pinned: None,
         })
+    }
+
+    /// Parses an application by what its revision recorded; none if something else changed that it refers to.
+    pub(super) async fn parse_recorded<'a>(
+        &self,
+        application: &Application,
+        basis: &'a Basis,
+    ) -> Result<Option<Appfile<'a>>, Failure> {
+        let labels = basis.pinned.as_ref();
+        let labels = labels.and_then(|revision| revision.metadata.labels.as_ref());
+        let recorded = labels.and_then(|labels| labels.get(label::APP_REVISION_HASH));
+        match self.parse(application, basis).await {
+            Ok(parsed) => {
+                let is_same = Some(&parsed.context.revision_hash) == recorded;
+                Ok(is_same.then_some(parsed))
+            }
+            Err(Failure::Render(error)) if error.class == Class::Outside => Err(error.into()),
+            Err(_) => Ok(None),
+        }
     }
 
     /// Finds everything that an application refers to, and fetches what rendering asks for until there is nothing more.
@@ -63,36 +72,13 @@ impl Reconciler {
         application: &Application,
         basis: &'a Basis,
     ) -> Result<Appfile<'a>, Failure> {
-        let (catalog, world) = (&basis.catalog, &basis.world);
-        let outside = world.outside.as_ref();
-        if let Some(outside) = outside {
-            outside.forget_failures();
-        }
-        let mut rounds = 0;
-        loop {
-            let parsed = appfile::parse(application, catalog, world, 1);
-            let error = match parsed {
-                // Nothing of it is applied before everything that it needs is there.
-                Ok(appfile) if appfile.asks_outside() => {
-                    match compute(|| deliver(&appfile)).await {
-                        Err(error) if error.class == Class::Outside => error,
-                        _ => return Ok(appfile),
-                    }
-                }
-                parsed => match parsed {
-                    Err(error) if error.class == Class::Outside => error,
-                    parsed => return parsed.map_err(Failure::from),
-                },
-            };
-            rounds += 1;
-            let (Some(outside), true) = (outside, rounds <= FETCH_ROUNDS) else {
-                return Err(error.into());
-            };
-            let pinned = basis.pinned.as_deref();
-            if !self.outside.fetch(application, pinned, outside).await {
-                return Err(error.into());
-            }
-        }
+        let subject = Subject {
+            application,
+            pinned: basis.pinned.as_deref(),
+            number: 1,
+        };
+        let parsed = self.outside.parse(&subject, &basis.catalog, &basis.world);
+        parsed.await.map_err(Failure::from)
     }
 
     /// What rendering has to know of the hub. A revision has the objects that it copies.
@@ -100,59 +86,42 @@ impl Reconciler {
         &self,
         application: &Application,
         pinned: Option<&ApplicationRevision>,
-    ) -> Result<World, kube::Error> {
+    ) -> Result<World, Failure> {
         let namespace = application
             .metadata
             .namespace
             .as_deref()
             .unwrap_or_default();
-        let mut objects = Vec::new();
-        objects.extend(
-            self.policies
-                .in_namespace(namespace)
-                .iter()
-                .map(|policy| to_json(&**policy)),
-        );
-        objects.extend(
-            self.workflows
-                .in_namespace(namespace)
-                .iter()
-                .map(|workflow| to_json(&**workflow)),
-        );
-        match pinned {
-            Some(revision) => objects.extend(revision.spec.referred_objects.iter().cloned()),
-            None => objects.extend(self.children.referred(application).await?),
-        }
-        let clusters = self.clusters.list();
-        Ok(World {
-            hub_version: self.children.version().await?,
-            clusters: clusters.iter().map(|cluster| member(cluster)).collect(),
+        let policies = self.policies.in_namespace(namespace);
+        let workflows = self.workflows.in_namespace(namespace);
+        let mut objects: Vec<Value> = policies.iter().map(|policy| to_json(&**policy)).collect();
+        objects.extend(workflows.iter().map(|workflow| to_json(&**workflow)));
+        let mut world = World {
+            hub_version: self.facts.version().await?,
+            clusters: self.facts.members(),
             objects,
+            kinds: Vec::new(),
             outside: Some(self.outside.of(application, pinned, self.hub.clock.now())),
-        })
+        };
+        let copied = match pinned {
+            Some(revision) => {
+                let referred = revision.spec.referred_objects.iter().cloned();
+                world.objects.extend(referred);
+                self.copies.add_kinds(application, &mut world).await
+            }
+            None => self.copies.add(application, namespace, &mut world).await,
+        };
+        copied.map_err(unread)?;
+        Ok(world)
     }
 }
 
-/// A member as rendering sees it.
-fn member(cluster: &ManagedCluster) -> Cluster {
-    let version = to_json(cluster);
-    let version = version
-        .pointer("/status/version/kubernetes")
-        .and_then(Value::as_str);
-    Cluster {
-        name: cluster.metadata.name.clone().unwrap_or_default(),
-        labels: cluster.metadata.labels.clone().unwrap_or_default(),
-        version: version.and_then(version_of_text),
+/// A copy that the hub may not make is reported; everything else is tried again.
+fn unread(error: CopyError) -> Failure {
+    match error.source {
+        kube::Error::Api(ref status) if status.code == 403 => {
+            RenderError::new(Stage::Parse, Class::InvalidInput, error.to_string()).into()
+        }
+        source => Failure::Request(source),
     }
-}
-
-/// A version from a text such as `v1.31.0`.
-fn version_of_text(text: &str) -> Option<ClusterVersion> {
-    let mut parts = text.trim_start_matches('v').splitn(3, '.');
-    Some(ClusterVersion {
-        major: parts.next()?.to_owned(),
-        minor: parts.next()?.to_owned(),
-        git_version: text.to_owned(),
-        platform: ClusterVersion::default().platform,
-    })
 }

@@ -208,7 +208,7 @@ impl Reconciler {
     fn dependencies(&self, application: &Application) -> Dependencies {
         let mut components = application.spec.components.clone();
         for revision in self.own_revisions(application) {
-            let before = revision.spec.application["spec"]["components"].clone();
+            let before = revision.spec.application.value()["spec"]["components"].take();
             let before: Vec<ApplicationComponent> =
                 serde_json::from_value(before).unwrap_or_default();
             components.extend(before);
@@ -409,7 +409,7 @@ impl Pass<'_> {
             if let Some(raw) = &entry.raw {
                 recorded
                     .entry(tracker::identity(entry))
-                    .or_insert_with(|| raw.clone());
+                    .or_insert_with(|| raw.value());
             }
         }
         recorded

@@ -112,7 +112,7 @@ impl Reconciler {
             .rev()
             .find(|revision| publish_version_of(revision) == Some(version));
         let spec = found.and_then(|revision| {
-            serde_json::from_value(revision.spec.application["spec"].clone()).ok()
+            serde_json::from_value(revision.spec.application.value()["spec"].take()).ok()
         });
         if let Some(spec) = spec {
             published.spec = spec;
@@ -419,7 +419,7 @@ fn revision(
         policies: policies.collect(),
         workflow: workflow.cloned(),
         referred_objects: copied.cloned().collect(),
-        application: to_json(&snapshot),
+        application: to_json(&snapshot).into(),
         component_definitions: of_kind(DefinitionKind::Component),
         trait_definitions: of_kind(DefinitionKind::Trait),
         policy_definitions: of_kind(DefinitionKind::Policy),

@@ -51,7 +51,7 @@ impl Reconciler {
             let message = format!("revision {name} cannot be read: {problem}");
             RenderError::new(Stage::Deploy, Class::InvalidInput, message)
         };
-        let application: Application = serde_json::from_value(revision.spec.application.clone())
+        let application: Application = serde_json::from_value(revision.spec.application.value())
             .map_err(|error| unreadable(error.to_string()))?;
         let policies = ResourcePolicies::of(&application).map_err(unreadable)?;
         let mut world = self.world(&application, Some(revision)).await?;

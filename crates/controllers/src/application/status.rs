@@ -83,7 +83,9 @@ impl Report {
     }
 
     /// Everything that the application refers to exists.
-    pub(super) fn parsed(&mut self) {
+    pub(super) fn parsed(&mut self, appfile: &Appfile<'_>) {
+        let applied = &mut self.status.applied_application_policies;
+        applied.clone_from(&appfile.applied_policies);
         self.hold(condition::PARSED, event::PARSED, "Parsed successfully");
     }
 

@@ -284,8 +284,8 @@ pub(super) fn as_recorded(
     let entries = trackers
         .iter()
         .flat_map(|tracker| &tracker.spec.managed_resources);
-    let raw: HashMap<tracker::Identity, &Value> = entries
-        .filter_map(|entry| Some((tracker::identity(entry), entry.raw.as_ref()?)))
+    let raw: HashMap<tracker::Identity, Value> = entries
+        .filter_map(|entry| Some((tracker::identity(entry), entry.raw.as_ref()?.value())))
         .collect();
     let mut delivered = delivered;
     for component in &mut delivered {
@@ -295,7 +295,7 @@ pub(super) fn as_recorded(
                 Some(raw) if is_same_but_labels(raw, &manifest.object) => {
                     stamp(&mut manifest.object);
                 }
-                Some(raw) => manifest.object = (*raw).clone(),
+                Some(raw) => manifest.object = raw.clone(),
                 None => stamp(&mut manifest.object),
             }
         }
@@ -329,7 +329,7 @@ pub(super) fn others(
         .filter(|entry| !known.contains(&tracker::identity(entry)))
         .filter_map(|entry| {
             Some(Manifest {
-                object: entry.raw.clone()?,
+                object: entry.raw.as_ref()?.value(),
                 component: entry.component.clone(),
                 trait_type: entry.resource_trait.clone(),
                 resource: String::new(),

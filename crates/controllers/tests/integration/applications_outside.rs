@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::common::{START, World};
-use crate::templates::{archive, eventually, serve, sha256};
+use crate::templates::{archive, eventually, serve, serve_to, sha256};
 
 const CHART: &str = "apiVersion: v2\nname: shop\nversion: 1.2.0\n";
 const VALUES: &str = "colour: red\nsize: small\n";
@@ -137,6 +137,10 @@ impl Bed {
 
 /// Serves a Helm repository with a chart of these templates.
 fn repository(templates: &[(&str, &str)]) -> String {
+    format!("http://{}", serve(repository_files(templates)))
+}
+
+fn repository_files(templates: &[(&str, &str)]) -> HashMap<String, Vec<u8>> {
     let mut files = vec![("shop/Chart.yaml", CHART), ("shop/values.yaml", VALUES)];
     files.extend(templates);
     let archive = archive(&files);
@@ -144,11 +148,10 @@ fn repository(templates: &[(&str, &str)]) -> String {
         "entries:\n  shop:\n  - {{name: shop, version: 1.2.0, urls: [shop.tgz], digest: {}}}\n",
         sha256(&archive)
     );
-    let address = serve(HashMap::from([
+    HashMap::from([
         ("/index.yaml".to_owned(), index.into_bytes()),
         ("/shop.tgz".to_owned(), archive),
-    ]));
-    format!("http://{address}")
+    ])
 }
 
 fn chart(repository: &str, properties: Value) -> Value {
@@ -227,6 +230,44 @@ async fn a_chart_is_delivered_with_its_values() {
     bed.change(json!({"policies": policies})).await;
     bed.running().await;
     assert_eq!(bed.data("rel-settings").await["colour"], "blue");
+}
+
+#[tokio::test]
+async fn a_chart_is_fetched_with_the_credentials_of_a_secret() {
+    let bed = Bed::start().await;
+    let files = repository_files(&[("shop/templates/a.yaml", TEMPLATE)]);
+    // ada:lovelace
+    let repository = format!("http://{}", serve_to("Basic YWRhOmxvdmVsYWNl", files));
+    let with = |secret: Value| {
+        let chart = json!({"source": "shop", "repoURL": repository, "auth": {"secretRef": secret}});
+        json!({"components": [{"name": "web", "type": "helmchart", "properties": {"chart": chart}}]})
+    };
+    bed.create(with(json!({"name": "login"}))).await;
+    bed.problem("the Secret default/login with its credentials does not exist")
+        .await;
+    let secrets: Api<Secret> = Api::namespaced(bed.world.client.clone(), "default");
+    let secret = |password: &str| -> Secret {
+        let secret = json!({"metadata": {"name": password}, "stringData": {"username": "ada", "password": password}});
+        serde_json::from_value(secret).unwrap()
+    };
+    for password in ["wrong", "lovelace"] {
+        let parameters = PostParams::default();
+        secrets
+            .create(&parameters, &secret(password))
+            .await
+            .unwrap();
+    }
+    bed.change(with(json!({"name": "wrong"}))).await;
+    bed.problem("401").await;
+    bed.change(with(json!({"name": "lovelace"}))).await;
+    bed.running().await;
+    assert_eq!(bed.data("web-settings").await["colour"], "red");
+    bed.change(with(
+        json!({"name": "lovelace", "namespace": "kube-system"}),
+    ))
+    .await;
+    bed.problem("only Secrets of the application's namespace default are read")
+        .await;
 }
 
 #[tokio::test]

@@ -469,6 +469,11 @@ pub(crate) fn sha256(content: &[u8]) -> String {
 
 /// Serves files on loopback until the test ends; returns the address.
 pub(crate) fn serve(files: HashMap<String, Vec<u8>>) -> String {
+    serve_to("", files)
+}
+
+/// The same, for requests with this authorization only; for all if it is empty.
+pub(crate) fn serve_to(authorization: &'static str, files: HashMap<String, Vec<u8>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -478,8 +483,17 @@ pub(crate) fn serve(files: HashMap<String, Vec<u8>>) -> String {
                 .map_while(Result::ok);
             let target = lines.next().unwrap_or_default();
             let target = target.split(' ').nth(1).unwrap_or_default().to_owned();
-            lines.take_while(|line| !line.is_empty()).for_each(drop);
+            let headers: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+            let is_allowed = headers.iter().any(|line| {
+                let header = line.split_once(": ");
+                header.is_some_and(|(name, value)| {
+                    name.eq_ignore_ascii_case("authorization") && value == authorization
+                })
+            });
             let (status, body) = match files.get(&target) {
+                Some(_) if !is_allowed && !authorization.is_empty() => {
+                    ("401 Unauthorized", &b""[..])
+                }
                 Some(body) => ("200 OK", body.as_slice()),
                 None => ("404 Not Found", &b""[..]),
             };

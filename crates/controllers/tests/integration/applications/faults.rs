@@ -193,6 +193,9 @@ async fn policies_that_change_the_application_are_kept_with_its_revision(fleet: 
     create_when_known(fleet, &app).await;
     let told = until_phase(fleet, &app, "running").await;
     assert_eq!(told["status"]["services"].as_array().unwrap().len(), 2);
+    let applied = json!([{"name": "team", "type": "team", "namespace": "default", "applied": true, "source": "explicit",
+        "specModified": true, "labelsCount": 1}]);
+    assert_eq!(told["status"]["appliedApplicationPolicies"], applied);
     let team = |map: &Value| map["metadata"]["labels"]["team"].clone();
     assert_eq!(team(&fleet.get(HUB, &map("one")).await.unwrap()), "red");
     fleet.until_there(HUB, &map("extra")).await;

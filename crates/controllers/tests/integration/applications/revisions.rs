@@ -11,6 +11,7 @@ cases! {
     a_rollback_brings_back_the_definitions_too,
     old_revisions_are_deleted_and_the_delivered_one_stays,
     copied_objects_stay_as_they_were,
+    objects_of_custom_kinds_can_be_copied,
 }
 
 fn wall(version: &str, note: &str) -> Value {
@@ -221,14 +222,14 @@ async fn copied_objects_stay_as_they_were(fleet: &mut Fleet) {
     fleet.create(HUB, original.clone()).await;
     let copy = json!({"name": "copy", "type": "ref-objects", "properties": {"objects": [
         {"resource": "configmap", "name": "origin"}]}});
-    let far = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far"}});
+    let far = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far-copies"}});
     fleet.create(HUB, far).await;
     let app = app(json!({"components": [copy], "policies": [
-        {"name": "there", "type": "topology", "properties": {"clusters": ["local"], "namespace": "far"}}]}));
+        {"name": "there", "type": "topology", "properties": {"clusters": ["local"], "namespace": "far-copies"}}]}));
     fleet.create(HUB, app.clone()).await;
     until_phase(fleet, &app, "running").await;
     let mut copied = map("origin");
-    copied["metadata"]["namespace"] = "far".into();
+    copied["metadata"]["namespace"] = "far-copies".into();
     assert_eq!(fleet.get(HUB, &copied).await.unwrap()["data"]["key"], "old");
     fleet
         .merge(HUB, &original, json!({"data": {"key": "new"}}))
@@ -236,4 +237,53 @@ async fn copied_objects_stay_as_they_were(fleet: &mut Fleet) {
     fleet.delete(HUB, &copied).await;
     let again = until(fleet, &copied, "it is there again", |_| true).await;
     assert_eq!(again["data"]["key"], "old");
+}
+
+async fn objects_of_custom_kinds_can_be_copied(fleet: &mut Fleet) {
+    start(fleet);
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    let names =
+        json!({"kind": "Widget", "plural": "widgets", "singular": "widget", "shortNames": ["wg"]});
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.org"}, "spec": {"group": "example.org", "scope": "Namespaced",
+            "names": names, "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}]}});
+    fleet.create(HUB, definition).await;
+    let widget = |namespace: &str| {
+        json!({"apiVersion": "example.org/v1", "kind": "Widget",
+            "metadata": {"name": "origin", "namespace": namespace}, "spec": {"size": 1}})
+    };
+    create_when_known(fleet, &widget("default")).await;
+    let far = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far-widgets"}});
+    fleet.create(HUB, far).await;
+    let policy = json!([{"name": "there", "type": "topology", "properties": {"clusters": ["local"], "namespace": "far-widgets"}}]);
+    let copy = |resource: &str| {
+        json!([{"name": "origin", "type": "ref-objects", "properties": {"objects": [
+            {"resource": resource, "group": "example.org"}]}}])
+    };
+    let app = app(json!({"components": copy("widgets"), "policies": policy}));
+    fleet.create(HUB, app.clone()).await;
+    until_phase(fleet, &app, "running").await;
+    let copied = fleet.get(HUB, &widget("far-widgets")).await.unwrap();
+    assert_eq!(copied["spec"]["size"], 1);
+    // It stays as it was when the original changes, and other names of the kind mean the same.
+    let change = json!({"spec": {"size": 2}});
+    fleet.merge(HUB, &widget("default"), change).await;
+    fleet.delete(HUB, &widget("far-widgets")).await;
+    let again = until(fleet, &widget("far-widgets"), "it is there again", |_| true).await;
+    assert_eq!(again["spec"]["size"], 1);
+    fleet
+        .merge(HUB, &app, json!({"spec": {"components": copy("wg")}}))
+        .await;
+    until(fleet, &widget("far-widgets"), "the new size", |it| {
+        it["spec"]["size"] == 2
+    })
+    .await;
+    fleet
+        .merge(HUB, &app, json!({"spec": {"components": copy("gadgets")}}))
+        .await;
+    until(fleet, &app, "that there is no such kind", |app| {
+        message_of(app, "Parsed")
+            .contains(r#"component origin: ref-objects: there is no resource "gadgets""#)
+    })
+    .await;
 }
