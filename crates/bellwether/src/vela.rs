@@ -24,8 +24,6 @@ pub(crate) fn hint(arguments: &[String]) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn words_of_vela_are_answered_with_ours() {
         let hint = |text: &str| {

@@ -39,7 +39,7 @@ struct Bench {
 #[tokio::main]
 async fn main() {
     let bench = Bench::start().await;
-    println!("workload                        time       CPU        requests   memory");
+    println!("workload                          time       CPU        requests   memory");
     let note = |number: usize| json!({"name": format!("s{number}"), "type": "print-message-in-status", "properties": {"message": "x"}});
     let steps = |count: usize| (0..count).map(note).collect::<Vec<Value>>();
     let by_step = "StepByStep";
@@ -65,6 +65,9 @@ async fn main() {
     let thousand = bench.scaled(1000);
     let name = "1,000 runs of 10 steps";
     bench.measure(name, thousand, by_step, &steps(10)).await;
+    let name = "1,000 runs of 10 writes";
+    let writes: Vec<Value> = (0..10).map(write).collect();
+    bench.measure(name, thousand, by_step, &writes).await;
     bench.step_times(name).await;
     let further = bench.scaled(10_000).saturating_sub(bench.runs.len());
     bench
@@ -72,6 +75,14 @@ async fn main() {
         .await;
     bench.suspend(thousand).await;
     bench.rest().await;
+}
+
+/// A step that changes an object of its run.
+fn write(number: usize) -> Value {
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default"},
+        "data": {"step": number.to_string()}});
+    json!({"name": format!("s{number}"), "type": "apply-object", "properties": {"value": map},
+        "inputs": [{"from": "context.name", "parameterKey": "value.metadata.name"}]})
 }
 
 /// A name of a workload as part of the names of its runs.
@@ -83,7 +94,7 @@ fn prefix(name: &str) -> String {
 fn print(name: &str, took: Duration, cpu: Duration, requests: usize) {
     let memory = Usage::own().resident / 1_048_576;
     println!(
-        "{name:32}{:<10} {:<10} {requests:<10} {memory} MiB",
+        "{name:34}{:<10} {:<10} {requests:<10} {memory} MiB",
         format!("{took:.2?}"),
         format!("{cpu:.2?}")
     );

@@ -77,7 +77,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Finds the next action, or the objects of the configuration if there is none.
-    pub fn next(&mut self) -> Result<Next, String> {
+    pub fn advance(&mut self) -> Result<Next, String> {
         let wanted = &self.wanted;
         let Some(session) = &mut self.session else {
             let made = objects(wanted, Rendered::default())?;
@@ -284,7 +284,7 @@ template: {
 
     /// Makes a configuration whose template has no actions.
     fn render(wanted: &Wanted<'_>, source: Option<&str>) -> Result<Configuration, String> {
-        match Draft::new(*wanted, source)?.next()? {
+        match Draft::new(*wanted, source)?.advance()? {
             Next::Made(made) => Ok(*made),
             Next::Call(call) => panic!("{} is not expected", call.name),
         }
@@ -368,16 +368,16 @@ template: {
         let wanted = wanted("registry", &values);
         for (code, is_valid) in [(200, true), (503, false)] {
             let mut draft = Draft::new(wanted, Some(&of("HTTPGet"))).unwrap();
-            let Ok(Next::Call(call)) = draft.next() else {
+            let Ok(Next::Call(call)) = draft.advance() else {
                 panic!("the address is asked first");
             };
             assert_eq!(call.params["url"], "https://example.org");
             let answer = Ok(json!({"statusCode": code, "body": ""}));
             draft.complete(&call, &answer).unwrap();
-            assert_eq!(draft.next().is_ok(), is_valid);
+            assert_eq!(draft.advance().is_ok(), is_valid);
         }
         let mut draft = Draft::new(wanted, Some(&of("HTTPPost"))).unwrap();
-        let problem = draft.next().unwrap_err();
+        let problem = draft.advance().unwrap_err();
         assert!(problem.contains("does more than read"), "{problem}");
     }
 }

@@ -83,18 +83,18 @@ pub fn events(seen: &Seen, entries: &[Entry], spec: &Spec) -> Vec<Event> {
     if !seen.is_written {
         return Vec::new();
     }
-    if seen.rolling_back && !now.rolling_back {
-        let is_open = now.finished.is_none() && !now.terminated;
-        let mut events = if is_open { terminate(&now) } else { Vec::new() };
-        events.push(Event::RollbackRequested { by: Actor::Status });
-        return events;
-    }
     let seq = seen.seq.unwrap_or(now.seq);
     let before = State::of(
         entries
             .iter()
             .filter(|entry| entry.seq <= seq || is_snapshot(&entry.event)),
     );
+    if seen.rolling_back && !before.rolling_back && !now.rolling_back {
+        let is_open = now.finished.is_none() && !now.terminated;
+        let mut events = if is_open { terminate(&now) } else { Vec::new() };
+        events.push(Event::RollbackRequested { by: Actor::Status });
+        return events;
+    }
     let written = flat(&project::steps(&before, spec));
     let found = flat(&seen.steps);
     let mut events = Vec::new();

@@ -123,7 +123,7 @@ impl Providers {
         let wanted = config::wanted(&owner.key.namespace, params);
         let mut draft = compute(|| Draft::new(wanted, source.as_deref())).await?;
         loop {
-            match compute(|| draft.next()).await? {
+            match compute(|| draft.advance()).await? {
                 Next::Made(made) => return Ok(*made),
                 Next::Call(call) => {
                     let result = self.read_for_template(owner, &call).await;
