@@ -57,10 +57,12 @@ use bellwether_application::resource_policy::ResourcePolicies;
 use bellwether_application::{Class, RenderError, Stage};
 use bellwether_runtime::{
     Cache, Next, ObjectKey, Reconcile, ReconcileError, Recorder, RequestError, Retry, patch_seen,
+    unless_gone, write_status, written_by,
 };
 use bellwether_workflow::spec::Approval;
 pub use copies::{Copies, CopyError};
 use futures::FutureExt as _;
+use jiff::Timestamp;
 use kube::Api;
 pub use outside::{Fetcher, Subject};
 use serde::Serialize;
@@ -361,8 +363,12 @@ impl Reconcile for Reconciler {
             return Ok(None);
         }
         let now = self.hub.clock.now();
-        let mut report = Report::new(&application, now, self.memory.is_first(key));
         let restart = restart::decide(&application, now);
+        if let Some(at) = restart.at.filter(|_| restart.is_taken_in) {
+            self.schedule_restart(&application, at).await?;
+            return Ok(Some(now));
+        }
+        let mut report = Report::new(&application, now, self.memory.is_first(key));
         report.restart(&restart);
         let published = self.published(&application);
         let result = self.bring_about(&published, &restart, &mut report).await;
@@ -370,9 +376,6 @@ impl Reconcile for Reconciler {
             report.failed(error);
         }
         self.write_report(&application, report).await?;
-        if restart.is_taken_in {
-            self.forget_annotation(&application).await?;
-        }
         match result {
             Ok(next) => {
                 let again = restart.at.filter(|at| *at > now);
@@ -432,16 +435,29 @@ impl Reconciler {
         Ok(cached)
     }
 
-    /// Takes away an annotation that has been taken in.
-    async fn forget_annotation(&self, application: &Application) -> Result<(), kube::Error> {
+    /// Takes in an annotation that asks for a restart: its time goes into the status first, then it goes. A process that dies in between
+    /// finds one of them, and what is scheduled is carried out once.
+    async fn schedule_restart(
+        &self,
+        application: &Application,
+        at: Timestamp,
+    ) -> Result<(), kube::Error> {
+        let api = self.api(application);
+        if write_status(&api, application, &restart::scheduled_at(at))
+            .await?
+            .is_none()
+        {
+            return Ok(());
+        }
         let name = application.metadata.name.as_deref().unwrap_or_default();
         let patch = json!({"metadata": {"annotations": {annotation::RESTART_WORKFLOW: null}}});
         let patch = kube::api::Patch::Merge(patch);
-        let answer = self
-            .api(application)
-            .patch(name, &bellwether_runtime::written_by(), &patch)
-            .await;
-        bellwether_runtime::unless_gone(answer).map(drop)
+        let written = unless_gone(api.patch(name, &written_by(), &patch).await)?;
+        // The cache may still have the annotation when somebody looks at the application next.
+        let version = written.and_then(|written| written.metadata.resource_version);
+        let key = ObjectKey::of(application);
+        self.memory.wrote(&key, &version.unwrap_or_default());
+        Ok(())
     }
 
     async fn add_finalizer(&self, application: &Application) -> Result<bool, kube::Error> {

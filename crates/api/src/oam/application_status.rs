@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::meta::{Condition, Unknown, conditions};
+use crate::meta::{Condition, Time, Unknown, conditions, time};
 use crate::workflow::WorkflowStatus;
 
 /// Where an application stands.
@@ -37,6 +37,10 @@ pub struct ApplicationStatus {
     /// The policies that change the application before it is rendered, in the order in which they did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applied_application_policies: Vec<AppliedApplicationPolicy>,
+    /// When the workflow is carried out again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "time")]
+    pub workflow_restart_scheduled_at: Option<Time>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     #[schemars(skip)]

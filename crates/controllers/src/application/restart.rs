@@ -1,14 +1,12 @@
 //! When the workflow of an application is carried out again because an annotation asks for it.
 
+use bellwether_api::meta::Time;
 use bellwether_api::oam::names::annotation;
 use bellwether_api::oam::{Application, ApplicationStatus};
 use bellwether_json::time::format_time;
 use bellwether_workflow::{backoff, duration};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-
-/// The field of the status with the time of the next restart.
-const SCHEDULED: &str = "workflowRestartScheduledAt";
 
 /// What an application says about restarts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,20 +65,21 @@ pub(super) fn decide(application: &Application, now: Timestamp) -> Restart {
 }
 
 fn scheduled(status: &ApplicationStatus) -> Option<Timestamp> {
-    status.other.get(SCHEDULED)?.as_str()?.parse().ok()
+    let at = status.workflow_restart_scheduled_at.as_ref();
+    at.map(|at| at.0)
+}
+
+/// A patch of a status that says when the workflow is carried out again.
+pub(super) fn scheduled_at(at: Timestamp) -> Value {
+    json!({"workflowRestartScheduledAt": format_time(at)})
 }
 
 /// Notes in a status when the workflow is carried out again.
 pub(super) fn write(restart: &Restart, status: &mut ApplicationStatus) {
-    match restart.at.filter(|_| restart.token.is_empty()) {
-        Some(at) => {
-            let at: Value = json!(format_time(at));
-            status.other.insert(SCHEDULED.to_owned(), at);
-        }
-        None => {
-            status.other.remove(SCHEDULED);
-        }
-    }
+    let at = restart.at.filter(|_| restart.token.is_empty());
+    // As it is stored: otherwise it would seem to change.
+    let whole = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
+    status.workflow_restart_scheduled_at = at.map(|at| Time(whole(at)));
 }
 
 #[cfg(test)]
@@ -99,7 +98,7 @@ mod tests {
         let mut status =
             json!({"workflow": {"finished": finished, "endTime": "1970-01-01T00:01:40Z"}});
         if let Some(scheduled) = scheduled {
-            status[SCHEDULED] = json!(format_time(at(scheduled)));
+            status["workflowRestartScheduledAt"] = json!(format_time(at(scheduled)));
         }
         let annotations = annotation.map(|text| json!({annotation::RESTART_WORKFLOW: text}));
         serde_json::from_value(json!({

@@ -6,6 +6,7 @@ cases! {
     steps_of_any_kind_are_carried_out_and_what_they_apply_is_collected,
     a_workflow_is_ended_by_its_status,
     an_annotation_carries_a_workflow_out_again,
+    a_workflow_is_carried_out_again_at_a_time,
     a_hub_that_is_killed_goes_on_where_it_was,
     a_step_that_consists_of_an_object_waits_for_it,
     components_hand_values_on,
@@ -109,6 +110,29 @@ async fn an_annotation_carries_a_workflow_out_again(fleet: &mut Fleet) {
     fleet.pass(5_000).await;
     let later = fleet.get(HUB, &app).await.unwrap();
     assert_eq!(id(&later), id(&again), "it is carried out once");
+}
+
+async fn a_workflow_is_carried_out_again_at_a_time(fleet: &mut Fleet) {
+    start(fleet);
+    let app = app(json!({"components": [settings("one", "1")]}));
+    fleet.create(HUB, app.clone()).await;
+    let id = |app: &Value| app["status"]["workflow"]["steps"][0]["id"].clone();
+    let first = id(&until_phase(fleet, &app, "running").await);
+    let at = fleet.clock.now() + jiff::SignedDuration::from_secs(4);
+    let at = bellwether_json::time::format_time(at);
+    let asked = json!({"metadata": {"annotations": {"app.oam.dev/restart-workflow": at}}});
+    fleet.merge(HUB, &app, asked).await;
+    let told = until(fleet, &app, "when it is carried out again", |app| {
+        app["status"]["workflowRestartScheduledAt"] == at
+            && app["metadata"]["annotations"]["app.oam.dev/restart-workflow"].is_null()
+    })
+    .await;
+    assert_eq!(id(&told), first);
+    until(fleet, &app, "another round", |app| {
+        let is_over = app["status"]["workflowRestartScheduledAt"].is_null();
+        app["status"]["status"] == "running" && id(app) != first && is_over
+    })
+    .await;
 }
 
 async fn a_hub_that_is_killed_goes_on_where_it_was(fleet: &mut Fleet) {
