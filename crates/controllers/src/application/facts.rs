@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_member_has_the_version_that_it_reports() {
         let cluster = serde_json::json!({"metadata": {"name": "east", "labels": {"region": "e"}},
-            "spec": {}, "status": {"version": {"kubernetes": "v1.32.4"}}});
+            "spec": {}, "status": {"conditions": [], "version": {"kubernetes": "v1.32.4"}}});
         let seen = member(&serde_json::from_value(cluster).unwrap());
         let version = seen.version.unwrap();
         assert_eq!(
