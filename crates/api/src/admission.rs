@@ -182,7 +182,7 @@ pub trait Admission: Debug + Send + Sync {
 }
 
 /// True if any of some rules is about a review.
-pub fn concerns(rules: &[Rule], review: &Review<'_>) -> bool {
+pub fn rules_match(rules: &[Rule], review: &Review<'_>) -> bool {
     rules.iter().any(|rule| rule.matches(review))
 }
 

@@ -47,7 +47,7 @@ impl RequestBody {
     pub(crate) async fn read<B>(
         headers: &HeaderMap,
         body: B,
-        patience: Duration,
+        timeout: Duration,
         mut hold: Hold,
     ) -> Result<Self, ApiError>
     where
@@ -65,7 +65,7 @@ impl RequestBody {
             return Err(too_large());
         }
         let whole = collect(body, &mut hold);
-        let bytes = tokio::time::timeout(patience, whole)
+        let bytes = tokio::time::timeout(timeout, whole)
             .await
             .map_err(|_| ApiError::slow_body())??;
         Ok(Self {

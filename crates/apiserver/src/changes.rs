@@ -16,7 +16,7 @@ use crate::object::StoredObject;
 #[derive(Debug)]
 pub struct Changes {
     cluster: Arc<Cluster>,
-    /// What was there when the watch began, not yet told.
+    /// What existed when the watch began and was not returned yet.
     survey: VecDeque<Change>,
     watch: Option<Watch<StoredObject>>,
 }
@@ -25,7 +25,7 @@ pub struct Changes {
 #[derive(Debug)]
 pub enum Change {
     /// Everything is listed again from here on: what was known before may be gone.
-    Anew,
+    Relisted,
     /// Everything that existed has been listed; what follows happens now.
     Complete,
     /// An object is there, or has changed.
@@ -101,7 +101,7 @@ impl Changes {
         let keyspace = self.cluster.keyspace();
         let page = keyspace.range(Range::prefix("")).ok()?;
         self.watch = Some(keyspace.watch("", page.revision).ok()?);
-        self.survey.push_back(Change::Anew);
+        self.survey.push_back(Change::Relisted);
         self.survey.extend(page.entries.into_iter().map(|entry| {
             let subject = Subject {
                 key: entry.key,

@@ -45,18 +45,8 @@ impl ApiServer {
         kube::Client::new(service, "default")
     }
 
-    /// A client of one cluster that holds a certificate of this server's authority, and its key.
-    /// It is let in for as long as it would be over TLS.
-    pub fn client_with_certificate(
-        &self,
-        cluster: &str,
-        credentials: &Credentials,
-    ) -> Result<kube::Client, PkiError> {
-        let service = self.service_with_certificate(cluster, credentials)?;
-        Ok(kube::Client::new(service, "default"))
-    }
-
-    /// What such a client sends its requests to.
+    /// What a client of one cluster sends its requests to that holds a certificate of this server's authority, and its
+    /// key. It is let in for as long as it would be over TLS.
     pub fn service_with_certificate(
         &self,
         cluster: &str,

@@ -66,12 +66,12 @@ pub(crate) async fn run_housekeeping(mut arrivals: mpsc::UnboundedReceiver<Arc<C
 struct ClusterJanitor {
     cluster: Arc<Cluster>,
     watch: Watch<StoredObject>,
-    /// What the watch told while the janitor was at rest; nothing if it has been woken by the time.
-    heard: Option<Heard>,
+    /// What the watch returned while the janitor was idle; nothing if a timer woke it.
+    received: Option<Received>,
     garbage: garbage::Graph,
     expiry: expiry::Expiry,
     aggregation: aggregation::Aggregation,
-    /// Objects to look at later.
+    /// Objects to check later.
     deadlines: deadlines::Deadlines,
     /// Objects to look at, by key.
     todo: BTreeSet<Arc<str>>,
@@ -80,7 +80,7 @@ struct ClusterJanitor {
 }
 
 /// An event of a watch, or its end.
-type Heard = Option<Result<Arc<Event<StoredObject>>, WatchError>>;
+type Received = Option<Result<Arc<Event<StoredObject>>, WatchError>>;
 
 impl ClusterJanitor {
     /// Takes in what is there and begins to watch from that moment; nothing if it is closed.
@@ -92,7 +92,7 @@ impl ClusterJanitor {
         let mut janitor = Box::new(Self {
             cluster,
             watch,
-            heard: None,
+            received: None,
             garbage: garbage::Graph::default(),
             expiry: expiry::Expiry::new(event_time_to_live),
             aggregation: aggregation::Aggregation::default(),
@@ -116,8 +116,8 @@ impl ClusterJanitor {
         let now = self.cluster.clock().now();
         let expires = self.expiry.next(now);
         let wake = self.deadlines.next(now).into_iter().chain(expires).min();
-        self.heard = tokio::select! {
-            heard = self.watch.next() => Some(heard),
+        self.received = tokio::select! {
+            received = self.watch.next() => Some(received),
             () = sleep(wake) => None,
         };
         self
@@ -125,10 +125,10 @@ impl ClusterJanitor {
 
     /// Takes in what happened at rest and since; false if the cluster is closed.
     fn drain(self: &mut Box<Self>) -> bool {
-        let mut heard = self.heard.take();
-        self.is_due |= heard.is_none();
+        let mut received = self.received.take();
+        self.is_due |= received.is_none();
         loop {
-            match heard {
+            match received {
                 Some(Some(Ok(event))) => self.observe_event(&event),
                 Some(Some(Err(_))) => {
                     // The watch fell behind: look at everything again.
@@ -141,7 +141,7 @@ impl ClusterJanitor {
                 Some(None) => return false,
                 None => return true,
             }
-            heard = try_next(&mut self.watch).map(Some);
+            received = try_next(&mut self.watch).map(Some);
         }
     }
 
@@ -152,9 +152,9 @@ impl ClusterJanitor {
             if std::mem::take(&mut self.is_due) {
                 self.expire().await;
             }
-            self.look_at_all().await;
-            self.heard = try_next(&mut self.watch).map(Some);
-            if self.heard.is_some() && !Self::drain(&mut self) {
+            self.check_all().await;
+            self.received = try_next(&mut self.watch).map(Some);
+            if self.received.is_some() && !Self::drain(&mut self) {
                 return None;
             }
         }
@@ -186,7 +186,7 @@ impl ClusterJanitor {
             self.todo.insert(key.clone());
         }
         self.todo
-            .extend(quotas::concerned(&self.cluster, key, before, now));
+            .extend(quotas::affected(&self.cluster, key, before, now));
         self.observe_credentials(key, now);
         self.aggregation
             .observe(key, now.map(|object| &**object), &mut self.todo);
@@ -204,7 +204,7 @@ impl ClusterJanitor {
         }
     }
 
-    /// Secrets and certificate signing requests are looked at when they change, and in time.
+    /// Secrets and certificate signing requests are checked when they change, and when a deadline passes.
     fn observe_credentials(&mut self, key: &Arc<str>, now: Option<&Arc<StoredObject>>) {
         let deadline = if key.starts_with(signing::PREFIX) {
             if now.is_some() {
@@ -212,7 +212,7 @@ impl ClusterJanitor {
             }
             now.and_then(|object| signing::deadline(&object.to_untyped_value()))
         } else if key.starts_with(tokens::SECRETS) {
-            if now.is_some_and(|object| tokens::concerns(key, object)) {
+            if now.is_some_and(|object| tokens::is_relevant(key, object)) {
                 self.todo.insert(key.clone());
             }
             now.and_then(|object| tokens::deadline(key, object))
@@ -222,7 +222,7 @@ impl ClusterJanitor {
         self.deadlines.set(key, deadline);
     }
 
-    async fn look_at_all(&mut self) {
+    async fn check_all(&mut self) {
         while let Some(key) = self.todo.pop_first() {
             if key.starts_with("core/namespaces/") {
                 namespaces::finish(&self.cluster, &key).await;
@@ -234,7 +234,7 @@ impl ClusterJanitor {
                 tokens::finish(&self.cluster, &key).await;
             } else if key.starts_with(signing::PREFIX) {
                 signing::finish(&self.cluster, &key).await;
-            } else if aggregation::concerns(&key) {
+            } else if aggregation::is_relevant(&key) {
                 aggregation::finish(&self.cluster, &key).await;
             }
             garbage::collect(&self.cluster, &self.garbage, &key, &mut self.todo).await;

@@ -85,8 +85,8 @@ struct Connection {
 }
 
 /// Ends when nothing has been asked in time; goes on forever once something has.
-async fn first_request_timeout(something_asked: &AtomicBool, patience: Duration) {
-    tokio::time::sleep(patience).await;
+async fn first_request_timeout(something_asked: &AtomicBool, timeout: Duration) {
+    tokio::time::sleep(timeout).await;
     if something_asked.load(Ordering::Relaxed) {
         std::future::pending::<()>().await;
     }
@@ -103,14 +103,14 @@ async fn serve_connection(
         address,
     } = connection;
     let Limits {
-        header_time: patience,
+        header_time: timeout,
         idle_time,
         stall_time,
         ..
     } = *server.limits();
     stream.set_nodelay(true)?;
     let stream = Unstalled::new(stream, stall_time);
-    let stream = tokio::time::timeout(patience, acceptor.accept(stream)).await??;
+    let stream = tokio::time::timeout(timeout, acceptor.accept(stream)).await??;
     let certificate = stream
         .get_ref()
         .1
@@ -131,8 +131,8 @@ async fn serve_connection(
             ..Caller::default()
         },
     };
-    let heard = Arc::new(AtomicBool::new(false));
-    let first = heard.clone();
+    let has_asked = Arc::new(AtomicBool::new(false));
+    let first = has_asked.clone();
     let service =
         hyper::service::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
             let server = server.clone();
@@ -158,6 +158,6 @@ async fn serve_connection(
         .into_owned();
     tokio::select! {
         ended = watcher.watch(connection) => ended,
-        () = first_request_timeout(&heard, patience) => Err("nothing was asked in time".into()),
+        () = first_request_timeout(&has_asked, timeout) => Err("nothing was asked in time".into()),
     }
 }

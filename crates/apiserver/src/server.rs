@@ -279,7 +279,7 @@ impl ApiServer {
                 trace.verb = "path";
                 let verb = parts.method.as_str().to_ascii_lowercase();
                 authorize::path(&cluster, &known.identity, &verb, &path)?;
-                // Anyone who looks after the server hears of it, whatever else goes on.
+                // Health is reported even while other requests wait for a permit.
                 let permit = if endpoint::is_health(&path) {
                     None
                 } else {
@@ -344,9 +344,9 @@ impl ApiServer {
             include_object: IncludeObject::parse(query.get("includeObject")),
             now: self.inner.shared.clock.now(),
         };
-        let patience = in_flight.limits().body_time;
+        let timeout = in_flight.limits().body_time;
         let hold = permit.account().hold(0);
-        let body = RequestBody::read(&parts.headers, body, patience, hold).await?;
+        let body = RequestBody::read(&parts.headers, body, timeout, hold).await?;
         let agent = text(parts, header::USER_AGENT).unwrap_or_default();
         let notes = trace.notes.clone();
         let context = |asked: ResourceRequest, effort: Effort| {

@@ -13,7 +13,7 @@ use tokio::time::{Instant, Sleep};
 /// Reading and silence are not limited: a watch on which nothing happens has nothing to write.
 pub(crate) struct Unstalled<S> {
     stream: S,
-    patience: Duration,
+    timeout: Duration,
     /// When the write that is waiting has waited too long.
     deadline: Pin<Box<Sleep>>,
     is_waiting: bool,
@@ -21,11 +21,11 @@ pub(crate) struct Unstalled<S> {
 
 impl<S> Unstalled<S> {
     /// Gives every write this long.
-    pub(crate) fn new(stream: S, patience: Duration) -> Self {
+    pub(crate) fn new(stream: S, timeout: Duration) -> Self {
         Self {
             stream,
-            patience,
-            deadline: Box::pin(tokio::time::sleep(patience)),
+            timeout,
+            deadline: Box::pin(tokio::time::sleep(timeout)),
             is_waiting: false,
         }
     }
@@ -42,7 +42,7 @@ impl<S> Unstalled<S> {
         }
         if !self.is_waiting {
             self.is_waiting = true;
-            self.deadline.as_mut().reset(Instant::now() + self.patience);
+            self.deadline.as_mut().reset(Instant::now() + self.timeout);
         }
         match self.deadline.as_mut().poll(cx) {
             Poll::Pending => Poll::Pending,

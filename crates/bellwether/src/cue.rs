@@ -195,9 +195,9 @@ fn read(source: SourceArgs) -> anyhow::Result<Input> {
     clippy::disallowed_methods,
     reason = "the clock is read here and handed to the engine, which has none"
 )]
-fn deadline(patience: Duration) -> Deadline {
+fn deadline(timeout: Duration) -> Deadline {
     let start = Instant::now();
-    Deadline::new(move || start.elapsed() > patience)
+    Deadline::new(move || start.elapsed() > timeout)
 }
 
 /// A directory stands for its files with one of the endings, sorted by name.

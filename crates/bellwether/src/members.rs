@@ -87,11 +87,14 @@ impl Members {
         let mut tasks = hub::start(&hub, HUB_CONTROLLERS, &options);
         agents.clone().spawn(&mut tasks, "");
         let waiting: Arc<Mutex<BTreeMap<String, oneshot::Sender<()>>>> = Arc::default();
-        let told = Arc::clone(&waiting);
+        let pending = Arc::clone(&waiting);
         hub.cache::<ManagedCluster>().subscribe(move |change| {
             if change.new.is_some_and(|cluster| is_available(cluster)) {
                 // Nobody may be listening any more.
-                let _ = told.lock().remove(&*change.key.name).map(|it| it.send(()));
+                let _ = pending
+                    .lock()
+                    .remove(&*change.key.name)
+                    .map(|it| it.send(()));
             }
         });
         Ok(Self {

@@ -28,7 +28,7 @@ use crate::registry::{Entry, Rule, Watched};
 /// clusters that join are counted a few times, not a thousand times.
 const GATHER: Duration = Duration::from_millis(200);
 
-/// What is looked at.
+/// What is reconciled.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Set(Arc<str>),

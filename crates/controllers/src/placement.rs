@@ -5,9 +5,9 @@
 //! carries it out. Entry point: [`run`].
 
 mod decide;
+mod decision_events;
 mod execute;
 mod fleet;
-mod news;
 mod shared;
 
 use std::collections::HashMap;
@@ -189,7 +189,7 @@ impl Scheduler {
             return Ok(plan.wake_at);
         }
         execute::execute(&self.hub.client, &self.fleet, key, &plan).await?;
-        for happening in news::of(&plan) {
+        for happening in decision_events::of(&plan) {
             self.events.record(&*plan.placement, happening);
         }
         Ok(plan.wake_at)

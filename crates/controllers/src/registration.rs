@@ -10,6 +10,7 @@
 
 pub mod agent;
 mod cleanup;
+mod cluster_events;
 pub mod clusters;
 mod decide;
 mod guard;
@@ -18,7 +19,6 @@ mod kept;
 mod leases;
 mod loss;
 pub mod names;
-mod news;
 mod request;
 pub mod requests;
 pub mod rights;

@@ -361,7 +361,7 @@ impl ReplicaSets {
         self.by_owner.lock().get(&owner).map_or(0, BTreeMap::len)
     }
 
-    /// Lets a replica set rest: what its works report meanwhile is looked at together.
+    /// Lets a replica set rest: what its works report meanwhile is reconciled together.
     fn rest(&self, key: &ObjectKey, rest: Option<SignedDuration>) {
         if let Some(rest) = rest
             && let Ok(until) = self.hub.clock.now().checked_add(rest)

@@ -171,7 +171,7 @@ pub struct WorkAgents {
 }
 
 struct Shared {
-    speakers: Arc<HubClients>,
+    hub_clients: Arc<HubClients>,
     hub: HubSide,
     hub_hash: String,
     members: RwLock<HashMap<Arc<str>, Arc<Member>>>,
@@ -184,7 +184,7 @@ struct Shared {
     /// Kinds that members have in common.
     kinds: Arc<SharedKinds>,
     /// When works changed on the hub that have not been dealt with since.
-    news: Mutex<HashMap<WorkKey, Timestamp>>,
+    first_seen: Mutex<HashMap<WorkKey, Timestamp>>,
     /// How often statuses were written lately.
     turns: Mutex<Turns>,
 }
@@ -202,11 +202,12 @@ impl WorkAgents {
         let queue = Queue::new(clock.clone());
         let hub_hash = record::hub_hash(address);
         let metrics = Arc::clone(&options.metrics);
-        let speakers = Arc::new(HubClients::new(hub));
-        let hub_side = HubSide::start(Arc::clone(&speakers), cluster, Arc::clone(&metrics)).await;
+        let hub_clients = Arc::new(HubClients::new(hub));
+        let hub_side =
+            HubSide::start(Arc::clone(&hub_clients), cluster, Arc::clone(&metrics)).await;
         let shared = Arc::new(Shared {
-            events: Events::new(Arc::clone(&speakers), &clock),
-            speakers,
+            events: Events::new(Arc::clone(&hub_clients), &clock),
+            hub_clients,
             hub: hub_side,
             hub_hash,
             members: RwLock::default(),
@@ -216,18 +217,18 @@ impl WorkAgents {
             metrics,
             options,
             kinds: Arc::default(),
-            news: Mutex::default(),
+            first_seen: Mutex::default(),
             turns: Mutex::default(),
         });
         let weak = Arc::downgrade(&shared);
-        // Records whose works could not be listed are looked at when they can be.
+        // Records whose works could not be listed are reconciled when they can be.
         let late = shared.hub.when_all_known();
         tokio::spawn({
             let weak = Weak::clone(&weak);
             async move {
                 late.await;
                 if let Some(shared) = weak.upgrade() {
-                    shared.look_for_records(WorkApi::Work);
+                    shared.enqueue_records(WorkApi::Work);
                 }
             }
         });
@@ -242,7 +243,7 @@ impl WorkAgents {
     /// Has everything that is written to the hub for a member written by clients from there from now
     /// on: those that the member's certificate vouches for.
     pub fn use_hub_client(&self, cluster: &str, hub: impl Into<ClusterHandle>) {
-        self.shared.speakers.insert(cluster, hub.into());
+        self.shared.hub_clients.insert(cluster, hub.into());
     }
 
     /// Takes care of a member from now on. A member of that name is replaced.
@@ -277,9 +278,9 @@ impl WorkAgents {
     /// Takes no more care of a member.
     pub fn remove_member(&self, cluster: &str) {
         self.shared.members.write().remove(cluster);
-        self.shared.speakers.remove(cluster);
-        let mut news = self.shared.news.lock();
-        news.retain(|key, _| *key.cluster != *cluster);
+        self.shared.hub_clients.remove(cluster);
+        let mut first_seen = self.shared.first_seen.lock();
+        first_seen.retain(|key, _| *key.cluster != *cluster);
     }
 
     /// Does all there is to do, forever.
@@ -314,8 +315,8 @@ impl fmt::Debug for WorkAgents {
 }
 
 impl Shared {
-    /// Has all records of an interface looked at.
-    fn look_for_records(&self, work_api: WorkApi) {
+    /// Enqueues all records of an interface.
+    fn enqueue_records(&self, work_api: WorkApi) {
         for cluster in self.members.read().keys() {
             self.queue.add(WorkKey {
                 cluster: Arc::clone(cluster),
@@ -325,7 +326,7 @@ impl Shared {
         }
     }
 
-    /// Has a work looked at, if it is of a member of ours.
+    /// Enqueues a work, if its cluster is one of our members.
     fn track(&self, cluster: &str, work_api: WorkApi, work: &str) {
         let members = self.members.read();
         let Some((cluster, _)) = members.get_key_value(cluster) else {
@@ -337,7 +338,7 @@ impl Shared {
             record: record::record_name(&self.hub_hash, work).into(),
         };
         let now = self.clock.now();
-        self.news.lock().entry(key.clone()).or_insert(now);
+        self.first_seen.lock().entry(key.clone()).or_insert(now);
         self.queue.add(key);
     }
 
@@ -362,11 +363,11 @@ impl Reconcile for Worker {
         };
         let _clients = (
             member.delivery.objects.hold(),
-            self.0.speakers.hold(&key.cluster),
+            self.0.hub_clients.hold(&key.cluster),
         );
         let result = pass::reconcile_work(&self.0, &member, key).await;
         if result.is_ok() {
-            self.0.news.lock().remove(key);
+            self.0.first_seen.lock().remove(key);
         }
         result
     }

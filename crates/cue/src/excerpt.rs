@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 
 use crate::diagnostic::{Diagnostic, Location};
 
-pub use self::hint::{closest, suggest};
+pub use self::hint::closest;
 
 /// The sources diagnostics refer to, by file name.
 pub type Sources<'a> = &'a [(&'a str, &'a str)];

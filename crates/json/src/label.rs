@@ -13,8 +13,6 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-pub use object::{SelectorProblem, validate_object};
-
 use crate::{name, path};
 
 /// Something that has labels.

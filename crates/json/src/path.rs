@@ -33,11 +33,6 @@ pub fn i64_at(value: &Value, path: &[&str]) -> Option<i64> {
     }
 }
 
-/// The boolean at a path.
-pub fn bool_at(value: &Value, path: &[&str]) -> Option<bool> {
-    get(value, path)?.as_bool()
-}
-
 /// The items of the list at a path; empty if there is none.
 pub fn items_at<'value>(value: &'value Value, path: &[&str]) -> &'value [Value] {
     get(value, path)
@@ -159,7 +154,6 @@ mod tests {
         assert_eq!(i64_at(&value, &["spec", "name"]), None);
         assert_eq!(str_at(&value, &["spec", "name"]), Some("x"));
         assert_eq!(str_at(&value, &["spec", "name", "deeper"]), None);
-        assert_eq!(bool_at(&value, &["spec", "paused"]), Some(true));
         assert_eq!(items_at(&value, &["spec", "list"]), [json!(1)]);
         assert!(items_at(&value, &["spec", "name"]).is_empty());
         assert_eq!(get(&value, &[]), Some(&value));

@@ -47,7 +47,7 @@ mod placements {
     use std::sync::Arc;
 
     use bellwether_placement::schedule::{
-        Choices, Cluster, ClusterSet, Placement, ScoreBoard, View, concerns, schedule,
+        Choices, Cluster, ClusterSet, Placement, ScoreBoard, View, affects, schedule,
     };
     use jiff::Timestamp;
     use serde_json::json;
@@ -110,7 +110,7 @@ mod placements {
                     chosen_elsewhere: &choices.without([]),
                     now: Timestamp::UNIX_EPOCH,
                 };
-                concerns(&view, clusters.first(), clusters.last())
+                affects(&view, clusters.first(), clusters.last())
             };
             placements.iter().filter(is_concerned).count()
         });

@@ -2,7 +2,7 @@
 //!
 //! [`Placement::from_json`] reads a placement once: selectors parsed, expressions compiled.
 //! [`schedule`] then answers for one moment, from a [`View`] of everything it may look at;
-//! [`why()`] tells what kept one cluster out, [`concerns`] whether a change of a cluster matters at
+//! [`why()`] tells what kept one cluster out, [`affects`] whether a change of a cluster matters at
 //! all, and [`transition()`] in which order to write decisions so that readers miss none.
 //!
 //! The steps: sets bound to the namespace → predicates → taints → scores → number → groups.
@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-pub use change::concerns;
+pub use change::affects;
 pub use choices::{Choices, Elsewhere};
 pub use cluster::{AddOnScores, Cluster, ClusterSet, ScoreBoard, Taint, TaintEffect};
 pub use condition::Condition;

@@ -213,8 +213,8 @@ impl<K: CacheEntry> Cache<K> {
         let cluster = cluster.into();
         let name = format!("watch of {path}");
         let task = spawn_vital(name, async move {
-            follow(cluster, &path, &selection, &mut |news| {
-                follower.handle_event(&news);
+            follow(cluster, &path, &selection, &mut |event| {
+                follower.handle_event(&event);
             })
             .await;
         });
@@ -375,7 +375,7 @@ impl<K> Debug for Cache<K> {
 struct Follower<K> {
     objects: Arc<RwLock<BTreeMap<ObjectKey, Arc<K>>>>,
     /// Locked before anything changes until all listeners were called, so that a new listener neither
-    /// misses a change nor hears of it twice.
+    /// misses a change nor gets it twice.
     listeners: Arc<Mutex<Listeners<K>>>,
     /// What has been seen of a list that is being read.
     listing: BTreeMap<ObjectKey, Arc<K>>,
@@ -383,8 +383,8 @@ struct Follower<K> {
 }
 
 impl<K: CacheEntry> Follower<K> {
-    fn handle_event(&mut self, news: &FeedEvent<'_>) {
-        match news {
+    fn handle_event(&mut self, event: &FeedEvent<'_>) {
+        match event {
             FeedEvent::ListStarted => self.listing.clear(),
             FeedEvent::Listed(text) => {
                 if let Some(object) = read::<K>(text) {

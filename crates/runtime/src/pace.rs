@@ -138,7 +138,7 @@ impl Pacer {
         }
     }
 
-    /// Returns a client whose requests keep the pace. Requests that are refused are not repeated: whoever sent them decides.
+    /// Returns a client whose requests keep the pace. Requests that are refused are not repeated: that is up to the caller.
     pub fn limit(&self, client: Client) -> Client {
         let namespace = client.default_namespace().to_owned();
         let pacer = self.clone();
@@ -263,7 +263,7 @@ mod tests {
             client.request_text(request).await
         };
         let start = Instant::now();
-        assert!(ask().await.is_err(), "whoever asked decides what to do");
+        assert!(ask().await.is_err(), "the caller decides what to do");
         assert!(start.elapsed() < Duration::from_secs(1));
         ask().await.unwrap();
         assert!(

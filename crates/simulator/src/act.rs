@@ -49,15 +49,15 @@ impl Member {
     /// Does everything in order; creations and deletions that stand together at once.
     pub(crate) async fn carry_out(&self, actions: Vec<Action>) -> Result<(), ActError> {
         let _writing = self.writing();
-        let (told, actions): (Vec<_>, Vec<_>) = actions
+        let (events, actions): (Vec<_>, Vec<_>) = actions
             .into_iter()
-            .partition(|action| matches!(action, Action::Tell(_)));
+            .partition(|action| matches!(action, Action::RecordEvent(_)));
         for group in actions.chunk_by(are_independent) {
             let results = join_all(group.iter().map(|action| self.perform(action))).await;
             results.into_iter().collect::<Result<(), _>>()?;
         }
-        let events = told.iter().filter_map(|action| match action {
-            Action::Tell(event) => Some(self.record_event(event)),
+        let events = events.iter().filter_map(|action| match action {
+            Action::RecordEvent(event) => Some(self.record_event(event)),
             _ => None,
         });
         join_all(events).await;
@@ -74,7 +74,7 @@ impl Member {
             } => self.patch(subject, *part, patch).await,
             Action::Delete { subject, grace } => self.delete(subject, *grace).await,
             Action::Bind { pod, node } => self.bind(pod, node).await,
-            Action::Tell(event) => {
+            Action::RecordEvent(event) => {
                 self.record_event(event).await;
                 Ok(())
             }
@@ -92,7 +92,7 @@ impl Member {
                 if let Some(owner) = &create.owner {
                     self.set_trouble(&owner.uid, None);
                 }
-                if let Some(event) = &create.told {
+                if let Some(event) = &create.event {
                     let name = created["metadata"]["name"].as_str().unwrap_or_default();
                     self.record_event(&filled(event, name)).await;
                 }

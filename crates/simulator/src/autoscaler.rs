@@ -67,7 +67,7 @@ pub(crate) fn decide(
     plan
 }
 
-/// When to look again at a target that has just been scaled.
+/// When to reconcile a target again that has just been scaled.
 fn just_scaled(status: &HorizontalPodAutoscalerStatus, now: Timestamp) -> Option<Timestamp> {
     let rescaled = status
         .conditions

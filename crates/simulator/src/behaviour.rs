@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::kind::annotation;
 
-/// How long a pod that is meant to end runs if nobody says.
+/// How long a pod that is meant to end runs by default.
 const RUN_FOR_DEFAULT: Duration = Duration::from_millis(300);
 
 /// How a pod behaves.

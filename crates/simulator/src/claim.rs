@@ -294,14 +294,14 @@ fn provision(
     let name = format!("pvc-{}", claim.uid);
     let volume = new_volume(view.claim, spec, class, &name);
     let message = format!("Successfully provisioned volume {name}");
-    let told = Event::normal(claim.clone(), PROVISIONER, "ProvisioningSucceeded", message);
+    let event = Event::normal(claim.clone(), PROVISIONER, "ProvisioningSucceeded", message);
     let failed = Event::warning(
         claim.clone(),
         PROVISIONER,
         "ProvisioningFailed",
         "failed to provision volume: {}",
     );
-    plan.create(&volume, Some(claim), Some(told), Some(failed));
+    plan.create(&volume, Some(claim), Some(event), Some(failed));
     plan.patch(
         view.claim,
         json!({

@@ -46,7 +46,7 @@ pub(crate) fn decide(view: &View<'_>) -> Plan {
         status: view.cron_job.status.clone().unwrap_or_default(),
         plan: Plan::default(),
     };
-    turn.look_at_jobs();
+    turn.observe_jobs();
     turn.forget_old();
     if !is_deleting(&view.cron_job.metadata) && !spec.suspend.unwrap_or(false) {
         turn.schedule();
@@ -67,7 +67,7 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     /// Brings the list of active jobs up to date.
-    fn look_at_jobs(&mut self) {
+    fn observe_jobs(&mut self) {
         let listed = self.status.active.take().unwrap_or_default();
         let entry = |uid: &str| {
             listed
@@ -249,7 +249,7 @@ impl Turn<'_> {
             _ => {}
         }
         let job = self.job(&name, due, zone);
-        let told = Event::normal(
+        let event = Event::normal(
             self.owner.clone(),
             COMPONENT,
             SUCCESSFUL_CREATE,
@@ -262,7 +262,7 @@ impl Turn<'_> {
             "Error creating job: {}",
         );
         self.plan
-            .create(&job, Some(self.owner.clone()), Some(told), Some(failed));
+            .create(&job, Some(self.owner.clone()), Some(event), Some(failed));
         self.status.last_schedule_time = Some(Time(due));
     }
 

@@ -388,7 +388,7 @@ impl<'a> Turn<'a> {
         let generation =
             annotation(&self.view.set.metadata, DEPRECATED_TEMPLATE_GENERATION).unwrap_or("1");
         labels.insert(TEMPLATE_GENERATION.to_owned(), generation.to_owned());
-        let told = Event::normal(
+        let event = Event::normal(
             self.owner.clone(),
             COMPONENT,
             SUCCESSFUL_CREATE,
@@ -401,7 +401,7 @@ impl<'a> Turn<'a> {
             "Error creating: {}",
         );
         self.plan
-            .create(&pod, Some(self.owner.clone()), Some(told), Some(failed));
+            .create(&pod, Some(self.owner.clone()), Some(event), Some(failed));
     }
 
     fn delete(&mut self, pod: &Pod) {

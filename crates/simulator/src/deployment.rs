@@ -285,12 +285,12 @@ impl<'a> Rollout<'a> {
         let size = rolling::first_size(&self.limits, &self.old);
         let set = revision::new_set(self.view.deployment, &self.owner, next, size, &self.limits);
         let message = format!("Scaled up replica set {name} from 0 to {size}");
-        let told =
+        let event =
             (size > 0).then(|| Event::normal(self.owner.clone(), COMPONENT, SCALING, message));
         let message = format!("Failed to create new replica set {name:?}: {{}}");
         let failed = Event::warning(self.owner.clone(), COMPONENT, SET_CREATE_ERROR, message);
         self.plan
-            .create(&set, Some(self.owner.clone()), told, Some(failed));
+            .create(&set, Some(self.owner.clone()), event, Some(failed));
         self.revision = Some(next.to_string());
         if self.deadline().is_some() && self.view.trouble.is_none() {
             let message = format!("Created new replica set {name:?}");

@@ -319,22 +319,24 @@ mod tests {
             now: now.parse().unwrap(),
         });
         let mut status = Value::Null;
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         for action in plan.actions {
             match action {
                 Action::Patch { patch, .. } => status = patch["status"].clone(),
-                Action::Tell(event) => told.push(format!("{}: {}", event.reason, event.message)),
+                Action::RecordEvent(event) => {
+                    events.push(format!("{}: {}", event.reason, event.message))
+                }
                 _ => {}
             }
         }
-        (status, told)
+        (status, events)
     }
 
     #[test]
     fn pods_that_cannot_be_counted_are_said_to_be_so() {
         let budget = |spec: Value| json!({"metadata": {"name": "b"}, "spec": spec});
         let spec = json!({"maxUnavailable": 1, "selector": {"matchLabels": {"app": "a"}}});
-        let (status, told) = outcome(
+        let (status, events) = outcome(
             budget(spec.clone()),
             &[pod("p", None)],
             "2026-01-01T00:00:00Z",
@@ -345,14 +347,14 @@ mod tests {
             "nothing is allowed"
         );
         assert!(
-            told[0].starts_with(
+            events[0].starts_with(
                 "UnmanagedPods: Pods selected by this PodDisruptionBudget (selector: \
                  &LabelSelector{MatchLabels:map[string]string{app: a,},MatchExpressions:[]LabelSelectorRequirement{},}) \
                  were found to be unmanaged."
             ),
-            "{told:?}"
+            "{events:?}"
         );
-        let (status, told) = outcome(
+        let (status, events) = outcome(
             budget(spec),
             &[pod("p", Some("daemon"))],
             "2026-01-01T00:00:00Z",
@@ -361,7 +363,7 @@ mod tests {
         assert_eq!(status["conditions"][0]["reason"], SYNC_FAILED);
         assert_eq!(status["conditions"][0]["message"], why);
         assert_eq!(
-            told,
+            events,
             [format!(
                 "CalculateExpectedPodCountFailed: Failed to calculate the number of expected pods: {why}"
             )]

@@ -143,7 +143,7 @@ impl Member {
     /// Takes in what has happened to the cluster.
     pub(crate) fn take_in_change(&self, change: Change) {
         match change {
-            Change::Anew => {
+            Change::Relisted => {
                 self.resting.store(false, Ordering::Release);
                 self.ready.store(false, Ordering::Release);
                 self.world().write().clear();
@@ -198,8 +198,7 @@ impl Member {
     /// Has everybody looked at whom a change concerns.
     fn spread(&self, kind: Kind, difference: &Difference) {
         if self.is_ready() {
-            let targets: BTreeSet<Target> =
-                route::concerned(&self.world().read(), kind, difference);
+            let targets: BTreeSet<Target> = route::affected(&self.world().read(), kind, difference);
             self.enqueue(targets);
         }
     }

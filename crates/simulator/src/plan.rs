@@ -1,4 +1,4 @@
-//! What a decision comes to: things to do, in order, and when to look again.
+//! What a decision comes to: things to do, in order, and when to reconcile again.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -10,7 +10,7 @@ use crate::kind::{Kind, Object, Reference};
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) actions: Vec<Action>,
-    /// When to look again, if nothing changes before.
+    /// When to reconcile again, if nothing changes before.
     pub(crate) wake: Option<Timestamp>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Action {
     /// Says on which node a pod goes.
     Bind { pod: Reference, node: String },
     /// Tells people.
-    Tell(Event),
+    RecordEvent(Event),
 }
 
 /// A part of an object that is written on its own.
@@ -50,10 +50,10 @@ pub(crate) struct Create {
     pub(crate) kind: Kind,
     pub(crate) namespace: String,
     pub(crate) object: Value,
-    /// Who wants it: told if it cannot be created.
+    /// Who wants it: it gets an event if it cannot be created.
     pub(crate) owner: Option<Reference>,
     /// Told when it has been created; the name of the new object takes the place of `{}`.
-    pub(crate) told: Option<Event>,
+    pub(crate) event: Option<Event>,
     /// Told when it could not be created; the reason takes the place of `{}`.
     pub(crate) failed: Option<Event>,
 }
@@ -131,7 +131,7 @@ impl Plan {
         &mut self,
         object: &K,
         owner: Option<Reference>,
-        told: Option<Event>,
+        event: Option<Event>,
         failed: Option<Event>,
     ) {
         let namespace = object.metadata().namespace.clone().unwrap_or_default();
@@ -140,7 +140,7 @@ impl Plan {
             namespace,
             object: to_json(object),
             owner,
-            told,
+            event,
             failed,
         })));
     }
@@ -212,7 +212,7 @@ impl Plan {
 
     /// Tells people.
     pub(crate) fn record_event(&mut self, event: Event) {
-        self.actions.push(Action::Tell(event));
+        self.actions.push(Action::RecordEvent(event));
     }
 
     /// Looks again at that time, or before.

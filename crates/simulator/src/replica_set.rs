@@ -179,10 +179,10 @@ fn adjust(view: &View<'_>, active: &[&Pod], wanted: usize, plan: &mut Plan) {
     let component = view.subject.component();
     let missing = wanted.saturating_sub(active.len()).min(BURST);
     for _ in 0..missing {
-        let told = Event::normal(owner(), component, SUCCESSFUL_CREATE, "Created pod: {}");
+        let event = Event::normal(owner(), component, SUCCESSFUL_CREATE, "Created pod: {}");
         let failed = Event::warning(owner(), component, FAILED_CREATE, "Error creating: {}");
         let pod = pods::from_template(template, &view.subject.reference);
-        plan.create(&pod, Some(owner()), Some(told), Some(failed));
+        plan.create(&pod, Some(owner()), Some(event), Some(failed));
     }
     let surplus = active.len().saturating_sub(wanted).min(BURST);
     let mut candidates = active.to_vec();
@@ -211,13 +211,13 @@ fn new_status(view: &View<'_>, active: &[&Pod], counts: pods::Counts) -> Replica
         .iter()
         .filter(|pod| is_deleting(&pod.metadata) && !pods::has_ended(pod));
     // Replication controllers have no such field.
-    let tells_terminating = view.subject.reference.kind == Kind::ReplicaSet;
+    let counts_terminating = view.subject.reference.kind == Kind::ReplicaSet;
     ReplicaSetStatus {
         replicas: number(active.len()),
         fully_labeled_replicas: nonzero(number(labelled.count())),
         ready_replicas: nonzero(counts.ready),
         available_replicas: nonzero(counts.available),
-        terminating_replicas: tells_terminating.then(|| number(terminating.count())),
+        terminating_replicas: counts_terminating.then(|| number(terminating.count())),
         observed_generation: view.subject.metadata.generation,
         conditions: conditions(view),
     }
@@ -367,8 +367,8 @@ mod tests {
             (&owner["apiVersion"], &owner["kind"]),
             (&json!("v1"), &json!("ReplicationController"))
         );
-        let told = create.told.as_ref().unwrap();
-        assert_eq!(told.source.component, "replication-controller");
+        let event = create.event.as_ref().unwrap();
+        assert_eq!(event.source.component, "replication-controller");
         assert_eq!(subject.kind, Kind::ReplicationController);
         assert_eq!(patch["status"], json!({"observedGeneration": 1}));
     }

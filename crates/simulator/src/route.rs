@@ -15,7 +15,7 @@ use crate::world::{Difference, LiveObject, World};
 pub(crate) type Target = (Kind, ObjectKey);
 
 /// The targets that a change concerns.
-pub(crate) fn concerned(world: &World, kind: Kind, difference: &Difference) -> BTreeSet<Target> {
+pub(crate) fn affected(world: &World, kind: Kind, difference: &Difference) -> BTreeSet<Target> {
     let mut targets = BTreeSet::new();
     let states = [difference.old.as_ref(), difference.new.as_ref()];
     if difference.new.is_some() {

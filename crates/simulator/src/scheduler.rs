@@ -373,8 +373,8 @@ mod tests {
             now: Timestamp::UNIX_EPOCH,
         };
         let plan = decide(&view);
-        let told = plan.actions.iter().find_map(|action| match action {
-            Action::Tell(event) => Some(event.message.as_str()),
+        let shown = plan.actions.iter().find_map(|action| match action {
+            Action::RecordEvent(event) => Some(event.message.as_str()),
             _ => None,
         });
         let bound = plan.actions.iter().find_map(|action| match action {
@@ -382,8 +382,8 @@ mod tests {
             _ => None,
         });
         match expected {
-            Ok(node) => assert_eq!(bound, Some(node), "{told:?}"),
-            Err(message) => assert_eq!(told, Some(message)),
+            Ok(node) => assert_eq!(bound, Some(node), "{shown:?}"),
+            Err(message) => assert_eq!(shown, Some(message)),
         }
     }
 

@@ -274,14 +274,14 @@ impl<'a> Turn<'a> {
             "Create Pod {name} in StatefulSet {} successful",
             self.owner.key.name
         );
-        let told = Event::normal(self.owner.clone(), COMPONENT, SUCCESSFUL_CREATE, message);
+        let event = Event::normal(self.owner.clone(), COMPONENT, SUCCESSFUL_CREATE, message);
         let message = format!(
             "Create Pod {name} in StatefulSet {} failed error: {{}}",
             self.owner.key.name
         );
         let failed = Event::warning(self.owner.clone(), COMPONENT, FAILED_CREATE, message);
         self.plan
-            .create(&pod, Some(self.owner.clone()), Some(told), Some(failed));
+            .create(&pod, Some(self.owner.clone()), Some(event), Some(failed));
     }
 
     fn create_missing_claims(&mut self, ordinal: i32) {
@@ -300,9 +300,9 @@ impl<'a> Turn<'a> {
                 replica::name(&self.owner, ordinal),
                 self.owner.key.name
             );
-            let told = Event::normal(self.owner.clone(), COMPONENT, SUCCESSFUL_CREATE, message);
+            let event = Event::normal(self.owner.clone(), COMPONENT, SUCCESSFUL_CREATE, message);
             self.plan
-                .create(&claim, Some(self.owner.clone()), Some(told), None);
+                .create(&claim, Some(self.owner.clone()), Some(event), None);
         }
     }
 

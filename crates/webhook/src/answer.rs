@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use bellwether_api::admission::{Admission, Denial, Facts, Operation, Review, concerns};
+use bellwether_api::admission::{Admission, Denial, Facts, Operation, Review, rules_match};
 use bellwether_patch::json_patch;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ pub fn answer(
         Task::Mutate => admission.mutations(),
         Task::Validate => admission.rules(),
     };
-    if concerns(rules, &review) {
+    if rules_match(rules, &review) {
         let object = match operation {
             Operation::Delete => &request["oldObject"],
             _ => &request["object"],

@@ -76,7 +76,7 @@ pub enum Eviction {
     Clear,
     /// It is marked now.
     Begin,
-    /// It is looked at again at this time.
+    /// It is reconciled again at this time.
     Wait(Timestamp),
     /// It is removed.
     Remove,

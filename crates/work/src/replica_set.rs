@@ -90,7 +90,7 @@ pub struct Plan {
     pub delete: Vec<(String, String)>,
     /// The status of the replica set; nothing if it stays.
     pub status: Option<ManifestWorkReplicaSetStatus>,
-    /// When to look again if nothing changes.
+    /// When to reconcile again if nothing changes.
     pub wake_at: Option<Timestamp>,
 }
 

@@ -215,7 +215,7 @@ fn judge(
             let conclusion = Conclusion::plain(name, holds);
             with_message(rule, conclusion, object, programs, budget)
         }
-        Verdict::Told(conclusion) => conclusion,
+        Verdict::Concluded(conclusion) => conclusion,
     }
 }
 
@@ -223,7 +223,7 @@ enum Verdict {
     /// True or false, and nothing more was said.
     Plain(bool),
     /// An error, or an expression that says more itself.
-    Told(Conclusion),
+    Concluded(Conclusion),
 }
 
 /// All expressions of a rule, up to the first that does not hold.
@@ -235,18 +235,20 @@ fn expressions(
     budget: &mut Budget,
 ) -> Verdict {
     if rule.cel_expressions.is_empty() {
-        return Verdict::Told(Conclusion::failed(name, NO_EXPRESSIONS));
+        return Verdict::Concluded(Conclusion::failed(name, NO_EXPRESSIONS));
     }
     let mut verdict = Verdict::Plain(true);
     for expression in &rule.cel_expressions {
         let Some(source) = expression.expression() else {
-            return Verdict::Told(Conclusion::failed(name, NO_EXPRESSION));
+            return Verdict::Concluded(Conclusion::failed(name, NO_EXPRESSION));
         };
         match evaluate(source, name, object, programs, budget) {
             Ok(Verdict::Plain(true)) => {}
-            Ok(Verdict::Told(told)) if told.status == TRUE => verdict = Verdict::Told(told),
+            Ok(Verdict::Concluded(found)) if found.status == TRUE => {
+                verdict = Verdict::Concluded(found)
+            }
             Ok(other) => return other,
-            Err(problem) => return Verdict::Told(Conclusion::failed(name, &problem)),
+            Err(problem) => return Verdict::Concluded(Conclusion::failed(name, &problem)),
         }
     }
     verdict
@@ -271,9 +273,9 @@ fn evaluate(
     let bellwether_cel::Value::Map(_) = &value else {
         return Err(format!("expected bool result, got {}", value.type_name()));
     };
-    let told = value.to_json();
+    let result = value.to_json();
     let mut is_unknown = false;
-    let holds = match told.get("status") {
+    let holds = match result.get("status") {
         Some(Value::Bool(holds)) => *holds,
         Some(Value::String(status)) if [TRUE, FALSE, UNKNOWN].contains(&status.as_str()) => {
             is_unknown = status == UNKNOWN;
@@ -299,15 +301,15 @@ fn evaluate(
     if is_unknown {
         conclusion.status = UNKNOWN;
     }
-    if let Some(message) = told.get("message").and_then(Value::as_str) {
+    if let Some(message) = result.get("message").and_then(Value::as_str) {
         message.clone_into(&mut conclusion.message);
     }
-    if let Some(reason) = told.get("reason").and_then(Value::as_str)
+    if let Some(reason) = result.get("reason").and_then(Value::as_str)
         && is_reason(reason)
     {
         reason.clone_into(&mut conclusion.reason);
     }
-    Ok(Verdict::Told(conclusion))
+    Ok(Verdict::Concluded(conclusion))
 }
 
 /// Whether a text may be the reason of a condition.

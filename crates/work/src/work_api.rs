@@ -98,14 +98,14 @@ pub struct Pace {
     answers: Answers,
 }
 
-/// How often values are looked at.
+/// How often values are read.
 pub fn period(config: &WorkManifestConfig) -> SignedDuration {
     let sync = config.spec.resource_status_sync.as_ref();
     let seconds = sync.and_then(|sync| sync.frequency_seconds);
     SignedDuration::from_secs(i64::from(seconds.unwrap_or(FREQUENCY).max(1)))
 }
 
-/// Whether values are looked at now.
+/// Whether values are read now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// They are.
@@ -117,8 +117,8 @@ pub enum Turn {
 }
 
 impl Pace {
-    /// Whether the values of an object are looked at now: at most once in a period, and until they
-    /// have been the same for so many periods. What went wrong is looked at again and again.
+    /// Whether the values of an object are read now: at most once in a period, and until they
+    /// have been the same for so many periods. What went wrong is read again in each period.
     ///
     /// An agent that watches reads values when they change. The threshold then counts the periods
     /// in which they would have been read in vain.

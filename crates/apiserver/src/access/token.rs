@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::pki::PkiError;
 
-/// The longest token that is looked at. Ours have some six hundred bytes.
+/// The longest token that is read. Ours have some six hundred bytes.
 const LONGEST: usize = 8 * 1024;
 
 /// The key that signs the tokens of all service accounts of a server.

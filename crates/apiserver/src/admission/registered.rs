@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use bellwether_api::admission::{
-    Admission, Attributes, Denial, Facts, ObjectId, Operation, Review, concerns,
+    Admission, Attributes, Denial, Facts, ObjectId, Operation, Review, rules_match,
 };
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub(super) fn mutate(
     old: Option<&Value>,
 ) -> Result<(), ApiError> {
     each(cx, part, operation(old), old, |admission, review| {
-        if !concerns(admission.mutations(), review) {
+        if !rules_match(admission.mutations(), review) {
             return Ok(());
         }
         let done = admission.mutate(review, object);
@@ -38,7 +38,7 @@ pub(super) fn validate(
     old: Option<&Value>,
 ) -> Result<(), ApiError> {
     each(cx, part, operation(old), old, |admission, review| {
-        if !concerns(admission.rules(), review) {
+        if !rules_match(admission.rules(), review) {
             return Ok(());
         }
         let done = admission.validate(review, object);
@@ -50,7 +50,7 @@ pub(super) fn validate(
 pub(super) fn validate_deletion(cx: &RequestContext, old: &Value) -> Result<(), ApiError> {
     let operation = Operation::Delete;
     each(cx, Part::Main, operation, Some(old), |admission, review| {
-        if !concerns(admission.rules(), review) {
+        if !rules_match(admission.rules(), review) {
             return Ok(());
         }
         let done = admission.validate(review, old);

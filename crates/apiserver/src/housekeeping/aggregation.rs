@@ -22,7 +22,7 @@ pub(super) struct Aggregation {
 }
 
 impl Aggregation {
-    /// Takes in a change and adds to `todo` what it concerns.
+    /// Takes in a change and adds to `todo` what it affects.
     pub(super) fn observe(
         &mut self,
         key: &Arc<str>,
@@ -46,7 +46,7 @@ fn is_aggregated(role: &StoredObject) -> bool {
 }
 
 /// Whether this is for [`finish`].
-pub(super) fn concerns(key: &str) -> bool {
+pub(super) fn is_relevant(key: &str) -> bool {
     key.starts_with(PREFIX)
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// Takes in a change and adds to `todo` what it concerns.
+    /// Takes in a change and adds to `todo` what it affects.
     pub(super) fn observe(
         &mut self,
         key: &Arc<str>,

@@ -10,7 +10,7 @@ use crate::object::StoredObject;
 pub(super) use crate::admission::quotas::PREFIX;
 
 /// The quotas that have to be looked at after a change: what is created is counted before.
-pub(super) fn concerned(
+pub(super) fn affected(
     cluster: &Cluster,
     key: &Arc<str>,
     before: Option<&Arc<StoredObject>>,

@@ -28,7 +28,7 @@ const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
 const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
 
 /// Whether a change of this object is of interest here.
-pub(super) fn concerns(key: &str, object: &StoredObject) -> bool {
+pub(super) fn is_relevant(key: &str, object: &StoredObject) -> bool {
     key.starts_with(SECRETS) && object.mentions(TYPE)
 }
 
@@ -46,7 +46,7 @@ pub(super) fn of_account(cluster: &Cluster, key: &str) -> Vec<Arc<str>> {
     };
     let secrets = page.entries.into_iter();
     secrets
-        .filter(|entry| concerns(&entry.key, &entry.value))
+        .filter(|entry| is_relevant(&entry.key, &entry.value))
         .map(|entry| entry.key)
         .collect()
 }
@@ -72,7 +72,7 @@ pub(super) async fn finish(cluster: &Arc<Cluster>, key: &str) {
     let expired = deadline(key, &entry.value).is_some_and(|at| at <= cluster.clock().now());
     let result = if expired {
         remove(cluster, &entry).await
-    } else if concerns(key, &entry.value) {
+    } else if is_relevant(key, &entry.value) {
         sync(cluster, &entry).await
     } else {
         return;

@@ -14,7 +14,7 @@ async fn all_objects_are_told_and_then_every_change() {
     let server = ApiServer::new(Store::in_memory(Options::default()), Clock::system());
     let cluster = server.add_cluster(HUB).await.unwrap();
     let mut changes = cluster.changes();
-    assert!(matches!(changes.next().await, Some(Change::Anew)));
+    assert!(matches!(changes.next().await, Some(Change::Relisted)));
     let mut seen = Vec::new();
     loop {
         match changes.next().await.unwrap() {

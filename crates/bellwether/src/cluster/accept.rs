@@ -50,7 +50,7 @@ pub(crate) async fn run(arguments: AcceptArgs) -> anyhow::Result<()> {
         accept(&client, name, &arguments.requesters).await?;
     }
     if arguments.wait {
-        let patience = Duration::from_secs(arguments.timeout);
+        let timeout = Duration::from_secs(arguments.timeout);
         for name in &arguments.names {
             let clusters: Api<ManagedCluster> = Api::all(client.clone());
             let has_joined = |cluster: Option<&ManagedCluster>| {
@@ -58,7 +58,7 @@ pub(crate) async fn run(arguments: AcceptArgs) -> anyhow::Result<()> {
                 status.is_some_and(|status| is_true(&status.conditions, condition::JOINED))
             };
             let joined = await_condition(clusters, name, has_joined);
-            tokio::time::timeout(patience, joined)
+            tokio::time::timeout(timeout, joined)
                 .await
                 .with_context(|| {
                     format!("{name} has not joined after {} seconds", arguments.timeout)

@@ -54,8 +54,8 @@ pub(crate) async fn run(arguments: DetachArgs) -> anyhow::Result<()> {
     for name in &arguments.names {
         let is_gone = |cluster: Option<&ManagedCluster>| cluster.is_none();
         let gone = await_condition(clusters.clone(), name, is_gone);
-        let patience = Duration::from_secs(arguments.timeout);
-        if tokio::time::timeout(patience, gone).await.is_err() {
+        let timeout = Duration::from_secs(arguments.timeout);
+        if tokio::time::timeout(timeout, gone).await.is_err() {
             let cluster = clusters.get_opt(name).await?;
             let status = cluster
                 .and_then(|cluster| cluster.status)

@@ -125,8 +125,8 @@ pub(crate) async fn run(arguments: JoinArgs) -> anyhow::Result<()> {
     say(&format!(
         "Join request sent for {name}. If the token does not admit it automatically, run on the hub:\n  bellwether cluster accept {name}"
     ));
-    let patience = Duration::from_secs(arguments.timeout);
-    tokio::time::timeout(patience, join(&agent))
+    let timeout = Duration::from_secs(arguments.timeout);
+    tokio::time::timeout(timeout, join(&agent))
         .await
         .with_context(|| {
             format!(

@@ -1,6 +1,6 @@
 //! What the scheduler knows, and which placements a change can affect.
 //!
-//! Cost follows change: a cluster whose labels change concerns the placements that ask for its old
+//! Cost follows change: a cluster whose labels change affects the placements that ask for its old
 //! or new labels, found by an [index](mod@index), and of these only those whose decision can differ;
 //! and such a placement looks at the clusters that have a label which it asks for.
 
@@ -15,7 +15,7 @@ use bellwether_api::cluster::{
 };
 use bellwether_placement::schedule::{
     Choices, Cluster, ClusterSet, Decision, DecisionObject, Placement as Rules, ScoreBoard, View,
-    concerns,
+    affects,
 };
 use bellwether_runtime::{Change, ObjectKey};
 use jiff::Timestamp;
@@ -271,7 +271,7 @@ impl Fleet {
                 chosen_elsewhere: &nothing.without([]),
                 now: Timestamp::UNIX_EPOCH,
             };
-            concerns(&view, before, after)
+            affects(&view, before, after)
         })
     }
 

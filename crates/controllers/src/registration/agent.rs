@@ -143,7 +143,7 @@ impl AgentError {
     }
 
     /// Of a request with a token instead of a certificate.
-    fn knocking(attempt: &'static str) -> impl FnOnce(kube::Error) -> Self {
+    fn bootstrapping(attempt: &'static str) -> impl FnOnce(kube::Error) -> Self {
         move |problem| match problem {
             kube::Error::Api(status) if status.code == 401 => Self::Token,
             problem => Self::kube(attempt)(problem),
@@ -382,7 +382,7 @@ async fn ask_for_certificate(agent: &Agent, client: &Client) -> Result<Credentia
     }
     let own = ListParams::default().labels(&format!("{CLUSTER_NAME}={}", agent.cluster));
     let known = requests.list_metadata(&own).await;
-    let known = known.map_err(AgentError::knocking("look for earlier requests"))?;
+    let known = known.map_err(AgentError::bootstrapping("look for earlier requests"))?;
     if known.items.len() >= MOST_REQUESTS {
         let count = known.items.len();
         return Err(AgentError::Certificate(format!(
@@ -395,7 +395,7 @@ async fn ask_for_certificate(agent: &Agent, client: &Client) -> Result<Credentia
     let mut request = signing_request(agent, &key);
     request.metadata.generate_name = Some(format!("{}-", agent.cluster));
     let request = requests.create(&created_by(), &request).await;
-    let request = request.map_err(AgentError::knocking("ask for a certificate"))?;
+    let request = request.map_err(AgentError::bootstrapping("ask for a certificate"))?;
     let name = request.name_any();
     let answer = await_certificate(&requests, &name);
     tokio::pin!(answer);
@@ -426,7 +426,7 @@ async fn carry_on(
         return Ok(None);
     };
     let known = requests.get_opt(&pending.request).await;
-    let known = known.map_err(AgentError::knocking("look for an earlier request"))?;
+    let known = known.map_err(AgentError::bootstrapping("look for an earlier request"))?;
     let is_open = known.is_some_and(|request| {
         request.metadata.uid.as_deref() == Some(&pending.uid) && refusal(&request).is_none()
     });
@@ -465,7 +465,7 @@ async fn create_cluster(agent: &Agent, client: &Client) -> Result<bool, AgentErr
         Ok(_) => Ok(true),
         Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(true),
         Err(kube::Error::Api(status)) if status.code == 403 => Ok(false),
-        Err(error) => Err(AgentError::knocking("make the cluster known")(error)),
+        Err(error) => Err(AgentError::bootstrapping("make the cluster known")(error)),
     }
 }
 

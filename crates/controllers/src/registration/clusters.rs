@@ -33,7 +33,7 @@ pub use super::heartbeats::LossThreshold;
 use super::leases::Leases;
 pub use super::leases::Metrics;
 use super::rights::{self, ClusterAccess};
-use super::{loss, news};
+use super::{cluster_events, loss};
 use crate::hub::Hub;
 use crate::objects::{delete_if_present, ensure};
 use crate::registry::{Entry, Rule, Watched};
@@ -142,7 +142,7 @@ pub async fn run(hub: Hub, options: Options) {
     let events = membership.events.clone();
     controller
         .on(&clusters, move |change| {
-            news::record(&events, change);
+            cluster_events::record(&events, change);
             [Key::Cluster(change.key.name.clone())]
         })
         .after(membership.leases.cache())

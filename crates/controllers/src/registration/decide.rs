@@ -61,7 +61,7 @@ pub(super) struct Plan {
     pub(super) conditions: Option<Vec<Condition>>,
     /// Merge this into the cluster: labels, finalizers, taints.
     pub(super) patch: Option<Value>,
-    /// When to look again if nothing changes before.
+    /// When to reconcile again if nothing changes before.
     pub(super) wake_at: Option<Timestamp>,
 }
 
@@ -176,7 +176,7 @@ fn deny(observed: &Observed<'_>, plan: &mut Plan, conditions: &mut Vec<Condition
         let denied = meta::condition(conditions, condition::HUB_ACCEPTED)
             .filter(|it| it.status == FALSE)
             .map_or(observed.now, |it| it.last_transition_time.0);
-        plan.wake_at = look_again(denied, observed.now);
+        plan.wake_at = next_check(denied, observed.now);
     } else {
         plan.actions = vec![Action::Grant(ClusterAccess::Denied), Action::Revoke];
     }
@@ -386,8 +386,8 @@ pub(super) fn failed(
     (conditions != before).then_some(conditions)
 }
 
-/// When to look again whether a clean-up is done: soon at first, and ever later the longer it takes.
-fn look_again(since: Timestamp, now: Timestamp) -> Option<Timestamp> {
+/// When to check again whether a clean-up is done: soon at first, and ever later the longer it takes.
+fn next_check(since: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let wait = now.duration_since(since) / 4;
     let wait = wait.max(FIRST_CLEANUP_INTERVAL).min(CLEANUP_INTERVAL);
     now.checked_add(wait).ok()
@@ -408,7 +408,7 @@ fn leave(observed: &Observed<'_>) -> Plan {
     if let Some(turn) = remains.turn {
         plan.actions.push(Action::CleanUp);
         let since = observed.cluster.metadata.deletion_timestamp.as_ref();
-        plan.wake_at = look_again(since.map_or(now, |it| it.0), now);
+        plan.wake_at = next_check(since.map_or(now, |it| it.0), now);
         // The word is the peer's, whose tools may look for it.
         let message = format!(
             "The resource {} is remaning, the remaining count is {}, the finalizer pending count \

@@ -24,35 +24,35 @@ pub(super) enum Touched {
 }
 
 /// Tells whose rights somebody may have touched, forever.
-pub(super) async fn watch(client: &Client, tell: impl Fn(Touched) + Sync) {
+pub(super) async fn watch(client: &Client, on_change: impl Fn(Touched) + Sync) {
     let (all, labelled) = (Selection::default(), Selection::labels(CLUSTER_NAME));
     futures::join!(
         // The roles that clusters share have no label.
-        guard::<ClusterRole>(client, &all, &tell),
-        guard::<ClusterRoleBinding>(client, &all, &tell),
-        guard::<RoleBinding>(client, &labelled, &tell),
+        guard::<ClusterRole>(client, &all, &on_change),
+        guard::<ClusterRoleBinding>(client, &all, &on_change),
+        guard::<RoleBinding>(client, &labelled, &on_change),
     );
 }
 
 async fn guard<K: Resource<DynamicType = ()>>(
     client: &Client,
     selection: &Selection,
-    tell: &(impl Fn(Touched) + Sync),
+    on_change: &(impl Fn(Touched) + Sync),
 ) {
     let mut is_first = true;
     follow(
         client.clone(),
         &K::url_path(&(), None),
         selection,
-        &mut |news| match news {
+        &mut |event| match event {
             FeedEvent::Applied(text) | FeedEvent::Deleted(text) => {
-                if let Some(touched) = concerned(text) {
-                    tell(touched);
+                if let Some(touched) = touched_by(text) {
+                    on_change(touched);
                 }
             }
             FeedEvent::ListDone(_) => {
                 if !std::mem::take(&mut is_first) {
-                    tell(Touched::Anybody);
+                    on_change(Touched::Anybody);
                 }
             }
             FeedEvent::ListStarted | FeedEvent::Listed(_) | FeedEvent::Disconnected(_) => {}
@@ -67,7 +67,7 @@ struct Head {
     metadata: ObjectMeta,
 }
 
-fn concerned(text: &str) -> Option<Touched> {
+fn touched_by(text: &str) -> Option<Touched> {
     let Head { metadata } = serde_json::from_str(text).ok()?;
     if let Some(cluster) = metadata.labels.unwrap_or_default().get(CLUSTER_NAME) {
         return Some(Touched::Cluster(cluster.as_str().into()));

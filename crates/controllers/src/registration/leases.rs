@@ -120,18 +120,18 @@ impl Leases {
             changed: Notify::new(),
             loss: watch::Sender::new(None),
         });
-        let told = Arc::clone(&shared);
+        let state = Arc::clone(&shared);
         let clusters = hub.cache::<ManagedCluster>();
         let subscription =
-            clusters.subscribe_until_dropped(move |change| told.see_cluster(&change));
-        let (told, queue) = (Arc::clone(&shared), queue.clone());
+            clusters.subscribe_until_dropped(move |change| state.see_cluster(&change));
+        let (state, queue) = (Arc::clone(&shared), queue.clone());
         let fields = format!("metadata.name={}", object::LEASE);
         let cache = Cache::follow(
             &hub.client,
             Lease::url_path(&(), None),
             Selection::fields(&fields),
             move |change: Change<'_, Heartbeat>| {
-                if !told.see_lease(&change, &clusters) {
+                if !state.see_lease(&change, &clusters) {
                     queue.add(Key::Cluster(change.key.namespace.clone()));
                 }
             },

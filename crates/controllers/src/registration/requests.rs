@@ -150,7 +150,7 @@ impl Reconcile for Approver {
             match accept(&self.client, &wanted.cluster, now).await? {
                 Acceptance::Accepted => {}
                 Acceptance::Denied => return Ok(None),
-                Acceptance::Unknown => return Ok(look_again(request, now)),
+                Acceptance::Unknown => return Ok(next_check(request, now)),
             }
         }
         approve(&self.client, request, reason, now).await?;
@@ -239,9 +239,9 @@ fn expiration(secret: &Secret) -> Option<jiff::Timestamp> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// When to look again whether the cluster of a request is known by now: soon at first, and ever later
+/// When to check again whether the cluster of a request exists: soon at first, and ever later
 /// the longer it takes.
-fn look_again(request: &CertificateSigningRequest, now: jiff::Timestamp) -> Next {
+fn next_check(request: &CertificateSigningRequest, now: jiff::Timestamp) -> Next {
     let made = request.metadata.creation_timestamp.as_ref();
     let age = made.map_or(jiff::SignedDuration::ZERO, |made| {
         now.duration_since(made.0)

@@ -93,7 +93,7 @@ fn times_of_conditions_move_only_with_their_status() {
     );
 }
 
-/// What the hub says of a cluster and the taints that it has, by what they were and what is heard.
+/// What the hub says of a cluster and the taints that it has, by what they were and what arrives.
 #[track_caller]
 fn check_silence(said: &str, tainted: &[&str], contact: Contact, expected: (&str, &[&str])) {
     let mut object = settled();

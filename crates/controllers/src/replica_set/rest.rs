@@ -1,7 +1,7 @@
 //! Rests between two plans of a large replica set.
 //!
 //! Thousands of works report within seconds. A plan looks at all of them, so that what comes in during a rest
-//! is looked at together. A change of the replica set or of a placement is not kept waiting.
+//! is reconciled together. A change of the replica set or of a placement is not kept waiting.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -66,12 +66,12 @@ impl Feed {
     pub(super) fn start(
         cluster: &ClusterHandle,
         path: &'static str,
-        mut on_news: impl FnMut(&FeedEvent<'_>) + Send + 'static,
+        mut on_event: impl FnMut(&FeedEvent<'_>) + Send + 'static,
     ) -> Self {
         let cluster = cluster.clone();
         let task = tokio::spawn(async move {
             let selection = Selection::default();
-            follow(cluster, path, &selection, &mut |news| on_news(&news)).await;
+            follow(cluster, path, &selection, &mut |event| on_event(&event)).await;
         });
         Self(task.abort_handle())
     }
@@ -147,9 +147,9 @@ impl Arrivals {
 
     fn follow_namespaces(&self) -> Feed {
         let (works, queue) = (Arc::clone(&self.works), self.queue.clone());
-        Feed::start(&self.cluster, NAMESPACES, move |news| {
+        Feed::start(&self.cluster, NAMESPACES, move |event| {
             // What was there when the watch began is found by the first attempts again.
-            let FeedEvent::Applied(text) = news else {
+            let FeedEvent::Applied(text) = event else {
                 return;
             };
             let Ok(namespace) = serde_json::from_str::<Value>(text) else {
@@ -166,8 +166,8 @@ impl Arrivals {
         let (works, queue) = (Arc::clone(&self.works), self.queue.clone());
         let discovery = Arc::clone(&self.discovery);
         let mut seen = SeenDefinitions::default();
-        Feed::start(&self.cluster, DEFINITIONS, move |news| {
-            for changed in seen.take(news) {
+        Feed::start(&self.cluster, DEFINITIONS, move |event| {
+            for changed in seen.take(event) {
                 for version in &changed.versions {
                     discovery.forget(&changed.group, version);
                 }
@@ -178,7 +178,7 @@ impl Arrivals {
     }
 }
 
-/// Has the works reconciled whose dependencies are concerned.
+/// Has the works reconciled that wait for one of these dependencies.
 fn notify(
     works: &Mutex<BTreeMap<WorkKey, Dependencies>>,
     queue: &Queue<WorkKey>,
@@ -236,8 +236,8 @@ struct SeenDefinitions {
 
 impl SeenDefinitions {
     /// Takes in what the watch reports, and returns the definitions that changed.
-    fn take(&mut self, news: &FeedEvent<'_>) -> Vec<Definition> {
-        match news {
+    fn take(&mut self, event: &FeedEvent<'_>) -> Vec<Definition> {
+        match event {
             FeedEvent::ListStarted => self.listing = Some(HashMap::new()),
             FeedEvent::Listed(text) => {
                 if let (Some(listing), Some((name, definition))) =
@@ -298,8 +298,8 @@ mod tests {
     #[test]
     fn definitions_that_come_change_or_go_are_told_once() {
         let mut seen = SeenDefinitions::default();
-        let mut take = |news: FeedEvent<'_>| {
-            let changed = seen.take(&news).into_iter();
+        let mut take = |event: FeedEvent<'_>| {
+            let changed = seen.take(&event).into_iter();
             let mut kinds: Vec<String> = changed.map(|it| it.kind).collect();
             kinds.sort();
             kinds

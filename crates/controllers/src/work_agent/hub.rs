@@ -124,7 +124,7 @@ impl HubClients {
 
 /// What an agent sees of a hub.
 pub(super) struct HubSide {
-    speakers: Arc<HubClients>,
+    hub_clients: Arc<HubClients>,
     metrics: Arc<Metrics>,
     works: WriteThroughCache<ManifestWork>,
     as_work: Option<WorkApiCaches>,
@@ -145,11 +145,11 @@ pub(super) enum Status {
 impl HubSide {
     /// Begins to watch, and waits until everything is known.
     pub(super) async fn start(
-        speakers: Arc<HubClients>,
+        hub_clients: Arc<HubClients>,
         cluster: Option<&str>,
         metrics: Arc<Metrics>,
     ) -> Self {
-        let client = speakers.shared.clone();
+        let client = hub_clients.shared.clone();
         let works: WriteThroughCache<ManifestWork> = watch(&client, cluster);
         let as_work = serves_work_api(&client).await.then(|| WorkApiCaches {
             works: watch(&client, cluster),
@@ -173,7 +173,7 @@ impl HubSide {
             }
         }
         Self {
-            speakers,
+            hub_clients,
             metrics,
             works,
             as_work,
@@ -199,26 +199,26 @@ impl HubSide {
         }
     }
 
-    /// Has the works told that somebody else changed: cluster, interface and name.
+    /// Calls back for each work that somebody else changed, with its cluster, interface and name.
     pub(super) fn listen(
         &self,
-        on_news: impl Fn(&str, WorkApi, &str) + Clone + Send + Sync + 'static,
+        on_change: impl Fn(&str, WorkApi, &str) + Clone + Send + Sync + 'static,
     ) {
-        let tell = on_news.clone();
+        let notify = on_change.clone();
         self.works.listen(move |work| {
-            tell(&work.namespace, WorkApi::ManifestWork, &work.name);
+            notify(&work.namespace, WorkApi::ManifestWork, &work.name);
         });
         let Some(as_work) = &self.as_work else {
             return;
         };
-        let tell = on_news.clone();
+        let notify = on_change.clone();
         as_work.works.listen(move |work| {
-            tell(&work.namespace, WorkApi::Work, &work.name);
+            notify(&work.namespace, WorkApi::Work, &work.name);
         });
         let works = as_work.works.clone();
         as_work.configs.subscribe(move |_| {
             for work in works.keys() {
-                on_news(&work.namespace, WorkApi::Work, &work.name);
+                on_change(&work.namespace, WorkApi::Work, &work.name);
             }
         });
     }
@@ -286,7 +286,7 @@ impl HubSide {
         of_status: bool,
     ) -> Result<HubWork, RequestError> {
         self.metrics.hub_requests.inc();
-        let client = self.speakers.of(work.namespace());
+        let client = self.hub_clients.of(work.namespace());
         match (work.work_api(), &self.as_work) {
             (WorkApi::Work, Some(as_work)) => {
                 write(&client, &as_work.works, work, patch, of_status)
@@ -310,7 +310,7 @@ impl HubSide {
         };
         let (name, namespace) = (work.name(), work.namespace());
         self.metrics.hub_requests.inc();
-        let client = self.speakers.of(namespace);
+        let client = self.hub_clients.of(namespace);
         let answer = match work.work_api() {
             WorkApi::ManifestWork => {
                 let api: Api<ManifestWork> = Api::namespaced(client, namespace);

@@ -134,14 +134,14 @@ impl Member {
         };
         self.define(names_of(work_api), definition).await?;
         let (cluster, queue) = (Arc::clone(&self.cluster), self.queue.clone());
-        let tell = move |name: &str| {
+        let on_change = move |name: &str| {
             queue.add(WorkKey {
                 cluster: Arc::clone(&cluster),
                 work_api,
                 record: name.into(),
             });
         };
-        if !self.records.watch(work_api, tell).await {
+        if !self.records.watch(work_api, on_change).await {
             // The list was interrupted: the reason is whatever a request for it is answered.
             self.has_records(work_api).await?;
             self.records.ready(work_api).await;

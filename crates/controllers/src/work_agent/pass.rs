@@ -298,7 +298,7 @@ struct Applied {
     again: Option<Timestamp>,
     retries: usize,
     dependencies: Dependencies,
-    /// When to look again for kinds that were just defined, if nothing else failed.
+    /// When to retry for kinds that were just defined, if nothing else failed.
     settles_at: Option<Timestamp>,
     /// Objects that are being deleted.
     pending: Vec<Pending>,

@@ -17,7 +17,7 @@ use super::pass::owned_by;
 use super::records::{Record, Records};
 use super::{AgentError, Shared, WorkApi, WorkKey};
 
-/// When to look again at what is waited for, besides being told, in seconds.
+/// After how many seconds to check what is waited for, even without a watch event.
 const SAFETY_NET: i64 = 60;
 
 /// Brings a work that is being removed to its end.

@@ -100,7 +100,7 @@ pub(super) struct Findings<'a> {
     pub(super) id: &'a ObjectId,
 }
 
-/// The report on a manifest that was just looked at, and when to look again.
+/// The report on a manifest that was just reconciled, and when to reconcile again.
 pub(super) async fn of_outcome(
     findings: &Findings<'_>,
     allowance: &mut Allowance,

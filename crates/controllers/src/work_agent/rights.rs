@@ -87,13 +87,13 @@ impl Rights {
             let (works, version) = (Arc::clone(&self.works), Arc::clone(&self.version));
             let (queue, sender) = (self.queue.clone(), Arc::clone(&sender));
             let mut is_first = true;
-            Feed::start(&self.cluster, path, move |news| {
-                let settles = match news {
+            Feed::start(&self.cluster, path, move |event| {
+                let settles = match event {
                     FeedEvent::ListDone(_) => true,
                     FeedEvent::Disconnected(error) => error.is_refusal(),
                     _ => false,
                 };
-                let is_change = match news {
+                let is_change = match event {
                     FeedEvent::Applied(_) | FeedEvent::Deleted(_) => true,
                     // Between two lists anything may have happened.
                     FeedEvent::ListDone(_) => !is_first,

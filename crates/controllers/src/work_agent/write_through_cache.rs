@@ -1,4 +1,4 @@
-//! A cache that also knows what was just written: the echo of a write is no news.
+//! A cache that also has what was just written: the watch event of an own write changes nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl<K: Object> WriteThroughCache<K> {
         }
     }
 
-    /// Has objects told that somebody else changed.
+    /// Calls back for each object that somebody else changed.
     pub(super) fn listen(&self, on_news: impl Fn(&ObjectKey) + Send + 'static) {
         let written = Arc::clone(&self.written);
         self.cache.subscribe(move |change| {
@@ -100,7 +100,7 @@ impl<K: Object> WriteThroughCache<K> {
         let mut written = self.written.lock();
         let is_known = match self.cache.get(&key) {
             Some(seen) => seen.version() >= cached_json.version(),
-            // The end of an object may be heard of before the answer to the write that let it go.
+            // The deletion of an object may be seen before the response to the write that caused it.
             None => is_over(object),
         };
         if !is_known {

@@ -79,11 +79,6 @@ fn labels(text: &str) -> impl Iterator<Item = &str> {
         })
 }
 
-/// Of several names, the hint that names the one meant.
-pub fn suggest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    closest(name, names).map(|found| format!("did you mean {found:?}?"))
-}
-
 /// The name most like another one, if any is like it at all.
 pub fn closest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = match name.chars().count() {

@@ -179,33 +179,6 @@ fn wrong_objects_are_refused() {
     }
 }
 
-#[test]
-fn validation_lists_every_problem() {
-    let object = json!({
-        "matchLabels": {"a/": "ok", "b": "-"},
-        "matchExpressions": [
-            {"key": "a", "operator": "In"},
-            {"key": "a", "operator": "Exists", "values": ["x"]},
-            {"key": "", "operator": "like", "values": ["-"]},
-        ],
-    });
-    let problems = validate_object(&object, "spec.selector");
-    let summary: Vec<String> = problems
-        .iter()
-        .map(|problem| format!("{} {:.32}", problem.reason, problem.to_string()))
-        .collect();
-    assert_eq!(problems.len(), 9, "{summary:#?}");
-    assert_eq!(
-        problems[3].to_string(),
-        "spec.selector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"
-    );
-    assert_eq!(problems[4].reason, "FieldValueForbidden");
-    assert_eq!(
-        problems[5].to_string(),
-        "spec.selector.matchExpressions[2].operator: Invalid value: \"like\": not a valid selector operator"
-    );
-}
-
 proptest! {
     #[test]
     fn what_was_written_is_read_back(text in "[ab]{1,3}(=|==|!=)[cd]{0,2}(,!?[ef](,[gh] (in|notin) \\([i-k,]{0,5}\\))?)?") {

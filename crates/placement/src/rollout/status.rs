@@ -113,7 +113,7 @@ pub struct ClusterStatus {
     pub status: Status,
     /// Since when, if that is known; otherwise it counts as since now.
     pub last_transition: Option<Timestamp>,
-    /// When to look again, in answers: the end of the soak, or the deadline.
+    /// When to reconcile again, in answers: the end of the soak, or the deadline.
     pub recheck: Option<Timestamp>,
 }
 

@@ -23,7 +23,7 @@ struct Relevance<'a> {
 
 /// Whether the change of a cluster from `before` to `after`, none if it was not or is no more,
 /// can change the decision about `view`. If not, the placement need not be scheduled again.
-pub fn concerns(view: &View<'_>, before: Option<&Cluster>, after: Option<&Cluster>) -> bool {
+pub fn affects(view: &View<'_>, before: Option<&Cluster>, after: Option<&Cluster>) -> bool {
     let is_member = |cluster: Option<&Cluster>| cluster.is_some_and(|it| is_eligible(view, it));
     match &view.placement.rules {
         // Whether there is anything to choose from is reported all the same.

@@ -61,7 +61,7 @@ fn check(spec: Value, volumes: &[Arc<PersistentVolume>], is_used: bool, expected
                 (_, Some(class)) => format!("class {class}"),
                 _ => format!("{} changed", subject.key.name),
             },
-            Action::Tell(event) => event.reason.to_owned(),
+            Action::RecordEvent(event) => event.reason.to_owned(),
             other => format!("{other:?}"),
         })
         .collect();

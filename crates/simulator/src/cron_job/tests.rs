@@ -43,7 +43,7 @@ fn check(spec: Value, status: Value, jobs: &[Arc<Job>], expected: &[&str]) {
                     .unwrap()
             )),
             Action::Delete { subject, .. } => Some(format!("-{}", subject.key.name)),
-            Action::Tell(event) => Some(event.reason.to_owned()),
+            Action::RecordEvent(event) => Some(event.reason.to_owned()),
             _ => None,
         })
         .collect();

@@ -150,10 +150,10 @@ impl<'a> Turn<'a> {
     fn create(&mut self, place: Option<Place>) {
         let pod = replica::pod(&self.owner, self.spec, place);
         let owner = || self.owner.clone();
-        let told = Event::normal(owner(), COMPONENT, SUCCESSFUL_CREATE, "Created pod: {}");
+        let event = Event::normal(owner(), COMPONENT, SUCCESSFUL_CREATE, "Created pod: {}");
         let failed = Event::warning(owner(), COMPONENT, FAILED_CREATE, "Error creating: {}");
         let plan: &mut Plan = &mut self.plan;
-        plan.create(&pod, Some(self.owner.clone()), Some(told), Some(failed));
+        plan.create(&pod, Some(self.owner.clone()), Some(event), Some(failed));
     }
 }
 

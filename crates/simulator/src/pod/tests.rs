@@ -217,7 +217,7 @@ fn a_pod_that_is_deleted_is_let_go_when_its_containers_have_ended() {
     };
     let asked = decide_at(None, now);
     assert!(
-        matches!(asked.actions.as_slice(), [Action::Tell(event)] if event.message == "Stopping container c")
+        matches!(asked.actions.as_slice(), [Action::RecordEvent(event)] if event.message == "Stopping container c")
     );
     assert_eq!(decide_at(Some(now), now).wake, Some(after(now, STOP)));
     let gone = decide_at(Some(now), after(now, STOP));

@@ -166,12 +166,12 @@ struct Contribution {
     placement: usize,
     group: usize,
     /// How far it is with the present template; nothing if it does not have it.
-    known: Option<Known>,
+    known: Option<ClusterProgress>,
 }
 
 /// How far a cluster is that has the present template.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct ClusterProgress {
     flags: Flags,
     is_succeeded: bool,
     step: Step,
@@ -291,7 +291,7 @@ impl Tally {
         let recheck = decision.recheck_after;
         let recheck = recheck.and_then(|wait| now.checked_add(wait).ok());
         self.wake_at = [self.wake_at, wake_at, recheck].into_iter().flatten().min();
-        let known = Known {
+        let known = ClusterProgress {
             flags: Flags::of(&works.iter().map(|work| &***work)),
             is_succeeded,
             step,

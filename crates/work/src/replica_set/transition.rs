@@ -1,4 +1,4 @@
-//! What happened to a rollout between two looks at it: what events are made of.
+//! What happened to a rollout between two reconciles: what events are made of.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

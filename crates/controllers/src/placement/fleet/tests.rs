@@ -1,4 +1,4 @@
-//! Whom a change affects, and that nobody else is looked at.
+//! Which placements a change affects, and that no others are decided again.
 
 use bellwether_placement::schedule::schedule;
 use serde_json::json;

@@ -41,15 +41,15 @@ pub async fn replaced_bootstrap(member: &Client, known: &str) {
     let path = Secret::url_path(&(), Some(AGENT_NAMESPACE));
     let selection = Selection::fields(&format!("metadata.name={BOOTSTRAP_SECRET}"));
     let replaced = Notify::new();
-    let mut hear = |news: FeedEvent<'_>| {
-        if let FeedEvent::Listed(text) | FeedEvent::Applied(text) = news
+    let mut handle = |event: FeedEvent<'_>| {
+        if let FeedEvent::Listed(text) | FeedEvent::Applied(text) = event
             && is_other(text, known)
         {
             replaced.notify_one();
         }
     };
     tokio::select! {
-        () = follow(member, &path, &selection, &mut hear) => {}
+        () = follow(member, &path, &selection, &mut handle) => {}
         () = replaced.notified() => {}
     }
 }

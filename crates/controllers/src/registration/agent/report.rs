@@ -41,7 +41,7 @@ const CHECK_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 const RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 /// For how long it may not before that is news.
 const REPORT_TIMEOUT: SignedDuration = SignedDuration::from_secs(20);
-/// How soon to look again for rights that are not there yet; doubled with each look.
+/// How soon to check again for rights that are missing; doubled each time.
 const FIRST_LOOK: SignedDuration = SignedDuration::from_millis(20);
 /// However often they are not.
 const LAST_LOOK: SignedDuration = SignedDuration::from_secs(10);
@@ -115,7 +115,7 @@ async fn await_rights(agent: &Agent, hub: &ClusterHandle) -> Result<(), AgentErr
     }
 }
 
-/// When to look again if nothing changes before.
+/// When to reconcile again if nothing changes before.
 struct Wake {
     /// For what is reported.
     report_at: Timestamp,
@@ -249,8 +249,8 @@ struct Reporter<'a> {
     heartbeat: Heartbeat,
     health: Health,
     namespaces: Namespaces,
-    /// When it was first heard by the hub.
-    heard_at: Option<Timestamp>,
+    /// When the hub first got a heartbeat.
+    first_heartbeat_at: Option<Timestamp>,
     /// Whether the cluster has been seen: it is gone, then, when it is seen no more.
     is_known: bool,
 }
@@ -279,12 +279,12 @@ impl<'a> Reporter<'a> {
             heartbeat: Heartbeat::default(),
             health: Health::default(),
             namespaces: Namespaces::new(agent.member.clone(), &agent.connector.address()),
-            heard_at: None,
+            first_heartbeat_at: None,
             is_known: false,
         }
     }
 
-    /// Does what there is to do, and returns when to look again if nothing changes before.
+    /// Does what there is to do, and returns when to reconcile again if nothing changes before.
     async fn reconcile(&mut self) -> Result<Wake, AgentError> {
         let Some(cluster) = self.cluster.get() else {
             if self.is_known {
@@ -309,7 +309,7 @@ impl<'a> Reporter<'a> {
                 .renew(self.hub, clock, name, duration)
                 .await?
             {
-                self.heard_at.get_or_insert(now);
+                self.first_heartbeat_at.get_or_insert(now);
             }
         }
         let renew_at = self.heartbeat.due(&cluster, name);
@@ -346,7 +346,7 @@ impl<'a> Reporter<'a> {
         if find(&status.conditions, condition::CLOCK_SYNCED).is_some() {
             return None;
         }
-        let until = self.heard_at?.checked_add(FIRST_ECHO).ok()?;
+        let until = self.first_heartbeat_at?.checked_add(FIRST_ECHO).ok()?;
         Some(until).filter(|until| now < *until)
     }
 

@@ -24,9 +24,9 @@ impl Roster {
     /// What a watch of clusters says.
     pub fn new(clusters: Cache<ManagedCluster>) -> Self {
         let listeners: Arc<Mutex<HashMap<Arc<str>, Arc<Notify>>>> = Arc::default();
-        let told = Arc::clone(&listeners);
+        let entries = Arc::clone(&listeners);
         clusters.subscribe(move |change| {
-            if let Some(changed) = told.lock().get(&change.key.name) {
+            if let Some(changed) = entries.lock().get(&change.key.name) {
                 changed.notify_one();
             }
         });

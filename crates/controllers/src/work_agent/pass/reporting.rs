@@ -13,7 +13,7 @@ use super::{Applied, Pass};
 use crate::work_agent::hub::{HubWork, Status};
 use crate::work_agent::{AgentError, report};
 
-/// What became of a report, and when to look again.
+/// What became of a report, and when to reconcile again.
 pub(super) enum Reported {
     /// The hub knows all there is to know.
     Said(Next),
@@ -62,7 +62,7 @@ impl Pass<'_> {
     }
 
     /// Reports, if something has changed and the hub was not written to too often. Returns
-    /// when to look again.
+    /// when to reconcile again.
     pub(super) async fn write_status(
         &self,
         work: &HubWork,
@@ -128,9 +128,9 @@ impl Pass<'_> {
         reports: &[Report],
     ) {
         if events::is_newly_applied(before, after)
-            && let Some(heard) = self.shared.news.lock().remove(self.key)
+            && let Some(since) = self.shared.first_seen.lock().remove(self.key)
         {
-            let latency = self.shared.clock.now().duration_since(heard);
+            let latency = self.shared.clock.now().duration_since(since);
             let latency = latency.as_secs_f64().max(0.0);
             self.shared.metrics.latency.observe(latency);
         }

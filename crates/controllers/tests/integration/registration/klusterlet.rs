@@ -199,11 +199,11 @@ async fn an_agent_of_open_cluster_management_stays_a_member() {
     });
     bootstrap.post(CLUSTERS, cluster).await;
     let credentials = bootstrap.ask(3600).await;
-    let enter = |credentials: &Credentials| Klusterlet {
-        client: world
-            .server
-            .client_with_certificate(HUB, credentials)
-            .unwrap(),
+    let enter = |credentials: &Credentials| {
+        let service = world.server.service_with_certificate(HUB, credentials);
+        Klusterlet {
+            client: Client::new(service.unwrap(), "default"),
+        }
     };
     let first = enter(&credentials);
     world

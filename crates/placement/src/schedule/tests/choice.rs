@@ -174,7 +174,7 @@ fn expressions_that_cost_too_much_keep_what_was_decided_and_name_the_budget() {
         assert_ne!(outcome.satisfied.reason, "NoManagedClusterMatched");
         assert!(world.why("a").contains("exceeds the CEL evaluation budget"));
         // Whether a change matters is not found out at any price.
-        assert!(world.concerns(None, world.clusters.first()));
+        assert!(world.affects(None, world.clusters.first()));
     };
     check(&[]);
     check(&["a"]);

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::schedule::{
-    Choices, Cluster, ClusterSet, Outcome, Placement, ScoreBoard, Verdict, View, concerns,
-    schedule, why,
+    Choices, Cluster, ClusterSet, Outcome, Placement, ScoreBoard, Verdict, View, affects, schedule,
+    why,
 };
 
 /// Everything a decision looks at; `global` is bound and holds every cluster.
@@ -82,8 +82,8 @@ impl World {
         self.look(schedule)
     }
 
-    pub(super) fn concerns(&self, before: Option<&Cluster>, after: Option<&Cluster>) -> bool {
-        self.look(|view| concerns(view, before, after))
+    pub(super) fn affects(&self, before: Option<&Cluster>, after: Option<&Cluster>) -> bool {
+        self.look(|view| affects(view, before, after))
     }
 
     pub(super) fn why(&self, cluster: &str) -> String {

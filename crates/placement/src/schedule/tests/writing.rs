@@ -226,7 +226,7 @@ proptest! {
         });
         let mut world = World::new(&spec, &["a env=1 zone=0", "b env=1 zone=1"]);
         let read = |object: &Value| Cluster::from_json(Arc::new(object.clone())).unwrap();
-        let is_concerned = world.concerns(Some(&read(&before)), Some(&read(&after)));
+        let is_concerned = world.affects(Some(&read(&before)), Some(&read(&after)));
         world.add(before);
         let first = world.schedule();
         world.clusters.pop();
@@ -260,7 +260,7 @@ fn labels_that_nobody_asks_for_concern_nobody() {
     let check = |before: usize, after: usize, expected: bool| {
         let (before, after) = (&world.clusters[before], &world.clusters[after]);
         assert_eq!(
-            world.concerns(Some(before), Some(after)),
+            world.affects(Some(before), Some(after)),
             expected,
             "{before:?} {after:?}"
         );
@@ -269,7 +269,7 @@ fn labels_that_nobody_asks_for_concern_nobody() {
     check(2, 3, false);
     check(0, 2, true);
     check(2, 0, true);
-    assert!(world.concerns(None, Some(&world.clusters[0])));
+    assert!(world.affects(None, Some(&world.clusters[0])));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use bellwether_placement::rollout::{
 };
 use jiff::Timestamp;
 
-use super::{ChangedWorks, Contribution, Known, Move};
+use super::{ChangedWorks, ClusterProgress, Contribution, Move};
 use crate::replica_set::flags::Flags;
 use crate::replica_set::report::{ClusterReport, GroupReport, PlacementReport, Step};
 use crate::replica_set::summary::PlacementFigures;
@@ -81,7 +81,7 @@ impl Tallied {
             for cluster in &of_group.clusters {
                 let step = cluster.step();
                 let status = statuses.get(&*cluster.name).copied();
-                let known = (step != Step::Waiting).then(|| Known {
+                let known = (step != Step::Waiting).then(|| ClusterProgress {
                     flags: Flags::of(&cluster.works.iter().map(|work| &**work)),
                     is_succeeded: status.is_some_and(progress::is_done),
                     step,
@@ -110,7 +110,7 @@ impl Tallied {
     }
 
     /// Counts a cluster that has the present template.
-    fn count(&mut self, known: Known) {
+    fn count(&mut self, known: ClusterProgress) {
         known.flags.add_to(&mut self.summary, 1);
         self.succeeded += usize::from(known.is_succeeded);
         self.done += usize::from(known.step == Step::Done);
@@ -118,7 +118,7 @@ impl Tallied {
     }
 
     /// Counts a cluster as it is now instead of as it was.
-    pub(super) fn replace(&mut self, before: Option<Known>, now: Known) {
+    pub(super) fn replace(&mut self, before: Option<ClusterProgress>, now: ClusterProgress) {
         if let Some(before) = before {
             before.flags.add_to(&mut self.summary, -1);
             self.succeeded -= usize::from(before.is_succeeded);
@@ -126,7 +126,7 @@ impl Tallied {
             self.in_flight -= usize::from(takes_slot(before.step));
         }
         self.count(now);
-        let is_same = |before: Known| {
+        let is_same = |before: ClusterProgress| {
             before.step == now.step || (takes_slot(before.step) && takes_slot(now.step))
         };
         self.has_moved |= !before.is_some_and(is_same);
