@@ -72,10 +72,10 @@ impl Sets {
 
     /// Takes note of what a cluster reports.
     pub(super) fn report(&self, root: &ObjectKey, replica: &Replica, is_gone: bool) {
-        let state = replica.report.compliant.clone().filter(|_| !is_gone);
+        let state = replica.report.compliant.as_ref().filter(|_| !is_gone);
         for set in self.of(root) {
             let is_news = match self.0.tallies.lock().get_mut(&set) {
-                Some(tally) => tally.report(&root.name, &replica.cluster, state.clone()),
+                Some(tally) => tally.report(&root.name, &replica.cluster, state),
                 None => true,
             };
             if is_news {

@@ -75,12 +75,12 @@ enum Kind {
 }
 
 impl Counted {
-    fn set(&mut self, cluster: &Arc<str>, state: Option<ComplianceState>) {
-        let before = match &state {
+    fn set(&mut self, cluster: &Arc<str>, state: Option<&ComplianceState>) {
+        let before = match state {
             Some(state) => self.reports.insert(Arc::clone(cluster), state.clone()),
             None => self.reports.remove(cluster),
         };
-        self.found.replace(before.as_ref(), state.as_ref());
+        self.found.replace(before.as_ref(), state);
         self.found.total = self.reports.len();
     }
 }
@@ -122,7 +122,7 @@ impl SetTally {
         };
         for (policy, reports) in reported {
             for (cluster, state) in reports {
-                tally.report(policy, &cluster, Some(state));
+                tally.report(policy, &cluster, Some(&state));
             }
         }
         tally
@@ -133,7 +133,7 @@ impl SetTally {
         &mut self,
         policy: &str,
         cluster: &Arc<str>,
-        state: Option<ComplianceState>,
+        state: Option<&ComplianceState>,
     ) -> bool {
         if !self.clusters.contains(&**cluster) {
             return false;
@@ -145,7 +145,7 @@ impl SetTally {
             };
             if !member.excluded.contains(&**cluster) {
                 let before = member.found.of_all();
-                member.set(cluster, state.clone());
+                member.set(cluster, state);
                 is_changed |= member.kind == Kind::Active && member.found.of_all() != before;
             }
         }
@@ -324,8 +324,8 @@ mod tests {
         let status = tally.status();
         assert_eq!(status.compliant, Some(ComplianceState::Compliant));
         assert_eq!(status.exclusions[0].clusters, ["a"]);
-        let report = Some(ComplianceState::NonCompliant);
-        assert!(!tally.report("one", &Arc::from("a"), report.clone()));
+        let report = Some(&ComplianceState::NonCompliant);
+        assert!(!tally.report("one", &Arc::from("a"), report));
         assert!(tally.report("two", &Arc::from("a"), report));
     }
 
@@ -348,7 +348,7 @@ mod tests {
                 ][state].clone();
                 let before = counted.status();
                 let name = &set.spec.policies[policy];
-                let is_news = counted.report(name, &Arc::from(cluster), state.clone());
+                let is_news = counted.report(name, &Arc::from(cluster), state.as_ref());
                 match state {
                     Some(state) => drop(all[policy].insert(cluster, state)),
                     None => drop(all[policy].remove(cluster)),

@@ -143,6 +143,8 @@ impl Rollout<'_> {
         for kill in 0..KILLS {
             tokio::time::sleep(Duration::from_millis(dice.roll(200))).await;
             running.restart(dice.roll(2) == 0);
+            // Fifty members report meanwhile, and who was ended writes again.
+            self.fleet.writes.change_from_outside();
             if kill % 10 != 0 {
                 continue;
             }
