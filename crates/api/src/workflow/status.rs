@@ -183,6 +183,10 @@ pub struct WorkflowRunStatus {
 }
 
 /// Where the workflow of an Application stands.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a field of the status, which others may set"
+)]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowStatus {
