@@ -128,6 +128,7 @@ async fn a_workflow_is_carried_out_again_at_a_time(fleet: &mut Fleet) {
     })
     .await;
     assert_eq!(id(&told), first);
+    fleet.pass(4_000).await;
     until(fleet, &app, "another round", |app| {
         let is_over = app["status"]["workflowRestartScheduledAt"].is_null();
         app["status"]["status"] == "running" && id(app) != first && is_over
