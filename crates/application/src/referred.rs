@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(reference: Value, expected: Result<&[&str], &str>) {
+    fn check(reference: &Value, expected: Result<&[&str], &str>) {
         let properties = json!({"objects": [reference]});
         let loaded = load("one", "n", Some(&properties), &world());
         match (loaded, expected) {
@@ -316,44 +316,44 @@ mod tests {
     fn custom_kinds_are_found_by_any_of_their_names() {
         for name in ["widgets", "widget", "wg", "Widget"] {
             check(
-                json!({"resource": name, "group": "example.org"}),
+                &json!({"resource": name, "group": "example.org"}),
                 Ok(&["one"]),
             );
         }
         let elsewhere = json!({"resource": "widgets", "group": "example.org", "namespace": "other", "name": "two"});
-        check(elsewhere, Ok(&["two"]));
+        check(&elsewhere, Ok(&["two"]));
         let selected =
             json!({"resource": "widgets", "group": "example.org", "labelSelector": {"of": "us"}});
-        check(selected, Ok(&["one"]));
+        check(&selected, Ok(&["one"]));
     }
 
     #[test]
     fn kinds_without_a_namespace_are_found() {
         check(
-            json!({"resource": "namespace", "name": "zone"}),
+            &json!({"resource": "namespace", "name": "zone"}),
             Ok(&["zone"]),
         );
     }
 
     #[test]
     fn what_cannot_be_found_is_named() {
-        check(json!({"resource": "widgets"}), Err("name the group too"));
+        check(&json!({"resource": "widgets"}), Err("name the group too"));
         check(
-            json!({"resource": "gadgets", "group": "example.org"}),
+            &json!({"resource": "gadgets", "group": "example.org"}),
             Err(
                 r#"component one: ref-objects: there is no resource "gadgets" in group "example.org""#,
             ),
         );
         check(
-            json!({"resource": "wg", "group": "example.org", "name": "no"}),
+            &json!({"resource": "wg", "group": "example.org", "name": "no"}),
             Err("Widget n/no does not exist"),
         );
         check(
-            json!({"resource": "configmap", "cluster": "far"}),
+            &json!({"resource": "configmap", "cluster": "far"}),
             Err(r#"objects of cluster "far" cannot be copied"#),
         );
         check(
-            json!({"kind": "ConfigMap", "apiVersion": "v1"}),
+            &json!({"kind": "ConfigMap", "apiVersion": "v1"}),
             Err("resource is not set"),
         );
     }

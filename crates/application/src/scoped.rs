@@ -142,7 +142,7 @@ impl Changed {
         let output = evaluation.lookup(root, "output");
         let Some(output) = output.filter(|_| applied.applied) else {
             if !applied.applied {
-                applied.message = NOT_ENABLED.to_owned();
+                NOT_ENABLED.clone_into(&mut applied.message);
             }
             self.applied.push(applied);
             return Ok(());

@@ -324,7 +324,7 @@ mod tests {
             match action {
                 Action::Patch { patch, .. } => status = patch["status"].clone(),
                 Action::RecordEvent(event) => {
-                    events.push(format!("{}: {}", event.reason, event.message))
+                    events.push(format!("{}: {}", event.reason, event.message));
                 }
                 _ => {}
             }

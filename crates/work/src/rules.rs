@@ -245,7 +245,7 @@ fn expressions(
         match evaluate(source, name, object, programs, budget) {
             Ok(Verdict::Plain(true)) => {}
             Ok(Verdict::Concluded(found)) if found.status == TRUE => {
-                verdict = Verdict::Concluded(found)
+                verdict = Verdict::Concluded(found);
             }
             Ok(other) => return other,
             Err(problem) => return Verdict::Concluded(Conclusion::failed(name, &problem)),

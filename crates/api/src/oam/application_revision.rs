@@ -105,7 +105,7 @@ impl Compressed for ApplicationRevisionSpec {
         let content = self
             .compression
             .as_ref()
-            .and_then(|it| it.content::<Self>());
+            .and_then(RevisionCompression::content::<Self>);
         if let Some(mut content) = content {
             content.resources_config_map = self.resources_config_map.take();
             content.other.append(&mut self.other);

@@ -79,7 +79,8 @@ pub struct ResourceTrackerSpec {
 
 impl Compressed for ResourceTrackerSpec {
     fn inflate(&mut self) {
-        let resources = self.compression.as_ref().and_then(|it| it.content());
+        let resources = self.compression.as_ref();
+        let resources = resources.and_then(super::RevisionCompression::content);
         if let Some(resources) = resources {
             self.managed_resources = resources;
             self.compression = None;

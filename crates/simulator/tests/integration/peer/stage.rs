@@ -90,14 +90,11 @@ impl Stage {
 
     /// Creates an object on both.
     pub async fn create(&self, object: Value) {
-        let path = match object["kind"].as_str() {
-            Some("PersistentVolume" | "StorageClass") => collection(&object),
-            _ => {
-                let mut namespaced = object.clone();
-                namespaced["metadata"]["namespace"] = json!(self.namespace);
-                collection(&namespaced)
-            }
-        };
+        let mut placed = object.clone();
+        if !["PersistentVolume", "StorageClass"].contains(&object["kind"].as_str().unwrap()) {
+            placed["metadata"]["namespace"] = json!(self.namespace);
+        }
+        let path = collection(&placed);
         let answers = self.both("POST", &path, &object).await;
         assert_eq!(answers[0]["code"], Value::Null, "{}", answers[0]);
     }
