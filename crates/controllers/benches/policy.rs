@@ -254,7 +254,7 @@ impl Future for MeteredAnswer {
     type Output = <Answer as Future>::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let began = std::time::Instant::now();
+        let began = Instant::now();
         let answer = self.inner.as_mut().poll(context);
         let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.meter.nanos.fetch_add(nanos, Ordering::Relaxed);

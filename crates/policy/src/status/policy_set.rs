@@ -266,10 +266,10 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(states: Vec<MemberState>, compliant: Option<&ComplianceState>, message: &str) {
-        let found = tally(&set(&json!([])), states).status();
-        assert_eq!(found.status_message.as_deref(), Some(message));
-        assert_eq!(found.compliant.as_ref(), compliant);
+    fn check(members: Vec<MemberState>, compliant: Option<&ComplianceState>, message: &str) {
+        let status = tally(&set(&json!([])), members).status();
+        assert_eq!(status.status_message.as_deref(), Some(message));
+        assert_eq!(status.compliant.as_ref(), compliant);
     }
 
     #[test]
