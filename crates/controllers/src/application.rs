@@ -513,12 +513,11 @@ impl Reconciler {
             None => None,
         };
         let today;
-        let appfile = match parsed {
-            Some(appfile) => appfile,
-            None => {
-                today = self.basis(application).await?;
-                self.parse(application, &today).await?
-            }
+        let appfile = if let Some(appfile) = parsed {
+            appfile
+        } else {
+            today = self.basis(application).await?;
+            self.parse(application, &today).await?
         };
         let policies = ResourcePolicies::of_appfile(&appfile)
             .map_err(|message| RenderError::new(Stage::Parse, Class::InvalidInput, message))?;

@@ -39,6 +39,9 @@ pub(super) struct Memory {
 /// What is remembered of the objects of one work.
 pub(super) type Memories = HashMap<ObjectId, Memory>;
 
+/// The same between two passes. A list, because the smallest table has room for four objects, and most works have one.
+type StoredMemories = Box<[(ObjectId, Memory)]>;
+
 /// A member.
 pub(super) struct Member {
     pub(super) cluster: Arc<str>,
@@ -52,8 +55,7 @@ pub(super) struct Member {
     records: Records,
     /// Interfaces whose records are known.
     begun: [OnceCell<()>; 2],
-    /// Lists, because the smallest table has room for four objects, and most works have one.
-    memories: Mutex<HashMap<WorkKey, Box<[(ObjectId, Memory)]>>>,
+    memories: Mutex<HashMap<WorkKey, StoredMemories>>,
     /// Works that the hub does not let their agent delete, which has been reported.
     undeletable: Mutex<HashSet<WorkKey>>,
 }
