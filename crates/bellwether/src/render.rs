@@ -78,10 +78,11 @@ pub(crate) async fn run(arguments: RenderArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What fetches things that applications need. What is fetched is told on standard error: objects are printed to standard output.
+/// Returns what fetches things that applications need. Progress goes to standard error, since objects are printed to standard output.
+#[expect(clippy::print_stderr, reason = "progress of a command")]
 pub(crate) fn fetcher(objects: Vec<Value>, hub: Option<kube::Client>) -> Fetcher {
-    let tell = |wanted: &Wanted| eprintln!("fetching {wanted} …");
-    // Whoever runs a command may connect to what this machine can reach.
+    let report = |wanted: &Wanted| eprintln!("fetching {wanted} …");
+    // A command may connect to what its user can reach from this machine.
     let options = WorkflowOptions {
         http: HttpPolicy {
             allowed: vec![HostPattern::Any, HostPattern::Loopback],
@@ -89,7 +90,7 @@ pub(crate) fn fetcher(objects: Vec<Value>, hub: Option<kube::Client>) -> Fetcher
         git_directories: vec![PathBuf::from("/")],
         ..WorkflowOptions::default()
     };
-    Fetcher::for_command(objects, hub, tell, &options)
+    Fetcher::for_command(objects, hub, report, &options)
 }
 
 /// Parses an application, and fetches what it needs if there is something that fetches.

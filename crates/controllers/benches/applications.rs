@@ -38,7 +38,7 @@ const QUIET: Duration = Duration::from_secs(10);
 /// After which time the bench gives up.
 const LONGEST_WAIT: Duration = Duration::from_mins(30);
 /// After which time an application is shown that does not get on.
-const STUCK: Duration = Duration::from_secs(60);
+const STUCK: Duration = Duration::from_mins(1);
 /// How often the bench asks whether it may go on.
 const POLL: Duration = Duration::from_millis(2);
 /// How many applications are changed, one after the other.

@@ -259,11 +259,11 @@ fn start(fleet: &Fleet, faults: &Arc<Faults>) -> Agents {
         let inner = fleet
             .server
             .service(cluster, Identity::administrator("agent"));
-        let faulty = Faulty {
+        let broken = Faulty {
             inner,
             faults: Arc::clone(faults),
         };
-        let service = tower::service_fn(move |request| faulty.clone().answer(request));
+        let service = tower::service_fn(move |request| broken.clone().answer(request));
         Client::new(service, "default")
     };
     let (hub, member) = (client(HUB), client(MEMBER));
