@@ -139,7 +139,7 @@ impl Quantity {
     /// The amount as a 64-bit integer if upstream's representation gives one: not for numbers
     /// written with a fraction (even `1000m`), nor for those that needed its slow path (`1.5Gi`).
     pub fn as_i64(&self) -> Option<i64> {
-        if self.amount.is_big || self.amount.scale < 0 {
+        if self.amount.big_scale.is_some() || self.amount.scale < 0 {
             return None;
         }
         let (whole, _) = self.amount.at_scale(0);

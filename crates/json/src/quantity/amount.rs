@@ -15,8 +15,9 @@ const SAFE_DIGITS: i64 = 36;
 pub(super) struct Amount {
     pub(super) unscaled: i128,
     pub(super) scale: i32,
-    /// Whether upstream would hold it as a big decimal, which some of its conversions refuse.
-    pub(super) is_big: bool,
+    /// The scale of the big decimal that upstream would hold it as, which some of its conversions refuse; nothing for
+    /// 64-bit numbers.
+    pub(super) big_scale: Option<i32>,
 }
 
 impl Amount {
@@ -24,7 +25,7 @@ impl Amount {
         Self {
             unscaled: i128::from(unscaled),
             scale,
-            is_big: false,
+            big_scale: None,
         }
     }
 
@@ -70,13 +71,13 @@ impl Amount {
     pub(super) fn add(self, other: Self) -> Self {
         if other.unscaled == 0 {
             return Self {
-                is_big: self.is_big || other.is_big,
+                big_scale: self.big_scale_with(other, false),
                 ..self
             };
         }
         if self.unscaled == 0 {
             return Self {
-                is_big: self.is_big || other.is_big,
+                big_scale: self.big_scale_with(other, false),
                 ..other
             };
         }
@@ -91,12 +92,18 @@ impl Amount {
             .at_scale(scale)
             .0
             .saturating_add(other.at_scale(scale).0);
-        let is_big = self.is_big || other.is_big || i64::try_from(unscaled).is_err();
         Self {
             unscaled,
             scale,
-            is_big,
+            big_scale: self.big_scale_with(other, i64::try_from(unscaled).is_err()),
         }
+    }
+
+    /// The scale of the big decimal that upstream would hold a sum as.
+    fn big_scale_with(self, other: Self, overflows: bool) -> Option<i32> {
+        let is_big = overflows || self.big_scale.is_some() || other.big_scale.is_some();
+        let held = |amount: Self| amount.big_scale.unwrap_or(amount.scale);
+        is_big.then(|| held(self).min(held(other)))
     }
 
     /// The power of ten of the first digit.
@@ -134,17 +141,15 @@ impl Amount {
     }
 
     pub(super) fn to_f64(self) -> f64 {
-        // Upstream holds big decimals in billionths, and multiplies what it holds with a power of ten.
-        if self.is_big {
-            let billionths = format!("{}e{}", self.unscaled, self.scale.saturating_sub(NANO));
-            return billionths.parse().unwrap_or(f64::NAN) * pow10(NANO);
+        // Upstream multiplies what it holds with a power of ten.
+        let scale = self.big_scale.unwrap_or(self.scale);
+        let held = format!("{}e{}", self.unscaled, self.scale.saturating_sub(scale));
+        let held: f64 = held.parse().unwrap_or(f64::NAN);
+        if scale == 0 {
+            held
+        } else {
+            held * pow10(scale)
         }
-        #[expect(clippy::cast_precision_loss, reason = "the nearest float is meant")]
-        let base = self.unscaled as f64;
-        if self.scale == 0 {
-            return base;
-        }
-        base * pow10(self.scale)
     }
 
     /// The same number with all factors of ten moved into the scale.

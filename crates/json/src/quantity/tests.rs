@@ -165,28 +165,42 @@ fn described(quantity: &Quantity) -> serde_json::Value {
     described
 }
 
+/// What is found of a case, in the form of the file.
+fn answer(case: &serde_json::Value) -> serde_json::Value {
+    let mut answer = serde_json::json!({ "in": case["in"] });
+    let found = match case["in"].as_str().unwrap().parse::<Quantity>() {
+        Ok(found) => found,
+        Err(error) => {
+            answer["error"] = error.to_string().into();
+            return answer;
+        }
+    };
+    let Some(other) = case["other"].as_str() else {
+        answer["quantity"] = described(&found);
+        return answer;
+    };
+    let right = quantity(other);
+    answer["other"] = other.into();
+    answer["compare"] = (found.cmp(&right) as i32).into();
+    answer["equal"] = (found == right).into();
+    answer["sum"] = described(&found.add(&right));
+    answer["difference"] = described(&found.sub(&right));
+    answer
+}
+
+/// The file was made by apimachinery 0.35. It has no exponents above 999, and no sums of more than 38 digits: the former
+/// are refused here, the latter rounded.
 #[test]
 fn quantities_are_those_of_apimachinery() {
+    let mut differences = Vec::new();
     for line in include_str!("../../tests/data/quantity.jsonl").lines() {
         let case: serde_json::Value = serde_json::from_str(line).unwrap();
-        let parsed = case["in"].as_str().unwrap().parse::<Quantity>();
-        let found = match &parsed {
-            Ok(found) => found,
-            Err(error) => {
-                assert_eq!(case["error"], error.to_string(), "{line}");
-                continue;
-            }
-        };
-        let Some(other) = case["other"].as_str() else {
-            assert_eq!(described(found), case["quantity"], "{line}");
-            continue;
-        };
-        let other = quantity(other);
-        assert_eq!(case["compare"], found.cmp(&other) as i32, "{line}");
-        assert_eq!(case["equal"], *found == other, "{line}");
-        assert_eq!(described(&found.add(&other)), case["sum"], "{line}");
-        assert_eq!(described(&found.sub(&other)), case["difference"], "{line}");
+        let found = answer(&case);
+        if found != case {
+            differences.push(format!("{case}\n{found}"));
+        }
     }
+    assert!(differences.is_empty(), "{}", differences.join("\n\n"));
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn parse_big(parts: &Parts<'_>, factor: Factor) -> Amount {
     let mut amount = Amount {
         unscaled: unscaled * sign,
         scale,
-        is_big: true,
+        big_scale: Some(NANO),
     };
     match factor {
         Factor::PowerOfTen(exponent) => amount.scale = amount.scale.saturating_add(exponent),
@@ -220,7 +220,7 @@ fn cap(parts: &Parts<'_>, amount: Amount, format: QuantityFormat) -> Quantity {
     let limit = Amount {
         unscaled: sign * i128::from(i64::MAX),
         scale: 0,
-        is_big: true,
+        big_scale: Some(0),
     };
     let (whole, _) = amount.at_scale(0);
     if whole.unsigned_abs() > limit.unscaled.unsigned_abs() {
