@@ -89,7 +89,7 @@ async fn answer(ledger: Arc<Ledger>, mut stream: TcpStream) {
     }
     if ledger.note(&String::from_utf8_lossy(&head)) {
         let text = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
-        // Whoever asked may be gone.
+        // The sender may be gone.
         let _ = stream.write_all(text).await;
     }
 }

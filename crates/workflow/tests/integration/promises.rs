@@ -96,7 +96,7 @@ fn as_many_steps_of_a_graph_are_carried_out_at_once_as_the_hub_allows() {
     assert_eq!(pass.decide(world.now).actions.len(), 1);
     world.run();
     assert_eq!(world.effects.len(), 40);
-    // Whoever was first: steps are shown in the order in which they are written.
+    // In any order of completion, steps are shown in the order in which they are written.
     let names: Vec<String> = world
         .state()
         .steps
