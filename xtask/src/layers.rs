@@ -27,6 +27,7 @@ const LAYERS: [&[&str]; 5] = [
         "workflow",
     ],
     &[
+        "agent",
         "store",
         "runtime",
         "apiserver",

@@ -1,6 +1,7 @@
 //! Who is in the fleet, and who is selected: `cluster.open-cluster-management.io`.
 
 mod add_on_placement_score;
+pub mod agent_identity;
 mod cluster_claim;
 mod managed_cluster;
 mod managed_cluster_set;
@@ -17,8 +18,9 @@ pub use add_on_placement_score::{
 };
 pub use cluster_claim::{ClusterClaim, ClusterClaimSpec};
 pub use managed_cluster::{
-    ClientConfig, ClusterSetManagedNamespace, ManagedCluster, ManagedClusterClaim,
-    ManagedClusterSpec, ManagedClusterStatus, ManagedClusterVersion, Taint, TaintEffect,
+    ClientConfig, ClusterSetManagedNamespace, DEFAULT_LEASE_DURATION, ManagedCluster,
+    ManagedClusterClaim, ManagedClusterSpec, ManagedClusterStatus, ManagedClusterVersion, Taint,
+    TaintEffect,
 };
 pub use managed_cluster_set::{
     ManagedClusterSelector, ManagedClusterSet, ManagedClusterSetSpec, ManagedClusterSetStatus,

@@ -15,6 +15,7 @@
 //! | [`three_way`] | the part of `plan` that is useful on its own |
 //! | [`fields`] | where fields are that users name by paths |
 //! | [`mod@diff`] | what a write would change |
+//! | [`executor`] | in whose name objects are applied, and what has to be asked for that |
 //! | [`ownership`], [`mod@removal`] | whom an object belongs to, and what becomes of it |
 //! | [`repairs`] | when an object is repaired that somebody keeps changing |
 //! | [`record`], [`pass`] | what a set of objects has on the cluster, and what to do next for all of it |
@@ -50,6 +51,7 @@
 mod baseline;
 pub mod compliance;
 pub mod diff;
+pub mod executor;
 pub mod fields;
 mod jq;
 mod live;

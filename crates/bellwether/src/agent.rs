@@ -8,11 +8,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bellwether_controllers::registration;
-use bellwether_controllers::registration::agent::{Agent, ClaimOptions, KubeconfigConnector};
+use bellwether_agent::registration::{self, Agent, ClaimOptions, KubeconfigConnector};
+use bellwether_agent::work::AgentOptions;
 use bellwether_controllers::registry::to_rules;
 use bellwether_controllers::rights;
-use bellwether_controllers::work_agent::AgentOptions;
 use bellwether_json::duration::GoDuration;
 use bellwether_runtime::{
     Clock, Fence, MetricsRegistry, Pacer, Tasks, parse_kubeconfig, read_kubeconfig,
@@ -245,7 +244,7 @@ impl AgentTerm {
             let replaced = async {
                 match &kept {
                     Some(kept) => {
-                        registration::agent::replaced_bootstrap(&guarded.member, kept).await;
+                        registration::replaced_bootstrap(&guarded.member, kept).await;
                     }
                     None => std::future::pending().await,
                 }
@@ -278,7 +277,7 @@ impl AgentTerm {
         let mut registration = Tasks::new();
         registration.spawn_finite(
             format!("registration of {cluster}"),
-            registration::agent::run(agent, sender),
+            registration::run(agent, sender),
         );
         loop {
             let client = tokio::select! {
@@ -322,7 +321,7 @@ impl Bootstrap {
                 kept: None,
             });
         }
-        let kept = registration::agent::kept_bootstrap(member).await?;
+        let kept = registration::kept_bootstrap(member).await?;
         let kept = kept.context(
             "the member has not been asked to join: use --hub-kubeconfig, --bootstrap-kubeconfig, or bellwether cluster join",
         )?;
@@ -422,7 +421,7 @@ fn expired_since(config: &Config, now: jiff::Timestamp) -> Option<jiff::Timestam
         (None, Some(path)) => std::fs::read_to_string(path).ok()?,
         (None, None) => return None,
     };
-    registration::agent::certificate_expiry(&pem).filter(|at| *at <= now)
+    registration::certificate_expiry(&pem).filter(|at| *at <= now)
 }
 
 fn server_of(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String> {

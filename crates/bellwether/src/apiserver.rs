@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use bellwether_agent::work::AgentOptions;
 use bellwether_apiserver::{
     ApiError, ApiServer, AuditLog, Authority, Clock, HUB, Identity, ServerOptions, StoredObject,
     serve, tls_config,
 };
-use bellwether_controllers::work_agent::AgentOptions;
 use bellwether_json::duration::GoDuration;
 use bellwether_runtime::{ClusterHandle, MetricsRegistry};
 use bellwether_simulator::Simulator;

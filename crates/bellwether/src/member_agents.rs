@@ -1,7 +1,7 @@
 //! What looks after members: the agents of works and of policies, in one process for all members.
 
-use bellwether_controllers::policy_agent::PolicyAgents;
-use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
+use bellwether_agent::policy::PolicyAgents;
+use bellwether_agent::work::{AgentOptions, WorkAgents};
 use bellwether_runtime::{Clock, ClusterHandle, Tasks};
 use kube::Client;
 use ring::rand::{SecureRandom as _, SystemRandom};

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use bellwether_agent::registration::{
+    self as membership, Agent, ClaimOptions, ConnectError, Credentials, HubConnector, Roster,
+};
 use bellwether_api::cluster::names::{annotation, condition, registration};
 use bellwether_api::cluster::{ClusterClaim, ManagedCluster};
 use bellwether_api::meta::is_true;
 use bellwether_apiserver::{ApiServer, BootstrapToken, Clock, HUB, Identity};
 use bellwether_controllers::Hub;
-use bellwether_controllers::registration::agent::{
-    self, Agent, ClaimOptions, ConnectError, Credentials, HubConnector, Roster,
-};
 use bellwether_controllers::registration::clusters::{self, force_removal};
 use bellwether_controllers::registry::{HUB as HUB_CONTROLLERS, HubOptions};
 use bellwether_json::time::format_time;
@@ -150,7 +150,7 @@ impl Members {
         let task = format!("agent of {name}");
         // A detached member needs no agent.
         let mut tasks = self.tasks.lock().await;
-        tasks.spawn_finite(task, agent::run(agent, hub));
+        tasks.spawn_finite(task, membership::run(agent, hub));
         drop(tasks);
         // An error means that it had been available before.
         let waited = tokio::time::timeout(AVAILABLE_TIMEOUT, is_there).await;

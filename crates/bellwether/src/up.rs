@@ -5,10 +5,10 @@ mod choice;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use bellwether_agent::work::AgentOptions;
 use bellwether_api::workflow::names::SYSTEM_NAMESPACE;
 use bellwether_apiserver::HUB;
 use bellwether_controllers::registry::HubOptions;
-use bellwether_controllers::work_agent::AgentOptions;
 use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 

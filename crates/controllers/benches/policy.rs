@@ -19,10 +19,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bellwether_agent::policy::PolicyAgents;
 use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::policy::{ComplianceState, PlacementBinding, Policy, RolloutStatus};
 use bellwether_apiserver::{ApiServer, ClusterService, HUB, Identity};
-use bellwether_controllers::policy_agent::PolicyAgents;
 use bellwether_controllers::{Hub, policy_propagator};
 use bellwether_runtime::{Cache, Change, Clock, ControllerMetrics, ObjectKey, Selection};
 use bellwether_testkit::{Embedded, Usage, place_all};

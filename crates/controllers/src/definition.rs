@@ -15,7 +15,7 @@ use bellwether_api::oam::{
 use bellwether_application::definition::DefinitionKind;
 use bellwether_application::definition_revision::{Known, Needed, needed, surplus};
 use bellwether_runtime::{
-    Cache, Change, Controller, Next, ObjectKey, Reconcile, created_by, delete_if_exists,
+    Cache, Change, Controller, Next, ObjectKey, Reconcile, api_of, created_by, delete_if_exists,
     unless_exists, unless_gone, written_by,
 };
 use futures::FutureExt as _;
@@ -24,7 +24,6 @@ use kube::api::{DeleteParams, Patch};
 use serde_json::{Value, json};
 
 use crate::hub::Hub;
-use crate::objects;
 use crate::registry::{Entry, Rule, Watched};
 
 /// How many revisions of a definition are kept besides the current one and those in use.
@@ -173,7 +172,7 @@ impl Definitions {
         if told == status {
             return Ok(());
         }
-        let api = objects::api_of(&self.hub.client, definition);
+        let api = api_of(&self.hub.client, definition);
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
         let patch = Patch::Merge(json!({"status": told}));
         unless_gone(api.patch_status(name, &written_by(), &patch).await).map(drop)

@@ -21,8 +21,8 @@ use bellwether_application::resources::{self, RenderedObject};
 use bellwether_application::world::Cluster;
 use bellwether_patch::three_way::merge_patch;
 use bellwether_runtime::{
-    Cache, Change, Controller, Next, ObjectKey, Reconcile, delete_if_exists, patch_seen,
-    write_status,
+    Cache, Change, Controller, Next, ObjectKey, Reconcile, covers, delete_if_exists, ensure,
+    patch_seen, write_status,
 };
 use futures::FutureExt as _;
 use jiff::SignedDuration;
@@ -32,7 +32,6 @@ use kube::{Api, Resource as _};
 use serde_json::{Value, json};
 
 use crate::hub::Hub;
-use crate::objects;
 use crate::registry::{Entry, Rule, Watched};
 
 /// How many distributions are reconciled at once.
@@ -300,9 +299,9 @@ impl Reconciler {
             let known = self.works.get(&ObjectKey::new(cluster, &name));
             let is_there = known
                 .as_ref()
-                .is_some_and(|known| objects::covers(&to_json(&**known), &share.work));
+                .is_some_and(|known| covers(&to_json(&**known), &share.work));
             if !is_there {
-                objects::ensure(&self.hub.client, &share.work).await?;
+                ensure(&self.hub.client, &share.work).await?;
             }
             clusters.push(report(
                 cluster,

@@ -1,4 +1,4 @@
-//! The controllers of a hub and of its members: each observes, has something decided, and acts.
+//! The controllers of a hub: each observes, has something decided, and acts. Those of members are in the crate `agent`.
 //!
 //! | module | brings about |
 //! |---|---|
@@ -12,7 +12,6 @@
 //! | [`component`] | revisions of Components |
 //! | [`placement`] | PlacementDecisions for every Placement |
 //! | [`policy_propagator`] | a replica of a policy for every cluster that its bindings choose |
-//! | [`policy_agent`] | on members, what policies on the hub say |
 //! | [`registry`] | the controllers of a hub by name |
 //! | [`distribution`] | components of applications distributed over clusters |
 //! | [`registration`] | membership: joining, heartbeats, rights, leaving |
@@ -20,7 +19,6 @@
 //! | [`rights`] | what processes need besides what controllers declare, and what of it is missing |
 //! | [`rollout`] | replicas and requests moved between two revisions of applications |
 //! | [`template`] | Applications that come from charts and folders elsewhere |
-//! | [`work_agent`] | on members, what works on the hub say |
 //! | [`work_config`] | which of several configurations for a kind counts |
 //! | [`workflow`] | carries out workflows of any owner |
 //! | [`workflow_run`] | WorkflowRuns |
@@ -40,9 +38,7 @@ pub mod distribution;
 pub mod egress;
 pub mod hub;
 mod hub_key;
-mod objects;
 pub mod placement;
-pub mod policy_agent;
 pub mod policy_propagator;
 pub mod registration;
 pub mod registry;
@@ -51,7 +47,6 @@ mod reported;
 pub mod rights;
 pub mod rollout;
 pub mod template;
-pub mod work_agent;
 pub mod work_config;
 pub mod work_ttl;
 pub mod workflow;

@@ -27,7 +27,9 @@ mod compute;
 mod controller;
 mod delivery;
 pub mod discovery;
+mod ensure;
 mod events;
+pub mod executor;
 mod feed;
 mod fence;
 mod in_cluster;
@@ -52,6 +54,7 @@ pub use compute::compute;
 pub use controller::{Controller, Next, Reconcile};
 pub use delivery::{Delivery, Keeper};
 pub use discovery::{Discovery, SharedKinds};
+pub use ensure::{api_of, covers, delete_if_present, ensure};
 pub use events::{
     Correlator, EventDraft, EventLimit, EventType, EventWrite, Occurrence, Recorder,
     event_namespace,

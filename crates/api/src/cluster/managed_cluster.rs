@@ -1,6 +1,7 @@
 //! A member of the fleet.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,20 @@ kind! {
         ),
         ("Age", "date", ".metadata.creationTimestamp"),
     ];
+}
+
+/// How often an agent renews its lease if its cluster does not say.
+pub const DEFAULT_LEASE_DURATION: Duration = Duration::from_mins(1);
+
+impl ManagedCluster {
+    /// How often the agent of the cluster has to renew its lease.
+    pub fn lease_duration(&self) -> Duration {
+        let seconds = self.spec.lease_duration_seconds.unwrap_or(0);
+        match u64::try_from(seconds) {
+            Ok(0) | Err(_) => DEFAULT_LEASE_DURATION,
+            Ok(seconds) => Duration::from_secs(seconds),
+        }
+    }
 }
 
 /// How the hub treats a cluster.

@@ -4,8 +4,8 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use bellwether_agent::work::{AgentOptions, Metrics, WorkAgents};
 use bellwether_apiserver::{ApiServer, HUB, Identity};
-use bellwether_controllers::work_agent::{AgentOptions, Metrics, WorkAgents};
 use bellwether_runtime::Clock;
 use bellwether_testkit::objects::namespace;
 use bellwether_testkit::{Assets, Embedded, JsonClient, RealCluster, Usage};

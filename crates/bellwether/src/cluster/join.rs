@@ -8,15 +8,15 @@ use std::time::Duration;
 use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bellwether_agent::registration::{
+    Agent, ClaimOptions, HubConnector as _, KubeconfigConnector, join, keep_bootstrap,
+};
 use bellwether_api::cluster::ClusterClaim;
 use bellwether_api::cluster::names::registration::{AGENT_NAMESPACE, BOOTSTRAP_SECRET};
 use bellwether_api::definition;
 use bellwether_api::multicluster::AppliedWork;
 use bellwether_api::work::AppliedManifestWork;
 use bellwether_apiserver::Clock;
-use bellwether_controllers::registration::agent::{
-    Agent, ClaimOptions, HubConnector as _, KubeconfigConnector, join, keep_bootstrap,
-};
 use bellwether_json::yaml::to_yaml;
 use bellwether_runtime::read_kubeconfig;
 use clap::Args;

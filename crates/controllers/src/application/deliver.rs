@@ -17,8 +17,8 @@ use bellwether_application::label::Manifest;
 use bellwether_application::resource_policy::{Occasion, ResourcePolicies};
 use bellwether_application::tracker::{self, CREATOR_WORKFLOW};
 use bellwether_application::{Class, RenderError, Stage, health, member};
-use bellwether_runtime::{Next, ObjectKey, RequestError, delete_if_exists, written_by};
-use bellwether_work::executor::Account;
+use bellwether_apply::executor::Account;
+use bellwether_runtime::{Next, ObjectKey, RequestError, delete_if_exists, ensure, written_by};
 use kube::Api;
 use kube::api::{DeleteParams, Patch};
 use serde_json::{Value, json};
@@ -28,7 +28,6 @@ use super::objects::{Applied, Removal, Request, said_of, unserved};
 use super::status::{PENDING_TRAIT, Report};
 use super::tracking::Tracking;
 use super::{Error, Failure, Reconciler};
-use crate::objects;
 
 /// Live objects by what identifies them.
 pub(super) type Live = HashMap<tracker::Identity, Value>;
@@ -150,7 +149,7 @@ impl Reconciler {
             } else if own.len() < objects.len() {
                 let own: Vec<&Manifest> = own.iter().collect();
                 let work = member::with_manifests(work, &own);
-                objects::ensure(&self.hub.client, &work).await?;
+                ensure(&self.hub.client, &work).await?;
             }
         }
         Ok(())

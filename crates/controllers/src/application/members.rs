@@ -9,13 +9,12 @@ use bellwether_application::label::Manifest;
 use bellwether_application::member::{self, AskedFields, Sent};
 use bellwether_application::resource_policy::ResourcePolicies;
 use bellwether_application::tracker;
-use bellwether_runtime::ObjectKey;
+use bellwether_runtime::{ObjectKey, ensure};
 use serde_json::Value;
 
 use super::deliver::{Pass, explained, is_local, rejected};
 use super::objects::said_of;
 use super::{Failure, owner_of};
-use crate::objects;
 
 impl Pass<'_> {
     /// Fields that snippets look at.
@@ -60,7 +59,7 @@ impl Pass<'_> {
             self.check_owners(cluster, &key, &manifests)?;
             let work = member::work(&self.appfile.context, cluster, &sent, self.policies)
                 .map_err(rejected)?;
-            objects::ensure(&self.applications.hub.client, &work)
+            ensure(&self.applications.hub.client, &work)
                 .await
                 .map_err(|error| explained(error, &work))?;
             let Some(known) = known else { continue };

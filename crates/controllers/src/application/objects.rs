@@ -11,21 +11,21 @@ use bellwether_application::dispatch::{self, AppOwner, Treatment, describe};
 use bellwether_application::label::Manifest;
 use bellwether_application::resource_policy::{Occasion, ResourcePolicies};
 use bellwether_application::tracker::{self, Identity};
+use bellwether_apply::executor::Account;
 use bellwether_apply::pass::{
     Effect, Memory, Object, Outcome, Pass, Permission, Problem, Pruning, Slot,
 };
 use bellwether_apply::record::{Entry, Record};
 use bellwether_apply::{LiveState, ObjectId, ResourceType, Strategy};
+use bellwether_runtime::executor::{self, Refusal};
 use bellwether_runtime::{
     Delivery, FIELD_MANAGER, Keeper, ObjectKey, Objects, Queue, RequestError,
 };
-use bellwether_work::executor::Account;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::hub::Hub;
-use crate::work_agent::executor::{self, Refusal};
 
 /// After which time it is asked again whether an account may write.
 const RIGHTS_WAIT: SignedDuration = SignedDuration::from_secs(60);

@@ -13,14 +13,15 @@ use bellwether_application::appfile::Appfile;
 use bellwether_application::definition::DefinitionKind;
 use bellwether_application::deliver::Delivery;
 use bellwether_application::revision::{Kept, has_spec, number, surplus};
-use bellwether_runtime::{ObjectKey, created_by, delete_if_exists, unless_gone, written_by};
+use bellwether_runtime::{
+    ObjectKey, created_by, delete_if_exists, ensure, unless_gone, written_by,
+};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, Preconditions};
 use serde_json::{Value, json};
 
 use super::{Reconciler, to_json};
-use crate::objects;
 
 /// How many revisions are kept besides the one that is delivered.
 const HISTORY_LIMIT: usize = 10;
@@ -317,7 +318,7 @@ impl Reconciler {
             },
             "data": data,
         });
-        objects::ensure(&self.hub.client, &config_map).await?;
+        ensure(&self.hub.client, &config_map).await?;
         let (namespace, name) = (&appfile.context.namespace, &appfile.context.revision);
         let api: Api<ApplicationRevision> = Api::namespaced(self.hub.client.clone(), namespace);
         let patch = Patch::Merge(json!({"spec": {"resourcesConfigMap": {"name": name}}}));

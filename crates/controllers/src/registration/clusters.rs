@@ -12,7 +12,7 @@ use bellwether_api::cluster::{GROUP, ManagedCluster, ManagedClusterSet};
 use bellwether_api::meta::ObjectMeta;
 use bellwether_runtime::{
     Cache, Controller, EventDraft, Next, ObjectKey, Queue, Reconcile, Recorder, created_by,
-    delete_if_exists, patch_seen, unless_exists, write_status,
+    delete_if_exists, delete_if_present, ensure, patch_seen, unless_exists, write_status,
 };
 use futures::FutureExt as _;
 use futures::future::try_join_all;
@@ -35,7 +35,6 @@ pub use super::leases::Metrics;
 use super::rights::{self, ClusterAccess};
 use super::{cluster_events, loss};
 use crate::hub::Hub;
-use crate::objects::{delete_if_present, ensure};
 use crate::registry::{Entry, Rule, Watched};
 
 /// How many clusters are looked after at a time: enough that their writes share commits.

@@ -1,7 +1,5 @@
 //! What the hub does about a cluster, from what is known of it at one moment.
 
-use std::time::Duration;
-
 use bellwether_api::cluster::names::{
     annotation, condition, finalizer, label, object, reason, taint,
 };
@@ -10,7 +8,7 @@ use bellwether_api::meta::{self, Condition, FALSE, TRUE, Time, UNKNOWN, is_true,
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::heartbeats::{Contact, DEFAULT_LEASE, MISSED_RENEWALS};
+use super::heartbeats::{Contact, MISSED_RENEWALS};
 use super::rights::ClusterAccess;
 
 /// How long to wait at most for the removal of what a cluster runs before looking again.
@@ -96,20 +94,9 @@ fn conditions(cluster: &ManagedCluster) -> &[Condition] {
     status.map_or(&[], |status| status.conditions.as_slice())
 }
 
-/// How often the agent of a cluster is to renew its lease.
-pub(super) fn lease_duration(cluster: &ManagedCluster) -> Duration {
-    let seconds = cluster.spec.lease_duration_seconds.unwrap_or(0);
-    let seconds = u64::try_from(seconds).unwrap_or(0);
-    if seconds > 0 {
-        Duration::from_secs(seconds)
-    } else {
-        DEFAULT_LEASE
-    }
-}
-
 /// By how much the clock of a cluster may be off.
 pub(super) fn tolerated_skew(cluster: &ManagedCluster) -> SignedDuration {
-    let grace = lease_duration(cluster) * MISSED_RENEWALS;
+    let grace = cluster.lease_duration() * MISSED_RENEWALS;
     SignedDuration::try_from(grace).unwrap_or(SignedDuration::MAX)
 }
 

@@ -12,8 +12,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The lease duration of a cluster that does not set one.
-pub(super) const DEFAULT_LEASE: Duration = Duration::from_mins(1);
 /// A member is silent after this many lease durations without a renewal.
 pub(super) const MISSED_RENEWALS: u32 = 5;
 
@@ -330,6 +328,8 @@ impl Heartbeats {
 
 #[cfg(test)]
 mod tests {
+    use bellwether_api::cluster::DEFAULT_LEASE_DURATION;
+
     use super::*;
 
     const fn seconds(seconds: u64) -> Duration {
@@ -344,7 +344,7 @@ mod tests {
     fn fleet(size: usize) -> Heartbeats {
         let mut heartbeats = Heartbeats::new(LossThreshold::default());
         for number in 0..size {
-            heartbeats.set_cluster(&name(number), DEFAULT_LEASE, true, seconds(0));
+            heartbeats.set_cluster(&name(number), DEFAULT_LEASE_DURATION, true, seconds(0));
             heartbeats.see_lease(&name(number), None, seconds(0));
         }
         heartbeats
@@ -437,7 +437,7 @@ mod tests {
     fn those_that_were_given_up_are_no_part_of_a_loss() {
         let mut heartbeats = fleet(20);
         for number in 0..15 {
-            heartbeats.set_cluster(&name(number), DEFAULT_LEASE, false, seconds(0));
+            heartbeats.set_cluster(&name(number), DEFAULT_LEASE_DURATION, false, seconds(0));
         }
         renew(&mut heartbeats, 15..20, 200);
         heartbeats.advance(seconds(300));

@@ -258,10 +258,8 @@ impl Shared {
         match change.new {
             None => self.forget(name),
             Some(cluster) => self.change(|heartbeats, now| {
-                let (duration, counts) = (
-                    decide::lease_duration(cluster),
-                    decide::counts_for_loss(cluster),
-                );
+                let (duration, counts) =
+                    (cluster.lease_duration(), decide::counts_for_loss(cluster));
                 heartbeats.set_cluster(name, duration, counts, now);
             }),
         }

@@ -3,6 +3,7 @@
 //! Everything is compared in full: a cluster whose name is the beginning of another's gets nothing
 //! by that.
 
+use bellwether_api::cluster::agent_identity;
 use bellwether_api::cluster::names::label::CLUSTER_NAME;
 use bellwether_api::cluster::names::registration::{CLUSTERS_GROUP, SIGNER, USER_PREFIX};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
@@ -10,8 +11,6 @@ use kube::ResourceExt as _;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::pem::parse_x509_pem;
 use x509_parser::prelude::FromDer as _;
-
-use super::names;
 
 /// A request as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +50,7 @@ pub fn read(request: &CertificateSigningRequest) -> Result<AgentRequest, String>
         .iter()
         .filter(|group| *group != CLUSTERS_GROUP)
         .collect();
-    if own != [&names::group(&cluster)] {
+    if own != [&agent_identity::group(&cluster)] {
         return Err(format!("it asks for the groups {}", groups.join(", ")));
     }
     let users: Vec<String> = subject

@@ -12,7 +12,9 @@ use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
 use bellwether_api::{Kind as _, multicluster, policy, work};
 use serde_json::{Value, json};
 
-use super::names::{cluster_role, group, registration_binding, work_binding};
+use bellwether_api::cluster::agent_identity::{
+    cluster_role, group, registration_binding, work_binding,
+};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 

@@ -17,9 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use bellwether_agent::work::AgentOptions;
 use bellwether_api::policy::{ComplianceState, Policy, RemediationAction, RolloutStatus};
 use bellwether_apiserver::HUB;
-use bellwether_controllers::work_agent::AgentOptions;
 use bellwether_controllers::{Hub, cluster_set, placement, policy_propagator};
 use bellwether_runtime::{Cache, Selection};
 use fleet::*;

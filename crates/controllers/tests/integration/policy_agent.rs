@@ -14,8 +14,8 @@ mod standalone;
 
 use std::time::Duration;
 
+use bellwether_agent::policy::PolicyAgents;
 use bellwether_apiserver::{HUB, Identity};
-use bellwether_controllers::policy_agent::PolicyAgents;
 use bellwether_runtime::ControllerMetrics;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;

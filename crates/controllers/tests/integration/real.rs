@@ -9,13 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_agent::registration::{
+    self as membership, Agent, ClaimOptions, KubeconfigConnector,
+};
 use bellwether_api::cluster::{
     ClusterClaim, ManagedCluster, ManagedClusterStatus, PlacementDecision,
 };
 use bellwether_api::meta::{condition, is_true};
 use bellwether_apiserver::BootstrapToken;
 use bellwether_controllers::Hub;
-use bellwether_controllers::registration::agent::{self, Agent, ClaimOptions, KubeconfigConnector};
 use bellwether_controllers::{cluster_set, placement, registration};
 use bellwether_runtime::{Clock, ClusterHandle};
 use bellwether_testkit::objects::{self, cluster_set_binding};
@@ -67,7 +69,7 @@ async fn join(
 ) -> (JoinHandle<()>, watch::Receiver<Option<ClusterHandle>>) {
     let name = agent.cluster.clone();
     let (sender, way) = watch::channel(None);
-    let task = tokio::spawn(agent::run(agent, sender));
+    let task = tokio::spawn(membership::run(agent, sender));
     until(administrator, &name, |status, taints| {
         is_true(&status.conditions, AVAILABLE) && taints.is_empty()
     })

@@ -4,8 +4,8 @@
 
 use crate::fleet;
 
+use bellwether_agent::work::AgentOptions;
 use bellwether_apiserver::HUB;
-use bellwether_controllers::work_agent::AgentOptions;
 use bellwether_controllers::{Hub, cluster_set, placement, replica_set};
 use bellwether_simulator::Simulator;
 use fleet::*;

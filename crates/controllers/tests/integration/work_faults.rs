@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use bellwether_agent::work::{AgentOptions, WorkAgents};
 use bellwether_apiserver::{ClusterService, HUB, Identity};
-use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
 use bytes::Bytes;
 use fleet::*;
 use futures::StreamExt as _;

@@ -11,13 +11,13 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_agent::registration::{
+    self as membership, Agent, ClaimOptions, ConnectError, Credentials, HubConnector, Roster,
+};
 use bellwether_api::cluster::{ClusterClaim, ManagedCluster, Placement, PlacementDecision};
 use bellwether_api::meta::condition;
 use bellwether_apiserver::{ApiServer, Authority, BootstrapToken, HUB, Identity, ServerOptions};
 use bellwether_controllers::Hub;
-use bellwether_controllers::registration::agent::{
-    self, Agent, ClaimOptions, ConnectError, Credentials, HubConnector, Roster,
-};
 use bellwether_controllers::{registration, registry};
 use bellwether_runtime::{Clock, ClusterHandle};
 use bellwether_testkit::{Clusters, JsonClient, Writes, leaping_clock, objects};
@@ -319,7 +319,7 @@ impl Running {
 impl Member {
     pub fn start(&self) -> Running {
         let (sender, hub) = watch::channel(None);
-        let task = tokio::spawn(agent::run(self.agent.clone(), sender));
+        let task = tokio::spawn(membership::run(self.agent.clone(), sender));
         Running { task, hub }
     }
 }

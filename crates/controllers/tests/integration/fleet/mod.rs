@@ -15,11 +15,11 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bellwether_agent::work::{AgentOptions, WorkAgents};
 use bellwether_api::definition;
 use bellwether_api::multicluster::{Work, WorkManifestConfig};
 use bellwether_api::work::ManifestWork;
 use bellwether_apiserver::{HUB, ServerOptions};
-use bellwether_controllers::work_agent::{AgentOptions, WorkAgents};
 use bellwether_testkit::Clusters;
 use serde_json::Value;
 use tokio::task::JoinHandle;

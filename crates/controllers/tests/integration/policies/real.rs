@@ -1,6 +1,6 @@
 //! A rollout between real API servers, where `KUBEBUILDER_ASSETS` says where their programs are.
 
-use bellwether_controllers::policy_agent::PolicyAgents;
+use bellwether_agent::policy::PolicyAgents;
 use bellwether_runtime::ControllerMetrics;
 
 use super::with_agents::{banner, banner_policy};

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
+use bellwether_agent::policy::PolicyAgents;
 use bellwether_apiserver::{ClusterService, Identity};
-use bellwether_controllers::policy_agent::PolicyAgents;
 use bellwether_runtime::ControllerMetrics;
 use bytes::Bytes;
 use http::{Method, Request, Response};

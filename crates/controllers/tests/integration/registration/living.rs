@@ -2,10 +2,10 @@
 
 use super::{AVAILABLE, joined, reasons, taints};
 use crate::common::World;
+use bellwether_agent::registration::{ClaimOptions, Roster};
 use bellwether_api::about::ClusterProperty;
 use bellwether_api::cluster::{ClusterClaim, ManagedCluster};
 use bellwether_api::meta::condition;
-use bellwether_controllers::registration::agent::{ClaimOptions, Roster};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::Api;
@@ -326,7 +326,7 @@ async fn an_expired_certificate_is_replaced_with_the_bootstrap_credentials() {
     running.stop().await;
     // The agent is away for longer than its certificate is good; the token has expired as well.
     world.pass(2 * 3600).await;
-    let refused = bellwether_controllers::registration::agent::join(&member.agent).await;
+    let refused = bellwether_agent::registration::join(&member.agent).await;
     let refused = refused.unwrap_err().to_string();
     for part in [
         "the certificate of c1 expired at 2026-01-01T0",

@@ -1,7 +1,7 @@
 //! Several hubs on one member, hubs that are away, and what people are told.
 
+use bellwether_agent::work::WorkAgents;
 use bellwether_apiserver::{HUB, Identity};
-use bellwether_controllers::work_agent::WorkAgents;
 use bellwether_runtime::MetricsRegistry;
 use serde_json::json;
 

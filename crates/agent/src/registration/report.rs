@@ -27,7 +27,6 @@ use super::heartbeat::Heartbeat;
 use super::namespaces::Namespaces;
 use super::roster::{Entry, Roster};
 use super::{Agent, AgentError, CertificateSession};
-use crate::registration::decide::lease_duration;
 use capacity::{NodeResources, Resources};
 pub use claims::ClaimOptions;
 use claims::Claims;
@@ -303,7 +302,7 @@ impl<'a> Reporter<'a> {
         let now = self.agent.clock.now();
         let (clock, name) = (&self.agent.clock, &self.agent.cluster);
         if self.heartbeat.due(&cluster, name) <= clock.monotonic() {
-            let duration = lease_duration(&cluster);
+            let duration = cluster.lease_duration();
             if self
                 .heartbeat
                 .renew(self.hub, clock, name, duration)

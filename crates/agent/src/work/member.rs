@@ -12,16 +12,27 @@ use bellwether_runtime::{
     Clock, ClusterHandle, Delivery, Objects, Queue, RequestError, SharedKinds,
 };
 use bellwether_work::work_api::Pace;
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::arrivals::Arrivals;
 use super::budget::Exhausted;
-use super::executor::Grant;
 use super::metrics::Metrics;
 use super::records::Records;
 use super::rights::Rights;
 use super::{AgentError, WorkApi, WorkKey};
+
+/// What an executor was last found to be allowed to do with one object.
+#[derive(Debug)]
+pub(super) struct Grant {
+    /// The generation of the work that was asked about; another may have another executor.
+    pub(super) generation: i64,
+    /// How often rights had changed when it was asked.
+    pub(super) rights: u64,
+    /// When to ask again, and what is said until then, if it is not allowed.
+    pub(super) denied: Option<(Timestamp, String)>,
+}
 
 /// What is remembered of one object of one work.
 #[derive(Debug, Default)]

@@ -22,7 +22,6 @@ mod arrivals;
 mod budget;
 mod cached_json;
 mod events;
-pub(crate) mod executor;
 mod hub;
 mod member;
 mod metrics;

@@ -11,7 +11,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Api;
 
 use super::{AgentError, jitter};
-use crate::registration::decide::lease_duration;
 
 /// How soon to look for a lease that is not there yet.
 const LEASE_RETRY: Duration = Duration::from_secs(1);
@@ -37,7 +36,7 @@ impl Heartbeat {
         let wait = match (is_renewed, is_unheard(cluster)) {
             (false, _) => LEASE_RETRY,
             (true, true) => RENEW_AGAIN,
-            (true, false) => lease_duration(cluster).mul_f64(1.0 + jitter(name)),
+            (true, false) => cluster.lease_duration().mul_f64(1.0 + jitter(name)),
         };
         tried.saturating_add(wait)
     }

@@ -1,5 +1,6 @@
 //! Keys and certificates as an agent sees them.
 
+use bellwether_api::cluster::agent_identity;
 use bellwether_api::cluster::names::registration::CLUSTERS_GROUP;
 use jiff::{SignedDuration, Timestamp};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
@@ -8,7 +9,6 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::AgentError;
 use super::keyring::Credentials;
-use crate::registration::names;
 
 /// What is left of a certificate's life when it is renewed; up to a quarter more for some.
 const REMAINING: f64 = 0.2;
@@ -40,7 +40,7 @@ impl Certificate {
 
     /// Whether it is for an agent of that cluster.
     pub(super) fn is_of(&self, cluster: &str) -> bool {
-        let prefix = names::user(cluster, "");
+        let prefix = agent_identity::user(cluster, "");
         let agent = self.user.strip_prefix(&prefix);
         agent.is_some_and(|agent| !agent.is_empty() && !agent.contains(':'))
     }
@@ -72,7 +72,7 @@ impl KeyRequest {
         let wrong = |error: rcgen::Error| AgentError::Certificate(format!("no key: {error}"));
         let key = KeyPair::generate().map_err(wrong)?;
         let mut name = DistinguishedName::new();
-        name.push(DnType::OrganizationName, names::group(cluster));
+        name.push(DnType::OrganizationName, agent_identity::group(cluster));
         // The library holds one value a type; by its number it is another type to it.
         name.push(DnType::CustomDnType(vec![2, 5, 4, 10]), CLUSTERS_GROUP);
         name.push(DnType::CommonName, user);

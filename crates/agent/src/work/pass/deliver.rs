@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bellwether_api::work::names::{condition, event};
+use bellwether_apply::executor::{Account, RETRY_SECONDS};
 use bellwether_apply::manifest::defined_kinds;
 use bellwether_apply::pass::{
     self as apply, Blocked, Effect, Object, Outcome, Pass as ApplyPass, Permission, Problem,
@@ -11,7 +12,8 @@ use bellwether_apply::pass::{
 use bellwether_apply::record::{Entry, Record as Entries};
 use bellwether_apply::{ApplyError, Drift, Manifest, Owner, Ownership, Strategy, Target};
 use bellwether_runtime::Keeper;
-use bellwether_work::executor::{Account, RETRY_SECONDS};
+use bellwether_runtime::executor::{self, Refusal};
+use bellwether_work::executor::account_of;
 use bellwether_work::feedback::Allowance;
 use bellwether_work::lifecycle::{find, is_true};
 use bellwether_work::options::{self, Configs, Options};
@@ -22,13 +24,12 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::slots::{Mapped, Slot};
 use super::{Applied, Pass};
-use crate::work_agent::AgentError;
-use crate::work_agent::budget::Verdict;
-use crate::work_agent::executor::{self, Grant, Refusal};
-use crate::work_agent::hub::HubWork;
-use crate::work_agent::member::{Memories, Memory};
-use crate::work_agent::records::{self, Record};
-use crate::work_agent::report::{self, Findings};
+use crate::work::AgentError;
+use crate::work::budget::Verdict;
+use crate::work::hub::HubWork;
+use crate::work::member::{Grant, Memories, Memory};
+use crate::work::records::{self, Record};
+use crate::work::report::{self, Findings};
 
 /// How one manifest is treated.
 struct Treatment<'a> {
@@ -57,7 +58,7 @@ impl Pass<'_> {
     ) -> Result<Applied, AgentError> {
         let spec = &work.work.spec;
         let owner = record.owner();
-        let executor = spec.executor.as_ref().map(Account::of).transpose();
+        let executor = spec.executor.as_ref().map(account_of).transpose();
         let context = Context {
             work,
             owner: &owner,
@@ -236,7 +237,7 @@ fn finished<'a>(slot: &Slot) -> apply::Slot<'a> {
 }
 
 /// The ownership of a record.
-pub(in crate::work_agent) fn owned_by(owner: &Owner) -> Ownership<'_> {
+pub(in crate::work) fn owned_by(owner: &Owner) -> Ownership<'_> {
     Ownership::Reference {
         owner,
         belongs: true,

@@ -1,32 +1,22 @@
-//! Whether the executor of a work may apply an object.
+//! Whether an account may apply an object, where objects are applied in the name of somebody.
 
 use bellwether_apply::Ownership;
+use bellwether_apply::executor::{Account, denial, grants_rights};
 use bellwether_apply::pass::Object;
-use bellwether_runtime::Objects;
-use bellwether_work::executor::{Account, denial, grants_rights};
-use jiff::Timestamp;
+
+use crate::Objects;
 
 /// Why an object is not applied in the name of an executor.
-pub(crate) enum Refusal {
+#[derive(Debug)]
+pub enum Refusal {
     /// It is not allowed to; asked again after a minute.
     Denied(String),
     /// Nobody could say.
     Unknown(String),
 }
 
-/// What an executor was last found to be allowed to do with one object.
-#[derive(Debug)]
-pub(super) struct Grant {
-    /// The generation of the work that was asked about; another may have another executor.
-    pub(super) generation: i64,
-    /// How often rights had changed when it was asked.
-    pub(super) rights: u64,
-    /// When to ask again, and what is said until then, if it is not allowed.
-    pub(super) denied: Option<(Timestamp, String)>,
-}
-
-/// Asks the member whether an account may apply an object.
-pub(crate) async fn check(
+/// Asks the cluster whether an account may apply an object.
+pub async fn check(
     objects: &Objects,
     account: &Account,
     object: &Object<'_>,

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 
 use super::slots::meta_of;
 use super::{Applied, Pass};
-use crate::work_agent::hub::{HubWork, Status};
-use crate::work_agent::{AgentError, report};
+use crate::work::hub::{HubWork, Status};
+use crate::work::{AgentError, report};
 
 /// What became of a report, and when to reconcile again.
 pub(super) enum Reported {

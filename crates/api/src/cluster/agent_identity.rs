@@ -1,6 +1,6 @@
-//! Who an agent is on the hub.
+//! Who an agent is on the hub, and what its roles and bindings there are called.
 
-use bellwether_api::cluster::names::registration::{
+use super::names::registration::{
     CLUSTER_ROLE_PREFIX, REGISTRATION_SUFFIX, USER_PREFIX, WORK_SUFFIX,
 };
 

@@ -1,15 +1,16 @@
 //! Small objects that controllers own whole, written by what they should be.
 
 use bellwether_apply::{ObjectId, ResourceType};
-use bellwether_runtime::{ClusterHandle, FIELD_MANAGER, Objects};
 use kube::api::DynamicObject;
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use kube::{Api, Client};
 use serde_json::Value;
 
+use crate::{ClusterHandle, FIELD_MANAGER, Objects};
+
 /// Objects of the kind and namespace of this one.
-pub(crate) fn api_of(client: &Client, object: &Value) -> Api<DynamicObject> {
+pub fn api_of(client: &Client, object: &Value) -> Api<DynamicObject> {
     let resource = kind_of(object);
     match object["metadata"]["namespace"].as_str() {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
@@ -18,7 +19,7 @@ pub(crate) fn api_of(client: &Client, object: &Value) -> Api<DynamicObject> {
 }
 
 /// Creates an object, or changes the fields that are given and differ. Returns true if it was written.
-pub(crate) async fn ensure(client: &Client, object: &Value) -> Result<bool, kube::Error> {
+pub async fn ensure(client: &Client, object: &Value) -> Result<bool, kube::Error> {
     let objects = objects_of(client);
     let (resource, id) = place_of(object);
     let Some(live) = objects.get(&resource, &id).await? else {
@@ -37,7 +38,7 @@ pub(crate) async fn ensure(client: &Client, object: &Value) -> Result<bool, kube
 }
 
 /// Deletes an object. Succeeds if it does not exist.
-pub(crate) async fn delete_if_present(client: &Client, object: &Value) -> Result<(), kube::Error> {
+pub async fn delete_if_present(client: &Client, object: &Value) -> Result<(), kube::Error> {
     let (resource, id) = place_of(object);
     let objects = objects_of(client);
     Ok(objects.delete_if_exists(&resource, &id).await?)
@@ -79,7 +80,7 @@ fn place_of(object: &Value) -> (ResourceType, ObjectId) {
 
 /// True if everything that is wanted is there; lists have to be the same. What is wanted is ours, and not
 /// deep.
-pub(crate) fn covers(live: &Value, wanted: &Value) -> bool {
+pub fn covers(live: &Value, wanted: &Value) -> bool {
     match (live, wanted) {
         (Value::Object(live), Value::Object(wanted)) => wanted.iter().all(|(field, wanted)| {
             let live = live.get(field).unwrap_or(&Value::Null);

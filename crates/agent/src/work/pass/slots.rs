@@ -12,9 +12,9 @@ use bellwether_work::status;
 use serde_json::Value;
 
 use super::Pass;
-use crate::work_agent::hub::HubWork;
-use crate::work_agent::records::Record;
-use crate::work_agent::{AgentError, report};
+use crate::work::hub::HubWork;
+use crate::work::records::Record;
+use crate::work::{AgentError, report};
 
 /// A manifest whose kind the cluster knows.
 pub(super) struct Mapped {
@@ -36,12 +36,12 @@ impl Mapped {
 }
 
 /// A manifest of the work and what is known of it.
-pub(in crate::work_agent) struct Slot {
-    pub(in crate::work_agent) meta: ManifestResourceMeta,
+pub(in crate::work) struct Slot {
+    pub(in crate::work) meta: ManifestResourceMeta,
     pub(super) mapped: Result<Mapped, String>,
-    pub(in crate::work_agent) known: Option<ManifestCondition>,
+    pub(in crate::work) known: Option<ManifestCondition>,
     /// Whether it is done, as the hub or the record on the member says.
-    pub(in crate::work_agent) is_complete: bool,
+    pub(in crate::work) is_complete: bool,
 }
 
 impl Pass<'_> {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bellwether_api::cluster::names::{condition, label, reason};
 use bellwether_api::cluster::{ClusterSetManagedNamespace, ManagedClusterStatus};
 use bellwether_api::meta::{Condition, FALSE, TRUE, Time, set_condition};
-use bellwether_runtime::{ClusterHandle, written_by};
+use bellwether_runtime::{ClusterHandle, ensure, written_by};
 use bellwether_work::record;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Namespace;
@@ -17,7 +17,6 @@ use kube::api::{ListParams, Patch};
 use serde_json::json;
 
 use super::in_words;
-use crate::objects::ensure;
 
 /// How often it is checked that namespaces are there.
 const CHECK_INTERVAL: SignedDuration = SignedDuration::from_mins(1);

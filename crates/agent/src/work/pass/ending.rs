@@ -8,9 +8,9 @@ use bellwether_work::options;
 use bellwether_work::status;
 
 use super::{Pass, Slot};
-use crate::work_agent::AgentError;
-use crate::work_agent::hub::{HubWork, Status};
-use crate::work_agent::records::Record;
+use crate::work::AgentError;
+use crate::work::hub::{HubWork, Status};
+use crate::work::records::Record;
 
 impl Pass<'_> {
     /// Takes note of a changed spec of a work that is complete.

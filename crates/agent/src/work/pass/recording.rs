@@ -12,9 +12,9 @@ use serde_json::{Map, json};
 
 use super::slots::{Mapped, Slot};
 use super::{Applied, Pass};
-use crate::work_agent::AgentError;
-use crate::work_agent::hub::HubWork;
-use crate::work_agent::records::{self, NewRecord, Record};
+use crate::work::AgentError;
+use crate::work::hub::HubWork;
+use crate::work::records::{self, NewRecord, Record};
 
 impl Pass<'_> {
     /// Makes sure that all that may be created is on record.

@@ -1,14 +1,12 @@
 //! The kubeconfig with which an agent asks to join: a Secret of its own cluster.
 
 use bellwether_api::cluster::names::registration::{AGENT_NAMESPACE, BOOTSTRAP_SECRET};
-use bellwether_runtime::{FeedEvent, Selection, follow, parse_kubeconfig};
+use bellwether_runtime::{FeedEvent, Selection, ensure, follow, parse_kubeconfig};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, Resource as _};
 use serde_json::json;
 use tokio::sync::Notify;
-
-use crate::objects::ensure;
 
 /// Where the text is in the Secret.
 const KEY: &str = "kubeconfig";

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_api::cluster::names::registration::{
     AGENT_NAMESPACE, BOOTSTRAP_SECRET, HUB_KUBECONFIG_SECRET, JOIN_REQUEST_SECRET,
 };
-use bellwether_runtime::ClusterHandle;
+use bellwether_runtime::{ClusterHandle, delete_if_present, ensure};
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 
 use super::AgentError;
 use super::certificate::Certificate;
-use crate::objects::{delete_if_present, ensure};
 
 /// A certificate and its key, in PEM.
 #[derive(Clone, PartialEq, Eq)]

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_api::cluster::agent_identity;
 use bellwether_api::cluster::names::label::CLUSTER_NAME;
 use bellwether_api::cluster::names::registration::SIGNER;
 use bellwether_api::cluster::names::taint;
@@ -36,7 +37,6 @@ use kube::{Api, Client, ResourceExt as _};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
-use super::names;
 pub use bootstrap::{keep_bootstrap, kept_bootstrap, replaced_bootstrap};
 pub use certificate::certificate_expiry;
 use certificate::{Certificate, KeyRequest};
@@ -390,7 +390,7 @@ async fn ask_for_certificate(agent: &Agent, client: &Client) -> Result<Credentia
         )));
     }
     let agent_name = uuid::Uuid::new_v4().simple().to_string();
-    let user = names::user(&agent.cluster, &agent_name[..12]);
+    let user = agent_identity::user(&agent.cluster, &agent_name[..12]);
     let key = KeyRequest::generate(&agent.cluster, &user)?;
     let mut request = signing_request(agent, &key);
     request.metadata.generate_name = Some(format!("{}-", agent.cluster));
