@@ -38,6 +38,8 @@ use bellwether_runtime::{
     Clock, ClusterHandle, Controller, ControllerMetrics, Next, Queue, Reconcile, RequestError,
     SharedKinds,
 };
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use kube::Client;
 use parking_lot::RwLock;
 
@@ -139,13 +141,14 @@ impl PolicyAgents {
         self.shared.replicas.remove_client(cluster);
     }
 
-    /// Does all there is to do, until it is dropped.
-    pub async fn run(self) {
+    /// Does all there is to do, until it is dropped. Boxed, so that it is compiled with this crate, and not with
+    /// each program that runs it.
+    pub fn run(self) -> BoxFuture<'static, ()> {
         let queue = self.shared.queue.clone();
         Controller::with_queue("policy-agent", queue, &self.shared.metrics)
             .workers(WORKERS)
             .run(Arc::new(Worker(Arc::clone(&self.shared))))
-            .await;
+            .boxed()
     }
 
     /// Returns true if there is nothing to do now.

@@ -26,6 +26,8 @@ use bellwether_api::cluster::{
 };
 use bellwether_api::meta::ObjectMeta;
 use bellwether_runtime::{Clock, ClusterHandle, created_by};
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, TryFutureExt as _};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{
@@ -182,7 +184,13 @@ fn in_words(problem: &kube::Error) -> String {
 /// a new certificate: after joining, and after each renewal.
 ///
 /// In the end nothing is left on the member of what it joined with: it does not ask again by itself.
-pub async fn run(agent: Agent, hub: watch::Sender<Option<ClusterHandle>>) {
+///
+/// Boxed, so that it is compiled with this crate, and not with each program that runs it.
+pub fn run(agent: Agent, hub: watch::Sender<Option<ClusterHandle>>) -> BoxFuture<'static, ()> {
+    membership(agent, hub).boxed()
+}
+
+async fn membership(agent: Agent, hub: watch::Sender<Option<ClusterHandle>>) {
     let mut wait = FIRST_RETRY;
     let mut reported = String::new();
     loop {
@@ -226,8 +234,8 @@ pub async fn run(agent: Agent, hub: watch::Sender<Option<ClusterHandle>>) {
 }
 
 /// Joins, if that has not been done, and returns when the certificate is kept.
-pub async fn join(agent: &Agent) -> Result<(), AgentError> {
-    credentials(agent).await.map(drop)
+pub fn join(agent: &Agent) -> BoxFuture<'_, Result<(), AgentError>> {
+    credentials(agent).map_ok(drop).boxed()
 }
 
 /// Up to a quarter, always the same for one cluster, so that a fleet does not act all at once.

@@ -43,6 +43,8 @@ use bellwether_runtime::{
     RequestError, Retry, SharedKinds,
 };
 use bellwether_work::{Programs, feedback, record};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use parking_lot::{Mutex, RwLock};
@@ -282,14 +284,15 @@ impl WorkAgents {
         first_seen.retain(|key, _| *key.cluster != *cluster);
     }
 
-    /// Does all there is to do, forever.
-    pub async fn run(self) {
+    /// Does all there is to do, forever. Boxed, so that it is compiled with this crate, and not with each
+    /// program that runs it.
+    pub fn run(self) -> BoxFuture<'static, ()> {
         let (queue, workers) = (self.shared.queue.clone(), self.shared.options.workers);
         let metrics = &self.shared.options.controller_metrics;
         Controller::with_queue("work-agent", queue, metrics)
             .workers(workers)
             .run(Arc::new(Worker(Arc::clone(&self.shared))))
-            .await;
+            .boxed()
     }
 
     /// What the agents did, in numbers.

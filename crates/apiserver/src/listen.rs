@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -27,16 +29,27 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 const CONNECTION_BUFFER: usize = 64 * 1024;
 
 /// Serves until `stop` is done, then lets open requests end.
-pub async fn serve(
+///
+/// Boxed, so that handlers are compiled with this crate and for speed, and not with each program that
+/// serves.
+pub fn serve(
     server: ApiServer,
     listener: TcpListener,
     config: Arc<ServerConfig>,
-    stop: impl Future<Output = ()>,
+    stop: BoxFuture<'static, ()>,
+) -> BoxFuture<'static, ()> {
+    accept(server, listener, config, stop).boxed()
+}
+
+async fn accept(
+    server: ApiServer,
+    listener: TcpListener,
+    config: Arc<ServerConfig>,
+    mut stop: BoxFuture<'static, ()>,
 ) {
     let acceptor = TlsAcceptor::from(config);
     let places = Arc::new(Semaphore::new(server.limits().connections));
     let graceful = GracefulShutdown::new();
-    tokio::pin!(stop);
     loop {
         let accepted = async {
             // Without a free place, anyone who knocks waits at the door.

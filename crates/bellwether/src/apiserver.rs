@@ -16,6 +16,7 @@ use bellwether_runtime::{ClusterHandle, MetricsRegistry};
 use bellwether_simulator::Simulator;
 use bellwether_store::Store;
 use clap::Args;
+use futures::FutureExt as _;
 use jiff::SignedDuration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -150,9 +151,7 @@ impl Running {
         };
         let server = ApiServer::with_options(store.clone(), clock.clone(), options);
         let (stop, stopped) = tokio::sync::oneshot::channel();
-        let stopped = async move {
-            let _ = stopped.await;
-        };
+        let stopped = stopped.map(drop).boxed();
         let listener = tokio::spawn(serve(server.clone(), listener, config, stopped));
         let backups =
             (!arguments.in_memory).then(|| BackupSocket::open(data.path(), store.clone()));

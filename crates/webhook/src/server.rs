@@ -8,6 +8,8 @@ use std::time::Duration;
 use bellwether_api::admission::Admission;
 use bellwether_runtime::{Clock, MetricsRegistry};
 use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
@@ -140,8 +142,13 @@ impl WebhookServer {
         Ok(Arc::new(config))
     }
 
-    /// Serves until it is dropped.
-    pub async fn serve(self, listener: TcpListener) -> Result<(), TlsError> {
+    /// Serves until it is dropped. Boxed, so that it is compiled with this crate, and not with each program
+    /// that serves.
+    pub fn serve(self, listener: TcpListener) -> BoxFuture<'static, Result<(), TlsError>> {
+        self.accept(listener).boxed()
+    }
+
+    async fn accept(self, listener: TcpListener) -> Result<(), TlsError> {
         let acceptor = TlsAcceptor::from(self.tls_config()?);
         let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         loop {

@@ -73,7 +73,7 @@ impl TestServer {
             server.clone(),
             listener,
             config,
-            std::future::pending(),
+            Box::pin(std::future::pending()),
         ));
         Self {
             server,
