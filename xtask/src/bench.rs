@@ -5,6 +5,7 @@ use crate::run::{cargo, say, watch};
 /// Benchmarks by name, and their targets.
 const BENCHES: &[(&str, &str)] = &[
     ("apiserver", "apiserver"),
+    ("apiserver", "large_object"),
     ("app", "app"),
     ("app", "applications"),
     ("cel", "evaluate"),

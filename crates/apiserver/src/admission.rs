@@ -123,6 +123,11 @@ pub(crate) fn on_update(
     }
 }
 
+/// True if rules, webhooks or policies may want to see updates of this part of an object.
+pub(crate) fn sees_updates(cx: &RequestContext, part: Part) -> bool {
+    registered::is_concerned(cx, part) || dynamic::is_configured(cx, part)
+}
+
 /// Checks a deletion.
 pub(crate) fn on_delete(cx: &RequestContext, live: &Value) -> Result<(), ApiError> {
     let name = crate::metadata::text(live, "name");

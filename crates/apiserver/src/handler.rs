@@ -4,6 +4,7 @@ pub(crate) mod create;
 pub(crate) mod delete;
 mod eviction;
 mod get;
+mod in_place;
 mod list;
 mod log;
 mod measure;

@@ -6,11 +6,13 @@
 //! objects have in common is kept once (`shape`).
 
 mod draft;
+mod excerpt;
 mod scan;
 mod shape;
 mod summary;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use bellwether_json::label::Labels;
 use bellwether_store::{DecodeError, Revision, Value as StoreValue};
@@ -19,6 +21,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub(crate) use self::draft::Draft;
+pub(crate) use self::excerpt::Excerpt;
 pub(crate) use self::scan::member;
 use self::scan::{Role, Scan, Span, scan};
 use self::shape::{Shape, Values, recognise};
@@ -40,6 +43,8 @@ enum Text {
         labels: Box<[(Span, Span)]>,
         uid: Span,
         is_deleting: bool,
+        /// The number of the schema that the object is known to be in order by; zero if there is none.
+        settled_by: AtomicU32,
     },
     /// As others, but for its values.
     Shared { shape: Arc<Shape>, values: Values },
@@ -79,6 +84,30 @@ impl StoredObject {
         match &self.text {
             Text::Whole { json, .. } => json.len(),
             Text::Shared { shape, values } => shape.length(values),
+        }
+    }
+
+    /// The text of the object without its type, if it is kept whole.
+    pub(crate) fn whole_text(&self) -> Option<&[u8]> {
+        match &self.text {
+            Text::Whole { json, .. } => Some(json),
+            Text::Shared { .. } => None,
+        }
+    }
+
+    /// The number of the schema by which nothing is wrong with the object, nothing unknown and nothing left out.
+    /// Zero if that was not found out.
+    pub(crate) fn settled_by(&self) -> u32 {
+        match &self.text {
+            Text::Whole { settled_by, .. } => settled_by.load(Ordering::Relaxed),
+            Text::Shared { .. } => 0,
+        }
+    }
+
+    /// Takes note that the object is in order by a schema.
+    pub(crate) fn settle(&self, schema: u32) {
+        if let Text::Whole { settled_by, .. } = &self.text {
+            settled_by.store(schema, Ordering::Relaxed);
         }
     }
 
@@ -202,6 +231,7 @@ impl Text {
             labels: labels.into(),
             uid,
             is_deleting,
+            settled_by: AtomicU32::new(0),
         }
     }
 }

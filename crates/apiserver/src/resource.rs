@@ -226,6 +226,14 @@ impl Resource {
     pub(crate) fn is_custom(&self) -> bool {
         matches!(self.source, Source::Custom(_))
     }
+
+    /// The number of its schema, which no other resource has; zero for built-in kinds.
+    pub(crate) fn schema_number(&self) -> u32 {
+        match &self.source {
+            Source::BuiltIn(_) => 0,
+            Source::Custom(version) => version.schema.number(),
+        }
+    }
 }
 
 /// The beginning of all keys of a resource.

@@ -301,8 +301,24 @@ fn copy_field(value: &mut Value, live: &Value, field: &str) {
 
 /// A status write of a custom resource changes its status, and who owns it, and nothing else.
 fn keep_only_status(value: &mut Value, live: &Value) {
-    let mut result = live.clone();
-    copy_field(&mut result, value, "status");
-    copy_field(&mut result["metadata"], &value["metadata"], "managedFields");
-    *value = result;
+    let (Value::Object(fields), Value::Object(live)) = (value, live) else {
+        return;
+    };
+    fields.retain(|name, _| name == "status" || live.contains_key(name));
+    for (name, kept) in live.iter().filter(|(name, _)| *name != "status") {
+        let entries = (name == "metadata").then(|| fields.get_mut(name)?.get_mut("managedFields"));
+        let entries = entries.flatten().map(Value::take);
+        // Most fields are as they were: comparing them is less than copying.
+        if fields.get(name) != Some(kept) {
+            fields.insert(name.clone(), kept.clone());
+        }
+        if name == "metadata"
+            && let Some(Value::Object(metadata)) = fields.get_mut(name)
+        {
+            match entries {
+                Some(entries) => metadata.insert("managedFields".to_owned(), entries),
+                None => metadata.remove("managedFields"),
+            };
+        }
+    }
 }

@@ -43,6 +43,22 @@ pub struct JsonPatch {
     warnings: Vec<String>,
 }
 
+/// Where an operation does something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Names of members and numbers of items, from the root.
+    pub segments: Vec<String>,
+    /// True if the operation adds or removes an item where the last segment is one of a list.
+    pub adds_or_removes: bool,
+}
+
+impl Place {
+    fn path(&self) -> String {
+        let segments = self.segments.iter();
+        segments.fold(String::new(), |path, it| child_path(&path, it))
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 struct Operation {
     kind: String,
@@ -81,6 +97,38 @@ impl JsonPatch {
     /// What strict field validation has to say about this patch: members no operation has.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// The place of each operation, in order; nothing if one names two places, or none.
+    pub fn places(&self) -> Option<Vec<Place>> {
+        let operations = self.operations.iter();
+        let place = |operation: &Operation| {
+            let adds_or_removes = match operation.kind.as_str() {
+                "test" | "replace" => false,
+                "add" | "remove" => true,
+                _ => return None,
+            };
+            let path = operation.path.as_deref()?.strip_prefix('/')?;
+            Some(Place {
+                segments: path.split('/').map(unescape).collect(),
+                adds_or_removes,
+            })
+        };
+        operations.map(place).collect()
+    }
+
+    /// The same operations at other places: as many as there are operations.
+    #[must_use]
+    pub fn at_places(&self, places: &[Place]) -> Self {
+        let operations = self.operations.iter().zip(places);
+        let moved = operations.map(|(operation, place)| Operation {
+            path: Some(place.path()),
+            ..operation.clone()
+        });
+        Self {
+            operations: moved.collect(),
+            warnings: self.warnings.clone(),
+        }
     }
 
     /// Applies every operation in order, or none.

@@ -14,6 +14,8 @@ use bellwether_api::policy::{
 };
 use bellwether_placement::rollout::{Group, GroupKey, MandatoryGroup, Strategy};
 
+use crate::rollout::Mode;
+
 /// Everything that decides to which clusters a policy goes.
 #[derive(Clone, Copy)]
 pub struct Bindings<'a> {
@@ -62,6 +64,12 @@ impl Bound {
     /// Returns all clusters, group by group.
     pub fn clusters(&self) -> impl Iterator<Item = &Arc<str>> {
         self.groups.iter().flat_map(|it| &it.group.clusters)
+    }
+
+    /// Returns what a binding overrides on a cluster. While a policy is rolled out step by step, nothing.
+    pub fn override_of(&self, cluster: &str, mode: &Mode) -> Option<&RemediationAction> {
+        let action = self.overrides.get(cluster);
+        action.filter(|_| !mode.is_progressive)
     }
 
     /// Returns the groups as a rollout takes them.

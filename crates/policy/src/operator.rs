@@ -19,6 +19,7 @@ mod configured;
 mod finding;
 mod install;
 mod look;
+mod notices;
 mod removal;
 mod resolution;
 mod running;
@@ -172,6 +173,11 @@ fn assess(
     assessment.take(Part::Deployments, deployments.map(|it| ((), it)))?;
     let catalog = running::catalog(policy, live, look);
     assessment.take(Part::Catalog, catalog.map(|it| ((), it)))?;
+    let deprecations = notices::deprecations(policy, live);
+    assessment.findings.extend(deprecations);
+    if let Some(channels) = notices::channels(policy, live, look).transpose() {
+        assessment.take(Part::Channels, channels.map(|it| ((), it)))?;
+    }
     Ok(assessment)
 }
 
@@ -213,7 +219,7 @@ impl Assessment {
     }
 
     fn message(&self) -> String {
-        let findings = self.findings.iter();
+        let findings = self.findings.iter().filter(|it| !it.is_unsaid);
         let texts: Vec<&str> = findings.map(|it| it.message.as_str()).collect();
         format!("{}; {}", self.state(), texts.join(", "))
     }

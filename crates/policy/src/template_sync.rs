@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use bellwether_api::Kind as _;
 use bellwether_api::policy::names::{annotation, finalizer, label};
-use bellwether_api::policy::{GROUP, Policy, PolicyDependency, PolicyTemplate};
+use bellwether_api::policy::{
+    CertificatePolicy, ConfigurationPolicy, GROUP, OperatorPolicy, Policy, PolicyDependency,
+    PolicyTemplate,
+};
 use serde_json::{Map, Value, json};
 
 pub use gatekeeper::{Gatekeeper, audit_of, state_of};
@@ -426,28 +429,53 @@ pub fn refused(is_new: bool, name: &str, error: &str) -> String {
     }
 }
 
-/// Whether a policy has templates without a namespace, which nobody deletes but who created them.
-fn needs_cleanup(policy: &Policy) -> bool {
-    policy.spec.policy_templates.iter().any(|template| {
-        let api_version = template.object_definition["apiVersion"].as_str();
-        Gatekeeper::of(api_version.unwrap_or_default()).is_some()
+/// Group and version, and kind, of each template.
+pub fn kinds(policy: &Policy) -> impl Iterator<Item = (&str, &str)> {
+    let templates = policy.spec.policy_templates.iter();
+    templates.map(|template| {
+        let text = |field: &str| template.object_definition[field].as_str();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        (api_version.unwrap_or_default(), kind.unwrap_or_default())
     })
 }
 
-/// The finalizers of a copy: those that it has, and one more if templates have to be deleted before it.
-fn finalizers(replica: &Policy, live: Option<&Value>) -> Vec<Value> {
+/// True if a kind of template is one of the framework's own, which are in a namespace.
+pub fn is_own_kind((api_version, kind): (&str, &str)) -> bool {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let own = [
+        ConfigurationPolicy::NAMES,
+        CertificatePolicy::NAMES,
+        OperatorPolicy::NAMES,
+    ];
+    group == GROUP && own.iter().any(|names| names.kind == kind)
+}
+
+/// True if a policy has templates of kinds that others define.
+pub fn has_other_kinds(policy: &Policy) -> bool {
+    kinds(policy).any(|kind| !is_own_kind(kind) && Gatekeeper::of(kind.0).is_none())
+}
+
+/// The finalizers of a copy: those that it has, and one more if templates have to be deleted before it, because they
+/// have no namespace: nobody deletes them but who created them.
+fn finalizers(live: Option<&Value>, has_cluster_scoped: bool) -> Vec<Value> {
     let known = live.and_then(|live| live["metadata"]["finalizers"].as_array());
     let mut all: Vec<Value> = known.cloned().unwrap_or_default();
-    if needs_cleanup(replica) && !all.iter().any(|it| it == finalizer::CLEANUP_CLUSTER_SCOPED) {
+    if has_cluster_scoped && !all.iter().any(|it| it == finalizer::CLEANUP_CLUSTER_SCOPED) {
         all.push(json!(finalizer::CLEANUP_CLUSTER_SCOPED));
     }
     all
 }
 
 /// The copy of a replica on its cluster; nothing if the live one is the same. Labels are set once.
-pub fn copied(replica: &Policy, live: Option<&Value>, namespace: &str) -> Option<Value> {
+/// `has_cluster_scoped` says whether templates of it have no namespace.
+pub fn copied(
+    replica: &Policy,
+    live: Option<&Value>,
+    namespace: &str,
+    has_cluster_scoped: bool,
+) -> Option<Value> {
     let text = serde_json::to_value(replica).unwrap_or(Value::Null);
-    let finalizers = finalizers(replica, live);
+    let finalizers = finalizers(live, has_cluster_scoped);
     match live {
         None => {
             let mut metadata = Map::new();

@@ -132,6 +132,22 @@ impl CompiledSchema {
         apply_defaults(object, &self.schema)
     }
 
+    /// True if the object is as any write would leave it: nothing is unknown, left out or wrong. False where rules
+    /// would have to be run to know that.
+    pub fn is_settled(&self, object: &Value) -> bool {
+        if self.rules.is_some() || !self.validate_values(Change::Create(object)).is_empty() {
+            return false;
+        }
+        let mut settled = object.clone();
+        let is_known = self.coerce(&mut settled, Malformed::Refuse);
+        let is_complete = self.default(&mut settled);
+        // Metadata are settled with every write.
+        is_known.is_ok_and(|unknown| unknown.is_empty())
+            && is_complete.is_ok()
+            && content(object).eq(content(&settled))
+            && check_list_types(object, &self.schema, &FieldPath::NIL).is_empty()
+    }
+
     /// What is wrong with the values: types, limits, required fields...
     pub fn validate_values(&self, change: Change<'_>) -> Vec<FieldError> {
         match change {
@@ -226,6 +242,12 @@ impl CompiledSchema {
         errors.extend(outcome.errors.into_vec());
         Ok(outcome.tolerated.into_vec())
     }
+}
+
+/// The fields of an object other than its metadata.
+fn content(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let fields = object.as_object().into_iter().flatten();
+    fields.filter(|(name, _)| *name != "metadata")
 }
 
 /// Whether an error keeps rules from being run.

@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bellwether_api::Kind as _;
-use bellwether_api::policy::names::{finalizer, gatekeeper, label};
+use bellwether_api::policy::names::{POLICY_TYPE_TEMPLATE, finalizer, gatekeeper, label};
 use bellwether_api::policy::{ConfigurationPolicy, Policy};
+use bellwether_apply::ResourceType;
+use bellwether_policy::template_sync;
 use bellwether_runtime::{Next, RequestError};
 use serde_json::{Value, json};
 
 use super::answers::Answers;
 use super::evaluate::{Evaluator, microseconds};
-use super::member::{Member, TemplateObject, id_of, resource_of};
+use super::member::{Member, TemplateObject, definitions, id_of, resource_of};
 use super::{PolicyKey, Shared};
 
 /// Removes what a policy that is gone from the hub has left on its member.
@@ -49,8 +51,7 @@ pub(super) async fn remove(
         now: microseconds(shared.clock.now()),
     };
     let mut is_left = false;
-    for (api_version, kind, name) in objects_of(member, &key.policy, is_cleaned_up(&policy)).await?
-    {
+    for (api_version, kind, name) in objects_of(member, &key.policy, &policy).await? {
         let Some(resource) = member.find(&api_version, &kind).await? else {
             continue;
         };
@@ -119,21 +120,24 @@ pub(super) fn forget(member: &Member, key: &PolicyKey) {
     member.lists.retain(key, &BTreeSet::new());
 }
 
-/// The objects of the templates of a policy, and those without a namespace if it may have some.
+/// The objects of the templates of a policy, by their label; of kinds of others only if the copy says that it has some.
 pub(super) async fn objects_of(
     member: &Member,
     policy: &str,
-    has_cluster_scoped: bool,
+    copy: &Policy,
 ) -> Result<BTreeSet<TemplateObject>, RequestError> {
     let mut resources = Vec::new();
     for names in member.standalone.watched() {
         let resource = member.find(&names.api_version(), names.kind).await?;
         resources.extend(resource);
     }
-    if has_cluster_scoped {
+    if is_cleaned_up(copy) {
         for group in [gatekeeper::CONSTRAINTS, gatekeeper::TEMPLATES] {
             resources.extend(member.discovery.all_of(&member.objects, group).await?);
         }
+    }
+    if is_cleaned_up(copy) || template_sync::has_other_kinds(copy) {
+        resources.extend(other_kinds(member).await?);
     }
     let mut found = BTreeSet::new();
     let selector = format!("{}={policy}", label::POLICY);
@@ -147,6 +151,25 @@ pub(super) async fn objects_of(
         for object in member.list(&resource, namespace, &selector).await? {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             found.insert((api_version.clone(), resource.kind.clone(), name.to_owned()));
+        }
+    }
+    Ok(found)
+}
+
+/// The kinds of templates that others define.
+async fn other_kinds(member: &Member) -> Result<Vec<Arc<ResourceType>>, RequestError> {
+    let selector = format!("{}={POLICY_TYPE_TEMPLATE}", label::POLICY_TYPE);
+    let mut found = Vec::new();
+    for definition in member.list(&definitions(), "", &selector).await? {
+        let spec = &definition["spec"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (group, kind) = (text(&spec["group"]), text(&spec["names"]["kind"]));
+        let mut versions = spec["versions"].as_array().into_iter().flatten();
+        let served = versions.find(|version| version["served"] == true);
+        let version = served.map(|version| text(&version["name"]));
+        let api_version = format!("{group}/{}", version.unwrap_or_default());
+        if !template_sync::is_own_kind((&api_version, &kind)) {
+            found.extend(member.find(&api_version, &kind).await?);
         }
     }
     Ok(found)

@@ -7,7 +7,9 @@ use bellwether_api::policy::Policy;
 use bellwether_policy::compliance::{
     Message, TemplateReport, details, latest, newest, overall, replica_status,
 };
-use bellwether_policy::template_sync::{Parsed, copied, parse, template_error};
+use bellwether_policy::template_sync::{
+    Gatekeeper, Parsed, copied, is_own_kind, kinds, parse, template_error,
+};
 use bellwether_runtime::{Next, RequestError};
 use serde_json::{Value, json};
 
@@ -177,6 +179,23 @@ async fn refuse(
     Ok(now.checked_add(RETRY).ok())
 }
 
+/// True if templates of a policy are of kinds without a namespace, as far as the member serves them.
+async fn has_cluster_scoped(member: &Member, replica: &Policy) -> Result<bool, RequestError> {
+    for (api_version, kind) in kinds(replica) {
+        if Gatekeeper::of(api_version).is_some() {
+            return Ok(true);
+        }
+        if is_own_kind((api_version, kind)) {
+            continue;
+        }
+        let resource = member.find(api_version, kind).await?;
+        if resource.is_some_and(|resource| !resource.namespaced) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// The copy of a replica on the member, written if it differs.
 async fn copy(answers: &Answers<'_>, replica: &Policy) -> Result<Value, RequestError> {
     let key = answers.key;
@@ -187,7 +206,8 @@ async fn copy(answers: &Answers<'_>, replica: &Policy) -> Result<Value, RequestE
         let deleted: Policy = serde_json::from_value(deleted).unwrap_or_default();
         removal::let_go(answers.member, key, &deleted).await?;
     }
-    let Some(copy) = copied(replica, live.as_ref(), &key.cluster) else {
+    let has_cluster_scoped = has_cluster_scoped(answers.member, replica).await?;
+    let Some(copy) = copied(replica, live.as_ref(), &key.cluster, has_cluster_scoped) else {
         // There is nothing to write only if there is a copy.
         return Ok(live.unwrap_or_default());
     };

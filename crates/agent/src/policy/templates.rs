@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bellwether_api::policy::names::{POLICY_TYPE_TEMPLATE, label};
-use bellwether_api::policy::{GROUP, Policy, PruneObjectBehavior};
+use bellwether_api::policy::{Policy, PruneObjectBehavior};
 use bellwether_apply::ResourceType;
 use bellwether_policy::compliance::{Message, TemplateReport, details, latest};
 use bellwether_policy::template_sync::{
-    Change, Dependency, Gatekeeper, Parsed, Target, audit_of, change, hub_error, not_served,
-    not_supported, object, pending, refused, state_of, template_error,
+    Change, Dependency, Gatekeeper, Parsed, Target, audit_of, change, hub_error, is_own_kind,
+    not_served, not_supported, object, pending, refused, state_of, template_error,
 };
 use bellwether_runtime::{Next, RequestError};
 use serde_json::{Value, json};
@@ -18,7 +18,6 @@ use super::evaluate::Evaluator;
 use super::events;
 use super::member::{Request, TemplateObject, definitions, id_of};
 use super::removal;
-use super::standalone::KINDS;
 
 /// What came of one template.
 pub(super) struct Synced {
@@ -147,8 +146,7 @@ impl TemplateSync<'_> {
     ) -> Result<Result<Arc<ResourceType>, String>, RequestError> {
         let member = self.evaluator.answers.member;
         let (api_version, kind) = (&target.api_version, &target.kind);
-        let group = api_version.split_once('/').map_or("", |(group, _)| group);
-        let is_ours = group == GROUP && KINDS.iter().any(|names| names.kind == kind);
+        let is_ours = is_own_kind((api_version, kind));
         if is_ours {
             member.define_template(kind).await?;
         }
@@ -158,10 +156,6 @@ impl TemplateSync<'_> {
         };
         if is_ours || Gatekeeper::of(api_version).is_some() {
             return Ok(Ok(resource));
-        }
-        // Nobody would delete its objects with the policy.
-        if !resource.namespaced {
-            return Ok(Err(not_supported(api_version, kind)));
         }
         let name = format!("{}.{}", resource.plural, resource.group);
         let id = id_of(&definitions(), "", &name);
@@ -367,8 +361,7 @@ impl TemplateSync<'_> {
         let known = if let Some(known) = known {
             known
         } else {
-            let has_cluster_scoped = removal::is_cleaned_up(self.evaluator.policy);
-            removal::objects_of(member, &key.policy, has_cluster_scoped).await?
+            removal::objects_of(member, &key.policy, self.evaluator.policy).await?
         };
         let group = |api_version: &str| {
             let group = api_version.split_once('/');

@@ -116,6 +116,11 @@ fn configured(cx: &RequestContext, part: Part) -> Option<Arc<Compiled>> {
     cx.cluster.configurations().current(&cx.cluster)
 }
 
+/// True if webhooks or policies are configured that may want to see a request.
+pub(crate) fn is_configured(cx: &RequestContext, part: Part) -> bool {
+    configured(cx, part).is_some()
+}
+
 /// Lets mutating webhooks change an object; true if they did. For a deletion there is none.
 pub(crate) async fn mutate(
     cx: &RequestContext,

@@ -46,6 +46,17 @@ pub(super) fn validate(
     })
 }
 
+/// True if rules complete or check updates of this part of an object.
+pub(super) fn is_concerned(cx: &RequestContext, part: Part) -> bool {
+    let mut is_concerned = false;
+    let asked = each(cx, part, Operation::Update, None, |admission, review| {
+        is_concerned |= rules_match(admission.mutations(), review);
+        is_concerned |= rules_match(admission.rules(), review);
+        Ok(())
+    });
+    is_concerned || asked.is_err()
+}
+
 /// Lets the rules check a deletion.
 pub(super) fn validate_deletion(cx: &RequestContext, old: &Value) -> Result<(), ApiError> {
     let operation = Operation::Delete;

@@ -1,5 +1,6 @@
 //! The schema of a version, compiled on first use.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bellwether_schema::{CompiledSchema, Schema};
@@ -17,8 +18,13 @@ pub(crate) struct LazySchema {
     definition: Arc<StoredObject>,
     /// The name of the version.
     version: Box<str>,
+    /// Tells it from all other schemas of this process; never zero.
+    number: u32,
     compiled: OnceLock<CompiledSchema>,
 }
+
+/// The number of the next schema. Four billion definitions are more than a process compiles.
+static NEXT: AtomicU32 = AtomicU32::new(1);
 
 impl LazySchema {
     /// The schema of an entry of `spec.versions`; the error says why it is not a schema.
@@ -27,8 +33,14 @@ impl LazySchema {
         Ok(Self {
             definition: Arc::clone(definition),
             version: version["name"].as_str().unwrap_or_default().into(),
+            number: NEXT.fetch_add(1, Ordering::Relaxed).max(1),
             compiled: OnceLock::new(),
         })
+    }
+
+    /// A number that no other schema of this process has.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
     }
 
     /// The schema with its patterns and rules compiled, for checking objects.

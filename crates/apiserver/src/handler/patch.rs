@@ -10,8 +10,9 @@ use serde_json::Value;
 use crate::answer::Reply;
 use crate::body::{RequestBody, decode_value, decoding_cause};
 use crate::context::RequestContext;
-use crate::handler::create::create_object;
+use crate::handler::create::{Written, create_object};
 use crate::handler::get::not_found;
+use crate::handler::in_place::InPlace;
 use crate::handler::update::{Proposal, change};
 use crate::metadata;
 use crate::ownership::{self, Ownership};
@@ -61,6 +62,15 @@ pub(crate) async fn patch(
     }
     let patch = Patch::parse(kind, body)?;
     let ownership = Ownership::Update(cx.manager(&options.field_manager));
+    let in_place = match &patch.kind {
+        ParsedPatch::Json(json) => InPlace::new(cx, part, &options, json),
+        ParsedPatch::Merge(_) | ParsedPatch::Strategic(_) => None,
+    };
+    if let Some(in_place) = &in_place
+        && let Some(written) = in_place.write(&options, &patch.repeats, &ownership).await?
+    {
+        return Ok(written.answer(StatusCode::OK).into());
+    }
     let mut warnings = Vec::new();
     let written = change(cx, part, &options, |live| {
         let patched = patch.apply(cx, live.clone())?;
@@ -81,6 +91,9 @@ pub(crate) async fn patch(
         })
     })
     .await?;
+    if let (Some(in_place), Written::Stored(stored)) = (&in_place, &written) {
+        in_place.settle(stored);
+    }
     Ok(Reply {
         answer: written.answer(StatusCode::OK),
         warnings,

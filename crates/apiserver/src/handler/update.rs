@@ -126,7 +126,7 @@ pub(crate) async fn change(
 }
 
 /// Puts a proposal beside the live object: whether they fit, and who owns what.
-fn propose_to(
+pub(super) fn propose_to(
     cx: &RequestContext,
     part: Part,
     key: &str,
@@ -146,7 +146,7 @@ fn propose_to(
 }
 
 /// Makes a proposal complete and checks it.
-fn settle(
+pub(super) fn settle(
     cx: &RequestContext,
     part: Part,
     mut object: Value,
@@ -177,7 +177,7 @@ async fn write(
 ) -> Result<Option<Written>, ApiError> {
     let finished = is_finished(cx, &object);
     cx.resource.to_storage(&mut object);
-    let draft = Draft::checked(&object)?;
+    let draft = Draft::checked(&object)?.settled_by(still_settled_by(cx, &entry.value));
     let expected = Expected::Revision(entry.modified);
     let keyspace = cx.cluster.keyspace();
     let finish = move |revision| draft.finish(revision);
@@ -195,6 +195,14 @@ async fn write(
         Err(WriteError::NotFound) => Err(not_found(cx)),
         Err(error) => Err(ApiError::unwritten(&error)),
     }
+}
+
+/// The number of the schema that an object is in order by after a change, if it was before: what has changed was decoded
+/// and checked. Webhooks may do as they like.
+fn still_settled_by(cx: &RequestContext, live: &StoredObject) -> u32 {
+    let number = cx.resource.schema_number();
+    let is_settled = live.settled_by() == number && !dynamic::is_configured(cx, Part::Main);
+    if is_settled { number } else { 0 }
 }
 
 /// Whether nothing keeps a deleted object any longer.

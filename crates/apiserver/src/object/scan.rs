@@ -149,8 +149,28 @@ pub(crate) fn member<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
     None
 }
 
+/// Where a value ends that begins at a position.
+pub(super) fn end_of_value(text: &[u8], start: usize) -> usize {
+    let (mut depth, mut position) = (0_usize, start);
+    while let Some(byte) = text.get(position) {
+        match byte {
+            b'"' => position = end_of_string(text, position + 1),
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth == 0 => return position,
+            b'}' | b']' => depth -= 1,
+            b',' if depth == 0 => return position,
+            _ => {}
+        }
+        position += 1;
+        if depth == 0 && matches!(byte, b'"' | b'}' | b']') {
+            return position;
+        }
+    }
+    text.len()
+}
+
 /// Where the quote is that ends a string.
-fn end_of_string(text: &[u8], start: usize) -> usize {
+pub(super) fn end_of_string(text: &[u8], start: usize) -> usize {
     let mut position = start;
     while let Some(byte) = text.get(position) {
         match byte {
@@ -269,6 +289,21 @@ mod tests {
         assert_eq!((find("c"), find("name")), (None, None));
         for text in [&b"{\"a"[..], b"{\"a\":", b"", b"\"", b"}}", b"{\"a\":[}"] {
             member(text, "a");
+        }
+    }
+
+    #[test]
+    fn values_end_where_the_next_begins() {
+        for (text, length) in [
+            ("1,2", 1),
+            ("-1.5e3}", 6),
+            ("true]", 4),
+            (r#""a\"]","b""#, 6),
+            (r#"{"a":[{"}":1}]},[]"#, 15),
+            ("[],", 2),
+            ("[[", 2),
+        ] {
+            assert_eq!(end_of_value(text.as_bytes(), 0), length, "{text}");
         }
     }
 

@@ -16,6 +16,7 @@ mod controller;
 mod definitions;
 mod growth;
 mod identity;
+mod in_place;
 mod objects;
 mod pods;
 mod reading;

@@ -180,6 +180,183 @@ fn labels_follow_their_own_compliance_type() {
     check(Some(ONLY), true);
 }
 
+#[test]
+fn of_metadata_only_labels_and_annotations_that_are_defined_take_part() {
+    let object = |kind: &str, metadata: Value| {
+        let mut object = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}});
+        for (name, value) in metadata.as_object().into_iter().flatten() {
+            object["metadata"][name] = value.clone();
+        }
+        object
+    };
+    let check = |duty: Duty, kind: &str, template: Value, live: Value, needs_update: bool| {
+        let found = compare(
+            &object(kind, template.clone()),
+            &object(kind, live.clone()),
+            Rule::of(duty),
+        );
+        let found = found.unwrap().needs_update;
+        assert_eq!(
+            found, needs_update,
+            "{duty:?} {kind} {template} over {live}"
+        );
+    };
+    let last = "kubectl.kubernetes.io/last-applied-configuration";
+    let scc = "openshift.io/sa.scc.mcs";
+    let labels = |labels: Value| json!({ "labels": labels });
+    let annotations = |annotations: Value| json!({ "annotations": annotations });
+    let a = || json!({"a": "b"});
+    // What is not defined is not compared.
+    check(HAVE, "Pod", json!({}), labels(a()), false);
+    check(ONLY, "Pod", json!({}), labels(a()), false);
+    check(
+        ONLY,
+        "Pod",
+        labels(a()),
+        json!({"labels": a(), "annotations": a()}),
+        false,
+    );
+    check(HAVE, "Pod", labels(a()), labels(json!({})), true);
+    check(HAVE, "Pod", labels(a()), labels(json!({"a": "c"})), true);
+    // Nor is what servers and kubectl write.
+    check(
+        HAVE,
+        "Pod",
+        json!({"finalizers": ["x"], "generateName": "y"}),
+        json!({}),
+        false,
+    );
+    check(
+        HAVE,
+        "Pod",
+        annotations(json!({last: "{}"})),
+        json!({}),
+        false,
+    );
+    check(
+        ONLY,
+        "Pod",
+        annotations(a()),
+        annotations(json!({"a": "b", last: "{}"})),
+        false,
+    );
+    check(
+        ONLY,
+        "Pod",
+        json!({}),
+        json!({"generation": 7, "managedFields": []}),
+        false,
+    );
+    // Only namespaces keep what OpenShift sets.
+    check(
+        ONLY,
+        "Namespace",
+        annotations(a()),
+        annotations(json!({"a": "b", scc: "s0"})),
+        false,
+    );
+    check(
+        ONLY,
+        "Pod",
+        annotations(a()),
+        annotations(json!({"a": "b", scc: "s0"})),
+        true,
+    );
+    for (side, value) in [("labels", json!(1)), ("annotations", json!(true))] {
+        let wrong = compare(
+            &object("Pod", json!({side: {"a": value}})),
+            &object("Pod", json!({})),
+            Rule::of(HAVE),
+        );
+        let what = side.trim_end_matches('s');
+        assert!(
+            wrong
+                .unwrap_err()
+                .starts_with(&format!("invalid {what}, error: "))
+        );
+    }
+}
+
+#[test]
+fn some_keys_of_some_kinds_are_special() {
+    let object = |kind: &str, rest: Value| {
+        let mut object = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}});
+        for (name, value) in rest.as_object().into_iter().flatten() {
+            object[name] = value.clone();
+        }
+        object
+    };
+    let check = |duty: Duty, kind: &str, template: Value, live: Value, needs_update: bool| {
+        let found = compare(
+            &object(kind, template.clone()),
+            &object(kind, live.clone()),
+            Rule::of(duty),
+        );
+        let found = found.unwrap().needs_update;
+        assert_eq!(
+            found, needs_update,
+            "{duty:?} {kind} {template} over {live}"
+        );
+    };
+    // What is written as text is compared with what is stored.
+    let hush = json!({"data": {"p": "aHVzaA=="}});
+    check(
+        HAVE,
+        "Secret",
+        json!({"stringData": {"p": "hush"}}),
+        hush.clone(),
+        false,
+    );
+    check(
+        HAVE,
+        "Secret",
+        json!({"stringData": {"p": "loud"}}),
+        hush,
+        true,
+    );
+    // Top-level keys that are not defined go, but for those that servers fill in.
+    let filled = json!({"secrets": [{"name": "t"}], "imagePullSecrets": [{"name": "t"}], "status": {"a": 1}});
+    check(ONLY, "ServiceAccount", json!({}), filled.clone(), false);
+    check(
+        ONLY,
+        "ConfigMap",
+        json!({}),
+        json!({"status": {"a": 1}}),
+        false,
+    );
+    check(
+        ONLY,
+        "ConfigMap",
+        json!({}),
+        json!({"data": {"a": "1"}}),
+        true,
+    );
+    check(
+        HAVE,
+        "ConfigMap",
+        json!({}),
+        json!({"data": {"a": "1"}}),
+        false,
+    );
+    check(ONLY, "Pod", json!({}), filled, true);
+}
+
+#[test]
+fn zero_values_are_absent_where_no_server_is_asked() {
+    let object =
+        |spec: Value| json!({"apiVersion": "example.org/v1", "kind": "Ship", "spec": spec});
+    let check = |template: Value, live: Value, expected: bool| {
+        let found = matches(&object(template.clone()), &object(live.clone()), HAVE);
+        assert_eq!(found, expected, "{template} against {live}");
+    };
+    check(json!({"a": {}}), json!({}), true);
+    check(json!({"a": 0}), json!({}), true);
+    check(json!({"l": [{"b": {}}]}), json!({"l": [{}]}), true);
+    check(json!({"a": 1}), json!({}), false);
+    check(json!({"a": 1}), json!({"a": 1, "b": 2}), true);
+    check(json!({"a": "0.5"}), json!({"a": "500m"}), true);
+}
+
 fn config_map(data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "namespace": "n"}, "data": data})
 }

@@ -7,6 +7,7 @@ use bellwether_api::policy::{PlacementSubject, Policy};
 use bellwether_placement::rollout::Group;
 use bellwether_policy::binding::{Bindings, Bound, is_rule, resolve, rule_groups};
 use bellwether_policy::propagation::{Blueprint, Version, awaited_sets};
+use bellwether_policy::rollout::Mode;
 use bellwether_runtime::ObjectKey;
 
 use super::Propagator;
@@ -66,11 +67,8 @@ impl Propagator {
             Some(set.spec.policies.clone())
         });
         let bound = self.bound(key);
-        let is_overridden = !bellwether_policy::rollout::Mode::of(root).is_progressive;
-        let override_of = |cluster: &str| {
-            let action = bound.overrides.get(cluster);
-            action.filter(|_| is_overridden)
-        };
+        let mode = Mode::of(root);
+        let override_of = |cluster: &str| bound.override_of(cluster, &mode);
         let mut own = BTreeMap::new();
         if blueprint.has_hub_templates() && !root.spec.disabled {
             let replicas = self.replicas.of(key);

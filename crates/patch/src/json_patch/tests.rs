@@ -216,3 +216,31 @@ fn a_patch_is_applied_as_a_whole_or_not_at_all() {
     );
     assert_eq!(document, json!({"a": 1}));
 }
+
+#[test]
+fn operations_are_found_at_their_places_and_can_be_moved_to_others() {
+    let patch = |value: Value| JsonPatch::parse(&value).unwrap();
+    let two = patch(json!([
+        {"op": "test", "path": "/a~1b/7/c~0d", "value": 1},
+        {"op": "add", "path": "/x/-", "value": 2},
+    ]));
+    let places = two.places().unwrap();
+    assert_eq!(places[0].segments, ["a/b", "7", "c~d"]);
+    let resizes: Vec<bool> = places.iter().map(|it| it.adds_or_removes).collect();
+    assert_eq!(resizes, [false, true]);
+    assert_eq!(two.at_places(&places), two);
+    let mut others = places;
+    others[0].segments[1] = "0".to_owned();
+    let document = json!({"a/b": [{"c~d": 1}], "x": []});
+    let moved = two.at_places(&others).apply(document);
+    assert_eq!(moved.unwrap()["x"], json!([2]));
+    for operation in [
+        json!({"op": "move", "from": "/a", "path": "/b"}),
+        json!({"op": "copy", "from": "/a", "path": "/b"}),
+        json!({"op": "replace", "path": "", "value": {}}),
+        json!({"op": "test", "path": "a"}),
+        json!({"op": "add", "value": 1}),
+    ] {
+        assert_eq!(patch(json!([operation])).places(), None, "{operation}");
+    }
+}

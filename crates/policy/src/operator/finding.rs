@@ -22,6 +22,8 @@ pub(super) enum Part {
     Definitions,
     Deployments,
     Catalog,
+    Deprecations,
+    Channels,
 }
 
 impl Part {
@@ -36,13 +38,15 @@ impl Part {
             Self::Definitions => "CustomResourceDefinitionCompliant",
             Self::Deployments => "DeploymentCompliant",
             Self::Catalog => "CatalogSourcesUnhealthy",
+            Self::Deprecations => "NoDeprecations",
+            Self::Channels => "MinorChannelUpgradeAvailable",
         }
     }
 
     /// The kind of its objects.
     pub(super) const fn kind(self) -> Option<OlmKind> {
         Some(match self {
-            Self::Policy => return None,
+            Self::Policy | Self::Deprecations | Self::Channels => return None,
             Self::Group => GROUP,
             Self::Subscription => SUBSCRIPTION,
             Self::InstallPlan => INSTALL_PLAN,
@@ -60,15 +64,15 @@ impl Part {
     /// The status of the condition where everything is as it should be.
     const fn good(self) -> &'static str {
         match self {
-            // This one says that something is wrong.
-            Self::Catalog => FALSE,
+            // These say that something is wrong.
+            Self::Catalog | Self::Channels => FALSE,
             _ => TRUE,
         }
     }
 
     const fn bad(self) -> &'static str {
         match self {
-            Self::Catalog => TRUE,
+            Self::Catalog | Self::Channels => TRUE,
             _ => FALSE,
         }
     }
@@ -83,6 +87,10 @@ pub(super) struct Finding {
     pub(super) message: String,
     /// The objects of its kind; nothing if those that were listed before stay.
     pub(super) objects: Option<Vec<RelatedObject>>,
+    /// True if it is no violation whatever it says.
+    is_tolerated: bool,
+    /// True if only its condition says it.
+    pub(super) is_unsaid: bool,
 }
 
 impl Finding {
@@ -93,7 +101,21 @@ impl Finding {
             reason: reason.to_owned(),
             message,
             objects: None,
+            is_tolerated: false,
+            is_unsaid: false,
         }
+    }
+
+    /// It is no violation if that is so.
+    pub(super) fn tolerated_if(mut self, is_tolerated: bool) -> Self {
+        self.is_tolerated = is_tolerated;
+        self
+    }
+
+    /// It is left out of the message of the policy.
+    pub(super) fn unsaid(mut self) -> Self {
+        self.is_unsaid = true;
+        self
     }
 
     pub(super) fn with(mut self, objects: Vec<RelatedObject>) -> Self {
@@ -102,7 +124,7 @@ impl Finding {
     }
 
     pub(super) fn is_good(&self) -> bool {
-        self.status == self.part.good()
+        self.is_tolerated || self.status == self.part.good()
     }
 
     /// A reason and a text that name the kind.

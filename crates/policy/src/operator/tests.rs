@@ -551,3 +551,52 @@ fn templates_choose_the_version_and_the_namespace() {
     cluster.evaluate(&mut policy);
     assert_eq!(cluster.find("Subscription")["spec"]["channel"], "beta");
 }
+
+#[test]
+fn deprecations_and_newer_channels_are_reported_and_count_if_the_policy_says_so() {
+    let mut cluster = Cluster::new(&[package(), shelf()]);
+    let mut policy = policy("enforce", "musthave");
+    policy["spec"]["upgradeApproval"] = json!("Automatic");
+    policy["spec"]["subscription"]["channel"] = json!("stable-1.2");
+    cluster.evaluate(&mut policy);
+    install(&mut cluster, "1");
+    let deprecated =
+        json!({"type": "ChannelDeprecated", "status": "True", "message": "stable-1.2 ends soon"});
+    cluster.find("Subscription")["status"]["conditions"] = json!([deprecated]);
+    cluster.find("PackageManifest")["status"]["channels"] =
+        json!([{"name": "stable-1.2"}, {"name": "stable-1.10"}]);
+    let condition = |policy: &Value, kind: &str| {
+        let conditions = policy["status"]["conditions"].as_array().unwrap().iter();
+        let mut found = conditions.filter(|it| it["type"] == *kind);
+        found.next().map(|it| it["status"].clone())
+    };
+    // It is said, and is no violation.
+    let said = cluster.evaluate(&mut policy).pop().unwrap();
+    let deprecations = "the operator has deprecations: stable-1.2 ends soon";
+    assert!(
+        said.starts_with("Compliant;") && said.ends_with(deprecations),
+        "{said}"
+    );
+    assert_eq!(condition(&policy, "NoDeprecations"), Some(json!("False")));
+    assert_eq!(condition(&policy, "MinorChannelUpgradeAvailable"), None);
+    policy["spec"]["complianceConfig"] = json!({"deprecationsPresent": "NonCompliant"});
+    let said = cluster.evaluate(&mut policy).pop().unwrap();
+    assert!(said.starts_with("NonCompliant;"), "{said}");
+    // Once nothing is deprecated any more, only the condition says so.
+    cluster.find("Subscription")["status"]["conditions"] = json!([]);
+    policy["spec"]["complianceConfig"] = json!({"minorChannelUpgradeAvailable": "NonCompliant"});
+    let said = cluster.evaluate(&mut policy).pop().unwrap();
+    let newer = "the channel stable-1.10 has a newer minor version than stable-1.2";
+    assert!(
+        said.starts_with("NonCompliant;") && said.ends_with(newer),
+        "{said}"
+    );
+    assert_eq!(condition(&policy, "NoDeprecations"), Some(json!("True")));
+    assert_eq!(
+        condition(&policy, "MinorChannelUpgradeAvailable"),
+        Some(json!("True"))
+    );
+    policy["spec"]["complianceConfig"] = json!({"minorChannelUpgradeAvailable": "Compliant"});
+    let said = cluster.evaluate(&mut policy).pop().unwrap();
+    assert!(said.starts_with("Compliant;"), "{said}");
+}

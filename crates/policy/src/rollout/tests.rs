@@ -3,6 +3,8 @@
 mod any_history;
 mod beyond;
 mod counting;
+mod decisions;
 mod times;
 mod traces;
+mod transitions;
 mod world;

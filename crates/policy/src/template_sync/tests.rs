@@ -156,13 +156,13 @@ fn open_dependencies_are_named_in_order() {
 #[test]
 fn a_copy_is_written_only_if_it_differs() {
     let replica = policy(json!({"policy-templates": []}));
-    let copy = copied(&replica, None, "c1").unwrap();
-    assert_eq!(copied(&replica, Some(&copy), "c1"), None);
+    let copy = copied(&replica, None, "c1", false).unwrap();
+    assert_eq!(copied(&replica, Some(&copy), "c1", false), None);
     let mut live = copy.clone();
     live["metadata"]["labels"]["stray"] = json!("x");
-    assert_eq!(copied(&replica, Some(&live), "c1"), None);
+    assert_eq!(copied(&replica, Some(&live), "c1", false), None);
     live["spec"]["remediationAction"] = json!("enforce");
-    let updated = copied(&replica, Some(&live), "c1").unwrap();
+    let updated = copied(&replica, Some(&live), "c1", false).unwrap();
     assert_eq!(updated["spec"], copy["spec"]);
     assert_eq!(updated["metadata"]["labels"]["stray"], "x");
 }

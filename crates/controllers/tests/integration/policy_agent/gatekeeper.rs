@@ -55,6 +55,73 @@ impl Bed {
 }
 
 #[tokio::test(start_paused = true)]
+async fn templates_without_a_namespace_are_made_report_and_go_with_the_policy() {
+    const API: &str = "rules.example.com/v1";
+    let bed = Bed::start().await;
+    let mut definition = kind_of("rules.example.com", "v1", "Fence");
+    definition["metadata"]["name"] = json!("fences.rules.example.com");
+    definition["spec"]["names"]["plural"] = json!("fences");
+    definition["metadata"]["labels"] =
+        json!({"policy.open-cluster-management.io/policy-type": "template"});
+    bed.define(definition).await;
+    let template = |name: &str| {
+        json!({"objectDefinition": {"apiVersion": API, "kind": "Fence",
+        "metadata": {"name": name, "namespace": "ignored"}, "spec": {"remediationAction": "inform", "height": 2}}})
+    };
+    let templates = [template("garden"), template("field")];
+    bed.replicate(json!({"remediationAction": "enforce", "policy-templates": templates}))
+        .await;
+    let fences = bed.cluster_scoped(API, "Fence");
+    let until_there = async |name: &str, is_there: bool| {
+        bed.world
+            .until(format!("{name} is there: {is_there}"), async || {
+                let found = fences.get_opt(name).await.unwrap();
+                (found.is_some() == is_there)
+                    .then_some(())
+                    .ok_or(format!("{found:?}"))
+            })
+            .await;
+    };
+    until_there("garden", true).await;
+    until_there("field", true).await;
+    let garden = fences.get("garden").await.unwrap();
+    let labels = garden.metadata.labels.clone().unwrap();
+    assert_eq!(labels["policy.open-cluster-management.io/policy"], REPLICA);
+    assert_eq!(garden.metadata.owner_references, None);
+    assert_eq!(garden.data["spec"]["remediationAction"], "enforce");
+    let copies = bed.on_member(POLICY_API, "Policy", MEMBER);
+    let copy = copies.get(REPLICA).await.unwrap();
+    let finalizer = "policy.open-cluster-management.io/cleanup-cluster-scoped-policies";
+    assert_eq!(copy.metadata.finalizers, Some(vec![finalizer.to_owned()]));
+    // The controller of the kind reports.
+    let params = PatchParams::default();
+    let history = json!([{"lastTimestamp": "2026-01-01T00:00:00.000001Z", "message": "NonCompliant; too low"}]);
+    let patch = Patch::Merge(json!({"status": {"compliant": "NonCompliant", "history": history}}));
+    fences
+        .patch_status("garden", &params, &patch)
+        .await
+        .unwrap();
+    bed.until_message(0, "NonCompliant; too low").await;
+    // One that the policy does not have any more goes, and all with the policy.
+    bed.change(json!({"spec": {"policy-templates": [template("garden")]}}))
+        .await;
+    until_there("field", false).await;
+    until_there("garden", true).await;
+    let replicas = bed.replicas();
+    replicas
+        .delete(REPLICA, &DeleteParams::default())
+        .await
+        .unwrap();
+    until_there("garden", false).await;
+    bed.world
+        .until("the copy is gone".to_owned(), async || {
+            let found = copies.get_opt(REPLICA).await.unwrap();
+            found.is_none().then_some(()).ok_or(format!("{found:?}"))
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn constraints_are_made_report_their_audits_and_go_with_the_policy() {
     let bed = Bed::start().await;
     let policy = include_str!("../../../../../examples/policy/gatekeeper.yaml");

@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwether_api::meta::MicroTime;
-use bellwether_api::policy::{ComplianceState, Policy, PolicyStatus, RolloutStatus};
+use bellwether_api::policy::{
+    ComplianceState, Policy, PolicyStatus, RemediationAction, RolloutStatus,
+};
 use bellwether_placement::rollout::Group;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::binding::{Bound, BoundGroup};
 use crate::propagation::{Blueprint, Form, HubTemplates, Replica, Version};
-use crate::rollout::{Observed, Plan, plan};
+use crate::rollout::{Mode, Observed, Plan, plan};
 
 pub(super) struct World {
     pub(super) root: Policy,
@@ -21,6 +23,8 @@ pub(super) struct World {
     pub(super) refused: BTreeMap<Arc<str>, String>,
     /// What hub templates give clusters that differ from the others.
     pub(super) own: BTreeMap<Arc<str>, i64>,
+    /// What bindings override.
+    pub(super) overrides: BTreeMap<Arc<str>, RemediationAction>,
     pub(super) now: Timestamp,
     versions: u64,
 }
@@ -51,6 +55,7 @@ impl World {
                 .collect(),
             refused: BTreeMap::new(),
             own: BTreeMap::new(),
+            overrides: BTreeMap::new(),
             now: Timestamp::UNIX_EPOCH,
             versions: 0,
         }
@@ -75,7 +80,9 @@ impl World {
                 ..HubTemplates::default()
             }
         });
-        blueprint.version(None, templates)
+        let bound = self.bound();
+        let action = bound.override_of(cluster, &Mode::of(&self.root));
+        blueprint.version(action, templates)
     }
 
     pub(super) fn bound(&self) -> Bound {
@@ -86,6 +93,7 @@ impl World {
         };
         Bound {
             groups: self.groups.iter().map(group).collect(),
+            overrides: self.overrides.clone(),
             ..Bound::default()
         }
     }
