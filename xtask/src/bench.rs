@@ -7,6 +7,7 @@ const BENCHES: &[(&str, &str)] = &[
     ("apiserver", "apiserver"),
     ("app", "app"),
     ("app", "applications"),
+    ("app", "hub"),
     ("cel", "evaluate"),
     ("cue", "render"),
     ("json", "parse"),
