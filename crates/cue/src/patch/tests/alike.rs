@@ -161,7 +161,7 @@ fn fields(value: impl Strategy<Value = String>) -> impl Strategy<Value = String>
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn texts_change_nothing(
