@@ -14,7 +14,7 @@ fn main() -> io::Result<()> {
         Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../../definitions");
     println!("cargo::rerun-if-changed={}", root.display());
     let mut list = String::from(
-        "/// The files of `definitions/`: folder, name and source.\npub(crate) static SOURCES: &[(&str, &str, &str)] = &[\n",
+        "/// The files of `definitions/`: folder, name, source and example.\npub(crate) static SOURCES: &[(&str, &str, &str, Option<&str>)] = &[\n",
     );
     for folder in ["components", "traits", "policies", "steps"] {
         let directory = root.join(folder);
@@ -32,8 +32,17 @@ fn main() -> io::Result<()> {
             };
             if let Some(name) = name.strip_suffix(".cue") {
                 let path = fs::canonicalize(&file)?;
+                let example = path.with_extension("yaml");
+                let example = if example.exists() {
+                    format!("Some(include_str!({:?}))", example.display().to_string())
+                } else {
+                    "None".to_owned()
+                };
                 let path = path.display().to_string();
-                let _ = writeln!(list, "    ({folder:?}, {name:?}, include_str!({path:?})),");
+                let _ = writeln!(
+                    list,
+                    "    ({folder:?}, {name:?}, include_str!({path:?}), {example}),"
+                );
             }
         }
     }

@@ -8,6 +8,7 @@ const BENCHES: &[(&str, &str)] = &[
     ("apiserver", "large_object"),
     ("app", "app"),
     ("app", "applications"),
+    ("app", "hub"),
     ("cel", "evaluate"),
     ("cue", "render"),
     ("json", "parse"),

@@ -3,6 +3,18 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+/// Reads a list without room for further elements. Lists of objects are short, and caches have thousands of them: a vector
+/// that grew to one element has room for four.
+pub(crate) fn exact<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let mut list = Vec::deserialize(deserializer)?;
+    list.shrink_to_fit();
+    Ok(list)
+}
+
 /// JSON in memory as text.
 #[derive(Clone, Default)]
 pub struct CompactJson(Box<str>);

@@ -21,11 +21,14 @@ pub struct Source {
     pub name: &'static str,
     /// The text.
     pub text: &'static str,
+    /// An Application that uses the type.
+    pub example: Option<&'static str>,
 }
 
 /// All definition files, components first.
 pub fn sources() -> impl Iterator<Item = Source> {
-    embedded::SOURCES.iter().map(|(folder, name, text)| Source {
+    let all = embedded::SOURCES.iter();
+    all.map(|(folder, name, text, example)| Source {
         kind: match *folder {
             "components" => DefinitionKind::Component,
             "traits" => DefinitionKind::Trait,
@@ -34,7 +37,14 @@ pub fn sources() -> impl Iterator<Item = Source> {
         },
         name,
         text,
+        example: *example,
     })
+}
+
+/// An Application that uses a built-in type.
+pub fn example(kind: DefinitionKind, name: &str) -> Option<&'static str> {
+    let mut all = sources().filter(|source| source.kind == kind && source.name == name);
+    all.find_map(|source| source.example)
 }
 
 type Table = BTreeMap<(DefinitionKind, &'static str), LazyDefinition>;

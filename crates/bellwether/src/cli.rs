@@ -144,8 +144,12 @@ pub(crate) fn parse() -> Result<Arguments, clap::Error> {
             log_format: arguments.log_format,
         });
     }
-    // Also for help and for errors, which name other commands.
-    Arguments::try_parse()
+    // Also for help and for errors, which name other commands. What is not text is no word of anybody.
+    let typed = std::env::args_os().map(std::ffi::OsString::into_string);
+    match typed.collect::<Result<Vec<String>, _>>() {
+        Ok(typed) => Arguments::try_parse_from(crate::vela::translated(typed)),
+        Err(_) => Arguments::try_parse(),
+    }
 }
 
 /// Does what the arguments say.

@@ -65,7 +65,7 @@ enum DefCommand {
         #[arg(long, value_parser = kind)]
         r#type: Option<DefinitionKind>,
     },
-    /// Show what a type is for, and its parameters.
+    /// Show what a type is for, its parameters, and an example.
     #[command(after_help = "Example:\n  bellwether def show gateway")]
     Show(ShowArgs),
     /// Check definition files.
@@ -169,7 +169,16 @@ fn show(name: &str, wanted: Option<DefinitionKind>) -> anyhow::Result<String> {
         .collect();
     match found.as_slice() {
         [] => bail!("there is no built-in type {name:?}; `bellwether def list` shows all of them"),
-        [one] => Ok(document(one)),
+        [one] => {
+            let mut text = document(one);
+            if let Some(example) = builtin::example(one.kind, name) {
+                text.push_str("\nExample:\n\n");
+                for line in example.lines() {
+                    text.push_str(&format!("  {line}\n"));
+                }
+            }
+            Ok(text)
+        }
         several => {
             let kinds: Vec<&str> = several.iter().map(|found| found.kind.word()).collect();
             bail!(
@@ -336,6 +345,10 @@ mod tests {
         assert!(text.starts_with("trait scaler\n"), "{text}");
         assert!(
             text.contains("replicas   int   1        How many pods"),
+            "{text}"
+        );
+        assert!(
+            text.contains("\nExample:\n\n  apiVersion: core.oam.dev/v1beta1\n"),
             "{text}"
         );
     }

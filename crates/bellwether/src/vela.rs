@@ -1,14 +1,92 @@
 //! What people type who come from KubeVela, where the words differ here.
 
+/// Flags of commands that a value follows.
+const WITH_VALUE: [&str; 6] = [
+    "-n",
+    "--namespace",
+    "--context",
+    "--kubeconfig",
+    "--timeout",
+    "--cluster",
+];
+
+/// The command line in words of this program, where `vela` has other ones; the same otherwise.
+///
+/// Only what means nothing here is translated: `up -f FILE` (`up` has no files), `delete NAME` (a kind without a name deletes
+/// nothing), `revision list NAME`, and lists of types.
+pub(crate) fn translated(arguments: Vec<String>) -> Vec<String> {
+    let words: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
+    let Some((command, rest)) = words.split_first() else {
+        return arguments;
+    };
+    let translated: Option<Vec<&str>> = match (*command, rest) {
+        ("up", rest) if rest.iter().any(|word| is_file(word)) => Some([&["apply"], rest].concat()),
+        ("delete", rest) if is_one_name(rest) => Some([&["app", "delete"], rest].concat()),
+        ("revision", ["list" | "ls", rest @ ..]) => Some([&["app", "revisions"], rest].concat()),
+        ("component" | "components", []) => Some(vec!["def", "list", "--type", "component"]),
+        ("trait" | "traits", []) => Some(vec!["def", "list", "--type", "trait"]),
+        ("def", ["get" | "doc-gen" | "gen-doc", rest @ ..]) => {
+            Some([&["def", "show"], rest].concat())
+        }
+        _ => None,
+    };
+    let Some(translated) = translated else {
+        return arguments;
+    };
+    let spelled = translated
+        .iter()
+        .map(|word| match word.strip_prefix("--file") {
+            Some(rest) if rest.is_empty() || rest.starts_with('=') => format!("--filename{rest}"),
+            _ => (*word).to_owned(),
+        });
+    let program = arguments.first().cloned();
+    program.into_iter().chain(spelled).collect()
+}
+
+fn is_file(word: &str) -> bool {
+    word == "-f" || word == "--file" || word.starts_with("--file=")
+}
+
+/// Whether the words after `delete` are one name of something, and nothing that says which objects of a kind are meant.
+fn is_one_name(words: &[&str]) -> bool {
+    let mut names = 0;
+    let mut is_value = false;
+    for word in words {
+        if is_value {
+            is_value = false;
+        } else if WITH_VALUE.contains(word) {
+            is_value = true;
+        } else if let Some(flag) = word.strip_prefix('-') {
+            let chooses = [
+                "l",
+                "f",
+                "A",
+                "k",
+                "-all",
+                "-selector",
+                "-field-selector",
+                "-filename",
+            ];
+            let flag = flag.split('=').next().unwrap_or_default();
+            if chooses.contains(&flag)
+                || flag == "-all-namespaces"
+                || flag == "h"
+                || flag == "-help"
+            {
+                return false;
+            }
+        } else if word.contains(['/', ',']) {
+            return false;
+        } else {
+            names += 1;
+        }
+    }
+    names == 1
+}
+
 /// Says what to type instead of a command line that is not understood; none if it is not one of `vela`.
 pub(crate) fn hint(arguments: &[String]) -> Option<&'static str> {
-    let mut words = arguments.iter().map(String::as_str);
-    let command = words.next()?;
-    let has_file = words.any(|word| word == "-f" || word.starts_with("--file"));
-    match command {
-        "up" if has_file => {
-            Some("`up` starts clusters; an application is delivered by `bellwether apply -f FILE`")
-        }
+    match arguments.first()?.as_str() {
         "revision" => Some("`bellwether app revisions NAME` lists the revisions of an application"),
         "env" => Some("namespaces take the place of environments: `kubectl create namespace NAME`"),
         "exec" | "port-forward" => {
@@ -18,21 +96,64 @@ pub(crate) fn hint(arguments: &[String]) -> Option<&'static str> {
         "init" => Some(
             "`bellwether def init` writes a definition; docs/applications.md has an application to begin with",
         ),
+        "config" => {
+            Some("configurations are Secrets; the steps create-config and read-config use them")
+        }
+        "top" => Some("`bellwether status` and `kubectl top` show what is going on"),
         _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[track_caller]
+    fn check(typed: &str, expected: &str) {
+        let translated = super::translated(words(&format!("bellwether {typed}")));
+        assert_eq!(translated, words(&format!("bellwether {expected}")));
+    }
+
     #[test]
-    fn words_of_vela_are_answered_with_ours() {
-        let hint = |text: &str| {
-            let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-            super::hint(&words).unwrap_or_default()
-        };
-        assert!(hint("up -f app.yaml").contains("bellwether apply -f"));
-        assert!(hint("revision list shop").contains("app revisions"));
+    fn words_of_vela_are_understood() {
+        check("up -f app.yaml", "apply -f app.yaml");
+        check(
+            "up --file=app.yaml -n shop",
+            "apply --filename=app.yaml -n shop",
+        );
+        check("delete shop", "app delete shop");
+        check(
+            "delete shop -n apps --orphan",
+            "app delete shop -n apps --orphan",
+        );
+        check("revision list shop", "app revisions shop");
+        check("traits", "def list --type trait");
+    }
+
+    #[test]
+    fn words_of_our_own_stay() {
+        for own in [
+            "up --clusters 3",
+            "delete pods --all",
+            "delete pods -l app=web",
+            "delete pod web",
+            "delete deployment/web",
+            "delete -f app.yaml",
+            "delete --help",
+            "apply -f app.yaml",
+            "def show scaler",
+        ] {
+            check(own, own);
+        }
+    }
+
+    #[test]
+    fn other_words_of_vela_are_answered_with_ours() {
+        let hint = |text: &str| super::hint(&words(text)).unwrap_or_default();
         assert!(hint("exec shop -- ls").contains("kubectl"));
+        assert!(hint("addon list").contains("def list"));
         assert_eq!(hint("up --clustres 3"), "");
         assert_eq!(hint("apply -f app.yaml"), "");
     }

@@ -4,6 +4,7 @@
 mod expression;
 mod scope;
 mod structure;
+mod tree;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,6 +21,8 @@ use crate::token::Span;
 use crate::value::Value;
 
 use self::scope::{Import, Scope};
+
+pub(crate) use self::tree::{compile_pair, compile_tree};
 
 /// Parsed packages that a compilation may import, by import path.
 pub type Packages = HashMap<Arc<str>, Vec<ast::File>>;

@@ -69,6 +69,7 @@ mod share;
 mod show;
 mod syntax;
 mod task;
+mod tree;
 mod validate;
 
 use std::cell::Cell;

@@ -308,6 +308,13 @@ impl Evaluation {
         written.map_err(|error| self.first_problem(error))
     }
 
+    /// The value as a tree, defaults and comments kept.
+    pub(crate) fn tree(&mut self, value: Handle) -> Result<crate::tree::Tree, Diagnostic> {
+        let value = self.current(value);
+        let tree = self.evaluator.tree(value.0);
+        tree.map_err(|error| self.first_problem(error))
+    }
+
     /// The kinds the value may still have.
     pub fn kind(&mut self, value: Handle) -> Kind {
         let value = self.current(value);

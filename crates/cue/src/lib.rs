@@ -79,4 +79,5 @@ pub mod probe;
 mod quick;
 pub mod score;
 pub mod token;
+mod tree;
 pub mod value;

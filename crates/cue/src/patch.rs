@@ -10,18 +10,16 @@
 
 mod json;
 mod merge;
-mod tree;
 
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
-use crate::builtins::write_json;
+use crate::compile::{compile_pair, compile_tree};
 use crate::diagnostic::Diagnostic;
-use crate::host::{Budget, Evaluation, Handle, SyntaxOptions, Template};
-
-use self::tree::Tree;
+use crate::host::{Budget, Evaluation, Handle, Template};
+use crate::ir::Program;
+use crate::tree::Tree;
+use crate::value::Value;
 
 /// How a patch as a whole is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -135,7 +133,7 @@ pub fn apply(
         Strategy::JsonMergePatch => {
             let base = exported(&mut base, "base")?;
             let merged = json::merge_patch(&base, &exported(&mut patch, "patch")?);
-            evaluated(&[write_json(&merged)], budget)
+            evaluated_data(&json::rewritten(&merged), budget)
         }
         Strategy::JsonPatch => {
             let operations = patch.evaluation.lookup(patch.value, "operations");
@@ -151,15 +149,12 @@ pub fn apply(
             )?;
             let base = exported(&mut base, "base")?;
             let patched = json::apply_operations(&base, &operations).map_err(PatchError::Json)?;
-            evaluated(&[write_json(&patched)], budget)
+            evaluated_data(&json::rewritten(&patched), budget)
         }
     }
 }
 
-fn exported(
-    operand: &mut Operand<'_>,
-    part: &'static str,
-) -> Result<crate::value::Value, PatchError> {
+fn exported(operand: &mut Operand<'_>, part: &'static str) -> Result<Value, PatchError> {
     operand
         .evaluation
         .export(operand.value)
@@ -174,46 +169,48 @@ fn unify(
     mut patch: Operand<'_>,
     budget: Budget,
 ) -> Result<Evaluation, PatchError> {
-    let mut base = parsed(&mut base)?;
-    let mut patch = parsed(&mut patch)?;
+    let mut base = tree(&mut base)?;
+    let mut patch = tree(&mut patch)?;
     base.open_lists();
     merge::align(&mut base, &mut patch);
-    evaluated(&[base.to_source(), patch.to_source()], budget)
+    // Fields of the one come before those of the other in the order of these names.
+    let program = compile_pair(("base", &base), ("patch", &patch));
+    evaluated(program.map_err(without_places)?, budget)
 }
 
-/// An operand as a tree of fields, with everything else as text.
-fn parsed(operand: &mut Operand<'_>) -> Result<Tree, PatchError> {
+/// An operand as a tree.
+fn tree(operand: &mut Operand<'_>) -> Result<Tree, PatchError> {
     let problems = operand.evaluation.validate(operand.value);
     if !problems.is_empty() {
         return Err(PatchError::Result(problems));
     }
-    let options = SyntaxOptions {
-        docs: true,
-        ..SyntaxOptions::default()
-    };
-    let text = operand.evaluation.source(operand.value, options);
-    let text = text.map_err(|problem| PatchError::Result(vec![problem]))?;
-    Tree::parse(&text).map_err(PatchError::Result)
+    let tree = operand.evaluation.tree(operand.value);
+    tree.map_err(|problem| PatchError::Result(vec![problem]))
 }
 
-/// Unifies texts, one file each, and checks the result.
-fn evaluated(texts: &[String], budget: Budget) -> Result<Evaluation, PatchError> {
-    const NAMES: [&str; 2] = ["base", "patch"];
-    let files: Vec<(&str, &str)> = NAMES
-        .iter()
-        .zip(texts)
-        .map(|(name, text)| (*name, text.as_str()))
-        .collect();
-    let template = Template::compile_files(&files, &[]).map_err(PatchError::Result)?;
-    let mut evaluation = template.evaluate(budget);
+/// The evaluation of plain data.
+fn evaluated_data(value: &Value, budget: Budget) -> Result<Evaluation, PatchError> {
+    let program = compile_tree("base", &Tree::of(value));
+    evaluated(program.map_err(without_places)?, budget)
+}
+
+/// Evaluates a merged value and checks it.
+fn evaluated(program: Program, budget: Budget) -> Result<Evaluation, PatchError> {
+    let mut evaluation = Template::new(program).evaluate(budget);
     let root = evaluation.root();
     let problems = evaluation.validate(root);
     if problems.is_empty() {
         Ok(evaluation)
     } else {
-        Err(PatchError::Result(problems))
+        Err(without_places(problems))
     }
 }
 
-/// A comment line, kept with its field.
-type Line = Arc<str>;
+/// The places of what is written nowhere mean nothing.
+fn without_places(mut problems: Vec<Diagnostic>) -> PatchError {
+    for problem in &mut problems {
+        problem.location = None;
+        problem.related.clear();
+    }
+    PatchError::Result(problems)
+}

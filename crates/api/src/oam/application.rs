@@ -56,9 +56,11 @@ kind! {
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSpec {
     /// The components, in the order in which they are applied.
+    #[serde(deserialize_with = "crate::compact::exact")]
     pub components: Vec<ApplicationComponent>,
     /// Where components go, how they differ there, and how their objects are treated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::compact::exact")]
     pub policies: Vec<ApplicationPolicy>,
     /// How components are delivered; without it all of them at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,12 +92,15 @@ pub struct ApplicationComponent {
     pub depends_on: Vec<String>,
     /// Values that come from other components.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::compact::exact")]
     pub inputs: Vec<StepInput>,
     /// Values that other components can use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::compact::exact")]
     pub outputs: Vec<StepOutput>,
     /// Traits, in the order in which they change the component.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::compact::exact")]
     pub traits: Vec<ApplicationTrait>,
     /// Accepted for compatibility, without effect.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -155,6 +160,7 @@ pub struct ApplicationWorkflow {
     pub mode: Option<WorkflowExecuteMode>,
     /// The steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::compact::exact")]
     pub steps: Vec<WorkflowStep>,
     /// Fields that this version does not know.
     #[serde(flatten)]

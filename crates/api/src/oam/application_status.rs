@@ -15,6 +15,7 @@ pub struct ApplicationStatus {
     /// What can be said of the application, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions")]
+    #[serde(deserialize_with = "crate::compact::exact")]
     pub conditions: Vec<Condition>,
     /// The generation that this is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,6 +25,7 @@ pub struct ApplicationStatus {
     pub phase: String,
     /// Where each component stands on each cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::compact::exact")]
     pub services: Vec<ComponentService>,
     /// Where the workflow stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,6 +35,7 @@ pub struct ApplicationStatus {
     pub latest_revision: Option<RevisionReference>,
     /// The objects that are applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::compact::exact")]
     pub applied_resources: Vec<AppliedResource>,
     /// The policies that change the application before it is rendered, in the order in which they did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -126,6 +129,7 @@ pub struct ComponentService {
     pub message: String,
     /// Where its traits stand.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::compact::exact")]
     pub traits: Vec<ServiceTrait>,
     /// Fields that this version does not know.
     #[serde(flatten)]

@@ -67,6 +67,7 @@ pub struct ResourceTrackerSpec {
     pub application_generation: i64,
     /// The objects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::compact::exact")]
     pub managed_resources: Vec<ManagedResource>,
     /// The objects, if they are compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

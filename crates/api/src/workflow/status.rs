@@ -80,6 +80,7 @@ pub struct WorkflowStepStatus {
     pub status: StepStatus,
     /// Where the steps of the group stand.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::compact::exact")]
     pub sub_steps: Vec<StepStatus>,
 }
 
@@ -136,6 +137,7 @@ pub struct WorkflowRunStatus {
     /// Whether it is done, and why not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions")]
+    #[serde(deserialize_with = "crate::compact::exact")]
     pub conditions: Vec<Condition>,
     /// How steps are ordered.
     pub mode: WorkflowExecuteMode,
@@ -164,6 +166,7 @@ pub struct WorkflowRunStatus {
     pub context_backend: Option<ContextBackend>,
     /// Where the steps stand.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::compact::exact")]
     pub steps: Vec<WorkflowStepStatus>,
     /// When it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -229,6 +232,7 @@ pub struct WorkflowStatus {
     pub context_backend: Option<ContextBackend>,
     /// Where the steps stand.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::compact::exact")]
     pub steps: Vec<WorkflowStepStatus>,
     /// How many steps from the first are finished without a gap.
     #[serde(default, skip_serializing_if = "Option::is_none")]

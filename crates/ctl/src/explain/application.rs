@@ -160,7 +160,7 @@ impl ApplicationSnapshot {
         let of_policies: Vec<Node> = policies
             .iter()
             .filter_map(|policy| {
-                let objects = self.objects(&policy.name, "", None);
+                let objects = self.objects(&policy.name, "", &|_| true);
                 let cells = vec![Span::plain(format!(
                     "policy {} ({})",
                     policy.name, policy.policy_type
@@ -197,11 +197,12 @@ impl ApplicationSnapshot {
             [] => Node {
                 cells: vec![label, Span::new(Tone::Quiet, "not applied yet")],
                 is_current: false,
-                children: self.objects(&component.name, "", None),
+                children: self.objects(&component.name, "", &|_| true),
             },
             [one] => self.place(
                 vec![label],
                 one,
+                &[],
                 one.cluster != *cluster_name("") && !one.cluster.is_empty(),
             ),
             several => Node {
@@ -211,16 +212,35 @@ impl ApplicationSnapshot {
                     .iter()
                     .map(|service| {
                         let cluster = cluster_name(&service.cluster);
-                        let cells = vec![Span::plain(format!("on {cluster}"))];
-                        self.place(cells, service, false)
+                        // One cluster may have the component in several namespaces.
+                        let is_beside = |other: &&&ComponentService| {
+                            cluster_name(&other.cluster) == cluster
+                                && other.namespace != service.namespace
+                        };
+                        let beside = several.iter().filter(is_beside);
+                        let beside: Vec<&str> =
+                            beside.map(|other| other.namespace.as_str()).collect();
+                        let place = if beside.is_empty() {
+                            format!("on {cluster}")
+                        } else {
+                            format!("on {cluster}, in {}", service.namespace)
+                        };
+                        self.place(vec![Span::plain(place)], service, &beside, false)
                     })
                     .collect(),
             },
         }
     }
 
-    /// A component on a cluster: its state, its traits, its objects.
-    fn place(&self, mut cells: Vec<Span>, service: &ComponentService, names_cluster: bool) -> Node {
+    /// A component on a cluster: its state, its traits, its objects. Objects in the namespaces of `beside` belong to
+    /// other places of the component.
+    fn place(
+        &self,
+        mut cells: Vec<Span>,
+        service: &ComponentService,
+        beside: &[&str],
+        names_cluster: bool,
+    ) -> Node {
         if names_cluster {
             cells.push(Span::plain(format!("on {}", service.cluster)));
         }
@@ -229,7 +249,10 @@ impl ApplicationSnapshot {
             cells.push(Span::plain(one_line(&service.message)));
         }
         let cluster = cluster_name(&service.cluster);
-        let mut children = self.objects(&service.name, "", Some(cluster));
+        let is_here = |entry: &ManagedResource| {
+            cluster == cluster_name(&entry.cluster) && !beside.contains(&entry.namespace.as_str())
+        };
+        let mut children = self.objects(&service.name, "", &is_here);
         for applied in &service.traits {
             let mut cells = vec![
                 Span::plain(format!("trait {}", applied.trait_type)),
@@ -241,7 +264,7 @@ impl ApplicationSnapshot {
             children.push(Node {
                 cells,
                 is_current: false,
-                children: self.objects(&service.name, &applied.trait_type, Some(cluster)),
+                children: self.objects(&service.name, &applied.trait_type, &is_here),
             });
         }
         Node {
@@ -251,14 +274,17 @@ impl ApplicationSnapshot {
         }
     }
 
-    /// Objects that a component, or one of its traits, has on a cluster.
-    fn objects(&self, component: &str, trait_type: &str, cluster: Option<&str>) -> Vec<Node> {
+    /// Objects that a component, or one of its traits, has at a place.
+    fn objects(
+        &self,
+        component: &str,
+        trait_type: &str,
+        is_here: &dyn Fn(&ManagedResource) -> bool,
+    ) -> Vec<Node> {
         let is_own = |entry: &&ManagedResource| {
             let own = entry.resource_trait.as_str();
             let own = if own == label::AUXILIARY { "" } else { own };
-            entry.component == component
-                && own == trait_type
-                && cluster.is_none_or(|cluster| cluster == cluster_name(&entry.cluster))
+            entry.component == component && own == trait_type && is_here(entry)
         };
         let own = self.resources.iter().filter(is_own);
         own.map(|entry| {
@@ -474,6 +500,28 @@ next: bellwether status app/shop -n apps -w · bellwether app logs shop -n apps 
 ";
         assert_eq!(told.status().render(false), expected);
         assert!(!told.is_complete());
+    }
+
+    #[test]
+    fn places_on_one_cluster_are_told_apart_by_namespace() {
+        let mut told = snapshot(&json!({
+            "status": "running", "observedGeneration": 2,
+            "services": [
+                {"name": "web", "namespace": "apps", "cluster": "local", "healthy": true},
+                {"name": "web", "namespace": "prod", "cluster": "local", "healthy": true}],
+        }));
+        let mut copy = told.resources[0].clone();
+        copy.namespace = "prod".to_owned();
+        told.resources.push(copy);
+        let text = told.status().render(false);
+        let expected = "\
+├─ component web (webservice)
+│  ├─ on local, in apps   healthy
+│  │  └─ Deployment apps/web   on local
+│  └─ on local, in prod   healthy
+│     └─ Deployment prod/web   on local
+";
+        assert!(text.contains(expected), "{text}");
     }
 
     #[test]

@@ -25,7 +25,12 @@ impl<'a> Compiler<'a> {
         self.finish_struct(decls, false, span)
     }
 
-    fn finish_struct(&mut self, decls: Vec<Decl>, is_file: bool, span: Span) -> StructId {
+    pub(super) fn finish_struct(
+        &mut self,
+        decls: Vec<Decl>,
+        is_file: bool,
+        span: Span,
+    ) -> StructId {
         let embeds = |decl: &Decl| matches!(decl, Decl::Embed(_) | Decl::Comprehension(_));
         let has_embedding = decls.iter().any(embeds);
         let has_ellipsis = decls.iter().any(|decl| matches!(decl, Decl::Ellipsis));

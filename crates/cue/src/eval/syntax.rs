@@ -67,7 +67,7 @@ impl Evaluator {
         Ok(out)
     }
 
-    fn source_node(
+    pub(super) fn source_node(
         &mut self,
         out: &mut String,
         node: NodeId,
@@ -264,21 +264,32 @@ impl Evaluator {
                 out.push_str(", ");
             }
             out.push_str("...");
-            let rest = self.node(node).patterns.iter().rev().find_map(|pattern| {
-                match (pattern.matcher, pattern.conjunct.source) {
-                    (super::node::Matcher::From(_), super::Source::Expr(value)) => {
-                        Some((value, pattern.conjunct.env))
-                    }
-                    _ => None,
-                }
-            });
-            if let Some((value, env)) = rest {
-                let rest = self.anonymous(value, env);
-                self.finalize(rest);
-                self.source_node(out, rest, options, indent);
-            }
+            self.source_rest(out, node, options, indent);
         }
         out.push(']');
+    }
+
+    /// What further elements of an open list have to be, if that is known.
+    pub(super) fn source_rest(
+        &mut self,
+        out: &mut String,
+        node: NodeId,
+        options: SyntaxOptions,
+        indent: usize,
+    ) {
+        let rest = self.node(node).patterns.iter().rev().find_map(|pattern| {
+            match (pattern.matcher, pattern.conjunct.source) {
+                (super::node::Matcher::From(_), super::Source::Expr(value)) => {
+                    Some((value, pattern.conjunct.env))
+                }
+                _ => None,
+            }
+        });
+        if let Some((value, env)) = rest {
+            let rest = self.anonymous(value, env);
+            self.finalize(rest);
+            self.source_node(out, rest, options, indent);
+        }
     }
 
     fn source_scalar(&mut self, out: &mut String, scalar: &Scalar) {

@@ -2,7 +2,28 @@
 
 use std::sync::Arc;
 
+use crate::builtins::encode_base64;
+use crate::number::Number;
 use crate::value::Value;
+
+/// A value as it would be after it was written as JSON and read again: bytes are base64, and a number without a
+/// fraction is an integer.
+pub(super) fn rewritten(value: &Value) -> Value {
+    match value {
+        Value::Number(number) if !number.is_int() => {
+            let read = Number::parse_literal(&number.to_string());
+            read.map_or_else(|_| value.clone(), Value::Number)
+        }
+        Value::Bytes(bytes) => Value::string(encode_base64(bytes)),
+        Value::List(items) => Value::list(items.iter().map(rewritten)),
+        Value::Struct(fields) => {
+            let fields = fields.iter();
+            Value::structure(fields.map(|(label, field)| (label.clone(), rewritten(field))))
+        }
+        Value::Opaque(_) => Value::Null,
+        other => other.clone(),
+    }
+}
 
 /// Applies a merge patch: fields replace fields, `null` removes them.
 pub(super) fn merge_patch(base: &Value, patch: &Value) -> Value {

@@ -1,8 +1,11 @@
 //! Rearranges base and patch according to the markers, so that unifying them afterwards gives the
 //! merged value.
 
-use super::tree::{Entry, Tree};
-use super::{Line, marker};
+use std::sync::Arc;
+
+use super::marker;
+use crate::tree::{Entry, Line, Tree, are_written_alike};
+use crate::value::Value;
 
 /// Applies the markers of the patch to both trees.
 pub(super) fn align(base: &mut Tree, patch: &mut Tree) {
@@ -11,7 +14,7 @@ pub(super) fn align(base: &mut Tree, patch: &mut Tree) {
 
 /// Visits the fields of the patch. A key applies to every list below its field that has none of
 /// its own.
-fn walk(base: &mut Tree, patch: &mut Tree, place: &mut Vec<String>, inherited: Option<&str>) {
+fn walk(base: &mut Tree, patch: &mut Tree, place: &mut Vec<Arc<str>>, inherited: Option<&str>) {
     match patch {
         Tree::Struct(entries) => {
             for entry in entries {
@@ -20,16 +23,16 @@ fn walk(base: &mut Tree, patch: &mut Tree, place: &mut Vec<String>, inherited: O
         }
         Tree::List { items, .. } => {
             for (position, item) in items.iter_mut().enumerate() {
-                place.push(position.to_string());
+                place.push(position.to_string().into());
                 walk(base, item, place, inherited);
                 place.pop();
             }
         }
-        Tree::Literal(_) | Tree::Other(_) => {}
+        Tree::Literal(_) | Tree::Open(_) => {}
     }
 }
 
-fn visit(base: &mut Tree, entry: &mut Entry, place: &mut Vec<String>, inherited: Option<&str>) {
+fn visit(base: &mut Tree, entry: &mut Entry, place: &mut Vec<Arc<str>>, inherited: Option<&str>) {
     let own = lookup(&entry.docs, "patchKey");
     let key = own.as_deref().or(inherited);
     let strategy = lookup(&entry.docs, "patchStrategy");
@@ -77,7 +80,7 @@ fn lookup(docs: &[Line], name: &str) -> Option<String> {
 fn merge_list(base: &mut [Tree], patch: &[Tree], keys: &str, retain: bool) -> Option<Vec<Tree>> {
     let mut merged = Vec::new();
     // Positions in the patch by key and literal; a later element with the same key wins.
-    let mut waiting: Vec<(&str, String, usize)> = Vec::new();
+    let mut waiting: Vec<(&str, Value, usize)> = Vec::new();
     for key in keys.split(',') {
         let steps: Vec<&str> = key.split('.').collect();
         let mut found = false;
@@ -86,11 +89,11 @@ fn merge_list(base: &mut [Tree], patch: &[Tree], keys: &str, retain: bool) -> Op
                 continue;
             };
             found = true;
-            let Tree::Literal(text) = value else {
+            let Tree::Literal(value) = value else {
                 return None;
             };
-            waiting.retain(|(name, known, _)| !(*name == key && known == text));
-            waiting.push((key, text.clone(), position));
+            waiting.retain(|(name, known, _)| *name != key || !are_written_alike(known, value));
+            waiting.push((key, value.clone(), position));
         }
         if !found {
             if patch.is_empty() {
@@ -102,12 +105,12 @@ fn merge_list(base: &mut [Tree], patch: &[Tree], keys: &str, retain: bool) -> Op
             let Some(value) = item.find(&steps) else {
                 continue;
             };
-            let Tree::Literal(text) = value else {
+            let Tree::Literal(value) = value else {
                 return None;
             };
             let index = waiting
                 .iter()
-                .position(|(name, known, _)| *name == key && known == text);
+                .position(|(name, known, _)| *name == key && are_written_alike(known, value));
             match index {
                 Some(index) => {
                     let (_, _, position) = waiting.remove(index);

@@ -1,3 +1,6 @@
+mod alike;
+mod by_text;
+
 use super::*;
 
 fn compiled(source: &str) -> Evaluation {
