@@ -113,10 +113,8 @@ mod tests {
     #[test]
     fn outputs_that_are_kept_have_no_data_of_secrets() {
         let kept = without_data(json!({"output": {"$returns": read()}}));
-        assert_eq!(
-            kept["output"]["$returns"]["value"]["metadata"]["name"],
-            "hook"
-        );
-        assert!(!kept.to_string().contains("data\":"), "{kept}");
+        let secret = &kept["output"]["$returns"]["value"];
+        assert_eq!(secret["metadata"]["name"], "hook");
+        assert!(secret["data"].is_null(), "{kept}");
     }
 }

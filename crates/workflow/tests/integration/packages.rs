@@ -17,7 +17,7 @@ fn session(package: &str, field: &str) -> Session {
         context: json!({"name": "r", "namespace": "n"}),
         parameter: json!({}),
     };
-    Session::new(Arc::new(Definition::new(&template)), data).unwrap()
+    Session::new(Arc::new(Definition::new(template)), data).unwrap()
 }
 
 /// The action that a definition with these parameters asks for, and its parameters.
@@ -147,7 +147,7 @@ fn of_today() -> Vec<(&'static str, &'static str, String, &'static str)> {
         (
             "multicluster",
             "#Deploy",
-            text(r#"policies: ["p"]"#),
+            text(r#"policies: ["p"], parallelism: 5"#),
             "multicluster.deploy",
         ),
         (

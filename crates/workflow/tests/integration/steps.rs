@@ -75,12 +75,12 @@ fn table() -> Vec<(&'static str, Value, &'static str)> {
         (
             "apply-terraform-provider",
             json!({"type": "aws", "region": "e", "accessKey": "a", "secretKey": "s"}),
-            "config.create",
+            "kube.apply",
         ),
         (
             "blue-green-rollout",
             json!({"partition": "50%"}),
-            "object Rollout",
+            "kube.apply",
         ),
         (
             "build-push-image",
@@ -107,17 +107,13 @@ fn table() -> Vec<(&'static str, Value, &'static str)> {
         ("delete-config", named.clone(), "config.delete"),
         ("depends-on-app", named.clone(), "kube.read"),
         ("deploy", json!({"auto": true}), "multicluster.deploy"),
-        (
-            "deploy-cloud-resource",
-            json!({"env": "e"}),
-            "oam.load-policies",
-        ),
+        ("deploy-cloud-resource", json!({"env": "e"}), "oam.load"),
         (
             "deploy2env",
             json!({"policy": "p", "env": "e"}),
             "oam.load-policies",
         ),
-        ("deploy2runtime", json!({}), "multicluster.deploy"),
+        ("deploy2runtime", json!({}), "multicluster.list-clusters"),
         (
             "export-data",
             data.clone(),
@@ -167,7 +163,7 @@ fn table() -> Vec<(&'static str, Value, &'static str)> {
         (
             "open-cluster-management",
             json!({"placement": [{"clusterSelector": {"region": "east"}, "replicas": "70%"}]}),
-            "object Distribution",
+            "kube.apply",
         ),
         (
             "print-message-in-status",
@@ -192,18 +188,14 @@ fn table() -> Vec<(&'static str, Value, &'static str)> {
         (
             "rollout-promotion",
             json!({"manualApproval": true}),
-            "object Rollout",
+            "kube.read",
         ),
         (
             "share-cloud-resource",
             json!({"placements": [{"cluster": "east"}], "policy": "p", "env": "e"}),
-            "oam.load-policies",
+            "oam.load",
         ),
-        (
-            "traffic-shift",
-            json!({"partition": "50%"}),
-            "object Rollout",
-        ),
+        ("traffic-shift", json!({"partition": "50%"}), "kube.read"),
         ("vela-cli", json!({"command": ["ls"]}), "kube.apply"),
         (
             "webhook",
@@ -275,4 +267,29 @@ fn fields_of_a_member_are_waited_for() {
             assert_eq!(wait.params["message"], expected);
         }
     }
+}
+
+/// A run deletes its work when it has the fields, and not before.
+#[test]
+fn the_work_of_a_run_goes_when_the_fields_are_there() {
+    let parameter =
+        json!({"cluster": "east", "kind": "ConfigMap", "name": "m", "fields": {"a": ".data.a"}});
+    let data = StepData {
+        context: json!({"name": "r", "namespace": "n", "stepName": "s", "stepSessionID": "id"}),
+        parameter,
+    };
+    let template = builtin::step("read-member-object").unwrap();
+    let mut session = Session::new(Arc::new(Definition::new(template)), data).unwrap();
+    let mut names = Vec::new();
+    while let Found::Call(call) = session.run() {
+        let value = json!({"name": "a", "fieldValue": {"type": "Boolean", "boolean": true}});
+        let result = match call.name.as_str() {
+            "kube.apply" => json!({"value": {"status": {"resourceStatus": {"manifests": [
+                {"statusFeedback": {"values": [value]}}]}}}}),
+            _ => json!({}),
+        };
+        names.push(call.name.clone());
+        session.complete(&call, &result).unwrap();
+    }
+    assert_eq!(names, ["kube.apply", "builtin.wait", "kube.delete"]);
 }
