@@ -216,6 +216,28 @@ pub struct Request<'a> {
     pub occasion: Occasion,
 }
 
+/// Fields of ConfigMaps and Secrets whose keys stay when a later version no longer has them.
+const KEPT_DATA: [&str; 3] = ["data", "binaryData", "stringData"];
+
+/// What is compared with the next version of an object that was applied. What it no longer has is removed, except for keys of
+/// ConfigMaps and Secrets: like KubeVela, which records nothing of them, we leave those.
+pub fn compared(mut recorded: Value) -> Value {
+    let is_kept = recorded["apiVersion"] == "v1"
+        && (recorded["kind"] == "ConfigMap" || recorded["kind"] == "Secret");
+    if let (true, Some(fields)) = (is_kept, recorded.as_object_mut()) {
+        fields.retain(|name, _| !KEPT_DATA.contains(&name.as_str()));
+    }
+    recorded
+}
+
+/// Returns true if a live object came from another application that shared it and is gone, and was not written since: it has
+/// our labels, but is of a revision of the other one.
+pub fn is_handed_over(manifest: &Value, live: &Value) -> bool {
+    let text = |key| str_at(live, &["metadata", "labels", key]).unwrap_or_default();
+    let writer = text(label::APP_REVISION).rsplit_once("-v");
+    owner(manifest) == owner(live) && writer.is_some_and(|(name, _)| name != text(label::APP_NAME))
+}
+
 /// How people name an object.
 pub fn describe(object: &Value) -> String {
     let text = |path: &[&str]| str_at(object, path).unwrap_or_default();

@@ -137,7 +137,12 @@ fn reference(source: &str) -> Vec<String> {
 
 /// Name of the work of an application.
 pub fn work_name(app: &AppContext) -> String {
-    format!("app-{}-{}", app.namespace, app.name)
+    work_name_of(&app.namespace, &app.name)
+}
+
+/// Name of the work of an application, by its namespace and name.
+pub fn work_name_of(namespace: &str, name: &str) -> String {
+    format!("app-{namespace}-{name}")
 }
 
 /// An object that goes to a member, with the fields that are asked of it.

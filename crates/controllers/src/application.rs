@@ -44,7 +44,6 @@ mod workflow;
 use std::sync::Arc;
 
 use bellwether_api::cluster::ManagedCluster;
-use bellwether_api::delivery::names::label::DISTRIBUTION;
 use bellwether_api::delivery::{Distribution, Rollout};
 use bellwether_api::oam::names::{annotation, finalizer, label, phase};
 use bellwether_api::oam::{
@@ -75,7 +74,9 @@ use crate::workflow::memory::Memory;
 use crate::workflow::watches::Watches;
 use crate::workflow::{Engine, PassError, WorkflowOptions};
 use crate::workflow_run::approval_of;
-use concerned::{Contested, in_namespace, is_late_or_gone, object_keys, owner_of, owners, rivals};
+use concerned::{
+    Contested, delivered_by, in_namespace, is_late_or_gone, object_keys, owner_of, owners, rivals,
+};
 use definitions::Definitions;
 use facts::HubFacts;
 use index::{Index, Owned};
@@ -234,12 +235,7 @@ pub async fn run(hub: Hub, options: WorkflowOptions) {
             let namespace = revision.metadata.namespace.as_deref()?;
             Some(ObjectKey::new(namespace, labels.get(label::APP_NAME)?))
         }),
-        // Works of a distribution are looked after by its controller.
-        works: Owned::new(hub.cache(), |work: &ManifestWork| {
-            let labels = work.metadata.labels.as_ref();
-            let is_distributed = labels.is_some_and(|all| all.contains_key(DISTRIBUTION));
-            owner_of(labels).filter(|_| !is_distributed)
-        }),
+        works: Owned::new(hub.cache(), delivered_by),
         works_by_object: Index::new(hub.cache(), object_keys),
         contested: Arc::clone(&contested),
         trackers: Owned::new(hub.cache(), |tracker: &ResourceTracker| {

@@ -122,6 +122,7 @@ pub const STEPS: &[(&str, &str)] = steps![
     "print-message-in-status",
     "read-app",
     "read-config",
+    "read-member-object",
     "read-object",
     "request",
     "restart-workflow",

@@ -14,6 +14,7 @@
 //! | [`config`] | configurations, and their templates |
 //! | [`condition`], [`path`], [`duration`] | the `if` of a step, paths into values, durations |
 //! | [`pass`] | one pass over a workflow |
+//! | [`secret`] | what Secrets hold, kept out of messages |
 //! | [`backoff`] | when to look again |
 //! | [`event`], [`state`], [`project`] | the log, what is true after it, what others see |
 //! | [`operation`], [`edit`], [`token`] | what users do: on the status, as events, and with a token |
@@ -35,6 +36,7 @@ pub mod packages;
 pub mod pass;
 pub mod path;
 pub mod project;
+pub mod secret;
 pub mod session;
 pub mod spec;
 pub mod state;

@@ -29,6 +29,7 @@ use serde_json::Value;
 use crate::backoff::{self, add};
 use crate::duration;
 use crate::event::{Actor, Entry, Event};
+use crate::secret::Secrets;
 use crate::session::{Call, Session};
 use crate::spec::{Spec, is_compensation};
 use crate::state::{State, StepState};
@@ -138,6 +139,8 @@ pub struct Pass<'a> {
     is_durable: bool,
     /// Evaluated templates, if somebody debugs the workflow.
     debug: Option<BTreeMap<String, String>>,
+    /// What Secrets hold that actions of this pass read.
+    secrets: Secrets,
 }
 
 impl<'a> Pass<'a> {
@@ -157,6 +160,7 @@ impl<'a> Pass<'a> {
             requests: Vec::new(),
             is_durable: false,
             debug: None,
+            secrets: Secrets::default(),
         }
     }
 

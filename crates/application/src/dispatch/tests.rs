@@ -196,3 +196,29 @@ fn resource_update_replaces_and_recreates() {
     let recreate = of_type("resource-update", json!({"recreateFields": ["data.a"]}));
     check(&recreate, Some(&drifted), UPDATE, r#"recreate {"a":"1"}"#);
 }
+
+#[test]
+fn keys_of_data_stay_when_a_later_version_does_not_have_them() {
+    let mut before = object("shop", &json!({"a": "1", "old": "x"}));
+    before["metadata"]["annotations"] = json!({"old": "x"});
+    let none = json!([]);
+    let compared = compared(before.clone());
+    let found = outcome(&none, Some(&before), Some(&compared), UPDATE);
+    assert_eq!(found, r#"{"metadata":{"annotations":null}}"#);
+    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "data": {"a": "1"}});
+    assert_eq!(super::compared(deployment.clone()), deployment);
+}
+
+#[test]
+fn an_object_is_handed_over_until_its_new_owner_wrote_it() {
+    let of = |app: &str, revision: &str| {
+        let mut object = object(app, &json!({}));
+        object["metadata"]["labels"]["app.oam.dev/appRevision"] = json!(revision);
+        object
+    };
+    let manifest = of("shop", "shop-v2");
+    assert!(is_handed_over(&manifest, &of("shop", "other-v1")));
+    assert!(!is_handed_over(&manifest, &of("shop", "shop-v1")));
+    assert!(!is_handed_over(&manifest, &of("other", "other-v1")));
+    assert!(!is_handed_over(&manifest, &object("shop", &json!({}))));
+}

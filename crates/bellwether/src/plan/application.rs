@@ -16,7 +16,7 @@ use bellwether_apiserver::Clock;
 use bellwether_application::appfile::Appfile;
 use bellwether_application::catalog::Catalog;
 use bellwether_application::deliver::deliver;
-use bellwether_application::dispatch::{Request, describe};
+use bellwether_application::dispatch::{self, Request, describe};
 use bellwether_application::label::Manifest;
 use bellwether_application::member::work_name;
 use bellwether_application::preview::{Outcome, preview, preview_sent};
@@ -131,7 +131,8 @@ impl Plan {
                 .recorded
                 .iter()
                 .find(|known| tracker::identity(known) == tracker::identity(&entry));
-            let last_applied = recorded.and_then(|known| Some(known.raw.as_ref()?.value()));
+            let last_applied =
+                recorded.and_then(|known| Some(dispatch::compared(known.raw.as_ref()?.value())));
             let state = State {
                 hub,
                 appfile: &appfile,

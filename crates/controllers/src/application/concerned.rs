@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use bellwether_api::delivery::names::label::DISTRIBUTION;
 use bellwether_api::oam::names::label;
 use bellwether_api::oam::{Application, ResourceTracker};
 use bellwether_api::work::ManifestWork;
-use bellwether_application::member::object_key;
+use bellwether_application::member::{self, object_key};
 use bellwether_runtime::{Cache, Change, ObjectKey};
 use parking_lot::Mutex;
 
@@ -53,7 +54,9 @@ pub(super) fn rivals(contested: &Contested, change: &Change<'_, ManifestWork>) -
 
 /// The objects that a work of an application brings to its member.
 pub(super) fn object_keys(work: &ManifestWork) -> Vec<u64> {
-    if owner_of(work.metadata.labels.as_ref()).is_none() {
+    let labels = work.metadata.labels.as_ref();
+    let is_distributed = labels.is_some_and(|all| all.contains_key(DISTRIBUTION));
+    if !is_distributed && delivered_by(work).is_none() {
         return Vec::new();
     }
     let cluster = work.metadata.namespace.as_deref().unwrap_or_default();
@@ -61,6 +64,14 @@ pub(super) fn object_keys(work: &ManifestWork) -> Vec<u64> {
     let objects = workload.map_or(&[][..], |workload| &workload.manifests);
     let keys = objects.iter();
     keys.map(|object| object_key(cluster, object)).collect()
+}
+
+/// The application whose objects a work brings to a member. Works that components and steps bring along are objects like
+/// others, and those of a distribution are looked after by its controller.
+pub(super) fn delivered_by(work: &ManifestWork) -> Option<ObjectKey> {
+    let owner = owner_of(work.metadata.labels.as_ref())?;
+    let name = member::work_name_of(&owner.namespace, &owner.name);
+    (work.metadata.name.as_ref() == Some(&name)).then_some(owner)
 }
 
 /// The application that labels name.

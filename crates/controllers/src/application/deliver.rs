@@ -11,7 +11,7 @@ use bellwether_api::oam::{
 use bellwether_api::work::ManifestWork;
 use bellwether_application::appfile::Appfile;
 use bellwether_application::deliver::Delivered;
-use bellwether_application::dispatch::describe;
+use bellwether_application::dispatch::{self, describe};
 use bellwether_application::garbage::{self, Dependencies};
 use bellwether_application::label::Manifest;
 use bellwether_application::resource_policy::{Occasion, ResourcePolicies};
@@ -19,6 +19,8 @@ use bellwether_application::tracker::{self, CREATOR_WORKFLOW};
 use bellwether_application::{Class, RenderError, Stage, health, member};
 use bellwether_apply::executor::Account;
 use bellwether_runtime::{Next, ObjectKey, RequestError, delete_if_exists, ensure, written_by};
+use bellwether_workflow::duration;
+use jiff::SignedDuration;
 use kube::Api;
 use kube::api::{DeleteParams, Patch};
 use serde_json::{Value, json};
@@ -28,6 +30,10 @@ use super::objects::{Applied, Removal, Request, said_of, unserved};
 use super::status::{PENDING_TRAIT, Report};
 use super::tracking::Tracking;
 use super::{Error, Failure, Reconciler};
+
+/// How often an application is due if it does not say otherwise, and the shortest time that it may ask for.
+const DEFAULT_INTERVAL: SignedDuration = SignedDuration::from_mins(5);
+const SHORTEST_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 
 /// Live objects by what identifies them.
 pub(super) type Live = HashMap<tracker::Identity, Value>;
@@ -408,7 +414,7 @@ impl Pass<'_> {
             if let Some(raw) = &entry.raw {
                 recorded
                     .entry(tracker::identity(entry))
-                    .or_insert_with(|| raw.value());
+                    .or_insert_with(|| dispatch::compared(raw.value()));
             }
         }
         recorded
@@ -431,6 +437,7 @@ impl Pass<'_> {
             occasion: self.occasion,
             recorded: &self.recorded(),
             account: account.as_ref(),
+            hand_over: hand_over_delay(&context.annotations),
         };
         let key = ObjectKey::new(&context.namespace, &context.name);
         let applied = self.applications.objects.apply(&key, &request).await?;
@@ -450,6 +457,15 @@ impl Pass<'_> {
         }
         Err(rejected(problems.join("; ")))
     }
+}
+
+/// How long an object keeps its content that came from another application which shared it: until this one is due again.
+fn hand_over_delay(annotations: &BTreeMap<String, String>) -> SignedDuration {
+    let asked = annotations.get(annotation::RECONCILE_INTERVAL);
+    asked
+        .and_then(|asked| duration::parse(asked).ok())
+        .filter(|asked| *asked >= SHORTEST_INTERVAL)
+        .unwrap_or(DEFAULT_INTERVAL)
 }
 
 /// The objects of a component that are applied on the hub at a stage.

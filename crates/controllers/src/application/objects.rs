@@ -37,6 +37,8 @@ type Memories = HashMap<ObjectId, Memory>;
 pub(super) struct HubObjects {
     delivery: Delivery<ObjectKey>,
     memories: Mutex<HashMap<ObjectKey, Memories>>,
+    /// Shared objects that came from applications that are gone, and since when.
+    handed_over: Mutex<HashMap<ObjectId, Timestamp>>,
     clock: bellwether_runtime::Clock,
 }
 
@@ -52,6 +54,8 @@ pub(super) struct Request<'a> {
     pub(super) recorded: &'a BTreeMap<Identity, Value>,
     /// The account whose rights are asked for; nobody's besides the hub's if there is none.
     pub(super) account: Option<&'a Account>,
+    /// How long shared objects keep the content that another application left.
+    pub(super) hand_over: SignedDuration,
 }
 
 /// What became of objects.
@@ -92,6 +96,7 @@ impl HubObjects {
         Self {
             delivery: Delivery::new(objects, Arc::default(), queue, gauge, hub.clock.clone()),
             memories: Mutex::default(),
+            handed_over: Mutex::default(),
             clock: hub.clock.clone(),
         }
     }
@@ -136,8 +141,9 @@ impl HubObjects {
         request: &Request<'_>,
     ) -> Result<Applied, RequestError> {
         let mut applied = Applied::default();
-        let located = self.locate(request, &mut applied).await?;
+        let mut located = self.locate(request, &mut applied).await?;
         self.watch(key, &located).await;
+        located.retain(|it| !self.is_left_for_now(request, it, &mut applied));
         let owner = AppOwner::new(&key.namespace, &key.name);
         let treatments = treatments(request, &located);
         let mut memories = self.memories.lock().remove(key).unwrap_or_default();
@@ -181,6 +187,39 @@ impl HubObjects {
         let mut all = self.memories.lock();
         all.entry(key.clone()).or_default().extend(memories);
         Ok(applied)
+    }
+
+    /// Returns true if an object keeps, for now, the content that another application left which shared it. The owner changes at
+    /// once, the content when the application is due again, as in KubeVela.
+    fn is_left_for_now(
+        &self,
+        request: &Request<'_>,
+        located: &Located,
+        applied: &mut Applied,
+    ) -> bool {
+        let object = &located.manifest.object;
+        let known = self.delivery.watches.known(&located.id);
+        let live = known.object().filter(|live| {
+            request.occasion == Occasion::StateKeep
+                && request.policies.shared.selects(object)
+                && dispatch::is_handed_over(object, live)
+        });
+        let mut handed_over = self.handed_over.lock();
+        let Some(live) = live else {
+            handed_over.remove(&located.id);
+            return false;
+        };
+        let now = self.clock.now();
+        let since = *handed_over.entry(located.id.clone()).or_insert(now);
+        let due = since.checked_add(request.hand_over).unwrap_or(now);
+        if due <= now {
+            handed_over.remove(&located.id);
+            return false;
+        }
+        let identity = tracker::identity_of(request.manifests[located.index]);
+        applied.live.insert(identity, Arc::new(live.clone()));
+        applied.next = [applied.next, Some(due)].into_iter().flatten().min();
+        true
     }
 
     /// Has an application enqueued when one of these objects changes, and waits until they are known.
@@ -309,6 +348,7 @@ impl HubObjects {
         let memories = self.memories.lock().remove(key).unwrap_or_default();
         for id in memories.keys() {
             self.delivery.watches.untrack(id, key);
+            self.handed_over.lock().remove(id);
         }
     }
 }

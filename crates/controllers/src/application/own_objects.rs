@@ -64,7 +64,7 @@ impl ComponentActions<'_> {
             let what = describe(&json!({"apiVersion": wanted[0], "kind": wanted[1],
                 "metadata": {"namespace": wanted[2], "name": wanted[3]}}));
             return json!({"err": format!(
-                "{what} of cluster {cluster} cannot be read: members report what the application applied there, and this is not part of it"
+                "{what} of cluster {cluster} cannot be read: members report what the application applied there, and this is not part of it; read its fields by the step read-member-object"
             )});
         };
         let live = work.as_ref().and_then(|work| member::live(work, manifest));

@@ -487,7 +487,7 @@ impl Pass<'_> {
             group: group.map(|group| group.base.name.clone()),
             phase,
             reason,
-            message,
+            message: self.secrets.redact(message),
             failures,
             order: self.order_of(&step.name),
             executed,

@@ -133,6 +133,10 @@ impl Pass<'_> {
         now: jiff::Timestamp,
     ) {
         self.now = self.now.max(now);
+        if let Ok(done) = &result {
+            self.secrets.collect(&done.value);
+        }
+        let result = result.map_err(|problem| self.secrets.redact(problem));
         let Some((mut session, Some(call))) = self.sessions.remove(&request.step) else {
             return;
         };

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Pass;
 use crate::event::Event;
+use crate::secret;
 use crate::session::{Found, Session};
 use crate::state::action_key;
 
@@ -69,7 +70,7 @@ impl Pass<'_> {
             let id = id.unwrap_or_else(|| {
                 crate::identity::of(&self.spec.uid, self.state.round, &step.name)
             });
-            debug.insert(id, session.source());
+            debug.insert(id, self.secrets.redact(session.source()));
         }
         let resource = session.as_mut().and_then(Session::resource_ref);
         match outcome {
@@ -96,6 +97,7 @@ impl Pass<'_> {
                 self.close(step, session, StepPhase::Succeeded, StepReason::None, said);
             }
             Outcome::Broken(message) => {
+                let message = self.secrets.redact(message);
                 self.push(Event::Broken {
                     message: message.clone(),
                 });
@@ -243,7 +245,7 @@ impl Pass<'_> {
         if !is_asked_for {
             return;
         }
-        let Some(value) = session.outputs() else {
+        let Some(value) = session.outputs().map(secret::without_data) else {
             return;
         };
         if value.to_string().len() <= LARGEST_OUTPUT {

@@ -8,5 +8,7 @@
 
 mod crashes;
 mod engine;
+mod packages;
 mod promises;
+mod steps;
 mod world;

@@ -4,7 +4,7 @@
 //! leads nowhere else.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,11 +96,19 @@ impl HttpPolicy {
     }
 }
 
+/// Where clouds serve their metadata, besides the addresses of the link.
+const METADATA: [Ipv4Addr; 3] = [
+    Ipv4Addr::new(100, 100, 100, 200),
+    Ipv4Addr::new(168, 63, 129, 16),
+    Ipv4Addr::new(192, 0, 0, 192),
+];
+
 /// Addresses that are never right: those of this link, where clouds serve their metadata, and those that are no hosts.
 fn is_forbidden(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
             address.is_link_local()
+                || METADATA.contains(&address)
                 || address.is_unspecified()
                 || address.is_multicast()
                 || address.is_broadcast()
@@ -111,11 +119,21 @@ fn is_forbidden(address: IpAddr) -> bool {
                 || address.is_multicast()
                 // Where a cloud serves its metadata.
                 || address.segments() == [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254]
+                || translated(address).is_some_and(|address| is_forbidden(address.into()))
         }
     }
 }
 
-/// Sends requests.
+/// The address that a network translates one to (NAT64).
+fn translated(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let octets = address.octets();
+    let (prefix, rest) = octets.split_at(12);
+    let is_translated = prefix == [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0];
+    let rest: [u8; 4] = rest.try_into().ok()?;
+    is_translated.then(|| rest.into())
+}
+
+/// Sends requests. An answer that names another address is returned as it is: nothing is sent there.
 pub struct HttpClient {
     policy: HttpPolicy,
     tls: Arc<ClientConfig>,
@@ -360,6 +378,8 @@ fn canonical(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
     use super::*;
 
     #[track_caller]
@@ -399,8 +419,34 @@ mod tests {
             "fd00:ec2::254",
             "::ffff:169.254.169.254",
             "0.0.0.0",
+            "100.100.100.200",
+            "168.63.129.16",
+            "64:ff9b::a9fe:a9fe",
         ] {
             check(&["*", "loopback", "metadata"], "metadata", address, false);
         }
+        check(&["*"], "example.org", "64:ff9b::c000:201", true);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_names_another_address_is_not_followed() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut buffer = [0; 1024];
+            let _ = stream.read(&mut buffer).await;
+            let answer = "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n";
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        });
+        let client = HttpClient::new(&HttpPolicy {
+            allowed: vec![HostPattern::Loopback],
+        });
+        let params = json!({"method": "GET", "url": format!("http://{address}/")});
+        let answer = client.send(&params, &[]).await.unwrap();
+        assert_eq!(answer["statusCode"], 302);
+        let refused = json!({"url": "http://169.254.169.254/"});
+        let refused = client.send(&refused, &[]).await.unwrap_err();
+        assert!(refused.contains("--workflow-http-allow"), "{refused}");
     }
 }

@@ -490,12 +490,12 @@ impl Place {
     }
 }
 
-/// Steps of a WorkflowRun act on the hub: clusters are reached by Applications and works.
+/// Actions reach objects of the hub. What happens on a member is in works, which are objects of the hub.
 fn refuse_clusters(cluster: &Value) -> Result<(), String> {
     match cluster.as_str() {
         None | Some("" | "local") => Ok(()),
         Some(cluster) => Err(format!(
-            "cluster {cluster:?} cannot be reached from a workflow of the hub"
+            "objects of cluster {cluster:?} are reached by works only: apply a ManifestWork in the namespace {cluster} of the hub (step apply-object), or read fields of an object by the step read-member-object"
         )),
     }
 }

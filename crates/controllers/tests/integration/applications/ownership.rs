@@ -41,7 +41,10 @@ async fn a_shared_object_goes_from_one_application_to_the_next(fleet: &mut Fleet
     assert_eq!(common["data"]["key"], "1");
     fleet.delete(HUB, &first).await;
     fleet.until_gone(HUB, &first).await;
-    // The second has it now, and writes it.
+    // The second has it now, and writes it when it is due again.
+    let common = fleet.get(HUB, &map("common")).await.unwrap();
+    assert_eq!(common["data"]["key"], "1");
+    fleet.pass(5 * 60_000).await;
     let common = until(fleet, &map("common"), "the second's", |map| {
         map["data"]["key"] == "2"
     })

@@ -1,6 +1,7 @@
 //! Workflows of applications: steps of any kind, control by the status, restarts, and a hub that is killed.
 
 use super::*;
+use bellwether_controllers::workflow_run;
 
 cases! {
     steps_of_any_kind_are_carried_out_and_what_they_apply_is_collected,
@@ -15,6 +16,7 @@ cases! {
     a_first_revision_has_nothing_to_go_back_to,
     a_configuration_goes_with_its_application,
     an_environment_of_a_policy_is_deployed_to,
+    a_step_reads_fields_of_an_object_of_a_member,
 }
 
 fn put(name: &str) -> Value {
@@ -354,4 +356,57 @@ async fn an_environment_of_a_policy_is_deployed_to(fleet: &mut Fleet) {
         "1"
     );
     assert!(fleet.get(HUB, &there("two")).await.is_none());
+}
+
+async fn a_step_reads_fields_of_an_object_of_a_member(fleet: &mut Fleet) {
+    start(fleet);
+    register_member(fleet).await;
+    let hub = Hub::new(fleet.controller_client(HUB), fleet.clock.clone());
+    fleet.run(workflow_run::run(hub, WorkflowOptions::default()));
+    let read = json!({"name": "read", "type": "read-member-object",
+        "properties": {"cluster": MEMBER, "kind": "ConfigMap", "name": "theirs", "fields": {"color": ".data.key"}},
+        "outputs": [{"name": "color", "valueFrom": "output.color"}]});
+    let mut copy = map("copy");
+    copy["data"] = json!({"key": "none"});
+    let copy = json!({"name": "copy", "type": "apply-object", "properties": {"value": copy},
+        "inputs": [{"from": "color", "parameterKey": "value.data.key"}]});
+    let steps = json!([read, copy]);
+    let app = app(json!({"components": [], "workflow": {"steps": steps}}));
+    let run = json!({"apiVersion": "core.oam.dev/v1alpha1", "kind": "WorkflowRun",
+        "metadata": {"name": "look", "namespace": "default"}, "spec": {"workflowSpec": {"steps": [steps[0]]}}});
+    fleet.create(HUB, app.clone()).await;
+    fleet.create(HUB, run.clone()).await;
+    let told = until(fleet, &app, "it waits", |app| {
+        let step = &app["status"]["workflow"]["steps"][0]["message"];
+        step.as_str()
+            .is_some_and(|message| message.contains(MEMBER))
+    })
+    .await;
+    assert_eq!(phases(&told), ["read running"]);
+    let mut theirs = map("theirs");
+    theirs["data"] = json!({"key": "green"});
+    fleet.create(MEMBER, theirs.clone()).await;
+    until_phase(fleet, &app, "running").await;
+    let copied = fleet.get(HUB, &map("copy")).await.unwrap();
+    assert_eq!(copied["data"]["key"], "green");
+    until(fleet, &run, "it ended", |run| {
+        run["status"]["status"] == "succeeded"
+    })
+    .await;
+    // The work of the run is gone, that of the application goes with it; the object of the member stays as it is.
+    let works =
+        format!("/apis/work.open-cluster-management.io/v1/namespaces/{MEMBER}/manifestworks");
+    let left = fleet.list(HUB, &works).await;
+    let of_app = |work: &Value| work["metadata"]["labels"]["app.oam.dev/name"] == "shop";
+    let is_going = |work: &Value| work["metadata"]["deletionTimestamp"].is_string();
+    assert!(
+        left.iter().all(|work| of_app(work) || is_going(work)),
+        "{left:?}"
+    );
+    fleet.delete(HUB, &app).await;
+    fleet.until_gone(HUB, &app).await;
+    assert_eq!(
+        fleet.get(MEMBER, &theirs).await.unwrap()["data"]["key"],
+        "green"
+    );
 }
