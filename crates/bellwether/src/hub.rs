@@ -10,7 +10,7 @@ use bellwether_controllers::registration::clusters::{self, LossThreshold};
 use bellwether_controllers::registry::{Entry, HUB, HubOptions, to_rules};
 use bellwether_controllers::rights;
 use bellwether_ctl::near::did_you_mean_or;
-use bellwether_runtime::{Clock, ControllerMetrics, Fence, MetricsRegistry, Pace, Pacer, Tasks};
+use bellwether_runtime::{Clock, ControllerMetrics, Fence, MetricsRegistry, Pace, Pacer, Tasks, with_user_agent};
 use bellwether_webhook::Keeper;
 use clap::Args;
 use kube::Client;
@@ -24,7 +24,7 @@ use crate::apply_once::ApplyOnceArgs;
 use crate::cli::say;
 use crate::connect::ConnectArgs;
 use crate::diagnostics::{DiagnosticsArgs, Health};
-use crate::election::{ElectionArgs, Term, client_without_retries};
+use crate::election::{ElectionArgs, Term};
 use crate::missing_rights;
 use crate::webhook::WebhookArgs;
 use crate::workflow::WorkflowArgs;
@@ -139,7 +139,7 @@ pub(crate) async fn run(arguments: HubArgs) -> anyhow::Result<()> {
     let chosen = chosen(&arguments.controllers)?;
     let (health, registry) = (Health::default(), MetricsRegistry::default());
     arguments.diagnostics.serve(&registry, &health).await?;
-    let client = client_without_retries(arguments.connect.config().await?)?;
+    let client = arguments.connect.client_without_retries().await?;
     let webhooks = arguments.webhooks.bind(&client, &registry).await?;
     let term = HubTerm {
         keeper: webhooks.as_ref().map(|webhooks| webhooks.keeper.clone()),
@@ -290,11 +290,22 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<Entry>> {
 /// Starts controllers; they end when they are dropped.
 pub(crate) fn start(hub: &Hub, chosen: &[Entry], options: &HubOptions) -> Tasks {
     let mut controllers = Tasks::new();
+    // Shared caches belong to nobody: their requests do not carry the name of a controller.
+    for entry in chosen {
+        entry.start_caches(hub);
+    }
     for entry in chosen {
         let name = format!("controller {}", entry.name);
-        controllers.spawn(name, (entry.run)(hub.clone(), options));
+        let mut own = hub.clone();
+        own.client = with_user_agent(hub.client.clone(), &user_agent(entry));
+        controllers.spawn(name, (entry.run)(own, options));
     }
     controllers
+}
+
+/// The name of a controller in the audit log of the API server.
+fn user_agent(entry: &Entry) -> String {
+    format!("bellwether/{} {}", env!("CARGO_PKG_VERSION"), entry.name)
 }
 
 /// Creates the definitions that a cluster lacks, and waits until they are served.

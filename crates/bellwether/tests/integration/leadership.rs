@@ -117,7 +117,7 @@ fn a_hub_says_how_it_is() {
 }
 
 /// A server that notes the key of every request that it gets.
-fn ledger() -> (String, Arc<Mutex<Vec<String>>>) {
+pub(crate) fn ledger() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let keys: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -143,7 +143,7 @@ fn ledger() -> (String, Arc<Mutex<Vec<String>>>) {
 }
 
 /// A run that sends requests one after the other, with rests in between.
-fn requests(address: &str, count: usize) -> String {
+pub(crate) fn requests(address: &str, count: usize) -> String {
     let steps = (0..count).map(|number| {
         format!(
             r#"{{"name": "tell-{number}", "type": "request", "properties": {{"url": "{address}/", "method": "POST", "body": {{"n": {number}}}}}}},
