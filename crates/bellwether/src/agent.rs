@@ -141,7 +141,11 @@ pub(crate) async fn run(arguments: AgentArgs) -> anyhow::Result<()> {
     };
     let parts = rights::AGENT.iter();
     let needed = parts.map(|part| (part.name, to_rules(part.rights)));
-    let reporting = tokio::spawn(missing_rights::report(member.clone(), needed.collect()));
+    let reporting = tokio::spawn(missing_rights::report(
+        member.clone(),
+        needed.collect(),
+        Vec::new(),
+    ));
     let ended = election
         .run(&member, &lease, &health, &term, stop_signal())
         .await;

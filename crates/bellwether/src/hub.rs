@@ -10,7 +10,9 @@ use bellwether_controllers::registration::clusters::{self, LossThreshold};
 use bellwether_controllers::registry::{Entry, HUB, HubOptions, to_rules};
 use bellwether_controllers::rights;
 use bellwether_ctl::near::did_you_mean_or;
-use bellwether_runtime::{Clock, ControllerMetrics, Fence, MetricsRegistry, Pace, Pacer, Tasks, with_user_agent};
+use bellwether_runtime::{
+    Clock, ControllerMetrics, Fence, MetricsRegistry, Pace, Pacer, Tasks, with_user_agent,
+};
 use bellwether_webhook::Keeper;
 use clap::Args;
 use kube::Client;
@@ -158,8 +160,9 @@ pub(crate) async fn run(arguments: HubArgs) -> anyhow::Result<()> {
     };
     term.metrics.register(&registry);
     term.options.clusters.metrics.register(&registry);
+    let in_system = system_needed(&term, webhooks.is_some());
     let needed = needed(&term, webhooks.is_some());
-    let reporting = tokio::spawn(missing_rights::report(client.clone(), needed));
+    let reporting = tokio::spawn(missing_rights::report(client.clone(), needed, in_system));
     let led = arguments
         .election
         .run(&client, LEASE, &health, &term, stop_signal());
@@ -187,9 +190,22 @@ fn needed(term: &HubTerm, has_webhooks: bool) -> missing_rights::Needed {
         needed.push(("the hub", to_rules(rights::DEFINITIONS)));
     }
     if has_webhooks {
-        needed.push(("the webhook server", to_rules(rights::WEBHOOKS)));
+        needed.push((rights::WEBHOOK_SERVER, to_rules(rights::WEBHOOKS)));
     }
     needed
+}
+
+/// The rights that a hub needs in the namespace of the system, by who needs them.
+fn system_needed(term: &HubTerm, has_webhooks: bool) -> missing_rights::Needed {
+    let is_running = |name: &str| {
+        term.chosen.iter().any(|entry| entry.name == name)
+            || (has_webhooks && name == rights::WEBHOOK_SERVER)
+    };
+    let needed = rights::IN_SYSTEM_NAMESPACE.iter();
+    let needed = needed.filter(|(name, _)| is_running(name));
+    needed
+        .map(|(name, rights)| (*name, to_rules(rights)))
+        .collect()
 }
 
 /// The controllers of a hub while this process leads.

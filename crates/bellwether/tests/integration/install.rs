@@ -6,7 +6,7 @@ use std::process::Command;
 
 use bellwether_controllers::{registry, rights};
 use bellwether_json::yaml::from_yaml;
-use bellwether_testkit::{Assets, RealCluster};
+use bellwether_testkit::{Assets, RealCluster, process};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::{Value, json};
 
@@ -43,11 +43,31 @@ fn a_hub_gets_the_rights_of_its_controllers_and_no_others() {
     let webhooks = registry::to_rules(rights::WEBHOOKS);
     let expected = registry::merge(controllers.chain(webhooks));
     assert_eq!(rules_of(role), expected);
+    // Secrets are read in all namespaces, and written only where keys of clusters are; tokens are in one namespace.
+    let secrets = expected
+        .iter()
+        .find(|rule| rule.resources == Some(vec!["secrets".to_owned()]));
+    assert_eq!(secrets.unwrap().verbs, ["create", "get", "update"]);
+    let system = objects.iter().find(|object| {
+        object["kind"] == "Role" && object["metadata"]["namespace"] == rights::SYSTEM_NAMESPACE
+    });
+    let webhooks = rights::IN_SYSTEM_NAMESPACE
+        .iter()
+        .filter(|(name, _)| *name == rights::WEBHOOK_SERVER)
+        .flat_map(|(_, needed)| registry::to_rules(needed));
+    let expected = registry::merge(
+        registry::system_rules(registry::HUB)
+            .into_iter()
+            .chain(webhooks),
+    );
+    assert_eq!(rules_of(system.unwrap()), expected);
     // Fewer controllers have fewer rights.
     let objects = manifests("install hub --set controllers={placement},webhooks.enabled=false");
     let role = find(&objects, "ClusterRole", "bellwether-hub-bellwether-system");
     let placement = registry::HUB.iter().find(|it| it.name == "placement");
     assert_eq!(rules_of(role), registry::merge(placement.unwrap().rules()));
+    let in_system = |object: &Value| object["metadata"]["namespace"] == rights::SYSTEM_NAMESPACE;
+    assert!(!objects.iter().any(in_system), "no Secret is needed");
     let (succeeded, _, errors) = bellwether("install hub --set controllers={palcement}");
     assert!(
         !succeeded && errors.contains("there is no controller"),
@@ -149,27 +169,43 @@ fn the_example_of_values_gives_a_small_role() {
 #[test]
 fn helm_renders_the_chart_alike() {
     let helm = |arguments: &str| {
-        let output = Command::new("helm")
-            .args(arguments.split(' '))
-            .current_dir(fleet::root())
-            .output();
-        output.ok().filter(|output| output.status.success())
+        let mut helm = Command::new("helm");
+        process::run(helm.args(arguments.split(' ')).current_dir(fleet::root()))
     };
-    if helm("version").is_none() {
+    if Command::new("helm").arg("version").output().is_err() {
         bellwether_testkit::skip("helm is not installed");
         return;
     }
     for set in [
         "",
         " --set mode=agent,agent.clusterName=edge1",
+        " --set mode=agent,agent.clusterName=edge1,agent.bootstrapKubeconfig=secret,createDefinitions=false",
         " --set controllers={-placement},webhooks.enabled=false,replicaCount=1",
+        " --set controllers={placement,workflow-run},applyOnceOnly=force,createDefinitions=false",
         " --set execution.readAll=false,networkPolicy.egress[0].ports[0].port=443",
+        " --set execution.clusterRole=,execution.rules=null,execution.aggregationLabel=example.com/rights",
+        " --set image.repository=registry.example/b,image.digest=sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855,imagePullSecrets={one,two}",
+        " --set verbosity=2,extraArgs={--a=b},kubeApiQps=12,podAnnotations.note=x,priorityClassName=high",
+        " --set serviceAccount.name=fleet,serviceAccount.annotations.note=x,networkPolicy.enabled=false",
+        " -f examples/install/hub-values.yaml",
     ] {
-        let command = format!("template x deploy/chart -n fleet{set}");
-        let output = helm(&command).unwrap_or_else(|| panic!("helm {command}"));
-        let theirs = from_yaml(&String::from_utf8(output.stdout).unwrap()).unwrap();
+        // Helm looks at the version of the API server, which it otherwise takes from its own build.
+        let command = format!("template x deploy/chart -n fleet --kube-version 1.35.0{set}");
+        let (succeeded, theirs, errors) = helm(&command);
+        assert!(succeeded, "helm {command}: {errors}");
         let ours = manifests(&format!("helm {command}"));
-        assert_eq!(ours, theirs, "{command}");
+        assert_eq!(ours, from_yaml(&theirs).unwrap(), "{command}");
+    }
+    // What is refused, is refused by both.
+    for set in [
+        "controllers={palcement}",
+        "mode=agent",
+        "replicaCount=many",
+        "mode=spoke",
+    ] {
+        let command = format!("template x deploy/chart --kube-version 1.35.0 --set {set}");
+        assert!(!helm(&command).0, "{set}");
+        assert!(!bellwether(&format!("helm {command}")).0, "{set}");
     }
 }
 

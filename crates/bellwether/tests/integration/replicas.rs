@@ -10,9 +10,7 @@ use serde_json::{Value, json};
 
 use crate::fleet::{self, Fleet};
 use crate::leadership::{ledger, requests};
-use crate::site::{
-    Account, BELLWETHER, Pod, Real, Site, install, prepare_member, until_available,
-};
+use crate::site::{Account, BELLWETHER, Pod, Real, Site, install, prepare_member, until_available};
 use crate::wire::Wire;
 
 /// Requests of the workflow of each round.
@@ -118,7 +116,11 @@ pub(crate) fn orders(round: usize, address: &str) -> Vec<Value> {
 pub(crate) fn until_done(hub: &dyn Site, members: &[&dyn Site], round: usize) {
     for member in members {
         for name in ["rolled", "kept"] {
-            member.until_field(&format!("configmap {name}"), ".data.round", &round.to_string());
+            member.until_field(
+                &format!("configmap {name}"),
+                ".data.round",
+                &round.to_string(),
+            );
         }
     }
     let run = format!("workflowrun tour-{round}");
@@ -185,7 +187,9 @@ fn run(hub: &dyn Site, members: &[&dyn Site]) {
 
 /// Everything was done once.
 pub(crate) fn check(hub: &dyn Site, members: usize, rounds: usize, sent: &Sent) {
-    let works = hub.objects("manifestworks -A -l work.open-cluster-management.io/manifestworkreplicaset=default.rolled");
+    let works = hub.objects(
+        "manifestworks -A -l work.open-cluster-management.io/manifestworkreplicaset=default.rolled",
+    );
     assert_eq!(works.len(), members);
     let policies = hub.objects("policies.policy.open-cluster-management.io -A");
     let is_replicated = |it: &&Value| it["metadata"]["name"] == "default.kept";
@@ -207,7 +211,10 @@ pub(crate) fn check(hub: &dyn Site, members: usize, rounds: usize, sent: &Sent) 
     });
     let named: usize = histories.sum();
     let count = keys.len();
-    assert!(count <= distinct.len() + named, "{count} requests, {named} named");
+    assert!(
+        count <= distinct.len() + named,
+        "{count} requests, {named} named"
+    );
 }
 
 #[test]

@@ -77,6 +77,19 @@ pub trait Site {
         panic!("{command} is not {expected}: {last:?}");
     }
 
+    /// Waits until an object is gone.
+    #[track_caller]
+    fn until_gone(&self, object: &str) {
+        for _ in 0..ATTEMPTS {
+            let (succeeded, _, errors) = self.run(&format!("{BELLWETHER} get {object}"));
+            if !succeeded && errors.contains("not found") {
+                return;
+            }
+            fleet::pause();
+        }
+        panic!("{object} is still there");
+    }
+
     /// Applies objects.
     fn apply_objects(&self, name: &str, objects: &[Value]) {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
@@ -356,12 +369,7 @@ pub fn prepare_member(hub: &dyn Site, member: &dyn Site, name: &str) -> Account 
 }
 
 /// The same with manifests that another version of the binary prints.
-pub fn prepare_member_by(
-    program: &Path,
-    hub: &dyn Site,
-    member: &dyn Site,
-    name: &str,
-) -> Account {
+pub fn prepare_member_by(program: &Path, hub: &dyn Site, member: &dyn Site, name: &str) -> Account {
     let bootstrap = hub.scratch().join(format!("{name}.bootstrap.yaml"));
     hub.shell(&format!(
         "{BELLWETHER} token create --cluster-name {name} --write {}",

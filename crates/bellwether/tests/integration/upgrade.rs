@@ -19,7 +19,9 @@ use crate::site::{
 fn old_binary() -> Option<PathBuf> {
     let path = std::env::var_os("BELLWETHER_OLD_BINARY");
     if path.is_none() {
-        bellwether_testkit::skip("BELLWETHER_OLD_BINARY does not name a binary of an earlier version");
+        bellwether_testkit::skip(
+            "BELLWETHER_OLD_BINARY does not name a binary of an earlier version",
+        );
     }
     path.map(PathBuf::from)
 }
@@ -170,6 +172,8 @@ fn the_data_directory_of_an_older_binary_is_carried_on_in_the_middle_of_a_rollou
     ));
     assert_eq!(fleet.shell(&format!("{BELLWETHER} {uid_of}")), uid);
     for cluster in ["cluster2", "cluster3"] {
-        fleet.shell(&format!("{BELLWETHER} get deployment shop --context {cluster}"));
+        fleet.shell(&format!(
+            "{BELLWETHER} get deployment shop --context {cluster}"
+        ));
     }
 }

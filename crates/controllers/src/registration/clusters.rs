@@ -36,7 +36,7 @@ use super::rights::{self, ClusterAccess};
 use super::{cluster_events, loss};
 use crate::hub::Hub;
 use crate::objects::{delete_if_present, ensure};
-use crate::registry::{Entry, Rule, Watched};
+use crate::registry::{EVENTS, Entry, Rule, Watched};
 
 /// How many clusters are looked after at a time: enough that their writes share commits.
 const WORKERS: usize = 16;
@@ -59,6 +59,7 @@ pub const ENTRY: Entry = Entry {
         Watched::kind::<ManagedClusterSet>(),
     ],
     rights: &[
+        EVENTS,
         Rule {
             group: GROUP,
             resources: &["managedclusters"],
@@ -98,24 +99,19 @@ pub const ENTRY: Entry = Entry {
             verbs: &["list", "delete"],
         },
         Rule {
-            group: "",
-            resources: &["secrets"],
-            verbs: &["list", "delete"],
-        },
-        Rule {
             group: bellwether_api::work::GROUP,
             resources: &["manifestworks"],
-            verbs: &["list", "delete", "patch"],
+            verbs: &["list", "delete"],
         },
         Rule {
             group: bellwether_api::multicluster::GROUP,
             resources: &["works"],
-            verbs: &["list", "delete", "patch"],
+            verbs: &["list", "delete"],
         },
         Rule {
             group: bellwether_api::addon::GROUP,
             resources: &["managedclusteraddons"],
-            verbs: &["list", "delete", "patch"],
+            verbs: &["list", "delete"],
         },
     ],
     run: |hub, options| run(hub, options.clusters.clone()).boxed(),
