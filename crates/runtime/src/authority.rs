@@ -3,7 +3,7 @@
 //!
 //! Connections that are open go on with what they were opened with.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ fn is_due(trusting: &Mutex<Trusting>) -> bool {
 }
 
 /// The content of the file; nothing if it cannot be read, as while it is replaced.
-async fn read(file: &std::path::Path) -> Vec<u8> {
+async fn read(file: &Path) -> Vec<u8> {
     tokio::fs::read(file).await.unwrap_or_default()
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     /// A client whose server answers with the authority that it was made with; only `good…` gives one.
-    async fn connect(file: PathBuf) -> Result<Client, std::io::Error> {
+    fn connect(file: &Path) -> Result<Client, std::io::Error> {
         let authority = std::fs::read(file)?;
         if !authority.starts_with(b"good") {
             return Err(std::io::Error::other("no certificate"));
@@ -111,7 +111,8 @@ mod tests {
         let write = |text: &str| std::fs::write(&file, text).unwrap();
         write("good one");
         let path = file.clone();
-        let client = follow_authority(file.clone(), move || connect(path.clone())).await;
+        let client =
+            follow_authority(file.clone(), move || std::future::ready(connect(&path))).await;
         let client = client.unwrap();
         assert_eq!(client.default_namespace(), "fleet");
         let ask = async || {

@@ -68,6 +68,17 @@ fn a_hub_gets_the_rights_of_its_controllers_and_no_others() {
     assert_eq!(rules_of(role), registry::merge(placement.unwrap().rules()));
     let in_system = |object: &Value| object["metadata"]["namespace"] == rights::SYSTEM_NAMESPACE;
     assert!(!objects.iter().any(in_system), "no Secret is needed");
+    // As the documentation says: a hub for rollouts reads no Secret of others.
+    let objects = manifests(
+        "install hub --set controllers={registration,certificate-approval,cluster-set,placement,replica-set},execution.clusterRole=",
+    );
+    for role in objects.iter().filter(|it| it["kind"] == "ClusterRole") {
+        let text = role["rules"].to_string();
+        assert!(
+            !text.contains("secrets") && !text.contains(r#""*""#),
+            "{text}"
+        );
+    }
     let (succeeded, _, errors) = bellwether("install hub --set controllers={palcement}");
     assert!(
         !succeeded && errors.contains("there is no controller"),
