@@ -304,7 +304,10 @@ fn the_rest() -> String {
     // Each file twice: as it is, and changed.
     let files = [
         ("examples/rollout/fleet.yaml", ("shop:1", "shop:2")),
-        ("examples/policy/enforce.yaml", ("512Mi", "256Mi")),
+        (
+            "examples/policy/enforce.yaml",
+            ("severity: low", "severity: high"),
+        ),
         ("examples/apply-once/example.yaml", ("app:1.0", "app:2.0")),
         (
             "crates/bellwether/testdata/install/application.yaml",
