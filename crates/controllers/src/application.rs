@@ -173,12 +173,6 @@ pub const ENTRY: Entry = Entry {
             resources: &["secrets"],
             verbs: &["get"],
         },
-        // For the rules that writes have to pass.
-        Rule {
-            group: GROUP,
-            resources: &["workloaddefinitions"],
-            verbs: &["get"],
-        },
         Rule {
             group: "work.open-cluster-management.io",
             resources: &["manifestworks"],

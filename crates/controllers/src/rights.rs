@@ -50,9 +50,24 @@ pub const WEBHOOKS: &[Rule] = &[
         resources: &["namespaces"],
         verbs: &["get"],
     },
+    // What Applications and definitions refer to.
+    Rule {
+        group: "apiextensions.k8s.io",
+        resources: &["customresourcedefinitions"],
+        verbs: &["get"],
+    },
     Rule {
         group: bellwether_api::oam::GROUP,
-        resources: &["workloaddefinitions"],
+        resources: &[
+            "componentdefinitions",
+            "definitionrevisions",
+            "policies",
+            "policydefinitions",
+            "traitdefinitions",
+            "workflows",
+            "workflowstepdefinitions",
+            "workloaddefinitions",
+        ],
         verbs: &["get"],
     },
 ];

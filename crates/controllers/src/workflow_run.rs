@@ -44,7 +44,7 @@ pub const ENTRY: Entry = Entry {
         EVENTS,
         Rule {
             group: GROUP,
-            resources: &["workflowruns", "workflows", "workflowstepdefinitions"],
+            resources: &["workflowruns", "workflowstepdefinitions"],
             verbs: READ,
         },
         Rule {

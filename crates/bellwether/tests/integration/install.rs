@@ -11,6 +11,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::{Value, json};
 
 use crate::fleet::{self, Fleet};
+use crate::leadership::get;
 use crate::site::{
     Account, BELLWETHER, Pod, Real, Site, apply, bellwether, install, manifests, member,
 };
@@ -369,6 +370,51 @@ fn a_hub_names_the_right_that_it_lacks() {
     hub.until(
         "a right is missing: placement may not patch placements.cluster.open-cluster-management.io/status",
     );
+    assert!(hub.ends_when_asked());
+}
+
+#[test]
+fn a_hub_that_may_not_read_is_not_ready() {
+    let cluster = Fleet::only_server();
+    install(
+        &cluster,
+        "install hub --set execution.readAll=false",
+        "hub.json",
+    );
+    let name = "bellwether-hub-bellwether-system";
+    let whole = manifests("install hub --set execution.readAll=false");
+    let mut less = find(&whole, "ClusterRole", name).clone();
+    less["rules"]
+        .as_array_mut()
+        .unwrap()
+        .retain(|rule| rule["resources"] != json!(["placements"]));
+    let path = cluster.scratch().join("role.json");
+    std::fs::write(&path, less.to_string()).unwrap();
+    cluster.shell(&format!(
+        "{BELLWETHER} apply --server-side -f {}",
+        path.display()
+    ));
+    let account = Account::of_hub(&cluster);
+    let mut hub = Pod::start(
+        &account,
+        "hub --skip-definitions --metrics-listen 127.0.0.1:0",
+    );
+    let lines = hub.until("metrics are at http://");
+    let line = lines.last().unwrap();
+    let address = line.trim_start_matches("metrics are at http://");
+    let address = address.trim_end_matches("/metrics").to_owned();
+    hub.until("may not list placements.cluster.open-cluster-management.io");
+    let answer = get(&address, "/readyz");
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    assert!(answer.contains("caches are not complete"), "{answer}");
+    // It is ready as soon as it may.
+    install(
+        &cluster,
+        "install hub --set execution.readAll=false",
+        "hub.json",
+    );
+    hub.until("the hub is ready");
+    assert!(get(&address, "/readyz").ends_with("ok: leading\n"));
     assert!(hub.ends_when_asked());
 }
 

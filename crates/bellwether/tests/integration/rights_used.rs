@@ -180,6 +180,13 @@ const NOT_SEEN: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "work-ttl",
+        &[(
+            "delete manifestworks.work.open-cluster-management.io",
+            "works that their agent does not remove in time",
+        )],
+    ),
+    (
         "workflow-run",
         &[
             ("create secrets", "the key of approvals by token"),
