@@ -27,7 +27,7 @@ use bellwether_api::cluster::{
 use bellwether_api::meta::ObjectMeta;
 use bellwether_runtime::{Clock, ClusterHandle, created_by};
 use futures::future::BoxFuture;
-use futures::{FutureExt as _, TryFutureExt as _};
+use futures::FutureExt as _;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{
@@ -59,6 +59,10 @@ const LAST_RETRY: Duration = Duration::from_mins(1);
 
 /// How long to wait for the answer to a renewal.
 const RENEWAL_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
+/// How often somebody who asks to join tries again what the hub does not allow, and how long it waits in between.
+const RIGHTS_ATTEMPTS: usize = 10;
+const RIGHTS_RETRY: Duration = Duration::from_millis(500);
+
 /// How soon a renewal that failed is tried again, at first and at most.
 const FIRST_RENEWAL_RETRY: SignedDuration = SignedDuration::from_secs(10);
 const LAST_RENEWAL_RETRY: SignedDuration = SignedDuration::from_mins(10);
@@ -152,6 +156,14 @@ impl AgentError {
         }
     }
 
+    /// True if the hub does not allow what was attempted.
+    fn is_forbidden(&self) -> bool {
+        let Self::Kube { problem, .. } = self else {
+            return false;
+        };
+        matches!(&**problem, kube::Error::Api(status) if status.code == 403)
+    }
+
     /// True if trying again changes nothing until somebody acts.
     fn needs_a_person(&self) -> bool {
         matches!(
@@ -234,8 +246,18 @@ async fn membership(agent: Agent, hub: watch::Sender<Option<ClusterHandle>>) {
 }
 
 /// Joins, if that has not been done, and returns when the certificate is kept.
-pub fn join(agent: &Agent) -> BoxFuture<'_, Result<(), AgentError>> {
-    credentials(agent).map_ok(drop).boxed()
+pub async fn join(agent: &Agent) -> Result<(), AgentError> {
+    let mut attempts = 0;
+    loop {
+        match credentials(agent).await {
+            // Rights take effect at a real API server one after the other: the hub may have granted them just now.
+            Err(error) if error.is_forbidden() && attempts < RIGHTS_ATTEMPTS => {
+                attempts += 1;
+                tokio::time::sleep(RIGHTS_RETRY).await;
+            }
+            joined => return joined.map(drop),
+        }
+    }
 }
 
 /// Up to a quarter, always the same for one cluster, so that a fleet does not act all at once.

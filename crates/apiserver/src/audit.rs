@@ -25,6 +25,8 @@ const BACKLOG: usize = 1_024;
 #[derive(Debug, Clone)]
 pub struct AuditLog {
     sender: mpsc::Sender<Message>,
+    /// Whether requests that only read are written, too.
+    reads: bool,
 }
 
 #[derive(Debug)]
@@ -45,7 +47,22 @@ impl AuditLog {
         let (sender, receiver) = mpsc::channel(BACKLOG);
         let thread = std::thread::Builder::new().name("audit".into());
         thread.spawn(move || write(file, receiver))?;
-        Ok(Self { sender })
+        Ok(Self {
+            sender,
+            reads: false,
+        })
+    }
+
+    /// Writes requests that only read as well.
+    #[must_use]
+    pub fn with_reads(mut self) -> Self {
+        self.reads = true;
+        self
+    }
+
+    /// True if requests of that method are written.
+    pub(crate) fn covers(&self, method: &Method) -> bool {
+        self.reads || is_mutating(method)
     }
 
     /// Waits until everything so far is written.
@@ -92,7 +109,7 @@ fn write(mut file: std::fs::File, mut messages: mpsc::Receiver<Message>) {
 }
 
 /// Whether a method may change something.
-pub(crate) fn is_mutating(method: &Method) -> bool {
+fn is_mutating(method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 

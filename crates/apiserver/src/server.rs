@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use crate::access::{Issuers, TokenKey, issuing_cluster};
 use crate::answer::{Answer, Reply, Writer, failure};
 use crate::apart::{Apart, Effort, Interrupt};
-use crate::audit::{self, AuditLog, Record};
+use crate::audit::{AuditLog, Record};
 use crate::authenticate::{Authenticated, Caller, authenticate, bearer_token};
 use crate::body::RequestBody;
 use crate::cluster::{Cluster, Shared};
@@ -256,7 +256,8 @@ impl ApiServer {
         let whole_path = parts.uri.path();
         let (cluster, path) = self.route(&caller, &parts.headers, whole_path)?;
         let base = &whole_path[..whole_path.len() - path.len()];
-        if self.inner.audit.is_some() && audit::is_mutating(&parts.method) {
+        let log = self.inner.audit.as_ref();
+        if log.is_some_and(|log| log.covers(&parts.method)) {
             let now = self.inner.shared.clock.now();
             trace.record = Some(Record::new(&parts, &caller, cluster.name(), now));
         }

@@ -124,7 +124,7 @@ pub(crate) async fn run(arguments: AgentArgs) -> anyhow::Result<()> {
     let member = arguments.member().await.context("the member")?;
     let lease = format!("bellwether-agent-{}", arguments.cluster_name);
     let election = arguments.election.clone();
-    let pacer = arguments.pace.pacer();
+    let (pacer, hub_pacer) = (arguments.pace.pacer(), arguments.pace.pacer());
     let term = AgentTerm {
         claims: ClaimOptions {
             most_custom: arguments.max_custom_cluster_claims,
@@ -135,11 +135,16 @@ pub(crate) async fn run(arguments: AgentArgs) -> anyhow::Result<()> {
         options,
         member: member.clone(),
         pacer,
+        hub_pacer,
         health: health.clone(),
     };
     let parts = rights::AGENT.iter();
     let needed = parts.map(|part| (part.name, to_rules(part.rights)));
-    let reporting = tokio::spawn(missing_rights::report(member.clone(), needed.collect()));
+    let reporting = tokio::spawn(missing_rights::report(
+        member.clone(),
+        needed.collect(),
+        Vec::new(),
+    ));
     let ended = election
         .run(&member, &lease, &health, &term, stop_signal())
         .await;
@@ -156,11 +161,7 @@ impl AgentArgs {
         let cluster = self.pod.in_cluster().context(
             "--kubeconfig is missing, and this process does not run in a pod with a service account",
         )?;
-        let options = KubeConfigOptions::default();
-        let config = Config::from_custom_kubeconfig(cluster.kubeconfig(), &options)
-            .await
-            .context("cannot use the account of the pod")?;
-        client_without_retries(config)
+        Ok(cluster.client().await?)
     }
 }
 
@@ -170,7 +171,10 @@ struct AgentTerm {
     options: AgentOptions,
     claims: ClaimOptions,
     member: Client,
+    /// The pace of requests to the member.
     pacer: Pacer,
+    /// The pace of requests to the hub, which has limits of its own.
+    hub_pacer: Pacer,
     health: Health,
 }
 
@@ -216,7 +220,7 @@ impl AgentTerm {
         let (hub, address) = connect(kubeconfig, self.arguments.hub_context.as_deref())
             .await
             .context("the hub")?;
-        let hub = guarded.guard(hub);
+        let hub = self.hub_pacer.limit(guarded.guard(hub));
         let mut agent = self.work_agent(hub, &address, &guarded.member).await;
         Err(agent.ended().await.into())
     }
@@ -263,9 +267,12 @@ impl AgentTerm {
         let address =
             server_of(&kubeconfig, None).context("the bootstrap kubeconfig has no server")?;
         let connector = KubeconfigConnector::new(kubeconfig).await?;
+        let connector = connector
+            .behind(guarded.fence.as_ref())
+            .at_pace(&self.hub_pacer);
         let agent = Agent {
             cluster: cluster.to_owned(),
-            connector: Arc::new(connector.behind(guarded.fence.as_ref())),
+            connector: Arc::new(connector),
             member: guarded.member.clone().into(),
             clock: Clock::system(),
             labels: BTreeMap::new(),

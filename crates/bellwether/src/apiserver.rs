@@ -63,6 +63,9 @@ pub(crate) struct ServerArgs {
     /// Write an audit log to this file: every request that may change something, one JSON line each.
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_log: Option<PathBuf>,
+    /// Write requests that only read to the audit log as well.
+    #[arg(long, requires = "audit_log")]
+    pub(crate) audit_reads: bool,
     /// How long events are kept after they were last written.
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = time_to_live)]
     pub(crate) event_ttl: SignedDuration,
@@ -138,7 +141,10 @@ impl Running {
             clock.clone(),
         )?;
         let audit = arguments.audit_log.as_deref().map(open_audit_log);
-        let audit = audit.transpose()?;
+        let mut audit = audit.transpose()?;
+        if arguments.audit_reads {
+            audit = audit.map(AuditLog::with_reads);
+        }
         let metrics = MetricsRegistry::default();
         let options = ServerOptions {
             authority: Some(authority.clone()),

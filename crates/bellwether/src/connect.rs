@@ -9,6 +9,7 @@ use clap::Args;
 use futures::future::BoxFuture;
 use kube::Client;
 
+use crate::election::client_without_retries;
 use crate::pod::PodArgs;
 
 /// Which cluster a command is about.
@@ -42,6 +43,15 @@ impl ConnectArgs {
     /// Where the cluster is, and how it is known to be the right one.
     pub(crate) async fn config(&self) -> anyhow::Result<kube::Config> {
         Ok(self.locator(None).config().await?.1)
+    }
+
+    /// A client whose failed requests are not repeated by itself. With the account of the pod it follows the files of the pod.
+    pub(crate) async fn client_without_retries(&self) -> anyhow::Result<Client> {
+        let locator = self.locator(None);
+        match locator.account() {
+            Some(cluster) => Ok(cluster.client().await?),
+            None => client_without_retries(locator.config().await?.1),
+        }
     }
 
     fn locator(&self, namespace: Option<&str>) -> Locator {

@@ -10,7 +10,9 @@ use bellwether_controllers::registration::clusters::{self, LossThreshold};
 use bellwether_controllers::registry::{Entry, HUB, HubOptions, to_rules};
 use bellwether_controllers::rights;
 use bellwether_ctl::near::did_you_mean_or;
-use bellwether_runtime::{Clock, ControllerMetrics, Fence, MetricsRegistry, Pace, Pacer, Tasks};
+use bellwether_runtime::{
+    Clock, ControllerMetrics, Fence, MetricsRegistry, Pace, Pacer, Tasks, with_user_agent,
+};
 use bellwether_webhook::Keeper;
 use clap::Args;
 use kube::Client;
@@ -24,7 +26,7 @@ use crate::apply_once::ApplyOnceArgs;
 use crate::cli::say;
 use crate::connect::ConnectArgs;
 use crate::diagnostics::{DiagnosticsArgs, Health};
-use crate::election::{ElectionArgs, Term, client_without_retries};
+use crate::election::{ElectionArgs, Term};
 use crate::missing_rights;
 use crate::webhook::WebhookArgs;
 use crate::workflow::WorkflowArgs;
@@ -139,7 +141,7 @@ pub(crate) async fn run(arguments: HubArgs) -> anyhow::Result<()> {
     let chosen = chosen(&arguments.controllers)?;
     let (health, registry) = (Health::default(), MetricsRegistry::default());
     arguments.diagnostics.serve(&registry, &health).await?;
-    let client = client_without_retries(arguments.connect.config().await?)?;
+    let client = arguments.connect.client_without_retries().await?;
     let webhooks = arguments.webhooks.bind(&client, &registry).await?;
     let term = HubTerm {
         keeper: webhooks.as_ref().map(|webhooks| webhooks.keeper.clone()),
@@ -158,8 +160,9 @@ pub(crate) async fn run(arguments: HubArgs) -> anyhow::Result<()> {
     };
     term.metrics.register(&registry);
     term.options.clusters.metrics.register(&registry);
+    let in_system = system_needed(&term, webhooks.is_some());
     let needed = needed(&term, webhooks.is_some());
-    let reporting = tokio::spawn(missing_rights::report(client.clone(), needed));
+    let reporting = tokio::spawn(missing_rights::report(client.clone(), needed, in_system));
     let led = arguments
         .election
         .run(&client, LEASE, &health, &term, stop_signal());
@@ -187,9 +190,22 @@ fn needed(term: &HubTerm, has_webhooks: bool) -> missing_rights::Needed {
         needed.push(("the hub", to_rules(rights::DEFINITIONS)));
     }
     if has_webhooks {
-        needed.push(("the webhook server", to_rules(rights::WEBHOOKS)));
+        needed.push((rights::WEBHOOK_SERVER, to_rules(rights::WEBHOOKS)));
     }
     needed
+}
+
+/// The rights that a hub needs in the namespace of the system, by who needs them.
+fn system_needed(term: &HubTerm, has_webhooks: bool) -> missing_rights::Needed {
+    let is_running = |name: &str| {
+        term.chosen.iter().any(|entry| entry.name == name)
+            || (has_webhooks && name == rights::WEBHOOK_SERVER)
+    };
+    let needed = rights::IN_SYSTEM_NAMESPACE.iter();
+    let needed = needed.filter(|(name, _)| is_running(name));
+    needed
+        .map(|(name, rights)| (*name, to_rules(rights)))
+        .collect()
 }
 
 /// The controllers of a hub while this process leads.
@@ -290,11 +306,22 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<Entry>> {
 /// Starts controllers; they end when they are dropped.
 pub(crate) fn start(hub: &Hub, chosen: &[Entry], options: &HubOptions) -> Tasks {
     let mut controllers = Tasks::new();
+    // Shared caches belong to nobody: their requests do not carry the name of a controller.
+    for entry in chosen {
+        entry.start_caches(hub);
+    }
     for entry in chosen {
         let name = format!("controller {}", entry.name);
-        controllers.spawn(name, (entry.run)(hub.clone(), options));
+        let mut own = hub.clone();
+        own.client = with_user_agent(hub.client.clone(), &user_agent(entry));
+        controllers.spawn(name, (entry.run)(own, options));
     }
     controllers
+}
+
+/// The name of a controller in the audit log of the API server.
+fn user_agent(entry: &Entry) -> String {
+    format!("bellwether/{} {}", env!("CARGO_PKG_VERSION"), entry.name)
 }
 
 /// Creates the definitions that a cluster lacks, and waits until they are served.

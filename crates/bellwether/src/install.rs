@@ -4,6 +4,7 @@ mod chart;
 #[cfg(test)]
 mod generated;
 mod progress;
+mod stored_versions;
 mod uninstall;
 
 use std::path::PathBuf;
@@ -208,6 +209,9 @@ impl Installation {
     /// Applies everything, and waits until all processes are available.
     async fn apply(self, common: &CommonArgs) -> anyhow::Result<()> {
         let connection = common.connect.open(None).await?;
+        let is_definition = |it: &&Value| it["kind"] == "CustomResourceDefinition";
+        let definitions: Vec<Value> = self.objects.iter().filter(is_definition).cloned().collect();
+        stored_versions::prepare(&connection.client, &definitions).await?;
         let how = apply::Apply {
             server_side: true,
             force_conflicts: true,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether_controllers::rights::{MissingRight, review};
+use bellwether_controllers::rights::{MissingRight, SYSTEM_NAMESPACE, review, review_in};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::Client;
 
@@ -15,10 +15,11 @@ const INTERVAL: Duration = Duration::from_mins(1);
 pub(crate) type Needed = Vec<(&'static str, Vec<PolicyRule>)>;
 
 /// Prints each right that is missing, and later each one that is granted, for as long as it is polled.
-pub(crate) async fn report(client: Client, needed: Needed) {
+/// `in_system` are those in the namespace of the system only.
+pub(crate) async fn report(client: Client, needed: Needed, in_system: Needed) {
     let mut known: Vec<MissingRight> = Vec::new();
     loop {
-        match review(&client, &needed).await {
+        match review_all(&client, &needed, &in_system).await {
             Ok(missing) => {
                 for right in missing.iter().filter(|right| !known.contains(right)) {
                     say(&format!("a right is missing: {right}"));
@@ -33,4 +34,17 @@ pub(crate) async fn report(client: Client, needed: Needed) {
         }
         tokio::time::sleep(INTERVAL).await;
     }
+}
+
+/// Returns all rights that are missing.
+async fn review_all(
+    client: &Client,
+    needed: &Needed,
+    in_system: &Needed,
+) -> Result<Vec<MissingRight>, kube::Error> {
+    let mut missing = review(client, needed).await?;
+    if !in_system.is_empty() {
+        missing.extend(review_in(client, Some(SYSTEM_NAMESPACE), in_system).await?);
+    }
+    Ok(missing)
 }

@@ -68,7 +68,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::hub::Hub;
-use crate::registry::{Entry, Rule, Watched};
+use crate::registry::{EVENTS, Entry, Rule, Watched};
 use crate::workflow::definitions::Definitions as StepDefinitions;
 use crate::workflow::memory::Memory;
 use crate::workflow::watches::Watches;
@@ -147,6 +147,7 @@ pub const ENTRY: Entry = Entry {
     ],
     // Objects of applications may be of any kind: what they are made of has to be granted besides.
     rights: &[
+        EVENTS,
         Rule {
             group: GROUP,
             resources: &[
@@ -167,16 +168,10 @@ pub const ENTRY: Entry = Entry {
             resources: &["subjectaccessreviews"],
             verbs: &["create"],
         },
-        // For the values of charts, and the key that their random values are made of.
+        // For the values of charts.
         Rule {
             group: "",
             resources: &["secrets"],
-            verbs: &["get", "create"],
-        },
-        // For the rules that writes have to pass.
-        Rule {
-            group: GROUP,
-            resources: &["workloaddefinitions"],
             verbs: &["get"],
         },
         Rule {

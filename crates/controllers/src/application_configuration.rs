@@ -33,7 +33,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::hub::Hub;
-use crate::registry::{Entry, Rule, Watched};
+use crate::registry::{EVENTS, Entry, Rule, Watched};
 use crate::reported::Error;
 use report::Report;
 
@@ -51,6 +51,7 @@ pub const ENTRY: Entry = Entry {
     ],
     // Workloads and traits may be of any kind: what they are made of has to be granted besides.
     rights: &[
+        EVENTS,
         Rule {
             group: GROUP,
             resources: &[

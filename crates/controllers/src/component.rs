@@ -22,7 +22,7 @@ use kube::{Api, Resource as _};
 use serde_json::json;
 
 use crate::hub::Hub;
-use crate::registry::{Entry, Rule, Watched};
+use crate::registry::{EVENTS, Entry, Rule, Watched};
 
 /// The controller of Components.
 pub const ENTRY: Entry = Entry {
@@ -33,6 +33,7 @@ pub const ENTRY: Entry = Entry {
         Watched::kind::<ApplicationConfiguration>(),
     ],
     rights: &[
+        EVENTS,
         Rule {
             group: GROUP,
             resources: &["components/status"],

@@ -26,7 +26,7 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 
 use crate::hub::Hub;
-use crate::registry::{Entry, Rule, Watched};
+use crate::registry::{EVENTS, Entry, Rule, Watched};
 use fleet::{Fleet, IndexedPlacement};
 use shared::SharedFleet;
 
@@ -55,6 +55,7 @@ pub const ENTRY: Entry = Entry {
         Watched::kind::<Placement>(),
     ],
     rights: &[
+        EVENTS,
         Rule {
             group: GROUP,
             resources: &["placementdecisions"],

@@ -35,7 +35,7 @@ use kube::{Api, Resource as _};
 use parking_lot::Mutex;
 
 use crate::hub::Hub;
-use crate::registry::{Entry, Rule, Watched};
+use crate::registry::{EVENTS, Entry, Rule, Watched};
 use crate::replica_set::rest::Rests;
 use lookups::Lookups;
 use prepare::Prepared;
@@ -69,6 +69,7 @@ pub const ENTRY: Entry = Entry {
         Watched::kind::<PolicySet>(),
     ],
     rights: &[
+        EVENTS,
         Rule {
             group: GROUP,
             resources: &["policies"],

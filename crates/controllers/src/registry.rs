@@ -19,7 +19,7 @@ use kube::Resource;
 use serde::de::DeserializeOwned;
 
 use crate::hub::Hub;
-use crate::rights::{DEFINITIONS, LEASE};
+use crate::rights::{DEFINITIONS, IN_SYSTEM_NAMESPACE, LEASE};
 use crate::{
     application, application_configuration, cluster_set, component, definition, distribution,
     placement, policy_propagator, registration, replica_set, rollout, template, work_config,
@@ -68,7 +68,7 @@ pub struct Entry {
     pub about: &'static str,
     /// The kinds that it reads from shared caches. A process that stands by has them ready.
     pub watches: &'static [Watched],
-    /// The requests that it makes besides reading these kinds and recording events.
+    /// The requests that it makes in all namespaces besides reading these kinds.
     pub rights: &'static [Rule],
     /// Runs it until it is dropped.
     pub run: fn(Hub, &HubOptions) -> BoxFuture<'static, ()>,
@@ -88,11 +88,14 @@ impl Entry {
             let (group, plural) = (watched.resource)();
             rule(&group, &[&plural], READ)
         });
-        let events = rule("", &["events"], &["create", "patch"]);
-        watched
-            .chain(to_rules(self.rights))
-            .chain([events])
-            .collect()
+        watched.chain(to_rules(self.rights)).collect()
+    }
+
+    /// Returns the rules of a Role in [`crate::rights::SYSTEM_NAMESPACE`] that this controller needs besides.
+    pub fn system_rules(&self) -> Vec<PolicyRule> {
+        let needed = IN_SYSTEM_NAMESPACE.iter();
+        let own = needed.filter(|(name, _)| *name == self.name);
+        own.flat_map(|(_, rights)| to_rules(rights)).collect()
     }
 }
 
@@ -135,7 +138,14 @@ pub struct Rule {
     pub verbs: &'static [&'static str],
 }
 
-/// The verbs of a watch.
+/// What recording events takes.
+pub(crate) const EVENTS: Rule = Rule {
+    group: "",
+    resources: &["events"],
+    verbs: &["create", "patch"],
+};
+
+/// The verbs of a watch. `get` shows nothing that `list` does not.
 pub(crate) const READ: &[&str] = &["get", "list", "watch"];
 
 /// The options of controllers that flags set.
@@ -156,6 +166,11 @@ pub struct HubOptions {
 pub fn rules(controllers: &[Entry]) -> Vec<PolicyRule> {
     let process = to_rules(LEASE).into_iter().chain(to_rules(DEFINITIONS));
     merge(controllers.iter().flat_map(Entry::rules).chain(process))
+}
+
+/// Returns the rules of a Role in [`crate::rights::SYSTEM_NAMESPACE`] that these controllers need besides.
+pub fn system_rules(controllers: &[Entry]) -> Vec<PolicyRule> {
+    merge(controllers.iter().flat_map(Entry::system_rules))
 }
 
 /// Returns rules as roles have them.

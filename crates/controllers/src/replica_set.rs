@@ -33,7 +33,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::hub::Hub;
-use crate::registry::{Entry, Rule, Watched};
+use crate::registry::{EVENTS, Entry, Rule, Watched};
 use pending::{Changes, Pending, is_report};
 use rest::{Rests, rest_after, rests_until};
 use written::Written;
@@ -54,6 +54,7 @@ pub const ENTRY: Entry = Entry {
         Watched::kind::<PlacementDecision>(),
     ],
     rights: &[
+        EVENTS,
         Rule {
             group: GROUP,
             resources: &["manifestworks"],

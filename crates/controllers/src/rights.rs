@@ -50,18 +50,55 @@ pub const WEBHOOKS: &[Rule] = &[
         resources: &["namespaces"],
         verbs: &["get"],
     },
-    // What was promised to the holder of a bootstrap token.
+    // What Applications and definitions refer to.
     Rule {
-        group: "",
-        resources: &["secrets"],
+        group: "apiextensions.k8s.io",
+        resources: &["customresourcedefinitions"],
         verbs: &["get"],
     },
     Rule {
         group: bellwether_api::oam::GROUP,
-        resources: &["workloaddefinitions"],
+        resources: &[
+            "componentdefinitions",
+            "definitionrevisions",
+            "policies",
+            "policydefinitions",
+            "traitdefinitions",
+            "workflows",
+            "workflowstepdefinitions",
+            "workloaddefinitions",
+        ],
         verbs: &["get"],
     },
 ];
+
+/// The namespace with what belongs to the cluster itself: bootstrap tokens, and the keys of a hub.
+pub const SYSTEM_NAMESPACE: &str = "kube-system";
+
+/// What answering webhooks is called in [`IN_SYSTEM_NAMESPACE`].
+pub const WEBHOOK_SERVER: &str = "the webhook server";
+
+/// What controllers do to Secrets in [`SYSTEM_NAMESPACE`] only, by who does it.
+pub const IN_SYSTEM_NAMESPACE: &[(&str, &[Rule])] = &[
+    // The key that random values of charts are made of.
+    ("application", &[secrets(&["get", "create"])]),
+    // What was promised to the holder of a bootstrap token, which ends when it was used.
+    ("certificate-approval", &[secrets(&["get", "patch"])]),
+    // Bootstrap tokens of a cluster that leaves.
+    ("registration", &[secrets(&["list", "delete"])]),
+    // The key that tokens for approval are signed with.
+    ("workflow-run", &[secrets(&["get", "create"])]),
+    // What was promised to the holder of a bootstrap token.
+    (WEBHOOK_SERVER, &[secrets(&["get"])]),
+];
+
+const fn secrets(verbs: &'static [&'static str]) -> Rule {
+    Rule {
+        group: "",
+        resources: &["secrets"],
+        verbs,
+    }
+}
 
 /// The Secret with the authority of the webhooks, in the namespace of the process.
 pub const WEBHOOK_SECRET: &[Rule] = &[Rule {
@@ -234,6 +271,8 @@ pub struct MissingRight {
     pub resource: String,
     /// The API group; empty for the core group.
     pub group: String,
+    /// The namespace; nothing for all of them.
+    pub namespace: Option<&'static str>,
 }
 
 impl fmt::Display for MissingRight {
@@ -243,6 +282,7 @@ impl fmt::Display for MissingRight {
             verb,
             resource,
             group,
+            namespace,
         } = self;
         let (plural, subresource) = match resource.split_once('/') {
             Some((plural, subresource)) => (plural, format!("/{subresource}")),
@@ -252,7 +292,11 @@ impl fmt::Display for MissingRight {
         write!(
             formatter,
             "{part} may not {verb} {plural}{dot}{group}{subresource}"
-        )
+        )?;
+        match namespace {
+            Some(namespace) => write!(formatter, " in namespace {namespace}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -270,6 +314,7 @@ pub fn missing(needed: &[(&str, Vec<PolicyRule>)], granted: &[ResourceRule]) -> 
                         verb: verb.clone(),
                         resource: resource.clone(),
                         group: group.clone(),
+                        namespace: None,
                     }));
                 }
             }
@@ -306,16 +351,28 @@ pub async fn review(
     client: &Client,
     needed: &[(&str, Vec<PolicyRule>)],
 ) -> Result<Vec<MissingRight>, kube::Error> {
+    review_in(client, None, needed).await
+}
+
+/// The same about rights in one namespace.
+pub async fn review_in(
+    client: &Client,
+    namespace: Option<&'static str>,
+    needed: &[(&str, Vec<PolicyRule>)],
+) -> Result<Vec<MissingRight>, kube::Error> {
     let rules: Api<SelfSubjectRulesReview> = Api::all(client.clone());
     let question = SelfSubjectRulesReview {
         spec: SelfSubjectRulesReviewSpec {
-            namespace: Some(client.default_namespace().to_owned()),
+            namespace: Some(namespace.unwrap_or(client.default_namespace()).to_owned()),
         },
         ..SelfSubjectRulesReview::default()
     };
     let answer = rules.create(&PostParams::default(), &question).await?;
     let granted = answer.status.map(|status| status.resource_rules);
     let mut missing = missing(needed, &granted.unwrap_or_default());
+    for right in &mut missing {
+        right.namespace = namespace;
+    }
     let mut confirmed = Vec::with_capacity(missing.len());
     for right in &missing {
         confirmed.push(is_allowed(client, right).await?);
@@ -338,6 +395,7 @@ async fn is_allowed(client: &Client, right: &MissingRight) -> Result<bool, kube:
                 resource: Some(resource.to_owned()),
                 subresource,
                 verb: Some(right.verb.clone()),
+                namespace: right.namespace.map(str::to_owned),
                 ..ResourceAttributes::default()
             }),
             ..SelfSubjectAccessReviewSpec::default()

@@ -34,7 +34,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::hub::Hub;
-use crate::registry::{Entry, Rule, Watched};
+use crate::registry::{EVENTS, Entry, Rule, Watched};
 use crate::reported::Error;
 use observe::Rendered;
 
@@ -50,6 +50,7 @@ pub const ENTRY: Entry = Entry {
     watches: &[Watched::kind::<Rollout>(), Watched::kind::<Application>()],
     // Objects of applications may be of any kind: what they are made of has to be granted besides.
     rights: &[
+        EVENTS,
         Rule {
             group: ROLLOUT_GROUP,
             resources: &["rollouts", "rollouts/status"],

@@ -60,31 +60,33 @@ const NO_DIFFERENCE: &str = "no diff";
 /// The Application was written.
 const WRITTEN_BACK: &str = "written back";
 
-/// What a controller of templates does besides reading its kind.
-const RIGHTS: &[Rule] = &[
-    Rule {
-        group: HISTORY_GROUP,
-        resources: &["helmtemplates/status", "kustomizepatches/status"],
-        verbs: &["patch"],
-    },
-    Rule {
-        group: OAM_GROUP,
-        resources: &["applications"],
-        verbs: &["get", "patch"],
-    },
-    Rule {
-        group: "",
-        resources: &["secrets"],
-        verbs: &["get"],
-    },
-];
+/// What a controller of templates does besides reading its kind, of which it writes the status.
+const fn rights(status: &'static [&'static str]) -> [Rule; 3] {
+    [
+        Rule {
+            group: HISTORY_GROUP,
+            resources: status,
+            verbs: &["patch"],
+        },
+        Rule {
+            group: OAM_GROUP,
+            resources: &["applications"],
+            verbs: &["get", "patch"],
+        },
+        Rule {
+            group: "",
+            resources: &["secrets"],
+            verbs: &["get"],
+        },
+    ]
+}
 
 /// The controller of HelmTemplates.
 pub const HELM_ENTRY: Entry = Entry {
     name: "helm-template",
     about: "writes Applications that Helm charts render to",
     watches: &[Watched::kind::<HelmTemplate>()],
-    rights: RIGHTS,
+    rights: &rights(&["helmtemplates/status"]),
     run: |hub, options| run::<HelmTemplate>(hub, options.workflows.clone()).boxed(),
 };
 
@@ -93,7 +95,7 @@ pub const KUSTOMIZE_ENTRY: Entry = Entry {
     name: "kustomize-patch",
     about: "writes Applications that are built from a folder and patched",
     watches: &[Watched::kind::<KustomizePatch>()],
-    rights: RIGHTS,
+    rights: &rights(&["kustomizepatches/status"]),
     run: |hub, options| run::<KustomizePatch>(hub, options.workflows.clone()).boxed(),
 };
 

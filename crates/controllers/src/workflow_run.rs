@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use kube::{Api, Resource as _};
 
 use crate::hub::Hub;
-use crate::registry::{Entry, READ, Rule, Watched};
+use crate::registry::{EVENTS, Entry, READ, Rule, Watched};
 use crate::workflow::approval::{self, Approvals};
 use crate::workflow::definitions::Definitions;
 use crate::workflow::memory::Memory;
@@ -41,9 +41,10 @@ pub const ENTRY: Entry = Entry {
     about: "carries out the steps of workflow runs",
     watches: &[Watched::kind::<Workflow>()],
     rights: &[
+        EVENTS,
         Rule {
             group: GROUP,
-            resources: &["workflowruns", "workflows", "workflowstepdefinitions"],
+            resources: &["workflowruns", "workflowstepdefinitions"],
             verbs: READ,
         },
         Rule {
@@ -60,12 +61,6 @@ pub const ENTRY: Entry = Entry {
             group: "",
             resources: &["configmaps"],
             verbs: &["get", "create", "update", "patch"],
-        },
-        // The key of approvals.
-        Rule {
-            group: "",
-            resources: &["secrets"],
-            verbs: &["get", "create"],
         },
     ],
     run: |hub, options| run(hub, options.workflows.clone()).boxed(),

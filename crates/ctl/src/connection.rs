@@ -114,6 +114,17 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Locator {
+    /// Returns the cluster that this process runs in, if that is the one that is meant: nothing names a kubeconfig or a context.
+    pub fn account(&self) -> Option<&InCluster> {
+        let has_file = match &self.kubeconfig {
+            Some(_) => true,
+            None => self.fallbacks.iter().any(|path| path.exists()),
+        };
+        self.in_cluster
+            .as_ref()
+            .filter(|_| !has_file && self.context.is_none())
+    }
+
     fn read(&self) -> Result<(Option<PathBuf>, Kubeconfig), Error> {
         let paths: Vec<PathBuf> = match &self.kubeconfig {
             Some(list) => std::env::split_paths(list)

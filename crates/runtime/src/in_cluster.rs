@@ -4,11 +4,18 @@
 use std::path::{Path, PathBuf};
 
 use kube::config::{
-    AuthInfo, Cluster, Context, Kubeconfig, NamedAuthInfo, NamedCluster, NamedContext,
+    AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, NamedAuthInfo,
+    NamedCluster, NamedContext,
 };
+use kube::{Client, Config};
+
+use crate::authority::follow_authority;
 
 /// Where the kubelet puts the token of a pod's service account, and what belongs to it.
 pub const SERVICE_ACCOUNT_DIRECTORY: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/// The file with the authority of the API server.
+const AUTHORITY: &str = "ca.crt";
 
 /// What the only cluster, user and context of the kubeconfig are called.
 const NAME: &str = "in-cluster";
@@ -46,7 +53,7 @@ impl InCluster {
         let path = |name: &str| self.directory.join(name).display().to_string();
         let cluster = Cluster {
             server: Some(self.address()),
-            certificate_authority: Some(path("ca.crt")),
+            certificate_authority: Some(path(AUTHORITY)),
             ..Cluster::default()
         };
         let user = AuthInfo {
@@ -79,6 +86,38 @@ impl InCluster {
             ..Kubeconfig::default()
         }
     }
+}
+
+impl InCluster {
+    /// Returns a client with the account of the pod, which follows what the kubelet writes: a token that is replaced, and an authority
+    /// that is replaced. Requests that fail are not repeated: a repetition could come after the end of a lease.
+    pub async fn client(&self) -> Result<Client, InClusterError> {
+        let cluster = self.clone();
+        let connect = move || {
+            let cluster = cluster.clone();
+            async move { cluster.connect().await }
+        };
+        follow_authority(self.directory.join(AUTHORITY), connect).await
+    }
+
+    /// Returns a client that trusts the authority of this moment.
+    async fn connect(&self) -> Result<Client, InClusterError> {
+        let options = KubeConfigOptions::default();
+        let mut config = Config::from_custom_kubeconfig(self.kubeconfig(), &options).await?;
+        config.default_retry = false;
+        Ok(Client::try_from(config)?)
+    }
+}
+
+/// Why the account of a pod cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum InClusterError {
+    /// The files cannot be read, or are not what they should be.
+    #[error("the account of the pod cannot be used")]
+    Account(#[from] KubeconfigError),
+    /// What they say does not suffice for a client.
+    #[error("there can be no client with the account of the pod")]
+    Client(#[from] kube::Error),
 }
 
 /// The namespace of the pod, if the kubelet wrote it down.

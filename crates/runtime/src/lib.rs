@@ -20,6 +20,7 @@
 //! [`read_kubeconfig`] says where clusters are, [`InCluster`] where the one is that a pod runs in; a [`Pacer`] slows requests down when
 //! the server asks for it.
 
+mod authority;
 mod cache;
 mod clock;
 mod cluster_handle;
@@ -44,6 +45,7 @@ mod rehearsal;
 mod request_error;
 mod retry;
 mod supervise;
+mod user_agent;
 mod watches;
 mod write;
 
@@ -61,7 +63,7 @@ pub use events::{
 };
 pub use feed::{FeedError, FeedEvent, Selection, follow};
 pub use fence::{Fence, Fenced};
-pub use in_cluster::{InCluster, SERVICE_ACCOUNT_DIRECTORY};
+pub use in_cluster::{InCluster, InClusterError, SERVICE_ACCOUNT_DIRECTORY};
 pub use key::ObjectKey;
 pub use kubeconfig::{KubeconfigError, parse_kubeconfig, read_kubeconfig};
 pub use lease::{Candidate, Leadership, LeaseError, LeaseOptions};
@@ -73,6 +75,7 @@ pub use rehearsal::{Effect, Rehearsal};
 pub use request_error::{RequestError, in_time};
 pub use retry::{ReconcileError, Retry, causes_of, label_of_code, retry_of_code};
 pub use supervise::{Ended, Tasks, spawn_vital};
+pub use user_agent::with_user_agent;
 pub use watches::Watches;
 pub use write::{
     FIELD_MANAGER, created_by, delete_if_exists, patch_seen, unless_exists, unless_gone,

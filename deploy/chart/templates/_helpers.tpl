@@ -58,6 +58,23 @@ app.kubernetes.io/component: {{ .Values.mode }}
 {{- toYaml $parts }}
 {{- end }}
 
+{{- /* Rules of the parts that are needed in the namespace of the system, as a YAML list. */}}
+{{- define "bellwether.systemRules" -}}
+{{- $system := (.Files.Get "files/rights.yaml" | fromYaml).system }}
+{{- $verbs := list }}
+{{- range include "bellwether.parts" . | fromYamlArray }}
+{{- range get $system.parts (trimPrefix "controllers/" .) | default list }}
+{{- if ne (first .resources) "secrets" }}{{ fail "only rights to secrets are limited to a namespace" }}{{ end }}
+{{- $verbs = concat $verbs .verbs | uniq | sortAlpha }}
+{{- end }}
+{{- end }}
+{{- with $verbs }}
+- apiGroups: [""]
+  resources: ["secrets"]
+  verbs: [{{ join ", " . }}]
+{{- end }}
+{{- end }}
+
 {{- /* Rules of the parts that are needed, each resource once. */}}
 {{- define "bellwether.rules" -}}
 {{- $rights := .Files.Get "files/rights.yaml" | fromYaml }}

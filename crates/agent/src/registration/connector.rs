@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bellwether_runtime::{ClusterHandle, Fence};
+use bellwether_runtime::{ClusterHandle, Fence, Pacer};
 use futures::future::BoxFuture;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -51,6 +51,7 @@ pub struct KubeconfigConnector {
     server: String,
     authority: Option<String>,
     fence: Option<Fence>,
+    pacer: Option<Pacer>,
 }
 
 impl KubeconfigConnector {
@@ -71,6 +72,7 @@ impl KubeconfigConnector {
             server,
             authority,
             fence: None,
+            pacer: None,
         })
     }
 
@@ -83,10 +85,22 @@ impl KubeconfigConnector {
         self
     }
 
+    /// Sends requests to the hub at a pace that all its clients share.
+    #[must_use]
+    pub fn at_pace(mut self, pacer: &Pacer) -> Self {
+        self.pacer = Some(pacer.clone());
+        self
+    }
+
     fn connect(&self, config: Config) -> Result<Client, ConnectError> {
-        let client = Client::try_from(config).map_err(|error| ConnectError(error.to_string()))?;
-        Ok(match &self.fence {
-            Some(fence) => fence.guard(client),
+        let mut client =
+            Client::try_from(config).map_err(|error| ConnectError(error.to_string()))?;
+        if let Some(fence) = &self.fence {
+            client = fence.guard(client);
+        }
+        // A request waits for its turn before the fence, which looks at the time when it is sent.
+        Ok(match &self.pacer {
+            Some(pacer) => pacer.limit(client),
             None => client,
         })
     }

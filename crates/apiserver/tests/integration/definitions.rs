@@ -157,6 +157,49 @@ async fn versions_of_a_kind_show_the_same_objects() {
 }
 
 #[tokio::test]
+async fn objects_outlive_a_change_of_the_stored_version() {
+    let http = Http::start().await;
+    let path = format!("{DEFINITIONS}/sheep.flock.example.com");
+    http.ok("POST", DEFINITIONS, definition()).await;
+    http.ok("POST", SHEEP, sheep("dolly", json!({"bells": 1})))
+        .await;
+    // A later version of the software stores another version of the kind.
+    let mut changed = http.ok("GET", &path, Value::Null).await;
+    let mut second = changed["spec"]["versions"][0].clone();
+    second["name"] = "v2".into();
+    changed["spec"]["versions"][0]["storage"] = false.into();
+    let versions = changed["spec"]["versions"].as_array_mut().unwrap();
+    versions.push(second);
+    let changed = http.ok("PUT", &path, changed).await;
+    assert_eq!(changed["status"]["storedVersions"], json!(["v1", "v2"]));
+    let newer = SHEEP.replace("/v1/", "/v2/");
+    for (list, version) in [(SHEEP, "v1"), (&newer, "v2")] {
+        let dolly = http.ok("GET", &format!("{list}/dolly"), Value::Null).await;
+        assert_eq!(dolly["apiVersion"], format!("flock.example.com/{version}"));
+        assert_eq!(dolly["spec"]["bells"], 1);
+    }
+    // The one before still works with it, and both see the same.
+    let bells = json!({"spec": {"bells": 2}});
+    http.patch(MERGE, &format!("{SHEEP}/dolly"), bells).await;
+    // Each object is written again, the version is struck off, and can be taken away.
+    let dolly = http.ok("GET", &format!("{newer}/dolly"), Value::Null).await;
+    assert_eq!(dolly["spec"]["bells"], 2);
+    http.ok("PUT", &format!("{newer}/dolly"), dolly).await;
+    let stored = json!({"status": {"storedVersions": ["v2"]}});
+    http.patch(MERGE, &format!("{path}/status"), stored).await;
+    let mut last = http.ok("GET", &path, Value::Null).await;
+    assert_eq!(last["status"]["storedVersions"], json!(["v2"]));
+    last["spec"]["versions"].as_array_mut().unwrap().remove(0);
+    http.ok("PUT", &path, last).await;
+    eventually("the end of v1", || async {
+        (http.send("GET", SHEEP, "", Value::Null).await.0 == 404).then_some(())
+    })
+    .await;
+    let dolly = http.ok("GET", &format!("{newer}/dolly"), Value::Null).await;
+    assert_eq!(dolly["spec"]["bells"], 2);
+}
+
+#[tokio::test]
 async fn names_that_are_taken_are_not_served_twice() {
     let http = Http::start().await;
     http.ok("POST", DEFINITIONS, definition()).await;

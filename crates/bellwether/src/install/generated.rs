@@ -22,6 +22,18 @@ fn rights() -> Value {
         .iter()
         .map(|entry| (entry.name.to_owned(), json!(merge(entry.rules()))))
         .collect();
+    let in_system: Map<String, Value> = HUB
+        .iter()
+        .map(|entry| (entry.name, entry.system_rules()))
+        .chain(
+            rights::IN_SYSTEM_NAMESPACE
+                .iter()
+                .filter(|(name, _)| *name == rights::WEBHOOK_SERVER)
+                .map(|(_, needed)| ("webhooks", to_rules(needed))),
+        )
+        .filter(|(_, needed)| !needed.is_empty())
+        .map(|(name, needed)| (name.to_owned(), json!(merge(needed))))
+        .collect();
     let agent = rights::AGENT.iter().flat_map(|part| to_rules(part.rights));
     json!({
         "agentNamespace": AGENT_NAMESPACE,
@@ -33,6 +45,7 @@ fn rights() -> Value {
             "member-definitions": rules(rights::MEMBER_DEFINITIONS),
             "webhooks": rules(rights::WEBHOOKS),
         },
+        "system": {"namespace": rights::SYSTEM_NAMESPACE, "parts": in_system},
         "namespaced": {
             "credentials": rules(rights::CREDENTIALS),
             "lease": rules(rights::LEASE),

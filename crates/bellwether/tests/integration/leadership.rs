@@ -57,7 +57,7 @@ fn a_binding_is_bound(fleet: &Fleet, name: &str) {
 }
 
 /// What a server answers to a GET.
-fn get(address: &str, path: &str) -> String {
+pub(crate) fn get(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: hub\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
@@ -114,10 +114,17 @@ fn a_hub_says_how_it_is() {
     let metrics = get(address, "/metrics");
     let reconciles = "bellwether_controller_reconciles_total{controller=\"cluster-set\"";
     assert!(metrics.contains(reconciles), "{metrics}");
+    // One that stands by is ready as soon as its caches are.
+    let other = fleet.spawn(&format!("{BELLWETHER} hub --metrics-listen 127.0.0.1:0"));
+    let line = wait_for_line(&other, "metrics are at http://");
+    let address = line.trim_start_matches("metrics are at http://");
+    let address = address.trim_end_matches("/metrics");
+    wait_for_line(&other, "standing by");
+    assert!(get(address, "/readyz").ends_with("\r\n\r\nok: standing by\n"));
 }
 
 /// A server that notes the key of every request that it gets.
-fn ledger() -> (String, Arc<Mutex<Vec<String>>>) {
+pub(crate) fn ledger() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let keys: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -143,7 +150,7 @@ fn ledger() -> (String, Arc<Mutex<Vec<String>>>) {
 }
 
 /// A run that sends requests one after the other, with rests in between.
-fn requests(address: &str, count: usize) -> String {
+pub(crate) fn requests(address: &str, count: usize) -> String {
     let steps = (0..count).map(|number| {
         format!(
             r#"{{"name": "tell-{number}", "type": "request", "properties": {{"url": "{address}/", "method": "POST", "body": {{"n": {number}}}}}}},

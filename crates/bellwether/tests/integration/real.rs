@@ -81,7 +81,7 @@ fn live(hub: &Path, member: &Path) {
     };
     let edge = format!("--hub-kubeconfig {promised} --labels region=moon");
     bellwether(member, &join(member, "edge", &edge));
-    let own = format!("--hub-kubeconfig {open} --labels region=earth --timeout 2");
+    let own = format!("--hub-kubeconfig {open} --labels region=earth --timeout 2 --context real");
     let refused = fails(hub, &join(hub, "self", &own));
     assert!(
         refused.contains("was not accepted within 2 seconds"),

@@ -35,7 +35,7 @@ pub use super::leases::Metrics;
 use super::rights::{self, ClusterAccess};
 use super::{cluster_events, loss};
 use crate::hub::Hub;
-use crate::registry::{Entry, Rule, Watched};
+use crate::registry::{EVENTS, Entry, Rule, Watched};
 
 /// How many clusters are looked after at a time: enough that their writes share commits.
 const WORKERS: usize = 16;
@@ -58,6 +58,7 @@ pub const ENTRY: Entry = Entry {
         Watched::kind::<ManagedClusterSet>(),
     ],
     rights: &[
+        EVENTS,
         Rule {
             group: GROUP,
             resources: &["managedclusters"],
@@ -97,24 +98,19 @@ pub const ENTRY: Entry = Entry {
             verbs: &["list", "delete"],
         },
         Rule {
-            group: "",
-            resources: &["secrets"],
-            verbs: &["list", "delete"],
-        },
-        Rule {
             group: bellwether_api::work::GROUP,
             resources: &["manifestworks"],
-            verbs: &["list", "delete", "patch"],
+            verbs: &["list", "delete"],
         },
         Rule {
             group: bellwether_api::multicluster::GROUP,
             resources: &["works"],
-            verbs: &["list", "delete", "patch"],
+            verbs: &["list", "delete"],
         },
         Rule {
             group: bellwether_api::addon::GROUP,
             resources: &["managedclusteraddons"],
-            verbs: &["list", "delete", "patch"],
+            verbs: &["list", "delete"],
         },
     ],
     run: |hub, options| run(hub, options.clusters.clone()).boxed(),

@@ -66,11 +66,6 @@ pub const ENTRY: Entry = Entry {
             verbs: &["create"],
         },
         Rule {
-            group: "",
-            resources: &["secrets"],
-            verbs: &["get", "patch"],
-        },
-        Rule {
             group: GROUP,
             resources: &["managedclusters"],
             verbs: &["get", "patch"],

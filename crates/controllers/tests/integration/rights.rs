@@ -4,7 +4,9 @@
 
 use bellwether_apiserver::{HUB, Identity};
 use bellwether_controllers::registry::{self, merge, to_rules};
-use bellwether_controllers::rights::{self, review};
+use bellwether_controllers::rights::{
+    self, IN_SYSTEM_NAMESPACE, SYSTEM_NAMESPACE, review, review_in,
+};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::Client;
 use serde_json::json;
@@ -74,4 +76,49 @@ async fn each_right_that_is_taken_away_is_named() {
         }
     }
     assert!(taken > 150, "{taken}");
+}
+
+/// A client of a user with these rights in one namespace only.
+async fn user_in(world: &World, namespace: &str, name: &str, rules: &[PolicyRule]) -> Client {
+    let group = "rbac.authorization.k8s.io";
+    let metadata = json!({"name": name, "namespace": namespace});
+    let role = json!({"apiVersion": format!("{group}/v1"), "kind": "Role",
+        "metadata": metadata, "rules": rules});
+    let binding = json!({"apiVersion": format!("{group}/v1"), "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": name}]});
+    for object in [role, binding] {
+        world.server.ensure(HUB, object).await.unwrap();
+    }
+    let identity = Identity::authenticated(name, []);
+    Client::new(world.server.service(HUB, identity), "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn rights_in_the_namespace_of_the_system_are_named_with_it() {
+    let world = World::start().await;
+    let namespace = Some(SYSTEM_NAMESPACE);
+    for (part, rights) in IN_SYSTEM_NAMESPACE {
+        let whole = merge(to_rules(rights));
+        let needed = [(*part, whole.clone())];
+        let name = part.replace(' ', "-");
+        let client = user_in(&world, SYSTEM_NAMESPACE, &name, &whole).await;
+        assert_eq!(
+            review_in(&client, namespace, &needed).await.unwrap(),
+            [],
+            "{part}"
+        );
+        // They are not enough elsewhere.
+        assert!(!review(&client, &needed).await.unwrap().is_empty());
+        for verb in &whole[0].verbs {
+            let name = format!("{name}-without-{verb}");
+            let less = without(&whole, 0, verb);
+            let client = user_in(&world, SYSTEM_NAMESPACE, &name, &less).await;
+            let missing = review_in(&client, namespace, &needed).await.unwrap();
+            let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+            let named = format!("{part} may not {verb} secrets in namespace kube-system");
+            assert_eq!(missing, [named]);
+        }
+    }
 }

@@ -18,6 +18,7 @@ use bellwether_api::cluster::{ClusterClaim, ManagedCluster, Placement, Placement
 use bellwether_api::meta::condition;
 use bellwether_apiserver::{ApiServer, Authority, BootstrapToken, HUB, Identity, ServerOptions};
 use bellwether_controllers::Hub;
+use bellwether_controllers::rights::SYSTEM_NAMESPACE;
 use bellwether_controllers::{registration, registry};
 use bellwether_runtime::{Clock, ClusterHandle};
 use bellwether_testkit::{Clusters, JsonClient, Writes, leaping_clock, objects};
@@ -35,7 +36,7 @@ pub use objects::{cluster_set, cluster_set_binding as binding, placement};
 const CONTROLLERS: &str = "bellwether-hub";
 
 /// What grants the hub's controllers the rights that the registry says that they need.
-fn grants() -> [Value; 2] {
+fn grants() -> [Value; 4] {
     let rules = registry::rules(registry::HUB);
     let group = "rbac.authorization.k8s.io";
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
@@ -44,7 +45,15 @@ fn grants() -> [Value; 2] {
         "metadata": {"name": CONTROLLERS},
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": CONTROLLERS},
         "subjects": [{"apiGroup": group, "kind": "User", "name": CONTROLLERS}]});
-    [role, binding]
+    let mut system_role = role.clone();
+    system_role["kind"] = "Role".into();
+    system_role["metadata"]["namespace"] = SYSTEM_NAMESPACE.into();
+    system_role["rules"] = json!(registry::system_rules(registry::HUB));
+    let mut system_binding = binding.clone();
+    system_binding["kind"] = "RoleBinding".into();
+    system_binding["metadata"]["namespace"] = SYSTEM_NAMESPACE.into();
+    system_binding["roleRef"]["kind"] = "Role".into();
+    [role, binding, system_role, system_binding]
 }
 
 /// A hub without controllers.
