@@ -26,8 +26,8 @@ use bellwether_api::cluster::{
 };
 use bellwether_api::meta::ObjectMeta;
 use bellwether_runtime::{Clock, ClusterHandle, created_by};
-use futures::future::BoxFuture;
 use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{

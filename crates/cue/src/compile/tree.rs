@@ -3,6 +3,8 @@
 //! What is written nowhere has no place, but the order of fields depends on places: the parts of a tree are
 //! numbered in their order, as if they were written one after the other.
 
+use std::collections::HashMap;
+
 use super::{Compiler, Packages};
 use crate::ast;
 use crate::diagnostic::Diagnostic;
@@ -92,14 +94,20 @@ enum Met<'t> {
 }
 
 impl<'t> Met<'t> {
-    fn field(self, label: &str) -> Self {
-        match self {
-            Self::Tree(Tree::Struct(entries)) => {
-                let entry = entries.iter().find(|entry| *entry.label == *label);
-                entry.map_or(Self::Nothing, |entry| Self::Tree(&entry.value))
-            }
-            Self::Nothing => Self::Nothing,
-            Self::Tree(_) | Self::Anything => Self::Anything,
+    /// What fields of a struct meet that is unified with this.
+    fn fields(self) -> MetFields<'t> {
+        let entries = match self {
+            Self::Tree(Tree::Struct(entries)) => entries.as_slice(),
+            _ => &[],
+        };
+        let by_label = (entries.len() > SEARCHED_ENTRIES).then(|| {
+            let entries = entries.iter();
+            entries.map(|it| (&*it.label, &it.value)).collect()
+        });
+        MetFields {
+            met: self,
+            entries,
+            by_label,
         }
     }
 
@@ -113,6 +121,31 @@ impl<'t> Met<'t> {
             Self::Nothing => Self::Nothing,
             Self::Tree(_) | Self::Anything => Self::Anything,
         }
+    }
+}
+
+/// Structs with more fields are looked up by an index: time must not grow with the square of their number.
+const SEARCHED_ENTRIES: usize = 16;
+
+/// What the fields of a struct are unified with.
+struct MetFields<'t> {
+    met: Met<'t>,
+    entries: &'t [Entry],
+    by_label: Option<HashMap<&'t str, &'t Tree>>,
+}
+
+impl<'t> MetFields<'t> {
+    fn get(&self, label: &str) -> Met<'t> {
+        let found = match (self.met, &self.by_label) {
+            (Met::Nothing, _) => return Met::Nothing,
+            (Met::Tree(Tree::Struct(_)), Some(index)) => index.get(label).copied(),
+            (Met::Tree(Tree::Struct(_)), None) => {
+                let mut entries = self.entries.iter();
+                entries.find(|it| *it.label == *label).map(|it| &it.value)
+            }
+            (Met::Tree(_) | Met::Anything, _) => return Met::Anything,
+        };
+        found.map_or(Met::Nothing, Met::Tree)
     }
 }
 
@@ -229,9 +262,10 @@ impl<'a> Compiler<'a> {
     }
 
     fn tree_fields(&mut self, entries: &[Entry], met: Met<'_>, walk: &mut Walk<'a>) -> Vec<Decl> {
+        let met = met.fields();
         let mut decls = Vec::with_capacity(entries.len());
         for entry in entries {
-            let part = self.tree_part(&entry.value, met.field(&entry.label), true, walk);
+            let part = self.tree_part(&entry.value, met.get(&entry.label), true, walk);
             decls.push(self.tree_field(entry, part, walk));
         }
         decls
