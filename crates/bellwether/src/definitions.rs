@@ -174,7 +174,9 @@ fn show(name: &str, wanted: Option<DefinitionKind>) -> anyhow::Result<String> {
             if let Some(example) = builtin::example(one.kind, name) {
                 text.push_str("\nExample:\n\n");
                 for line in example.lines() {
-                    text.push_str(&format!("  {line}\n"));
+                    text.push_str("  ");
+                    text.push_str(line);
+                    text.push('\n');
                 }
             }
             Ok(text)

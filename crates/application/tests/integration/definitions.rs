@@ -75,7 +75,7 @@ fn rendered(application: &Value) -> Result<Vec<Value>, String> {
 }
 
 /// An application that uses a definition with these properties.
-fn application(definition: &Definition, properties: Value) -> Value {
+fn application(definition: &Definition, properties: &Value) -> Value {
     let name = &definition.type_name;
     let mut web = json!({
         "name": COMPONENT,
@@ -166,7 +166,7 @@ fn write_case(
 fn report(definition: &Definition) -> String {
     let all = parameters(definition);
     let samples = Samples::new(&definition.type_name, &all, COMPONENT);
-    let run = |properties: &Value| rendered(&application(definition, properties.clone()));
+    let run = |properties: &Value| rendered(&application(definition, properties));
     let mut report = String::new();
     let properties = samples.minimal();
     let minimal = run(&properties);
@@ -235,10 +235,10 @@ fn every_parameter_changes_what_is_rendered_or_is_checked() {
         let all = parameters(&definition);
         let samples = Samples::new(&definition.type_name, &all, COMPONENT);
         for parameter in &all {
-            let right = rendered(&application(&definition, samples.with(&parameter.path)));
+            let right = rendered(&application(&definition, &samples.with(&parameter.path)));
             let wrong = rendered(&application(
                 &definition,
-                samples.with_wrong(&parameter.path),
+                &samples.with_wrong(&parameter.path),
             ));
             if right == wrong {
                 unread.push(format!("{} {}", source.name, parameter.path));

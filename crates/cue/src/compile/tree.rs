@@ -8,9 +8,7 @@ use std::collections::HashMap;
 use super::{Compiler, Packages};
 use crate::ast;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{
-    ArcKind, Decl, Element, Expr, ExprId, MetaId, PackageId, PackageIr, Program, Run, StructId,
-};
+use crate::ir::{ArcKind, Decl, Element, Expr, ExprId, MetaId, PackageIr, Program, Run, StructId};
 use crate::parser::parse_file;
 use crate::token::Span;
 use crate::tree::{Entry, Tree};
@@ -56,14 +54,9 @@ fn open_parts(name: &str, tree: &Tree) -> Result<ast::File, Vec<Diagnostic>> {
 }
 
 fn write_open_parts(tree: &Tree, text: &mut String) {
-    let mut write = |part: &str| {
-        text.push_str("a: ");
-        text.push_str(part);
-        text.push('\n');
-    };
     match tree {
         Tree::Literal(_) => {}
-        Tree::Open(part) => write(part),
+        Tree::Open(part) => write_part(part, text),
         Tree::Struct(entries) => {
             for entry in entries {
                 write_open_parts(&entry.value, text);
@@ -76,12 +69,17 @@ fn write_open_parts(tree: &Tree, text: &mut String) {
             if let Some(rest) = rest
                 && !rest.is_empty()
             {
-                text.push_str("a: ");
-                text.push_str(rest);
-                text.push('\n');
+                write_part(rest, text);
             }
         }
     }
+}
+
+/// One field for each part, whatever its name.
+fn write_part(part: &str, text: &mut String) {
+    text.push_str("a: ");
+    text.push_str(part);
+    text.push('\n');
 }
 
 /// What a part of a tree is unified with.
@@ -178,7 +176,6 @@ impl<'a> Compiler<'a> {
             return Err(self.diagnostics);
         }
         self.program.packages.push(PackageIr { files });
-        debug_assert_eq!(self.program.packages.len(), PackageId(0).0 as usize + 1);
         self.program.labels = std::sync::Arc::new(self.labels);
         Ok(self.program)
     }
