@@ -122,19 +122,21 @@ impl Excerpt {
         text: &[u8],
         out: &mut Vec<u8>,
     ) -> bool {
-        match self.cut.members.get(name) {
-            Some(cut) => write(cut, value, text, out),
-            None => {
-                write_whole(value, out);
-                true
-            }
-        }
+        write_part(self.cut.members.get(name), value, text, out)
     }
 
     /// True if an object has every member that something was left out of.
     pub(super) fn has_members(&self, object: &Map<String, Value>) -> bool {
         self.cut.members.keys().all(|it| object.contains_key(it))
     }
+}
+
+fn write_part(cut: Option<&Cut>, value: &Value, text: &[u8], out: &mut Vec<u8>) -> bool {
+    if let Some(cut) = cut {
+        return write(cut, value, text, out);
+    }
+    write_whole(value, out);
+    true
 }
 
 fn write(cut: &Cut, value: &Value, text: &[u8], out: &mut Vec<u8>) -> bool {
@@ -170,13 +172,7 @@ fn write(cut: &Cut, value: &Value, text: &[u8], out: &mut Vec<u8>) -> bool {
                 }
                 write_whole(name, out);
                 out.push(b':');
-                let is_written = match cut.members.get(name) {
-                    Some(cut) => write(cut, member, text, out),
-                    None => {
-                        write_whole(member, out);
-                        true
-                    }
-                };
+                let is_written = write_part(cut.members.get(name), member, text, out);
                 if !is_written {
                     return false;
                 }

@@ -156,9 +156,8 @@ pub(super) fn end_of_value(text: &[u8], start: usize) -> usize {
         match byte {
             b'"' => position = end_of_string(text, position + 1),
             b'{' | b'[' => depth += 1,
-            b'}' | b']' if depth == 0 => return position,
+            b'}' | b']' | b',' if depth == 0 => return position,
             b'}' | b']' => depth -= 1,
-            b',' if depth == 0 => return position,
             _ => {}
         }
         position += 1;

@@ -97,8 +97,8 @@ impl Twins {
     }
 
     async fn stored(&self, name: &str) -> Value {
-        let stored = self.0.ok("GET", &format!("{FLEETS}/{name}"), Value::Null);
-        same_names(stored.await)
+        let path = format!("{FLEETS}/{name}");
+        same_names(self.0.ok("GET", &path, Value::Null).await)
     }
 }
 
@@ -109,8 +109,12 @@ fn same_names(mut answer: Value) -> Value {
             metadata.remove(field);
         }
         let entries = metadata.get_mut("managedFields");
-        for entry in entries.and_then(Value::as_array_mut).into_iter().flatten() {
-            entry["time"] = Value::Null;
+        if let Some(entries) = entries.and_then(Value::as_array_mut) {
+            for entry in entries.iter_mut() {
+                entry["time"] = Value::Null;
+            }
+            // They are in the order of their times.
+            entries.sort_by_key(ToString::to_string);
         }
     }
     let text = answer.to_string().replace("\\\"part\\\"", "\\\"whole\\\"");
