@@ -136,12 +136,7 @@ fn reference(source: &str) -> Vec<String> {
 }
 
 /// Name of the work of an application.
-pub fn work_name(app: &AppContext) -> String {
-    work_name_of(&app.namespace, &app.name)
-}
-
-/// Name of the work of an application, by its namespace and name.
-pub fn work_name_of(namespace: &str, name: &str) -> String {
+pub fn work_name(namespace: &str, name: &str) -> String {
     format!("app-{namespace}-{name}")
 }
 
@@ -175,7 +170,7 @@ pub fn work(
         "apiVersion": "work.open-cluster-management.io/v1",
         "kind": "ManifestWork",
         "metadata": {
-            "name": work_name(app),
+            "name": work_name(&app.namespace, &app.name),
             "namespace": cluster,
             "labels": {
                 label::APP_NAME: app.name,

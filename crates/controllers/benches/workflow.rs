@@ -65,6 +65,7 @@ async fn main() {
     let thousand = bench.scaled(1000);
     let name = "1,000 runs of 10 steps";
     bench.measure(name, thousand, by_step, &steps(10)).await;
+    bench.step_times(name).await;
     let name = "1,000 runs of 10 writes";
     let writes: Vec<Value> = (0..10).map(write).collect();
     bench.measure(name, thousand, by_step, &writes).await;

@@ -239,7 +239,9 @@ impl State<'_> {
         let cluster = cluster_name(&manifest.cluster);
         if cluster != LOCAL_CLUSTER {
             let works: Api<ManifestWork> = Api::namespaced(client.clone(), cluster);
-            let work = works.get_opt(&work_name(&self.appfile.context)).await?;
+            let context = &self.appfile.context;
+            let name = work_name(&context.namespace, &context.name);
+            let work = works.get_opt(&name).await?;
             let workload = work.and_then(|work| work.spec.workload);
             let sent = workload.map(|workload| workload.manifests);
             let sent = sent.into_iter().flatten();

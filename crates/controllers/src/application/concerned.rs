@@ -70,7 +70,7 @@ pub(super) fn object_keys(work: &ManifestWork) -> Vec<u64> {
 /// others, and those of a distribution are looked after by its controller.
 pub(super) fn delivered_by(work: &ManifestWork) -> Option<ObjectKey> {
     let owner = owner_of(work.metadata.labels.as_ref())?;
-    let name = member::work_name_of(&owner.namespace, &owner.name);
+    let name = member::work_name(&owner.namespace, &owner.name);
     (work.metadata.name.as_ref() == Some(&name)).then_some(owner)
 }
 

@@ -44,7 +44,9 @@ impl Pass<'_> {
             }
         }
         for (cluster, manifests) in by_cluster {
-            let key = ObjectKey::new(cluster, &member::work_name(&self.appfile.context));
+            let context = &self.appfile.context;
+            let name = member::work_name(&context.namespace, &context.name);
+            let key = ObjectKey::new(cluster, &name);
             let known = self.applications.works.cache().get(&key);
             let kept = kept_manifests(known.as_deref(), cluster, &manifests);
             let sent: Vec<Sent<'_>> = manifests

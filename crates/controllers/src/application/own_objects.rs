@@ -52,7 +52,8 @@ impl ComponentActions<'_> {
     pub(super) fn read_member(&self, params: &Value) -> Value {
         let cluster = params["cluster"].as_str().unwrap_or_default();
         let context = &self.appfile.context;
-        let key = ObjectKey::new(cluster, &member::work_name(context));
+        let name = member::work_name(&context.namespace, &context.name);
+        let key = ObjectKey::new(cluster, &name);
         let work = self.applications.works.cache().get(&key);
         let wanted = wanted(params, &context.namespace);
         let manifests = work

@@ -238,7 +238,7 @@ fn fields_of_a_member_are_waited_for() {
         ),
         (
             json!([text]),
-            "waiting for ConfigMap m of cluster east: port",
+            "waiting for ConfigMap m of cluster east: host, port",
         ),
         (json!([text, number]), ""),
     ] {
@@ -264,7 +264,8 @@ fn fields_of_a_member_are_waited_for() {
             let output = session.output("output").unwrap();
             assert_eq!(output, json!({"host": "db.example.org", "port": 5432}));
         } else {
-            assert_eq!(wait.params["message"], expected);
+            let found = session.output("found");
+            assert_eq!(wait.params["message"], expected, "{found:?}");
         }
     }
 }
