@@ -34,7 +34,7 @@ const QUIET: Duration = Duration::from_secs(10);
 /// How often the bench asks whether it may go on.
 const POLL: Duration = Duration::from_millis(50);
 /// After which time the bench gives up.
-const LONGEST_WAIT: Duration = Duration::from_mins(60);
+const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
 #[tokio::main]
 async fn main() {

@@ -78,10 +78,10 @@ impl<'a> Samples<'a> {
         } else {
             json!("wrong")
         };
-        self.with_value(path, Some(wrong))
+        self.with_value(path, Some(&wrong))
     }
 
-    fn with_value(&self, path: &str, value: Option<Value>) -> Value {
+    fn with_value(&self, path: &str, value: Option<&Value>) -> Value {
         let mut properties = if self.is_other_shape(path) {
             json!({})
         } else {
@@ -92,7 +92,7 @@ impl<'a> Samples<'a> {
         for depth in 0..parts.len() {
             let here = join(&parts[..=depth]);
             let is_last = depth + 1 == parts.len();
-            let sample = match &value {
+            let sample = match value {
                 Some(value) if is_last => value.clone(),
                 _ => self.sample(&here, &is_needed),
             };

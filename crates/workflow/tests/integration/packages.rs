@@ -347,7 +347,7 @@ fn a_macro_applies_the_components_that_it_loads() {
         ("op", "op.#ApplyApplication & {}", true),
         ("op", "op.#ApplyApplicationInParallel & {}", false),
         ("oam", "oam.#ApplyApplicationInParallel & {}", false),
-        ("op", r#"op.#ApplyRemaining & {exceptions: two: {}}"#, true),
+        ("op", r"op.#ApplyRemaining & {exceptions: two: {}}", true),
     ] {
         let mut session = session(&format!("vela/{package}"), field);
         let Found::Call(load) = session.run() else {
