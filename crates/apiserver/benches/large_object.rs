@@ -91,11 +91,11 @@ async fn create(server: &ApiServer, name: &str, clusters: usize) {
     };
     let entries: Vec<Value> = (0..clusters).map(entry).collect();
     let status = json!({"status": {"compliant": "Compliant", "status": entries}});
-    let path = format!("{POLICIES}/{name}/status");
+    let url = format!("{POLICIES}/{name}/status");
     send(
         server,
         "PATCH",
-        &path,
+        &url,
         "application/merge-patch+json",
         status,
     )

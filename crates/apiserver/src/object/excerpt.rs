@@ -346,6 +346,7 @@ mod tests {
     }
 
     #[track_caller]
+    #[allow(clippy::needless_pass_by_value, reason = "tables are written in place")]
     fn check(patch: Value, is_excerpt: bool) {
         let object = object(40);
         let whole = JsonPatch::parse(&patch).unwrap().apply(object.clone());

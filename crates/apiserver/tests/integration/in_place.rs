@@ -61,8 +61,8 @@ impl Twins {
                 "metadata": {"name": name, "labels": {"a": "b"}}, "spec": {"ships": ships}});
             twins.0.ok("POST", FLEETS, fleet).await;
             let status = json!({"status": {"ships": ships, "admiral": "nobody"}});
-            let path = format!("{FLEETS}/{name}/status");
-            twins.0.patch(MERGE, &path, status).await;
+            let url = format!("{FLEETS}/{name}/status");
+            twins.0.patch(MERGE, &url, status).await;
         }
         // The first patch finds out that the object is in order.
         twins
@@ -84,9 +84,9 @@ impl Twins {
         let copy =
             json!({"op": "copy", "from": "/metadata/labels/a", "path": "/metadata/labels/a"});
         whole.as_array_mut().unwrap().push(copy);
-        let path = |name: &str| format!("{FLEETS}/{name}{subresource}{query}");
+        let url = |name: &str| format!("{FLEETS}/{name}{subresource}{query}");
         let send = async |name: &str, patch: &Value| {
-            let answer = self.0.send("PATCH", &path(name), JSON, patch.clone()).await;
+            let answer = self.0.send("PATCH", &url(name), JSON, patch.clone()).await;
             (answer.0, same_names(answer.1))
         };
         let (one, two) = (send("part", &patch).await, send("whole", &whole).await);
@@ -97,8 +97,8 @@ impl Twins {
     }
 
     async fn stored(&self, name: &str) -> Value {
-        let path = format!("{FLEETS}/{name}");
-        same_names(self.0.ok("GET", &path, Value::Null).await)
+        let url = format!("{FLEETS}/{name}");
+        same_names(self.0.ok("GET", &url, Value::Null).await)
     }
 }
 
@@ -122,8 +122,8 @@ fn same_names(mut answer: Value) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-fn replace(path: &str, value: Value) -> Value {
-    json!({"op": "replace", "path": path, "value": value})
+fn replace(pointer: &str, value: Value) -> Value {
+    json!({"op": "replace", "path": pointer, "value": value})
 }
 
 #[tokio::test]
@@ -162,10 +162,10 @@ async fn items_are_changed_filled_in_and_pruned() {
     assert_eq!(fleet["spec"]["ships"][4]["state"], "sailing");
     assert_eq!(fleet["metadata"]["generation"], 2);
     // Nothing changes, and nothing is written.
-    let path = format!("{FLEETS}/part/status");
-    let before = twins.0.ok("GET", &path, Value::Null).await;
+    let url = format!("{FLEETS}/part/status");
+    let before = twins.0.ok("GET", &url, Value::Null).await;
     let patch = json!([replace("/status/ships/17/state", json!("sailing"))]);
-    let after = twins.0.patch(JSON, &path, patch).await;
+    let after = twins.0.patch(JSON, &url, patch).await;
     assert_eq!(before, after);
 }
 
@@ -215,8 +215,8 @@ async fn another_schema_is_applied_to_everything() {
     let home = json!({"home": {"type": "string", "default": "here"}});
     let versions = definition(home)["spec"]["versions"].clone();
     let patch = json!([{"op": "replace", "path": "/spec/versions", "value": versions}]);
-    let path = format!("{DEFINITIONS}/fleets.sea.example.com");
-    twins.0.patch(JSON, &path, patch).await;
+    let url = format!("{DEFINITIONS}/fleets.sea.example.com");
+    twins.0.patch(JSON, &url, patch).await;
     for crew in 3..6 {
         let one = json!([replace("/status/ships/1/crew", json!(crew))]);
         let (_, fleet) = twins.agree("/status", one).await;
@@ -228,15 +228,15 @@ async fn another_schema_is_applied_to_everything() {
 #[tokio::test]
 async fn a_deleted_object_goes_when_its_last_finalizer_does() {
     let twins = Twins::start().await;
-    let path = format!("{FLEETS}/part");
+    let url = format!("{FLEETS}/part");
     let finalizers = json!({"metadata": {"finalizers": ["sea.example.com/harbour"]}});
-    twins.0.patch(MERGE, &path, finalizers).await;
-    twins.0.ok("DELETE", &path, Value::Null).await;
+    twins.0.patch(MERGE, &url, finalizers).await;
+    twins.0.ok("DELETE", &url, Value::Null).await;
     let patch = json!([
         {"op": "remove", "path": "/metadata/finalizers"},
         replace("/spec/ships/4/state", json!("sailing")),
     ]);
-    twins.0.patch(JSON, &path, patch).await;
-    let (code, _) = twins.0.send("GET", &path, "", Value::Null).await;
+    twins.0.patch(JSON, &url, patch).await;
+    let (code, _) = twins.0.send("GET", &url, "", Value::Null).await;
     assert_eq!(code, 404);
 }

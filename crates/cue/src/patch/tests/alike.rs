@@ -153,10 +153,9 @@ fn fields(value: impl Strategy<Value = String>) -> impl Strategy<Value = String>
             seen.push(*label);
             is_new
         });
-        let fields = fields.iter();
-        fields
-            .map(|(marker, label, value)| format!("{marker}{label}: {value}\n"))
-            .collect()
+        let lines = fields.iter();
+        let lines = lines.map(|(marker, label, value)| format!("{marker}{label}: {value}"));
+        lines.collect::<Vec<_>>().join("\n")
     })
 }
 
