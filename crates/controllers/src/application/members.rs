@@ -44,6 +44,7 @@ impl Pass<'_> {
             }
         }
         for (cluster, manifests) in by_cluster {
+            self.check_membership(cluster)?;
             let context = &self.appfile.context;
             let name = member::work_name(&context.namespace, &context.name);
             let key = ObjectKey::new(cluster, &name);
@@ -78,6 +79,19 @@ impl Pass<'_> {
                     self.live.insert(tracker::identity_of(manifest), live);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Works of a cluster that is being detached are removed: nothing is brought there any more.
+    fn check_membership(&self, cluster: &str) -> Result<(), Failure> {
+        let known = self
+            .applications
+            .clusters
+            .get(&ObjectKey::cluster_scoped(cluster));
+        if known.is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
+            let problem = "is being detached; choose other clusters in a topology policy";
+            return Err(rejected(format!("cluster {cluster} {problem}")));
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ cases! {
     a_component_that_does_not_exist_is_named_by_who_depends_on_it,
     an_object_of_another_application_on_a_member_is_not_touched,
     an_object_on_a_member_can_be_shared,
+    nothing_is_brought_to_a_cluster_that_is_being_detached,
     policies_that_change_the_application_are_kept_with_its_revision,
 }
 
@@ -113,6 +114,36 @@ fn on_member(value: &str, policies: Value) -> Value {
         all.as_array_mut().unwrap().push(policy.clone());
     }
     json!({"components": [settings("one", value)], "policies": all})
+}
+
+async fn nothing_is_brought_to_a_cluster_that_is_being_detached(fleet: &mut Fleet) {
+    start(fleet);
+    register_member(fleet).await;
+    let app = app(on_member("1", json!([])));
+    fleet.create(HUB, app.clone()).await;
+    until_phase(fleet, &app, "running").await;
+    let cluster = json!({"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
+        "metadata": {"name": MEMBER}});
+    let held = json!({"metadata": {"finalizers": ["example.com/held"]}});
+    fleet.merge(HUB, &cluster, held).await;
+    fleet.delete(HUB, &cluster).await;
+    // As the hub does when it detaches a cluster.
+    let work = json!({"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
+        "metadata": {"name": "app-default-shop", "namespace": MEMBER}});
+    fleet.until_there(HUB, &work).await;
+    fleet.delete(HUB, &work).await;
+    fleet.until_gone(HUB, &work).await;
+    let change = json!({"spec": on_member("2", json!([]))});
+    fleet.merge(HUB, &app, change).await;
+    let text = format!("cluster {MEMBER} is being detached");
+    until(fleet, &app, "the detached cluster", |app| {
+        message_of(app, "Ready").contains(&text)
+    })
+    .await;
+    fleet.pass(60_000).await;
+    assert_eq!(fleet.get(HUB, &work).await, None);
+    let released = json!({"metadata": {"finalizers": null}});
+    fleet.merge(HUB, &cluster, released).await;
 }
 
 async fn an_object_of_another_application_on_a_member_is_not_touched(fleet: &mut Fleet) {
