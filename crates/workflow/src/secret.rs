@@ -1,6 +1,6 @@
 //! What Secrets hold that actions read: it is kept out of messages, and out of what is written for people who debug a step.
 //!
-//! Values that a step hands on by `outputs` are not touched: whoever writes such an output asks for the value.
+//! Values that a step hands on by `outputs` are not touched: an author who writes such an output asks for the value.
 
 use std::collections::BTreeSet;
 

@@ -448,7 +448,7 @@ mod tests {
             json!([name, {"op": "copy", "from": "/status/last", "path": "/status/more"}]),
             false,
         );
-        // What does not fit is refused by whoever sees the whole.
+        // What does not fit is refused where the whole is seen.
         check(
             json!([{"op": "test", "path": "/status/list/3/name", "value": "other"}]),
             false,

@@ -7,7 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 
-/// Forwards connections. While it is cut, nothing passes in either direction, and nobody is told so: what was sent
+/// Forwards connections. While it is cut, nothing passes in either direction, without an error: what was sent
 /// before arrives late.
 pub struct Wire {
     pub port: String,
