@@ -156,7 +156,8 @@ fn fields(value: impl Strategy<Value = String>) -> impl Strategy<Value = String>
         let fields = fields.iter();
         fields
             .map(|(marker, label, value)| format!("{marker}{label}: {value}\n"))
-            .collect()
+            .collect::<Vec<_>>()
+            .concat()
     })
 }
 
