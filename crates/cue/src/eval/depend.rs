@@ -46,8 +46,36 @@ pub(crate) struct Run {
     pub(crate) node: NodeId,
     pub(crate) comprehension: ComprehensionId,
     pub(crate) env: EnvId,
-    /// Where in [`Reads::yielded`] its environments are, once it succeeded.
-    pub(crate) yielded: Option<(u32, u32)>,
+    outcome: Outcome,
+}
+
+/// What is known of a [`Run`].
+#[derive(Debug, Clone, Copy)]
+enum Outcome {
+    /// Its clauses are being evaluated, or something kept them from that.
+    Open,
+    /// Where in [`Reads::yielded`] its environments are.
+    Yielded(u32, u32),
+    /// Something that it read has changed, perhaps while its clauses were still being evaluated.
+    Outdated,
+}
+
+impl Run {
+    /// Where in [`Reads::yielded`] its environments are, if nothing it read has changed since.
+    pub(super) fn yielded(&self) -> Option<(u32, u32)> {
+        match self.outcome {
+            Outcome::Yielded(start, end) => Some((start, end)),
+            Outcome::Open | Outcome::Outdated => None,
+        }
+    }
+
+    /// Notes that something it read has changed; false if that is known already.
+    pub(super) fn invalidate(&mut self) -> bool {
+        !matches!(
+            std::mem::replace(&mut self.outcome, Outcome::Outdated),
+            Outcome::Outdated
+        )
+    }
 }
 
 /// All reads of an evaluation.
@@ -141,18 +169,21 @@ impl Evaluator {
             node: self.current,
             comprehension,
             env,
-            yielded: None,
+            outcome: Outcome::Open,
         });
         run
     }
 
-    /// Notes what a comprehension yielded.
+    /// Notes what a comprehension yielded. The reads of a run that is outdated by the time it ends are
+    /// forgotten, so that nothing would say when its yield no longer counts.
     pub(super) fn end_run(&mut self, run: u32, envs: &[EnvId]) {
         let start = u32::try_from(self.reads.yielded.len()).unwrap_or(u32::MAX);
         self.reads.yielded.extend_from_slice(envs);
         let end = u32::try_from(self.reads.yielded.len()).unwrap_or(u32::MAX);
-        if let Some(run) = self.reads.runs.get_mut(run as usize) {
-            run.yielded = Some((start, end));
+        if let Some(run) = self.reads.runs.get_mut(run as usize)
+            && matches!(run.outcome, Outcome::Open)
+        {
+            run.outcome = Outcome::Yielded(start, end);
         }
     }
 }

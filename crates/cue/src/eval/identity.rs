@@ -95,7 +95,7 @@ impl Evaluator {
         let known = &self.refill.as_ref()?.identities;
         let env = known.canonical[env.0 as usize];
         let run = *known.runs.get(&(comprehension, env, self.current))?;
-        let (start, end) = self.reads.runs[run as usize].yielded?;
+        let (start, end) = self.reads.runs[run as usize].yielded()?;
         Some(self.reads.yielded[start as usize..end as usize].to_vec())
     }
 

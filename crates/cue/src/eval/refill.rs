@@ -4,9 +4,10 @@
 //! later starts the nodes on its path again, then those who read what changed there, and so on. A node
 //! starts again by itself: it goes through its own constraints once more, and its members are kept. A
 //! member that gets the constraints it has already stays as it is, with everything below; one that gets
-//! others starts again in turn; one that gets none is gone. Comprehensions that read nothing new are
-//! not run again. That new constraints can be told from old ones is the work of
-//! [`identity`](super::identity).
+//! others starts again in turn; one that gets none is gone. A value bound by `let` is outside the tree
+//! that is completed in the end: it keeps no members, and all who read one start again. Comprehensions
+//! that read nothing new are not run again. That new constraints can be told from old ones is the work
+//! of [`identity`](super::identity).
 //!
 //! What changes under the hands of a node at work waits for the next round. An evaluation that does
 //! not come to rest in a few rounds, and one that holds or comes to an error that no data can resolve,
@@ -199,7 +200,7 @@ impl Evaluator {
                     let run = &mut self.reads.runs[run as usize];
                     let (node, id) = (run.node, run.comprehension);
                     changes.push(Change::Node(node));
-                    if run.yielded.take().is_some()
+                    if run.invalidate()
                         && let Some(refill) = &mut self.refill
                     {
                         let body = self.program.comprehension(id).value;
@@ -215,7 +216,7 @@ impl Evaluator {
         let reads = self.take_reads(node, |need| need == Need::Whole);
         self.alarm(reads, changes);
         let slot = self.node_mut(node);
-        if slot.anonymous || slot.is_disjunct {
+        if slot.anonymous && !slot.bound || slot.is_disjunct {
             return;
         }
         slot.child_error = None;
@@ -253,16 +254,22 @@ impl Evaluator {
             return;
         }
         let before = Nature::of(slot);
-        let fresh = slot.status == Status::New;
+        let (fresh, rootless) = (slot.status == Status::New, slot.rootless);
         let copied = conjuncts || !slot.shared.is_none();
         let reads = self.take_reads(node, |need| match need {
             Need::Conjuncts => copied,
-            Need::Nature => !fresh && before.composite.is_empty(),
+            Need::Nature => !fresh && (rootless || before.composite.is_empty()),
             Need::Members | Need::Whole => !fresh,
         });
         self.alarm(reads, changes);
         if !fresh {
             self.put_back(node, before);
+        }
+        if rootless {
+            // Nothing completes a value outside the tree, so that its members are never compared.
+            for member in self.take_kept_members(node) {
+                self.discard(member, changes);
+            }
         }
         self.withdraw(node, changes);
         self.change_above(node, changes);
@@ -433,8 +440,9 @@ impl Evaluator {
         let Some(kept) = refill.kept.remove(&node) else {
             return;
         };
+        let mut changes = Vec::new();
         for gone in kept.members.into_values() {
-            self.discard(gone);
+            self.discard(gone, &mut changes);
         }
         let nature = Nature::of(self.node(node));
         let is_closed_anew = (nature.closed_once, nature.closed_recursive)
@@ -443,11 +451,10 @@ impl Evaluator {
         let is_other = !kept.nature.composite.is_empty() && nature != kept.nature;
         if is_other || is_closed_anew {
             let reads = self.take_reads(node, |need| need < Need::Members);
-            let mut changes = Vec::new();
             self.alarm(reads, &mut changes);
-            for change in changes {
-                self.change(change);
-            }
+        }
+        for change in changes {
+            self.change(change);
         }
         for index in 0..self.node(node).arcs.len() {
             let Some((_, member)) = self.node(node).arcs.get(index).copied() else {
@@ -474,24 +481,32 @@ impl Evaluator {
         }
         if is_closed_anew && self.node(member).status != Status::New {
             self.change(Change::Node(member));
-            let members = self
-                .refill
-                .as_mut()
-                .and_then(|refill| refill.kept.get_mut(&member))
-                .map(|kept| std::mem::take(&mut kept.members));
-            for gone in members.into_iter().flat_map(QuickMap::into_values) {
-                self.discard(gone);
+            let mut changes = Vec::new();
+            for gone in self.take_kept_members(member) {
+                self.discard(gone, &mut changes);
+            }
+            for change in changes {
+                self.change(change);
             }
         }
     }
 
+    /// The members that a node had before it started again, which it is not to get back.
+    fn take_kept_members(&mut self, node: NodeId) -> Vec<NodeId> {
+        let kept = self.refill.as_mut();
+        kept.and_then(|refill| refill.kept.get_mut(&node))
+            .map(|kept| std::mem::take(&mut kept.members))
+            .into_iter()
+            .flat_map(QuickMap::into_values)
+            .collect()
+    }
+
     /// Lets go of a node and all below it: anyone who read anything of it starts again.
-    fn discard(&mut self, node: NodeId) {
+    fn discard(&mut self, node: NodeId, changes: &mut Vec<Change>) {
         let mut gone = vec![node];
-        let mut changes = Vec::new();
         while let Some(node) = gone.pop() {
             let reads = self.take_reads(node, |_| true);
-            self.alarm(reads, &mut changes);
+            self.alarm(reads, changes);
             gone.extend(self.node(node).arcs.iter().map(|(_, member)| *member));
             if let Some(refill) = &mut self.refill {
                 refill.unconfirmed.remove(&node);
@@ -499,9 +514,6 @@ impl Evaluator {
                     gone.extend(kept.members.into_values());
                 }
             }
-        }
-        for change in changes {
-            self.change(change);
         }
     }
 

@@ -6,4 +6,6 @@ mod fuzz;
 mod host;
 mod laws;
 mod refill;
+mod refill_random;
+mod refill_yield;
 mod specs;
