@@ -156,12 +156,14 @@ impl AgentError {
         }
     }
 
-    /// True if the hub does not allow what was attempted.
-    fn is_forbidden(&self) -> bool {
+    /// True if the agent lacks a right on the hub, in the words of authorization: `cannot create resource …`. Other
+    /// refusals, such as of a token for another cluster, are final.
+    fn lacks_a_right(&self) -> bool {
         let Self::Kube { problem, .. } = self else {
             return false;
         };
-        matches!(&**problem, kube::Error::Api(status) if status.code == 403)
+        matches!(&**problem, kube::Error::Api(status)
+            if status.code == 403 && status.message.contains(" cannot "))
     }
 
     /// True if trying again changes nothing until somebody acts.
@@ -251,7 +253,7 @@ pub async fn join(agent: &Agent) -> Result<(), AgentError> {
     loop {
         match credentials(agent).await {
             // Rights take effect at a real API server one after the other: the hub may have granted them just now.
-            Err(error) if error.is_forbidden() && attempts < RIGHTS_ATTEMPTS => {
+            Err(error) if error.lacks_a_right() && attempts < RIGHTS_ATTEMPTS => {
                 attempts += 1;
                 tokio::time::sleep(RIGHTS_RETRY).await;
             }

@@ -192,7 +192,12 @@ fn metadata_for_comparison(merged: &Value, live: &Value, is_namespace: bool) -> 
         let Some(value) = merged.get(key) else {
             continue;
         };
-        left.insert(key.to_owned(), own_annotations(value));
+        let own = own_annotations(value);
+        let is_only_last_applied = own != *value && own.as_object().is_some_and(Map::is_empty);
+        if is_only_last_applied && live.get(key).is_none() {
+            continue;
+        }
+        left.insert(key.to_owned(), own);
         if let Some(live) = live.get(key) {
             right.insert(key.to_owned(), own_annotations(live));
         }
