@@ -172,7 +172,11 @@ fn labels_and_annotations(metadata: &Value) -> Value {
         part.insert("labels".to_owned(), labels.clone());
     }
     if let Some(annotations) = metadata.get("annotations") {
-        part.insert("annotations".to_owned(), own_annotations(annotations));
+        let own = own_annotations(annotations);
+        // If there was nothing but the annotation of kubectl, nothing is defined.
+        if own == *annotations || own != Value::Object(Map::new()) {
+            part.insert("annotations".to_owned(), own);
+        }
     }
     Value::Object(part)
 }
@@ -192,12 +196,7 @@ fn metadata_for_comparison(merged: &Value, live: &Value, is_namespace: bool) -> 
         let Some(value) = merged.get(key) else {
             continue;
         };
-        let own = own_annotations(value);
-        let is_only_last_applied = own != *value && own.as_object().is_some_and(Map::is_empty);
-        if is_only_last_applied && live.get(key).is_none() {
-            continue;
-        }
-        left.insert(key.to_owned(), own);
+        left.insert(key.to_owned(), own_annotations(value));
         if let Some(live) = live.get(key) {
             right.insert(key.to_owned(), own_annotations(live));
         }

@@ -554,7 +554,13 @@ fn templates_choose_the_version_and_the_namespace() {
 
 #[test]
 fn deprecations_and_newer_channels_are_reported_and_count_if_the_policy_says_so() {
+    let channel = |name: &str| {
+        json!({"name": name, "currentCSVDesc": {"annotations": {
+            "operatorframework.io/suggested-namespace": "ops"}}})
+    };
     let mut cluster = Cluster::new(&[package(), shelf()]);
+    let channels = json!([channel("stable"), channel("stable-1.2")]);
+    cluster.find("PackageManifest")["status"]["channels"] = channels;
     let mut policy = policy("enforce", "musthave");
     policy["spec"]["upgradeApproval"] = json!("Automatic");
     policy["spec"]["subscription"]["channel"] = json!("stable-1.2");
@@ -563,8 +569,12 @@ fn deprecations_and_newer_channels_are_reported_and_count_if_the_policy_says_so(
     let deprecated =
         json!({"type": "ChannelDeprecated", "status": "True", "message": "stable-1.2 ends soon"});
     cluster.find("Subscription")["status"]["conditions"] = json!([deprecated]);
-    cluster.find("PackageManifest")["status"]["channels"] =
-        json!([{"name": "stable-1.2"}, {"name": "stable-1.10"}]);
+    let channels = json!([
+        channel("stable"),
+        channel("stable-1.2"),
+        channel("stable-1.10")
+    ]);
+    cluster.find("PackageManifest")["status"]["channels"] = channels;
     let condition = |policy: &Value, kind: &str| {
         let conditions = policy["status"]["conditions"].as_array().unwrap().iter();
         let mut found = conditions.filter(|it| it["type"] == *kind);
