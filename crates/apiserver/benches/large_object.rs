@@ -117,11 +117,11 @@ async fn change(server: &ApiServer, name: &str, cluster: usize, number: u32, who
     if whole {
         patch.push(json!({"op": "copy", "from": "/spec/disabled", "path": "/spec/disabled"}));
     }
-    let path = format!("{POLICIES}/{name}/status");
+    let url = format!("{POLICIES}/{name}/status");
     send(
         server,
         "PATCH",
-        &path,
+        &url,
         "application/json-patch+json",
         patch.into(),
     )
