@@ -1,19 +1,9 @@
 //! What people type who come from KubeVela, where the words differ here.
 
-/// Flags of commands that a value follows.
-const WITH_VALUE: [&str; 6] = [
-    "-n",
-    "--namespace",
-    "--context",
-    "--kubeconfig",
-    "--timeout",
-    "--cluster",
-];
-
 /// The command line in words of this program, where `vela` has other ones; the same otherwise.
 ///
-/// Only what means nothing here is translated: `up -f FILE` (`up` has no files), `delete NAME` (a kind without a name deletes
-/// nothing), `revision list NAME`, and lists of types.
+/// Only what means nothing here is translated: `up -f FILE` (`up` has no files), `revision list NAME`, and lists of
+/// types. `delete` stays as in kubectl: a kind without a name is an error, and no application.
 pub(crate) fn translated(arguments: Vec<String>) -> Vec<String> {
     let words: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
     let Some((command, rest)) = words.split_first() else {
@@ -21,7 +11,6 @@ pub(crate) fn translated(arguments: Vec<String>) -> Vec<String> {
     };
     let translated: Option<Vec<&str>> = match (*command, rest) {
         ("up", rest) if rest.iter().any(|word| is_file(word)) => Some([&["apply"], rest].concat()),
-        ("delete", rest) if is_one_name(rest) => Some([&["app", "delete"], rest].concat()),
         ("revision", ["list" | "ls", rest @ ..]) => Some([&["app", "revisions"], rest].concat()),
         ("component" | "components", []) => Some(vec!["def", "list", "--type", "component"]),
         ("trait" | "traits", []) => Some(vec!["def", "list", "--type", "trait"]),
@@ -45,43 +34,6 @@ pub(crate) fn translated(arguments: Vec<String>) -> Vec<String> {
 
 fn is_file(word: &str) -> bool {
     word == "-f" || word == "--file" || word.starts_with("--file=")
-}
-
-/// Whether the words after `delete` are one name of something, and nothing that says which objects of a kind are meant.
-fn is_one_name(words: &[&str]) -> bool {
-    let mut names = 0;
-    let mut is_value = false;
-    for word in words {
-        if is_value {
-            is_value = false;
-        } else if WITH_VALUE.contains(word) {
-            is_value = true;
-        } else if let Some(flag) = word.strip_prefix('-') {
-            let chooses = [
-                "l",
-                "f",
-                "A",
-                "k",
-                "-all",
-                "-selector",
-                "-field-selector",
-                "-filename",
-            ];
-            let flag = flag.split('=').next().unwrap_or_default();
-            if chooses.contains(&flag)
-                || flag == "-all-namespaces"
-                || flag == "h"
-                || flag == "-help"
-            {
-                return false;
-            }
-        } else if word.contains(['/', ',']) {
-            return false;
-        } else {
-            names += 1;
-        }
-    }
-    names == 1
 }
 
 /// Says what to type instead of a command line that is not understood; none if it is not one of `vela`.
@@ -123,11 +75,6 @@ mod tests {
             "up --file=app.yaml -n shop",
             "apply --filename=app.yaml -n shop",
         );
-        check("delete shop", "app delete shop");
-        check(
-            "delete shop -n apps --orphan",
-            "app delete shop -n apps --orphan",
-        );
         check("revision list shop", "app revisions shop");
         check("traits", "def list --type trait");
     }
@@ -136,6 +83,7 @@ mod tests {
     fn words_of_our_own_stay() {
         for own in [
             "up --clusters 3",
+            "delete pods",
             "delete pods --all",
             "delete pods -l app=web",
             "delete pod web",
