@@ -65,12 +65,14 @@ async fn run(size: usize) {
     let soaking = json!({"maxConcurrency": "10%", "minSuccessTime": "1h"});
     bench.change("3", soaking).await;
     let tenth = i64::try_from(size / 10).unwrap();
+    bench.until_written("3", size / 10).await;
     bench
         .until_summary(|it| it.updated == tenth && it.available == tenth)
         .await;
     let waiting = bench.report_failures().await;
     bench.is_answered.store(false, Ordering::Relaxed);
     bench.change("4", json!({ "maxConcurrency": 10 })).await;
+    bench.until_written("4", 10).await;
     bench.until_summary(|it| it.updated == 10).await;
     let starting = bench.report_arrivals().await;
     println!("{size:>7}   {first}   {second}   {done}   {waiting}   {starting}");
@@ -204,6 +206,18 @@ impl Bench {
             }
         })
         .await
+    }
+
+    /// Waits until so many works have this version of the template. The summary cannot tell: it may be that of the
+    /// version before, with the same numbers.
+    async fn until_written(&self, version: &str, count: usize) {
+        let is_written = |work: &Arc<ManifestWork>| {
+            let workload = work.spec.workload.as_ref();
+            let first = workload.and_then(|workload| workload.manifests.first());
+            first.is_some_and(|manifest| manifest["data"]["version"] == version)
+        };
+        let written = || self.works.list().iter().filter(|it| is_written(it)).count();
+        self.until(|_| written() == count).await;
     }
 
     fn summary(&self) -> WorkSummary {
