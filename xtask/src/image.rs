@@ -1,5 +1,6 @@
 //! `cargo xtask image`: an OCI image of the binary, without a container engine.
 
+mod build;
 mod elf;
 mod oci;
 mod sbom;
@@ -11,7 +12,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::run::{cargo, root, say};
+use crate::run::{root, say};
+use build::{buildable, this_architecture};
 use oci::{File, Image, Layout, USER};
 
 /// Where the program is in the image.
@@ -28,7 +30,7 @@ pub(crate) struct ImageArgs {
         default_value = "target/bellwether-image.tar"
     )]
     output: PathBuf,
-    /// Architectures: amd64, arm64; that of this machine if none is given.
+    /// Architectures: amd64, arm64; all that this machine can build for if none is given.
     #[arg(long, value_name = "ARCH")]
     arch: Vec<String>,
     /// A binary that was built before, instead of building one; for one architecture.
@@ -43,12 +45,9 @@ pub(crate) struct ImageArgs {
 }
 
 pub(crate) fn image(arguments: &ImageArgs) -> anyhow::Result<()> {
-    let here = match std::env::consts::ARCH {
-        "aarch64" => "arm64",
-        _ => "amd64",
-    };
     let architectures = match &*arguments.arch {
-        [] => vec![here.to_owned()],
+        [] if arguments.binary.is_some() => vec![this_architecture().to_owned()],
+        [] => buildable()?,
         given => given.to_vec(),
     };
     anyhow::ensure!(
@@ -59,21 +58,10 @@ pub(crate) fn image(arguments: &ImageArgs) -> anyhow::Result<()> {
     let sbom = sbom::spdx(&lock, "bellwether")?;
     let mut layout = Layout::default();
     for architecture in architectures {
-        let path = match &arguments.binary {
-            Some(path) => path.clone(),
-            None => build(&architecture, here)?,
+        let (program, labels) = match &arguments.binary {
+            Some(path) => given(path, &architecture)?,
+            None => (build::program(&architecture)?, labels()),
         };
-        let program = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let mut labels = labels();
-        if let Some(interpreter) = elf::interpreter(&program)? {
-            say(&format!(
-                "warning: {} is linked dynamically and needs {interpreter}: put this image on a base with the glibc of this machine, such as \
-                 distroless/base, or install the target with `rustup target add {}`",
-                path.display(),
-                musl(&architecture)?
-            ));
-            labels.insert("dev.bellwether.needs".to_owned(), interpreter);
-        }
         let files = files(program, arguments.ca_bundle.as_deref())?;
         let image = Image {
             architecture,
@@ -81,11 +69,11 @@ pub(crate) fn image(arguments: &ImageArgs) -> anyhow::Result<()> {
             labels,
             sbom: sbom.clone(),
         };
-        let digest = layout.add(&image, &arguments.tag)?;
+        let digest = layout.add(&image)?;
         say(&format!("{} {digest}", image.architecture));
     }
     let output = root().join(&arguments.output);
-    let archive = layout.to_archive()?;
+    let archive = layout.to_archive(&arguments.tag)?;
     fs::write(&output, &archive).with_context(|| format!("cannot write {}", output.display()))?;
     say(&format!(
         "{} sha256:{}",
@@ -93,6 +81,22 @@ pub(crate) fn image(arguments: &ImageArgs) -> anyhow::Result<()> {
         oci::hex(&archive)
     ));
     Ok(())
+}
+
+/// Reads a program that was built before, which may be linked dynamically: returns it, and the labels of its image.
+fn given(path: &Path, architecture: &str) -> anyhow::Result<(Vec<u8>, BTreeMap<String, String>)> {
+    let program = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut labels = labels();
+    if let Some(interpreter) = elf::interpreter(&program)? {
+        say(&format!(
+            "warning: {} is linked dynamically and needs {interpreter}: put this image on a base with the glibc of this machine, such as \
+             distroless/base, or install the target with `rustup target add {}`",
+            path.display(),
+            build::musl(architecture)?
+        ));
+        labels.insert("dev.bellwether.needs".to_owned(), interpreter);
+    }
+    Ok((program, labels))
 }
 
 fn labels() -> BTreeMap<String, String> {
@@ -124,59 +128,4 @@ fn files(program: Vec<u8>, ca_bundle: Option<&Path>) -> anyhow::Result<Vec<File>
         files.push(file("etc/ssl/certs/ca-certificates.crt", 0o644, bundle));
     }
     Ok(files)
-}
-
-fn musl(architecture: &str) -> anyhow::Result<&'static str> {
-    match architecture {
-        "amd64" => Ok("x86_64-unknown-linux-musl"),
-        "arm64" => Ok("aarch64-unknown-linux-musl"),
-        other => anyhow::bail!("there are images for amd64 and arm64, not for {other}"),
-    }
-}
-
-/// Builds the program for an architecture, statically: with musl if that target is installed, else with the static libraries of
-/// glibc, which only this machine's architecture has. Returns where it is.
-fn build(architecture: &str, here: &str) -> anyhow::Result<PathBuf> {
-    let musl = musl(architecture)?;
-    let glibc = format!(
-        "{}-unknown-linux-gnu",
-        musl.split('-').next().unwrap_or_default()
-    );
-    let target = match (is_target(musl)?, architecture == here) {
-        (true, _) => musl.to_owned(),
-        (false, true) => glibc,
-        (false, false) => {
-            anyhow::bail!("{musl} is not installed: `rustup target add {musl}` installs it")
-        }
-    };
-    let remap = format!("--remap-path-prefix={}=.", root().display());
-    let flags = format!("-Ctarget-feature=+crt-static\u{1f}{remap}");
-    let status = cargo(&[
-        "build",
-        "--release",
-        "--locked",
-        "-p",
-        "bellwether",
-        "--target",
-        &target,
-    ])
-    .env("CARGO_ENCODED_RUSTFLAGS", flags)
-    .status()
-    .context("cannot run cargo")?;
-    anyhow::ensure!(status.success(), "the binary for {target} cannot be built");
-    Ok(root()
-        .join("target")
-        .join(target)
-        .join("release/bellwether"))
-}
-
-/// Whether a target is installed.
-fn is_target(target: &str) -> anyhow::Result<bool> {
-    let output = crate::run::program("rustc", &["--print", "sysroot"]).output();
-    let sysroot = String::from_utf8(output.context("cannot run rustc")?.stdout)?;
-    Ok(Path::new(sysroot.trim())
-        .join("lib/rustlib")
-        .join(target)
-        .join("lib")
-        .exists())
 }

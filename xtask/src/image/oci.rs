@@ -43,7 +43,7 @@ pub(crate) struct Image {
     pub(crate) sbom: Value,
 }
 
-/// Contents by their digest, and the manifests of an index.
+/// Contents by their digest, and the manifests of the image, one an architecture, each with its bill of materials.
 #[derive(Debug, Default)]
 pub(crate) struct Layout {
     blobs: BTreeMap<String, Vec<u8>>,
@@ -52,7 +52,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Adds an image, and its bill of materials as an artifact that refers to it. Returns the digest of the image.
-    pub(crate) fn add(&mut self, image: &Image, tag: &str) -> Result<String, WriteError> {
+    pub(crate) fn add(&mut self, image: &Image) -> Result<String, WriteError> {
         let layer = layer(&image.files)?;
         let layer = self.blob(LAYER, layer);
         let entry = image.files.first().map(|file| format!("/{}", file.path));
@@ -77,7 +77,6 @@ impl Layout {
         let subject = self.blob(MANIFEST, manifest.to_string().into_bytes());
         let mut listed = subject.clone();
         listed["platform"] = json!({"architecture": image.architecture, "os": "linux"});
-        listed["annotations"] = json!({"org.opencontainers.image.ref.name": tag});
         self.manifests.push(listed);
         self.refer(&subject, &image.sbom);
         Ok(subject["digest"].as_str().unwrap_or_default().to_owned())
@@ -106,10 +105,15 @@ impl Layout {
         descriptor
     }
 
-    /// Returns the archive.
-    pub(crate) fn to_archive(&self) -> Result<Vec<u8>, WriteError> {
+    /// Returns the archive. What has the tag is an index of all architectures: programs that copy images take an archive with one entry
+    /// only, or ask for its name.
+    pub(crate) fn to_archive(mut self, tag: &str) -> Result<Vec<u8>, WriteError> {
         let mut archive = Writer::new(Vec::new());
-        let index = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": self.manifests});
+        let of = |manifests: &[Value]| json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests});
+        let image = of(&self.manifests).to_string().into_bytes();
+        let mut image = self.blob(INDEX, image);
+        image["annotations"] = json!({"org.opencontainers.image.ref.name": tag});
+        let index = of(&[image]);
         archive.file("oci-layout", FILE, br#"{"imageLayoutVersion":"1.0.0"}"#)?;
         archive.file("index.json", FILE, index.to_string().as_bytes())?;
         for folder in ["blobs/", "blobs/sha256/"] {
@@ -203,8 +207,8 @@ mod tests {
 
     fn built() -> (String, Vec<u8>) {
         let mut layout = Layout::default();
-        let digest = layout.add(&image(), "bellwether:1").unwrap();
-        (digest, layout.to_archive().unwrap())
+        let digest = layout.add(&image()).unwrap();
+        (digest, layout.to_archive("bellwether:1").unwrap())
     }
 
     #[test]
@@ -226,7 +230,15 @@ mod tests {
             content
         };
         let json_of = |content: &[u8]| -> Value { serde_json::from_slice(content).unwrap() };
-        let index = json_of(&files["index.json"]);
+        let entries = json_of(&files["index.json"]);
+        let [tagged] = entries["manifests"].as_array().unwrap().as_slice() else {
+            panic!("more than one image: {entries}");
+        };
+        assert_eq!(
+            tagged["annotations"]["org.opencontainers.image.ref.name"],
+            "bellwether:1"
+        );
+        let index = json_of(&read(&tagged["digest"]));
         let listed = &index["manifests"][0];
         assert_eq!(listed["digest"], digest);
         assert_eq!(listed["platform"]["architecture"], "amd64");
