@@ -147,9 +147,8 @@ impl Members {
             Vec::new()
         };
         self.sets.retain(|set| set.name != name);
-        let json = object.and_then(|object| serde_json::to_value(&**object).ok());
         self.sets
-            .extend(json.and_then(|json| ClusterSet::from_json(&json).ok()));
+            .extend(object.map(|object| ClusterSet::from(&**object)));
         self.namespaces.remove(name);
         if !wanted.is_empty() {
             self.namespaces.insert(name.to_owned(), wanted);
@@ -198,11 +197,15 @@ impl Members {
         changed.map(|set| set.name.as_str().into()).collect()
     }
 
-    fn count(&self, name: &str) -> usize {
-        let set = self.sets.iter().find(|set| set.name == name);
-        set.map_or(0, |set| {
-            self.clusters.values().filter(|it| is_in(set, it)).count()
-        })
+    /// How many members a set has, or what is wrong with its selector.
+    fn count(&self, name: &str) -> Result<usize, String> {
+        let Some(set) = self.sets.iter().find(|set| set.name == name) else {
+            return Ok(0);
+        };
+        match set.problem() {
+            Some(problem) => Err(problem.to_string()),
+            None => Ok(self.clusters.values().filter(|it| is_in(set, it)).count()),
+        }
     }
 }
 
@@ -280,16 +283,7 @@ impl ClusterSets {
 
     fn emptiness(&self, name: &str) -> Condition {
         let count = self.members.lock().count(name);
-        let (status, reason, message) = if count == 0 {
-            (
-                TRUE,
-                reason::NO_CLUSTER_MATCHED,
-                "No ManagedCluster selected".to_owned(),
-            )
-        } else {
-            let message = format!("{count} ManagedClusters selected");
-            (FALSE, reason::CLUSTERS_SELECTED, message)
-        };
+        let (status, reason, message) = emptiness(count);
         self.condition(condition::CLUSTER_SET_EMPTY, status, reason, message)
     }
 
@@ -345,6 +339,24 @@ impl ClusterSets {
     }
 }
 
+/// Status, reason and message of the condition `ClusterSetEmpty`.
+fn emptiness(count: Result<usize, String>) -> (&'static str, &'static str, String) {
+    match count {
+        Err(problem) => {
+            let message = format!("No ManagedCluster selected: {problem}");
+            (TRUE, reason::INVALID_CLUSTER_SELECTOR, message)
+        }
+        Ok(0) => {
+            let message = "No ManagedCluster selected".to_owned();
+            (TRUE, reason::NO_CLUSTER_MATCHED, message)
+        }
+        Ok(count) => {
+            let message = format!("{count} ManagedClusters selected");
+            (FALSE, reason::CLUSTERS_SELECTED, message)
+        }
+    }
+}
+
 /// The namespaces that are written down for a cluster.
 fn written(cluster: &ManagedCluster) -> &[ClusterSetManagedNamespace] {
     let status = cluster.status.as_ref();
@@ -363,4 +375,51 @@ fn built_in(name: &str) -> Option<ManagedClusterSelector> {
         label_selector,
         ..ManagedClusterSelector::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(name: &str, spec: &serde_json::Value) -> Arc<ManagedClusterSet> {
+        let object = json!({"metadata": {"name": name}, "spec": spec});
+        Arc::new(serde_json::from_value(object).unwrap())
+    }
+
+    #[test]
+    fn an_invalid_selector_is_reported_in_the_condition() {
+        let by_labels = |selector: serde_json::Value| {
+            json!({"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": selector}})
+        };
+        for (spec, reason, message) in [
+            (
+                by_labels(json!({})),
+                reason::CLUSTERS_SELECTED,
+                "1 ManagedClusters selected",
+            ),
+            (
+                by_labels(json!({"matchLabels": {"zone": "a"}})),
+                reason::NO_CLUSTER_MATCHED,
+                "No ManagedCluster selected",
+            ),
+            (
+                by_labels(json!({"matchExpressions": [{"key": "zone", "operator": "Near"}]})),
+                reason::INVALID_CLUSTER_SELECTOR,
+                "No ManagedCluster selected: clusterSelector:\"Near\" is not a valid label selector \
+                 operator",
+            ),
+            (
+                json!({"clusterSelector": {"selectorType": "ByName"}}),
+                reason::INVALID_CLUSTER_SELECTOR,
+                "No ManagedCluster selected: clusterSelector:unknown selectorType \"ByName\"",
+            ),
+        ] {
+            let mut members = Members::default();
+            members.set("s", Some(&set("s", &spec)));
+            let cluster = Arc::new(ManagedCluster::default());
+            members.clusters.insert("c".into(), cluster);
+            let (_, found, text) = emptiness(members.count("s"));
+            assert_eq!((found, text.as_str()), (reason, message));
+        }
+    }
 }

@@ -79,7 +79,7 @@ mod placements {
     fn everything() -> Vec<ClusterSet> {
         let everything = json!({"metadata": {"name": "global"}, "spec": {"clusterSelector":
             {"selectorType": "LabelSelector", "labelSelector": {}}}});
-        ClusterSet::from_json(&everything).into_iter().collect()
+        vec![ClusterSet::from_json(&everything)]
     }
 
     /// One cluster moves to another region: which of the placements must be scheduled again?

@@ -1,6 +1,6 @@
 //! Placements: which clusters are chosen, in which groups, and why not others.
 //!
-//! [`Placement::from_json`] reads a placement once: selectors parsed, expressions compiled.
+//! [`Placement`] is made once from an object: selectors parsed, expressions compiled.
 //! [`schedule`] then answers for one moment, from a [`View`] of everything it may look at;
 //! [`why()`] tells what kept one cluster out, [`affects`] whether a change of a cluster matters at
 //! all, and [`transition()`] in which order to write decisions so that readers miss none.

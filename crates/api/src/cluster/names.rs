@@ -42,7 +42,7 @@ pub mod annotation {
     /// On the namespace `kube-system` of an embedded member: when the hub let the cluster go. It does
     /// not join again by itself.
     pub const DETACHED: &str = "cluster.bellwether.dev/detached";
-    /// What annotations that an agent may set on its own cluster begin with.
+    /// Prefix of annotations that an agent may set on its own cluster.
     pub const AGENT_PREFIX: &str = "agent.open-cluster-management.io/";
 }
 
@@ -69,9 +69,9 @@ pub mod claim {
     pub const ID: &str = "id.k8s.io";
     /// The version of Kubernetes.
     pub const KUBE_VERSION: &str = "kubeversion.open-cluster-management.io";
-    /// Where the cluster runs.
+    /// Platform of the cluster.
     pub const PLATFORM: &str = "platform.open-cluster-management.io";
-    /// Which distribution of Kubernetes it is.
+    /// Distribution of Kubernetes.
     pub const PRODUCT: &str = "product.open-cluster-management.io";
     /// All of these.
     pub const RESERVED: [&str; 4] = [ID, KUBE_VERSION, PLATFORM, PRODUCT];
@@ -89,11 +89,11 @@ pub mod object {
 
 /// Users, groups, roles and objects with which clusters register.
 pub mod registration {
-    /// What the user of an agent begins with; the cluster, a colon and the agent follow.
+    /// Prefix of the user of an agent; the cluster, a colon and the agent follow.
     pub const USER_PREFIX: &str = "system:open-cluster-management:";
     /// The group of all agents.
     pub const CLUSTERS_GROUP: &str = "system:open-cluster-management:managed-clusters";
-    /// What else may be bound to the roles of a cluster; its name follows.
+    /// Prefix of further subjects of the roles of a cluster; its name follows.
     pub const EXTERNAL_GROUP_PREFIX: &str = "open-cluster-management:";
     /// The signer of agents' certificates.
     pub const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
@@ -102,27 +102,27 @@ pub mod registration {
     pub const RENEWAL_INFIX: &str = "-renewal-";
     /// The namespace of the Secrets of bootstrap tokens, as in Kubernetes.
     pub const TOKEN_NAMESPACE: &str = "kube-system";
-    /// What these Secrets are called; the id of the token follows.
+    /// Prefix of the names of these Secrets; the id of the token follows.
     pub const TOKEN_SECRET_PREFIX: &str = "bootstrap-token-";
-    /// What the users of bootstrap tokens begin with; the id of the token follows.
+    /// Prefix of the users of bootstrap tokens; the id of the token follows.
     pub const TOKEN_USER_PREFIX: &str = "system:bootstrap:";
     /// The group of those who ask to join.
     pub const BOOTSTRAP_GROUP: &str = "system:bootstrappers:managedcluster";
-    /// What those may do who ask to join.
+    /// Permissions of agents that request to join.
     pub const BOOTSTRAP_ROLE: &str = "open-cluster-management:bootstrap";
-    /// What an agent may do in the namespace of its cluster, for its own sake.
+    /// Permissions of an agent in the namespace of its cluster, for itself.
     pub const REGISTRATION_ROLE: &str = "open-cluster-management:managedcluster:registration";
-    /// What an agent may do in the namespace of its cluster with works.
+    /// Permissions of an agent in the namespace of its cluster, for works.
     pub const WORK_ROLE: &str = "open-cluster-management:managedcluster:work";
-    /// What is added to the role `view` of every namespace.
+    /// Permissions added to the role `view` of every namespace.
     pub const VIEW_ROLE: &str = "bellwether:aggregate-to-view";
-    /// What is added to the roles `edit` and `admin` of every namespace.
+    /// Permissions added to the roles `edit` and `admin` of every namespace.
     pub const EDIT_ROLE: &str = "bellwether:aggregate-to-edit";
-    /// What the roles and bindings of one cluster are called; its name follows.
+    /// Prefix of the names of roles and bindings of one cluster; its name follows.
     pub const CLUSTER_ROLE_PREFIX: &str = "open-cluster-management:managedcluster:";
-    /// What role bindings for the agent's own sake end with.
+    /// Suffix of role bindings for the agent itself.
     pub const REGISTRATION_SUFFIX: &str = ":registration";
-    /// What role bindings for works end with.
+    /// Suffix of role bindings for works.
     pub const WORK_SUFFIX: &str = ":work";
     /// The group of the rights to accept clusters and to renew certificates.
     pub const REGISTER_GROUP: &str = "register.open-cluster-management.io";
@@ -139,10 +139,7 @@ pub mod registration {
 }
 
 /// Operators of selectors beyond those of Kubernetes.
-pub mod operator {
-    /// Another spelling of `Exists`, understood in every selector of this group.
-    pub const EXIST: &str = "Exist";
-}
+pub mod operator {}
 
 /// Names of built-in prioritizers.
 pub mod prioritizer {
@@ -160,8 +157,6 @@ pub mod prioritizer {
 pub mod condition {
     /// ManagedCluster: the hub accepted it.
     pub const HUB_ACCEPTED: &str = "HubAcceptedManagedCluster";
-    /// ManagedCluster: the hub refused it. Nobody sets it; denial is a false `HUB_ACCEPTED`.
-    pub const HUB_DENIED: &str = "HubDeniedManagedCluster";
     /// ManagedCluster: its agent has joined.
     pub const JOINED: &str = "ManagedClusterJoined";
     /// ManagedCluster: it is alive and its API server answers.
@@ -194,8 +189,6 @@ pub mod reason {
     pub const HUB_CLUSTER_ADMIN_DENIED: &str = "HubClusterAdminDenied";
     /// `HUB_ACCEPTED` is false: rights could not be given.
     pub const ERROR: &str = "Error";
-    /// `JOINED` is true.
-    pub const MANAGED_CLUSTER_JOINED: &str = "ManagedClusterJoined";
     /// `AVAILABLE` is true.
     pub const MANAGED_CLUSTER_AVAILABLE: &str = "ManagedClusterAvailable";
     /// `AVAILABLE` is false: the API server of the cluster does not answer.
@@ -218,6 +211,8 @@ pub mod reason {
     pub const NO_RESOURCE: &str = "NoResource";
     /// `CLUSTER_SET_EMPTY` is true.
     pub const NO_CLUSTER_MATCHED: &str = "NoClusterMatched";
+    /// `CLUSTER_SET_EMPTY` is true: the selector is invalid.
+    pub const INVALID_CLUSTER_SELECTOR: &str = "InvalidClusterSelector";
     /// `CLUSTER_SET_EMPTY` is false.
     pub const CLUSTERS_SELECTED: &str = "ClustersSelected";
     /// `HEARTBEAT_LOSS` is true.

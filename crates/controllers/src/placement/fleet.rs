@@ -19,7 +19,6 @@ use bellwether_placement::schedule::{
 };
 use bellwether_runtime::{Change, ObjectKey};
 use jiff::Timestamp;
-use serde_json::Value;
 
 use index::{Index, Label};
 
@@ -96,11 +95,6 @@ impl Written {
             resource_version: metadata.resource_version.clone().unwrap_or_default(),
         }
     }
-}
-
-/// An object as decisions read it. Our own types always have a JSON form.
-fn to_json<K: serde::Serialize>(object: &K) -> Value {
-    serde_json::to_value(object).unwrap_or_default()
 }
 
 /// Whether a state of an object is one that has been seen or overtaken.
@@ -287,14 +281,13 @@ impl Fleet {
         self.sets.retain(|set| set.name != name);
         self.members.remove(name);
         if let Some(object) = change.new {
-            match ClusterSet::from_json(&to_json(&**object)) {
-                Ok(set) => {
-                    let members = self.clusters.iter().filter(|it| is_member(&set, Some(it)));
-                    self.members.insert(name.to_owned(), members.count());
-                    self.sets.push(set);
-                }
-                Err(error) => tracing::warn!(name, %error, "a cluster set cannot be understood"),
+            let set = ClusterSet::from(&**object);
+            if let Some(error) = set.problem() {
+                tracing::warn!(name, %error, "invalid ManagedClusterSet: it has no members");
             }
+            let members = self.clusters.iter().filter(|it| is_member(&set, Some(it)));
+            self.members.insert(name.to_owned(), members.count());
+            self.sets.push(set);
         }
         self.index_again(self.choosing_from(name))
     }
@@ -326,7 +319,7 @@ impl Fleet {
     pub(super) fn score(&mut self, change: &Change<'_, AddOnPlacementScore>) -> Vec<ObjectKey> {
         let (cluster, name) = (&change.key.namespace, &*change.key.name);
         match change.new {
-            Some(object) => self.scores.insert(&to_json(&**object)),
+            Some(object) => self.scores.insert(object),
             None => self.scores.remove(cluster, name),
         }
         let cluster = self.positions.get(cluster).map(|at| &self.clusters[*at]);
@@ -364,11 +357,11 @@ impl Fleet {
                     Vec::new()
                 };
             }
-            known.rules = Rules::from_json(&to_json(&**object));
+            known.rules = Rules::from(&**object);
         } else {
             let known = IndexedPlacement {
                 object: Arc::clone(object),
-                rules: Rules::from_json(&to_json(&**object)),
+                rules: Rules::from(&**object),
                 anchors: None,
             };
             self.forget(change.key);

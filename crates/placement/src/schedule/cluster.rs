@@ -4,15 +4,21 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use bellwether_api::cluster::ManagedCluster;
 use bellwether_api::cluster::names::label::CLUSTER_SET;
+use bellwether_api::cluster::{
+    AddOnPlacementScore, ManagedCluster, ManagedClusterSet, SelectorType,
+};
 use bellwether_api::meta;
-use bellwether_json::label::{LabelSelector, SelectorError};
+use bellwether_json::label::LabelSelector;
 use bellwether_json::path::object_at;
 use bellwether_json::quantity::Quantity;
 use bellwether_json::time::parse_time;
 use jiff::Timestamp;
+use serde::Deserialize as _;
 use serde_json::Value;
+
+use super::placement::Misconfigured;
+use super::selector::label_selector;
 
 /// A `ManagedCluster`, read once.
 #[derive(Debug, Clone)]
@@ -224,23 +230,63 @@ pub struct ClusterSet {
     pub name: String,
     /// By their labels; none: those that carry the set's own label.
     selector: Option<LabelSelector>,
+    /// What is wrong with the selector; such a set has no members.
+    problem: Option<Misconfigured>,
+}
+
+impl From<&ManagedClusterSet> for ClusterSet {
+    fn from(object: &ManagedClusterSet) -> Self {
+        let name = object.metadata.name.clone().unwrap_or_default();
+        Self::new(name, selector(object))
+    }
+}
+
+/// Compiles the selector of a set; none if its members carry the set's own label.
+fn selector(object: &ManagedClusterSet) -> Result<Option<LabelSelector>, String> {
+    let Some(selector) = &object.spec.cluster_selector else {
+        return Ok(None);
+    };
+    match &selector.selector_type {
+        SelectorType::ExclusiveClusterSetLabel => Ok(None),
+        SelectorType::LabelSelector => match &selector.label_selector {
+            Some(labels) => label_selector(labels).map(Some),
+            None => Ok(Some(LabelSelector::nothing())),
+        },
+        SelectorType::Other(text) if text.is_empty() => Ok(None),
+        SelectorType::Other(text) => Err(format!("unknown selectorType {text:?}")),
+    }
 }
 
 impl ClusterSet {
-    /// Reads a `ManagedClusterSet`.
-    pub fn from_json(object: &Value) -> Result<Self, SelectorError> {
-        let text = |path: &str| object.pointer(path).and_then(Value::as_str);
-        let name = text("/metadata/name").unwrap_or_default().to_owned();
-        let selector = match text("/spec/clusterSelector/selectorType").unwrap_or_default() {
-            "LabelSelector" => {
-                let selector = object.pointer("/spec/clusterSelector/labelSelector");
-                Some(LabelSelector::from_object(selector)?)
+    fn new(name: String, selector: Result<Option<LabelSelector>, String>) -> Self {
+        let (selector, problem) = match selector {
+            Ok(selector) => (selector, None),
+            Err(problem) => {
+                let problem = Misconfigured::new("clusterSelector", problem);
+                (Some(LabelSelector::nothing()), Some(problem))
             }
-            "" | "ExclusiveClusterSetLabel" => None,
-            // Nobody belongs to a set that cannot be understood.
-            _ => Some(LabelSelector::nothing()),
         };
-        Ok(Self { name, selector })
+        Self {
+            name,
+            selector,
+            problem,
+        }
+    }
+
+    /// The same from JSON that no API server has checked.
+    pub fn from_json(object: &Value) -> Self {
+        match ManagedClusterSet::deserialize(object) {
+            Ok(set) => Self::from(&set),
+            Err(error) => {
+                let name = object.pointer("/metadata/name").and_then(Value::as_str);
+                Self::new(name.unwrap_or_default().to_owned(), Err(error.to_string()))
+            }
+        }
+    }
+
+    /// What is wrong with its selector.
+    pub fn problem(&self) -> Option<&Misconfigured> {
+        self.problem.as_ref()
     }
 
     /// The label that all its members have, if members are told by one.
@@ -282,23 +328,26 @@ pub struct ScoreBoard {
 
 impl ScoreBoard {
     /// Adds an `AddOnPlacementScore`, which lives in the namespace of its cluster.
-    pub fn insert(&mut self, object: &Value) {
-        let text = |path: &str| object.pointer(path).and_then(Value::as_str);
-        let (Some(cluster), Some(name)) = (text("/metadata/namespace"), text("/metadata/name"))
-        else {
+    pub fn insert(&mut self, object: &AddOnPlacementScore) {
+        let metadata = &object.metadata;
+        let (Some(cluster), Some(name)) = (&metadata.namespace, &metadata.name) else {
             return;
         };
-        let score = |score: &Value| {
-            let name = score.get("name")?.as_str()?.to_owned();
-            Some((name, score.get("value")?.as_i64()?))
-        };
-        let scores = object.pointer("/status/scores").and_then(Value::as_array);
+        let status = object.status.as_ref();
+        let scores = status.iter().flat_map(|it| &it.scores);
         let scores = AddOnScores {
-            values: scores.into_iter().flatten().filter_map(score).collect(),
-            valid_until: text("/status/validUntil").and_then(|time| parse_time(time).ok()),
+            values: scores
+                .map(|it| (it.name.clone(), i64::from(it.value)))
+                .collect(),
+            valid_until: status.and_then(|it| Some(it.valid_until.as_ref()?.0)),
         };
-        let of_cluster = self.clusters.entry(cluster.into()).or_default();
-        of_cluster.insert(name.to_owned(), scores);
+        let of_cluster = self.clusters.entry(cluster.as_str().into()).or_default();
+        of_cluster.insert(name.clone(), scores);
+    }
+
+    /// The same from JSON that no API server has checked.
+    pub(super) fn insert_json(&mut self, object: &Value) -> Result<(), serde_json::Error> {
+        AddOnPlacementScore::deserialize(object).map(|object| self.insert(&object))
     }
 
     /// Forgets what a cluster has under a name.

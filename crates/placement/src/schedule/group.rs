@@ -1,7 +1,7 @@
 //! Decision groups, and the objects that decisions are written to.
 
-use bellwether_api::cluster::DecisionGroupStatus;
 use bellwether_api::cluster::names::label;
+use bellwether_api::cluster::{DecisionGroup as NamedGroup, DecisionGroupStatus, GroupStrategy};
 use serde_json::{Map, Value, json};
 
 use super::Decision;
@@ -92,46 +92,31 @@ impl DecisionObject {
 }
 
 impl GroupRule {
-    /// Reads the named groups, under their present names or those of early documents
+    /// Compiles the named groups, under their present names or those of early documents
     /// (`DecisionGroups`, `clusterSelector`), but not under both.
-    pub(super) fn read_all(strategy: Option<&Value>) -> Result<Vec<Self>, Misconfigured> {
-        let strategy = strategy.unwrap_or(&Value::Null);
-        let groups = one_of(strategy, "decisionGroups", "DecisionGroups")?;
-        let groups = groups.and_then(Value::as_array);
-        groups.into_iter().flatten().map(Self::read).collect()
+    pub(super) fn all(strategy: &GroupStrategy) -> Result<Vec<Self>, Misconfigured> {
+        if !strategy.decision_groups.is_empty() && !strategy.capitalized_decision_groups.is_empty()
+        {
+            return Err(both("decisionGroups", "DecisionGroups"));
+        }
+        strategy.groups().map(Self::new).collect()
     }
 
-    fn read(group: &Value) -> Result<Self, Misconfigured> {
-        let name = group.get("groupName").and_then(Value::as_str);
-        let selector = one_of(group, "groupClusterSelector", "clusterSelector")?;
-        let selector = selector.unwrap_or(&Value::Null);
-        let is_bare = ["matchLabels", "matchExpressions"]
-            .iter()
-            .any(|field| selector.get(field).is_some());
-        let selector = if is_bare {
-            Selector::read("", &json!({ "labelSelector": selector }))?
-        } else {
-            Selector::read("", selector)?
+    fn new(group: &NamedGroup) -> Result<Self, Misconfigured> {
+        let selector = match (&group.group_cluster_selector, &group.cluster_selector) {
+            (Some(_), Some(_)) => return Err(both("groupClusterSelector", "clusterSelector")),
+            (Some(selector), None) => Selector::of_group(selector),
+            (None, labels) => Selector::new(labels.as_ref(), None),
         };
         Ok(Self {
-            name: name.unwrap_or_default().to_owned(),
-            selector,
+            name: group.group_name.clone(),
+            selector: selector.map_err(|problem| Misconfigured::new("", problem))?,
         })
     }
 }
 
-fn one_of<'a>(
-    object: &'a Value,
-    name: &str,
-    early: &str,
-) -> Result<Option<&'a Value>, Misconfigured> {
-    match (object.get(name), object.get(early)) {
-        (Some(_), Some(_)) => {
-            let message = format!("there are both {name} and {early}");
-            Err(Misconfigured::new("", message))
-        }
-        (found, None) | (None, found) => Ok(found),
-    }
+fn both(name: &str, early: &str) -> Misconfigured {
+    Misconfigured::new("", format!("there are both {name} and {early}"))
 }
 
 impl DecisionGroup {

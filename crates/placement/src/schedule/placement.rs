@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bellwether_api::cluster::{self, DecisionSortOrder, PlacementSpec};
+use bellwether_api::meta::IntOrString;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::group::GroupRule;
@@ -76,22 +79,22 @@ impl GroupSize {
         }
     }
 
-    fn read(value: Option<&Value>) -> Result<Self, Misconfigured> {
+    fn new(value: Option<&IntOrString>) -> Result<Self, Misconfigured> {
         let number = |text: &str| text.parse().ok();
         let size = match value {
-            None | Some(Value::Null) => Some(Self::Percent(100)),
-            Some(Value::Number(count)) => count
-                .as_u64()
-                .and_then(|count| usize::try_from(count).ok())
-                .map(Self::Count),
-            Some(Value::String(text)) => match text.strip_suffix('%') {
+            None => Some(Self::Percent(100)),
+            Some(IntOrString::Int(count)) => usize::try_from(*count).ok().map(Self::Count),
+            Some(IntOrString::String(text)) => match text.strip_suffix('%') {
                 Some(percentage) => number(percentage).map(Self::Percent),
                 None => number(text).map(Self::Count),
             },
-            Some(_) => None,
         };
         size.ok_or_else(|| {
-            let text = value.map(ToString::to_string).unwrap_or_default();
+            let text = match value {
+                Some(IntOrString::Int(count)) => count.to_string(),
+                Some(IntOrString::String(text)) => format!("{text:?}"),
+                None => String::new(),
+            };
             let message =
                 format!("clustersPerDecisionGroup is neither a number nor a percentage: {text}");
             Misconfigured::new("", message)
@@ -99,19 +102,41 @@ impl GroupSize {
     }
 }
 
-impl Placement {
-    /// Reads a `Placement`. One that is not in order is still a placement: it keeps the
+impl From<&cluster::Placement> for Placement {
+    /// Compiles a placement. One that is not in order is still a placement: it keeps the
     /// decisions it has.
+    fn from(object: &cluster::Placement) -> Self {
+        Self {
+            name: object.metadata.name.clone().unwrap_or_default(),
+            cluster_sets: object.spec.cluster_sets.iter().cloned().collect(),
+            rules: Rules::new(&object.spec),
+        }
+    }
+}
+
+impl Placement {
+    /// The same from JSON that no API server has checked; what does not have the form of a
+    /// placement is a [problem](Self::problem) of it.
     pub fn from_json(object: &Value) -> Self {
         let name = object.pointer("/metadata/name").and_then(Value::as_str);
-        let sets = object
-            .pointer("/spec/clusterSets")
-            .and_then(Value::as_array);
-        let set = |set: &Value| set.as_str().map(ToOwned::to_owned);
+        let spec = match object.get("spec") {
+            None | Some(Value::Null) => Ok(PlacementSpec::default()),
+            Some(spec) => PlacementSpec::deserialize(spec),
+        };
+        let (cluster_sets, rules) = match spec {
+            Ok(spec) => (
+                spec.cluster_sets.iter().cloned().collect(),
+                Rules::new(&spec),
+            ),
+            Err(error) => {
+                let problem = Misconfigured::new("", error.to_string());
+                (BTreeSet::new(), Err(problem))
+            }
+        };
         Self {
             name: name.unwrap_or_default().to_owned(),
-            cluster_sets: sets.into_iter().flatten().filter_map(set).collect(),
-            rules: Rules::read(object.get("spec").unwrap_or(&Value::Null)),
+            cluster_sets,
+            rules,
         }
     }
 
@@ -150,43 +175,32 @@ impl Placement {
 }
 
 impl Rules {
-    fn read(spec: &Value) -> Result<Self, Misconfigured> {
-        let items = |path: &str| {
-            let items = spec.pointer(path).and_then(Value::as_array);
-            items.into_iter().flatten()
-        };
-        let number = match spec.get("numberOfClusters") {
-            None | Some(Value::Null) => None,
-            Some(number) => {
-                let number = number.as_u64().and_then(|it| usize::try_from(it).ok());
-                let problem =
-                    || Misconfigured::new("", "numberOfClusters is not a number of clusters");
-                Some(number.ok_or_else(problem)?)
-            }
-        };
-        let by_score = match spec.get("sortBy").and_then(Value::as_str) {
+    fn new(spec: &PlacementSpec) -> Result<Self, Misconfigured> {
+        let number = spec.number_of_clusters.map(usize::try_from).transpose();
+        let number = number
+            .map_err(|_| Misconfigured::new("", "numberOfClusters is not a number of clusters"))?;
+        let by_score = match spec.sort_by.as_ref().map(DecisionSortOrder::as_str) {
             None | Some("" | "ClusterName") => false,
             Some("Score") => true,
             Some(other) => {
                 return Err(Misconfigured::new("", format!("incorrect sortBy: {other}")));
             }
         };
-        let strategy = spec.pointer("/decisionStrategy/groupStrategy");
-        let size = strategy.and_then(|it| it.get("clustersPerDecisionGroup"));
+        let strategy = spec.decision_strategy.as_ref();
+        let strategy = strategy.and_then(|it| it.group_strategy.as_ref());
+        let size = strategy.and_then(|it| it.clusters_per_decision_group.as_ref());
+        let predicates = spec.predicates.iter().map(Predicate::new);
+        let tolerations = spec.tolerations.iter().map(Toleration::new);
+        let constraints = spec.spread_policy.iter();
+        let constraints = constraints.flat_map(|it| &it.spread_constraints);
         Ok(Self {
-            predicates: items("/predicates")
-                .map(Predicate::read)
-                .collect::<Result<_, _>>()?,
-            tolerations: items("/tolerations")
-                .map(Toleration::read)
-                .collect::<Result<_, _>>()?,
-            weights: score::weights(spec.get("prioritizerPolicy"))?,
+            predicates: predicates.collect::<Result<_, _>>()?,
+            tolerations: tolerations.collect::<Result<_, _>>()?,
+            weights: score::weights(spec.prioritizer_policy.as_ref())?,
             number,
-            spread: items("/spreadPolicy/spreadConstraints")
-                .map(Constraint::read)
-                .collect::<Result<_, _>>()?,
-            groups: GroupRule::read_all(strategy)?,
-            group_size: GroupSize::read(size)?,
+            spread: constraints.map(Constraint::new).collect::<Result<_, _>>()?,
+            groups: strategy.map_or(Ok(Vec::new()), GroupRule::all)?,
+            group_size: GroupSize::new(size)?,
             by_score,
         })
     }

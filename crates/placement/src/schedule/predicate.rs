@@ -1,7 +1,7 @@
 //! What a cluster must be: one of several predicates, each of labels, claims and expressions.
 
+use bellwether_api::cluster::ClusterPredicate;
 use bellwether_cel::Budget;
-use serde_json::Value;
 
 use super::cluster::{Cluster, ScoreBoard};
 use super::expression::{Expression, Unmet};
@@ -19,18 +19,26 @@ pub(super) struct Predicate {
 }
 
 impl Predicate {
-    pub(super) fn read(predicate: &Value) -> Result<Self, Misconfigured> {
-        let required = predicate.get("requiredClusterSelector");
-        let required = required.unwrap_or(&Value::Null);
-        let expressions = required.pointer("/celSelector/celExpressions");
-        let expressions = expressions.and_then(Value::as_array).into_iter().flatten();
-        let compile = |expression: &Value| {
-            let source = expression.as_str().unwrap_or_default();
-            Expression::compile(source).map_err(|problem| Misconfigured::new(PART, problem))
+    pub(super) fn new(predicate: &ClusterPredicate) -> Result<Self, Misconfigured> {
+        Self::compile(predicate).map_err(|problem| Misconfigured::new(PART, problem))
+    }
+
+    fn compile(predicate: &ClusterPredicate) -> Result<Self, String> {
+        let Some(required) = &predicate.required_cluster_selector else {
+            return Ok(Self {
+                selector: Selector::everything(),
+                expressions: Vec::new(),
+            });
         };
+        let sources = required
+            .cel_selector
+            .iter()
+            .flat_map(|it| &it.cel_expressions);
         Ok(Self {
-            selector: Selector::read(PART, required)?,
-            expressions: expressions.map(compile).collect::<Result<_, _>>()?,
+            selector: Selector::of_predicate(required)?,
+            expressions: sources
+                .map(|source| Expression::compile(source))
+                .collect::<Result<_, _>>()?,
         })
     }
 

@@ -125,6 +125,28 @@ mod tests {
     }
 
     #[test]
+    fn invalid_objects_are_warnings() {
+        let set = json!({"metadata": {"name": "s"}, "spec": {"clusterSelector":
+            {"selectorType": "LabelSelector",
+             "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}}});
+        let score = json!({"metadata": {"namespace": "a", "name": "gpu"},
+            "status": {"scores": [{"name": "free", "value": "many"}]}});
+        let answer = ask(&json!({
+            "placement": {"metadata": {"name": "p"}},
+            "clusters": [{"metadata": {"name": "a"}}],
+            "sets": [set], "bindings": [{"metadata": {"name": "s"}}], "scores": [score],
+        }));
+        assert_eq!(answer["selected"], 0);
+        assert_eq!(
+            answer["warnings"],
+            json!([
+                "AddOnPlacementScore a/gpu: invalid type: string \"many\", expected i32",
+                "ManagedClusterSet s: clusterSelector:\"Near\" is not a valid label selector operator",
+            ])
+        );
+    }
+
+    #[test]
     fn what_is_no_question_is_said_to_be_none() {
         assert!(
             ask(&json!({"id": "x"}))["error"]

@@ -38,11 +38,14 @@ pub struct Scene {
     scores: ScoreBoard,
     decided: BTreeSet<Arc<str>>,
     chosen_elsewhere: Choices,
+    /// Objects that are left out, and why.
+    problems: Vec<String>,
     now: Timestamp,
 }
 
 impl Scene {
-    /// Reads the objects. A set that cannot be understood has no members.
+    /// Reads the objects. Invalid ones are among the warnings of the outcome: a set whose selector
+    /// is invalid has no members, and scores that cannot be read are not used.
     pub fn new(objects: &Objects<'_>, now: Timestamp) -> Self {
         let placement = objects.placement.unwrap_or(&Value::Null);
         let text = |object: &Value, field: &str| {
@@ -65,9 +68,19 @@ impl Scene {
             }
         }
         let mut scores = ScoreBoard::default();
+        let mut problems = Vec::new();
         for score in objects.scores {
-            scores.insert(score);
+            if let Err(error) = scores.insert_json(score) {
+                let (cluster, name) = (text(score, "namespace"), text(score, "name"));
+                problems.push(format!("AddOnPlacementScore {cluster}/{name}: {error}"));
+            }
         }
+        let sets: Vec<ClusterSet> = objects.sets.iter().map(ClusterSet::from_json).collect();
+        let invalid = sets
+            .iter()
+            .filter_map(|set| Some((&set.name, set.problem()?)));
+        problems
+            .extend(invalid.map(|(name, problem)| format!("ManagedClusterSet {name}: {problem}")));
         let clusters = objects.clusters.iter();
         let bindings = objects.bindings.iter();
         Self {
@@ -75,30 +88,29 @@ impl Scene {
             clusters: clusters
                 .filter_map(|it| Cluster::from_json(Arc::new(it.clone())))
                 .collect(),
-            sets: objects
-                .sets
-                .iter()
-                .filter_map(|it| ClusterSet::from_json(it).ok())
-                .collect(),
+            sets,
             bindings: bindings.map(|it| text(it, "name")).collect(),
             scores,
             decided,
             chosen_elsewhere,
+            problems,
             now,
         }
     }
 
-    /// What is decided.
+    /// Decides about the placement.
     pub fn outcome(&self) -> Outcome {
-        self.look(schedule)
+        let mut outcome = self.view(schedule);
+        outcome.warnings.extend(self.problems.iter().cloned());
+        outcome
     }
 
-    /// What became of one cluster.
+    /// Explains the decision about one cluster.
     pub fn why(&self, cluster: &str) -> Verdict {
-        self.look(|view| why(view, cluster))
+        self.view(|view| why(view, cluster))
     }
 
-    fn look<T>(&self, ask: impl FnOnce(&View<'_>) -> T) -> T {
+    fn view<T>(&self, ask: impl FnOnce(&View<'_>) -> T) -> T {
         ask(&View {
             placement: &self.placement,
             bindings: &self.bindings,

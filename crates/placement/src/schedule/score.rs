@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use bellwether_api::cluster::names::prioritizer;
+use bellwether_api::cluster::{PrioritizerPolicy, PrioritizerPolicyMode, ScoreCoordinate};
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
 
 use super::cluster::Cluster;
 use super::placement::Misconfigured;
@@ -72,27 +72,17 @@ impl fmt::Display for Coordinate {
 }
 
 impl Coordinate {
-    fn read(configuration: &Value) -> Result<Self, Misconfigured> {
+    fn new(coordinate: &ScoreCoordinate) -> Result<Self, Misconfigured> {
         let problem = |message: String| Err(Misconfigured::new("", message));
-        let coordinate = match configuration.get("scoreCoordinate") {
-            None | Some(Value::Null) => return problem("scoreCoordinate field is required".into()),
-            Some(coordinate) => coordinate,
-        };
-        let text = |path: &str| {
-            coordinate
-                .pointer(path)
-                .and_then(Value::as_str)
-                .unwrap_or("")
-        };
-        match text("/type") {
-            "AddOn" if coordinate.get("addOn").is_none_or(Value::is_null) => {
-                problem("addOn should not be empty".to_owned())
-            }
-            "AddOn" => Ok(Self::AddOn {
-                resource: text("/addOn/resourceName").to_owned(),
-                score: text("/addOn/scoreName").to_owned(),
-            }),
-            "" | "BuiltIn" => match text("/builtIn") {
+        match coordinate.kind.as_str() {
+            "AddOn" => match &coordinate.add_on {
+                None => problem("addOn should not be empty".to_owned()),
+                Some(add_on) => Ok(Self::AddOn {
+                    resource: add_on.resource_name.clone(),
+                    score: add_on.score_name.clone(),
+                }),
+            },
+            "" | "BuiltIn" => match coordinate.built_in.as_deref().unwrap_or_default() {
                 prioritizer::BALANCE => Ok(Self::Balance),
                 prioritizer::STEADY => Ok(Self::Steady),
                 prioritizer::RESOURCE_ALLOCATABLE_CPU => Ok(Self::AllocatableCpu),
@@ -105,10 +95,11 @@ impl Coordinate {
 }
 
 /// The weights of `prioritizerPolicy`, without those of zero.
-pub(super) fn weights(policy: Option<&Value>) -> Result<BTreeMap<Coordinate, i64>, Misconfigured> {
-    let policy = policy.unwrap_or(&Value::Null);
-    let mode = policy.get("mode").and_then(Value::as_str).unwrap_or("");
-    let mut weights = match mode {
+pub(super) fn weights(
+    policy: Option<&PrioritizerPolicy>,
+) -> Result<BTreeMap<Coordinate, i64>, Misconfigured> {
+    let mode = policy.map_or(PrioritizerPolicyMode::default(), |it| it.mode.clone());
+    let mut weights = match mode.as_str() {
         "" | "Additive" => BTreeMap::from([(Coordinate::Balance, 1), (Coordinate::Steady, 1)]),
         "Exact" => BTreeMap::new(),
         other => {
@@ -116,12 +107,11 @@ pub(super) fn weights(policy: Option<&Value>) -> Result<BTreeMap<Coordinate, i64
             return Err(Misconfigured::new("", message));
         }
     };
-    let configurations = policy.get("configurations").and_then(Value::as_array);
-    for configuration in configurations.into_iter().flatten() {
-        let weight = configuration.get("weight").and_then(Value::as_i64);
+    for configuration in policy.iter().flat_map(|it| &it.configurations) {
         // An API server lets nothing else in; beyond, sums could overflow.
-        let weight = weight.unwrap_or(1).clamp(-10, 10);
-        weights.insert(Coordinate::read(configuration)?, weight);
+        let weight = configuration.weight.unwrap_or(1).clamp(-10, 10);
+        let coordinate = Coordinate::new(&configuration.score_coordinate)?;
+        weights.insert(coordinate, i64::from(weight));
     }
     weights.retain(|_, weight| *weight != 0);
     Ok(weights)

@@ -1,10 +1,10 @@
 //! Selecting clusters by labels and claims.
 
-use bellwether_json::label::{LabelSelector, Operator, Requirement};
-use serde_json::{Value, json};
+use bellwether_api::cluster::{ClaimSelector, ClusterSelector, GroupClusterSelector};
+use bellwether_api::meta;
+use bellwether_json::label::{LabelSelector, Operator, Requirement, SelectorError};
 
 use super::cluster::Cluster;
-use super::placement::Misconfigured;
 
 /// Labels and claims that a cluster must have.
 #[derive(Debug, Clone)]
@@ -14,17 +14,43 @@ pub(super) struct Selector {
 }
 
 impl Selector {
-    /// Reads `labelSelector` and `claimSelector` of an object; absent ones match everything.
-    pub(super) fn read(part: &'static str, object: &Value) -> Result<Self, Misconfigured> {
-        let selector = |field: &str| match object.get(field) {
-            None | Some(Value::Null) => Ok(LabelSelector::everything()),
-            Some(selector) => LabelSelector::from_object(Some(&corrected(selector)))
-                .map_err(|error| Misconfigured::new(part, error.to_string())),
+    /// Compiles the selector of a predicate.
+    pub(super) fn of_predicate(selector: &ClusterSelector) -> Result<Self, String> {
+        Self::new(
+            selector.label_selector.as_ref(),
+            selector.claim_selector.as_ref(),
+        )
+    }
+
+    /// Compiles the selector of a decision group.
+    pub(super) fn of_group(selector: &GroupClusterSelector) -> Result<Self, String> {
+        Self::new(
+            selector.label_selector.as_ref(),
+            selector.claim_selector.as_ref(),
+        )
+    }
+
+    /// Compiles a selector of labels and one of claims; absent ones match everything.
+    pub(super) fn new(
+        labels: Option<&meta::LabelSelector>,
+        claims: Option<&ClaimSelector>,
+    ) -> Result<Self, String> {
+        let everything = || Ok(LabelSelector::everything());
+        let by_claims = |it: &ClaimSelector| {
+            requirements(&it.match_expressions).map(LabelSelector::from_requirements)
         };
         Ok(Self {
-            labels: selector("labelSelector")?,
-            claims: selector("claimSelector")?,
+            labels: labels.map_or_else(everything, label_selector)?,
+            claims: claims.map_or_else(everything, by_claims)?,
         })
+    }
+
+    /// Matches every cluster.
+    pub(super) fn everything() -> Self {
+        Self {
+            labels: LabelSelector::everything(),
+            claims: LabelSelector::everything(),
+        }
     }
 
     /// Labels of which a cluster must have one, as far as that can be said.
@@ -60,22 +86,40 @@ impl Selector {
     }
 }
 
-/// Early documents wrote the operators `Exist` and `DoesNotExists`; nothing else they could mean.
-fn corrected(selector: &Value) -> Value {
-    let mut selector = selector.clone();
-    let expressions = selector.get_mut("matchExpressions");
-    for expression in expressions
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
-        if let Some(operator) = expression.get_mut("operator") {
-            match operator.as_str() {
-                Some("Exist") => *operator = json!("Exists"),
-                Some("DoesNotExists" | "NotExist") => *operator = json!("DoesNotExist"),
-                _ => {}
-            }
-        }
+/// Compiles a label selector, or returns what is wrong with it.
+pub(super) fn label_selector(selector: &meta::LabelSelector) -> Result<LabelSelector, String> {
+    let labels = selector.match_labels.iter().flatten();
+    let equals = |(key, value): (&String, &String)| {
+        Requirement::new(key, Operator::Equals, vec![value.clone()]).map_err(text)
+    };
+    let mut all: Vec<Requirement> = labels.map(equals).collect::<Result<_, _>>()?;
+    let expressions = selector.match_expressions.as_deref();
+    all.extend(requirements(expressions.unwrap_or_default())?);
+    Ok(LabelSelector::from_requirements(all))
+}
+
+fn requirements(
+    expressions: &[meta::LabelSelectorRequirement],
+) -> Result<Vec<Requirement>, String> {
+    let requirement = |it: &meta::LabelSelectorRequirement| {
+        let values = it.values.clone().unwrap_or_default();
+        Requirement::new(&it.key, operator(&it.operator)?, values).map_err(text)
+    };
+    expressions.iter().map(requirement).collect()
+}
+
+/// Early documents wrote `Exist`, `NotExist` and `DoesNotExists`, which are accepted too.
+fn operator(name: &str) -> Result<Operator, String> {
+    match name {
+        "In" => Ok(Operator::In),
+        "NotIn" => Ok(Operator::NotIn),
+        "Exists" | "Exist" => Ok(Operator::Exists),
+        "DoesNotExist" | "DoesNotExists" | "NotExist" => Ok(Operator::DoesNotExist),
+        other => Err(format!("{other:?} is not a valid label selector operator")),
     }
-    selector
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "errors are mapped by value")]
+fn text(error: SelectorError) -> String {
+    error.to_string()
 }

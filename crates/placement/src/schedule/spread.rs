@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use bellwether_api::cluster::{SpreadConstraint, UnsatisfiableSpread};
 
 use super::Decision;
 use super::cluster::Cluster;
@@ -22,9 +22,8 @@ pub(super) struct Constraint {
 }
 
 impl Constraint {
-    pub(super) fn read(constraint: &Value) -> Result<Self, Misconfigured> {
-        let text = |field: &str| constraint.get(field).and_then(Value::as_str).unwrap_or("");
-        let choice = |field: &str, first: &str, second: &str| match text(field) {
+    pub(super) fn new(constraint: &SpreadConstraint) -> Result<Self, Misconfigured> {
+        let choice = |field: &str, text: &str, first: &str, second: &str| match text {
             value if value.is_empty() || value == first => Ok(false),
             value if value == second => Ok(true),
             other => Err(Misconfigured::new(
@@ -32,15 +31,20 @@ impl Constraint {
                 format!("incorrect {field}: {other}"),
             )),
         };
-        let max_skew = constraint
-            .get("maxSkew")
-            .and_then(Value::as_u64)
-            .unwrap_or(1);
+        let max_skew = constraint.max_skew.unwrap_or(1).max(1);
+        let kind = constraint.topology_key_type.as_str();
+        let otherwise = constraint.when_unsatisfiable.as_ref();
+        let otherwise = otherwise.map_or("", UnsatisfiableSpread::as_str);
         Ok(Self {
-            key: text("topologyKey").to_owned(),
-            is_claim: choice("topologyKeyType", "Label", "Claim")?,
-            max_skew: usize::try_from(max_skew.max(1)).unwrap_or(usize::MAX),
-            is_strict: choice("whenUnsatisfiable", "ScheduleAnyway", "DoNotSchedule")?,
+            key: constraint.topology_key.clone(),
+            is_claim: choice("topologyKeyType", kind, "Label", "Claim")?,
+            max_skew: usize::try_from(max_skew).unwrap_or(1),
+            is_strict: choice(
+                "whenUnsatisfiable",
+                otherwise,
+                "ScheduleAnyway",
+                "DoNotSchedule",
+            )?,
         })
     }
 

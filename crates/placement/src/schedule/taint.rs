@@ -1,7 +1,7 @@
 //! Taints of clusters and what placements tolerate.
 
+use bellwether_api::cluster;
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
 
 use super::cluster::{Cluster, Taint, TaintEffect};
 use super::placement::Misconfigured;
@@ -23,25 +23,25 @@ pub(super) struct Toleration {
 }
 
 impl Toleration {
-    pub(super) fn read(toleration: &Value) -> Result<Self, Misconfigured> {
-        let text = |field: &str| toleration.get(field).and_then(Value::as_str).unwrap_or("");
+    pub(super) fn new(toleration: &cluster::Toleration) -> Result<Self, Misconfigured> {
         let problem = |message: String| Err(Misconfigured::new(PART, message));
-        let key = text("key").to_owned();
-        let value = match text("operator") {
+        let key = toleration.key.clone().unwrap_or_default();
+        let value = toleration.value.clone().unwrap_or_default();
+        let value = match toleration.operator.as_str() {
             "" | "Equal" if key.is_empty() => {
                 return problem("If the key is empty, operator must be Exists.".to_owned());
             }
-            "" | "Equal" => Some(text("value").to_owned()),
-            "Exists" if text("value").is_empty() => None,
+            "" | "Equal" => Some(value),
+            "Exists" if value.is_empty() => None,
             "Exists" => {
                 let message = "If the operator is Exists, the value should be empty.";
                 return problem(message.to_owned());
             }
             other => return problem(format!("incorrect toleration operator: {other}")),
         };
-        let effect = match text("effect") {
-            "" => None,
-            effect => match TaintEffect::read(effect) {
+        let effect = match toleration.effect.as_ref().map(cluster::TaintEffect::as_str) {
+            None | Some("") => None,
+            Some(effect) => match TaintEffect::read(effect) {
                 Some(effect) => Some(effect),
                 None => return problem(format!("incorrect toleration effect: {effect}")),
             },
@@ -50,7 +50,7 @@ impl Toleration {
             key,
             value,
             effect,
-            seconds: toleration.get("tolerationSeconds").and_then(Value::as_i64),
+            seconds: toleration.toleration_seconds,
         })
     }
 

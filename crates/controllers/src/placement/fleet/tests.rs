@@ -1,7 +1,7 @@
 //! Which placements a change affects, and that no others are decided again.
 
 use bellwether_placement::schedule::schedule;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -10,10 +10,10 @@ fn fleet(placements: usize) -> Fleet {
     let mut fleet = Fleet::default();
     let set = json!({"metadata": {"name": "global"}, "spec": {"clusterSelector":
         {"selectorType": "LabelSelector", "labelSelector": {}}}});
-    tell(&mut fleet, Fleet::set, "", "global", &set);
+    apply_change(&mut fleet, Fleet::set, "", "global", &set);
     let binding = json!({"metadata": {"name": "global", "namespace": "a"},
         "spec": {"clusterSet": "global"}});
-    tell(&mut fleet, Fleet::binding, "a", "global", &binding);
+    apply_change(&mut fleet, Fleet::binding, "a", "global", &binding);
     for number in 0..placements {
         let selector = json!({"labelSelector": {"matchLabels": {"region": number.to_string()}}});
         let name = format!("p{number}");
@@ -21,12 +21,12 @@ fn fleet(placements: usize) -> Fleet {
             "metadata": {"name": name, "namespace": "a", "uid": name, "resourceVersion": "1"},
             "spec": {"predicates": [{"requiredClusterSelector": selector}]},
         });
-        tell(&mut fleet, Fleet::placement, "a", &name, &placement);
+        apply_change(&mut fleet, Fleet::placement, "a", &name, &placement);
     }
     fleet
 }
 
-fn tell<K: serde::de::DeserializeOwned>(
+fn apply_change<K: serde::de::DeserializeOwned>(
     fleet: &mut Fleet,
     learn: fn(&mut Fleet, &Change<'_, K>) -> Vec<ObjectKey>,
     namespace: &str,
@@ -50,11 +50,11 @@ fn cluster(name: &str, region: &str, noise: &str) -> Value {
 #[test]
 fn a_label_change_reaches_the_placements_that_ask_for_it() {
     let mut fleet = fleet(100);
-    tell(&mut fleet, Fleet::cluster, "", "d", &cluster("d", "", ""));
+    apply_change(&mut fleet, Fleet::cluster, "", "d", &cluster("d", "", ""));
     assert_eq!(fleet.begin().len(), 100);
     let mut learn = |region: &str, noise: &str| {
         let object = cluster("c", region, noise);
-        tell(&mut fleet, Fleet::cluster, "", "c", &object)
+        apply_change(&mut fleet, Fleet::cluster, "", "c", &object)
     };
     assert_eq!(learn("7", ""), ["p7"]);
     assert_eq!(learn("8", ""), ["p7", "p8"]);
@@ -65,18 +65,18 @@ fn a_label_change_reaches_the_placements_that_ask_for_it() {
 #[test]
 fn only_placements_that_the_index_names_are_candidates() {
     let mut fleet = fleet(100);
-    tell(&mut fleet, Fleet::cluster, "", "d", &cluster("d", "", ""));
+    apply_change(&mut fleet, Fleet::cluster, "", "d", &cluster("d", "", ""));
     fleet.begin();
     assert_eq!(fleet.index.size(), (0, 100));
     let everything = json!({"metadata": {"name": "all", "namespace": "a", "uid": "all"}});
     assert_eq!(
-        tell(&mut fleet, Fleet::placement, "a", "all", &everything),
+        apply_change(&mut fleet, Fleet::placement, "a", "all", &everything),
         ["all"]
     );
     assert_eq!(fleet.index.size(), (1, 100));
     let object = cluster("c", "7", "");
     assert_eq!(
-        tell(&mut fleet, Fleet::cluster, "", "c", &object),
+        apply_change(&mut fleet, Fleet::cluster, "", "c", &object),
         ["all", "p7"]
     );
 }
@@ -85,18 +85,18 @@ fn only_placements_that_the_index_names_are_candidates() {
 fn placements_of_an_exclusive_set_are_found_by_its_label() {
     let mut fleet = Fleet::default();
     let set = json!({"metadata": {"name": "eu"}});
-    tell(&mut fleet, Fleet::set, "", "eu", &set);
+    apply_change(&mut fleet, Fleet::set, "", "eu", &set);
     let binding =
         json!({"metadata": {"name": "eu", "namespace": "a"}, "spec": {"clusterSet": "eu"}});
-    tell(&mut fleet, Fleet::binding, "a", "eu", &binding);
+    apply_change(&mut fleet, Fleet::binding, "a", "eu", &binding);
     let everything = json!({"metadata": {"name": "all", "namespace": "a", "uid": "all"}});
-    tell(&mut fleet, Fleet::placement, "a", "all", &everything);
+    apply_change(&mut fleet, Fleet::placement, "a", "all", &everything);
     fleet.begin();
     assert_eq!(fleet.index.size(), (0, 1));
     let mut learn = |set: &str| {
         let label = "cluster.open-cluster-management.io/clusterset";
         let object = json!({"metadata": {"name": "c", "labels": {label: set}}});
-        tell(&mut fleet, Fleet::cluster, "", "c", &object)
+        apply_change(&mut fleet, Fleet::cluster, "", "c", &object)
     };
     assert_eq!(learn("us"), Vec::<String>::new());
     assert_eq!(learn("eu"), ["all"]);
@@ -109,7 +109,7 @@ fn the_first_and_the_last_member_of_a_set_concern_all_that_choose_from_it() {
     fleet.begin();
     let mut learn = |name: &str| {
         let object = cluster(name, "nowhere", "");
-        tell(&mut fleet, Fleet::cluster, "", name, &object)
+        apply_change(&mut fleet, Fleet::cluster, "", name, &object)
     };
     assert_eq!(learn("c"), ["p0", "p1", "p2"]);
     assert_eq!(learn("d"), Vec::<String>::new());
@@ -133,7 +133,7 @@ fn a_decision_looks_at_the_clusters_that_could_be_chosen_and_at_no_others() {
     let mut fleet = fleet(10);
     for number in 0..1000 {
         let object = cluster(&format!("c{number}"), &(number % 100).to_string(), "");
-        tell(
+        apply_change(
             &mut fleet,
             Fleet::cluster,
             "",
@@ -165,7 +165,7 @@ proptest::proptest! {
                 forget(&mut fleet, &name);
             } else {
                 let object = cluster(&name, &region.to_string(), "");
-                tell(&mut fleet, Fleet::cluster, "", &name, &object);
+                apply_change(&mut fleet, Fleet::cluster, "", &name, &object);
             }
         }
         fleet.begin();
@@ -203,7 +203,7 @@ fn own_writes_are_no_news_and_late_news_is_none() {
     assert_eq!(fleet.chosen.len(), 2);
     let mut learn = |version: &str, clusters: &[&str]| {
         let object = decision(version, clusters);
-        let affected = tell(&mut fleet, Fleet::decision, "a", "p0-decision-1", &object);
+        let affected = apply_change(&mut fleet, Fleet::decision, "a", "p0-decision-1", &object);
         (affected.len(), fleet.chosen.len())
     };
     assert_eq!(

@@ -132,8 +132,9 @@ fn expressions_know_scores_and_read_json() {
     for (cluster, value) in [("a", 3), ("b", 7)] {
         world
             .scores
-            .insert(&json!({"metadata": {"name": "load", "namespace": cluster},
-            "status": {"scores": [{"name": "free", "value": value}]}}));
+            .insert_json(&json!({"metadata": {"name": "load", "namespace": cluster},
+            "status": {"scores": [{"name": "free", "value": value}]}}))
+            .unwrap();
     }
     check(&world, "b");
     assert!(
@@ -245,7 +246,7 @@ fn wrong_settings_are_named() {
     );
     check(
         json!({"prioritizerPolicy": exact(&json!([{}]))}),
-        "scoreCoordinate field is required",
+        "missing field `scoreCoordinate`",
     );
     check(
         json!({"prioritizerPolicy": exact(&json!([{"scoreCoordinate": {"builtIn": "Spread"}}]))}),
@@ -328,9 +329,10 @@ fn the_best_are_chosen_and_expired_scores_count_nothing() {
     for (cluster, value, until) in [("a", -5, "2030"), ("b", 7, "2030"), ("c", 90, "2020")] {
         world
             .scores
-            .insert(&json!({"metadata": {"name": "load", "namespace": cluster},
+            .insert_json(&json!({"metadata": {"name": "load", "namespace": cluster},
             "status": {"validUntil": format!("{until}-01-01T00:00:00Z"),
-                       "scores": [{"name": "free", "value": value}]}}));
+                       "scores": [{"name": "free", "value": value}]}}))
+            .unwrap();
     }
     assert_eq!(world.chosen(), "b:21 c:0");
     let outcome = world.schedule();

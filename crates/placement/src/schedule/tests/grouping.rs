@@ -57,8 +57,9 @@ fn early_spellings_are_understood_unless_ambiguous() {
         {"groupName": "north", "clusterSelector": {"matchExpressions": [
             {"key": "north", "operator": "Exist"}]}}]}}});
     check(&early, &["a", "b north=1"], &["north/0: b", "/1: a"]);
+    let group = json!([{"groupName": "north"}]);
     let both = json!({"decisionStrategy": {"groupStrategy": {
-        "DecisionGroups": [], "decisionGroups": []}}});
+        "DecisionGroups": group, "decisionGroups": group}}});
     let outcome = World::new(&both, &["a"]).schedule();
     assert_eq!(
         outcome.misconfigured.message,

@@ -25,7 +25,7 @@ pub(super) struct World {
 
 pub(super) fn set(name: &str, selector: &Value) -> ClusterSet {
     let object = json!({"metadata": {"name": name}, "spec": {"clusterSelector": selector}});
-    ClusterSet::from_json(&object).unwrap()
+    ClusterSet::from_json(&object)
 }
 
 impl World {
