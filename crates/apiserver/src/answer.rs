@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::frames::Frames;
 use crate::listing::write_metadata;
-use crate::negotiate::{Format, Representation, Shape};
+use crate::negotiate::{Format, Projection, Representation};
 use crate::object::StoredObject;
 use crate::outgoing::{Body, Filled, Interrupted, Source};
 use crate::resource::Resource;
@@ -68,7 +68,7 @@ impl From<Answer> for Reply {
 /// What is needed to write an object for a client.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
-    /// Format and shape that the client wants.
+    /// Format and projection that the client wants.
     pub representation: Representation,
     /// `includeObject` of tables.
     pub include_object: table::IncludeObject,
@@ -112,7 +112,7 @@ impl Writer {
         resource: &Resource,
         object: &Arc<StoredObject>,
     ) -> Response<Body> {
-        if self.representation.shape == Shape::Object && !resource.converts() {
+        if self.representation.projection == Projection::Object && !resource.converts() {
             let mut frames = Frames::default();
             frames.typed(&resource.api_version, &resource.kind, object);
             return self.document(
@@ -125,7 +125,7 @@ impl Writer {
             );
         }
         // Most of an object may be what nobody asks for.
-        if self.representation.shape == Shape::Metadata && !resource.converts() {
+        if self.representation.projection == Projection::Metadata && !resource.converts() {
             let (mut text, mut metadata) = (Vec::new(), Vec::new());
             write_metadata(resource, object, &mut text, &mut metadata);
             return self.encoded(code, metadata.into());
@@ -134,14 +134,16 @@ impl Writer {
     }
 
     fn value(&self, code: StatusCode, resource: Option<&Resource>, value: Value) -> Response<Body> {
-        let value = match (self.representation.shape, resource) {
-            (Shape::Table, Some(resource)) if value["kind"] == *resource.kind => table::of_objects(
-                resource,
-                std::slice::from_ref(&value),
-                &value["metadata"],
-                self,
-            ),
-            (Shape::Metadata, Some(_)) => table::partial_metadata(&value),
+        let value = match (self.representation.projection, resource) {
+            (Projection::Table, Some(resource)) if value["kind"] == *resource.kind => {
+                table::of_objects(
+                    resource,
+                    std::slice::from_ref(&value),
+                    &value["metadata"],
+                    self,
+                )
+            }
+            (Projection::Metadata, Some(_)) => table::partial_metadata(&value),
             _ => value,
         };
         self.encoded(code, to_bytes(&value))

@@ -15,9 +15,10 @@ pub(crate) fn resource(
     target: &ResourcePath,
     query: &Query,
 ) -> Result<(), ApiError> {
-    let namespace = match &*target.resource {
-        "namespaces" if target.group.is_empty() => target.name.as_deref(),
-        _ => target.namespace.as_deref(),
+    let namespace = if target.is_namespace() {
+        target.name.as_deref()
+    } else {
+        target.namespace.as_deref()
     };
     let name = match &target.name {
         Some(name) => name,

@@ -19,6 +19,11 @@ use serde_json::Value;
 /// Where definitions are kept.
 pub(crate) const PREFIX: &str = "apiextensions.k8s.io/customresourcedefinitions/";
 
+/// Returns true for the resource of definitions.
+pub(crate) fn is_definition(kind: &bellwether_kinds::Resource) -> bool {
+    kind.group == "apiextensions.k8s.io" && kind.plural == "customresourcedefinitions"
+}
+
 /// The key of the definition of a resource.
 pub(crate) fn key(group: &str, plural: &str) -> String {
     format!("{PREFIX}{plural}.{group}")

@@ -27,9 +27,9 @@ pub(crate) fn impersonate(
     if !headers.keys().any(|name| name.as_str().starts_with(PREFIX)) {
         return Ok(None);
     }
-    let wish = Wish::read(headers)?;
-    if wish.user.is_empty() {
-        let asked = wish.describe();
+    let request = ImpersonationRequest::read(headers)?;
+    if request.user.is_empty() {
+        let asked = request.describe();
         if asked.is_empty() {
             return Ok(None);
         }
@@ -38,7 +38,7 @@ pub(crate) fn impersonate(
             asked.join(" ")
         )));
     }
-    for wanted in wish.permissions() {
+    for wanted in request.permissions() {
         if !cluster.authorizer().allows(identity, &wanted) {
             let subject = Subject {
                 group: wanted.group,
@@ -48,27 +48,27 @@ pub(crate) fn impersonate(
             return Err(ApiError::forbidden(subject, wanted.name, &why));
         }
     }
-    Ok(Some(wish.into_identity()))
+    Ok(Some(request.into_identity()))
 }
 
 /// The other's identity, as the headers describe it.
 #[derive(Debug, Default)]
-struct Wish {
+struct ImpersonationRequest {
     user: String,
     uid: Option<String>,
     groups: Vec<String>,
     extra: BTreeMap<String, Vec<String>>,
 }
 
-impl Wish {
+impl ImpersonationRequest {
     fn read(headers: &HeaderMap) -> Result<Self, ApiError> {
-        let mut wish = Self::default();
+        let mut request = Self::default();
         if let Some(value) = headers.get(USER) {
-            wish.user = text(value)?;
+            request.user = text(value)?;
         }
-        wish.uid = headers.get(UID).map(text).transpose()?;
+        request.uid = headers.get(UID).map(text).transpose()?;
         for value in headers.get_all(GROUP) {
-            wish.groups.push(text(value)?);
+            request.groups.push(text(value)?);
         }
         for (name, value) in headers {
             if let Some(key) = name.as_str().strip_prefix(EXTRA) {
@@ -76,10 +76,10 @@ impl Wish {
                 let decoded = path_unescape_bytes(key).ok();
                 let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
                 let key = decoded.unwrap_or_else(|| key.to_owned());
-                wish.extra.entry(key).or_default().push(text(value)?);
+                request.extra.entry(key).or_default().push(text(value)?);
             }
         }
-        Ok(wish)
+        Ok(request)
     }
 
     /// Namespace and name, if the other is a service account.
@@ -176,18 +176,18 @@ fn text(value: &HeaderValue) -> Result<String, ApiError> {
 mod tests {
     use super::*;
 
-    fn read(pairs: &[(&'static str, &str)]) -> Wish {
+    fn read(pairs: &[(&'static str, &str)]) -> ImpersonationRequest {
         let mut headers = HeaderMap::new();
         for (name, value) in pairs {
             headers.append(*name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
         }
-        Wish::read(&headers).unwrap()
+        ImpersonationRequest::read(&headers).unwrap()
     }
 
     #[test]
     fn names_beyond_ascii_are_names() {
-        let wish = read(&[(USER, "jürgen"), (GROUP, "büro")]);
-        let identity = wish.into_identity();
+        let request = read(&[(USER, "jürgen"), (GROUP, "büro")]);
+        let identity = request.into_identity();
         assert_eq!(identity.user, "jürgen");
         assert_eq!(identity.groups, ["büro", "system:authenticated"]);
     }
@@ -197,7 +197,11 @@ mod tests {
         for name in [USER, UID, GROUP, "impersonate-extra-x"] {
             let mut headers = HeaderMap::new();
             headers.append(name, HeaderValue::from_bytes(b"\xff\xfe").unwrap());
-            assert_eq!(Wish::read(&headers).unwrap_err().code, 400, "{name}");
+            assert_eq!(
+                ImpersonationRequest::read(&headers).unwrap_err().code,
+                400,
+                "{name}"
+            );
         }
     }
 
@@ -225,13 +229,13 @@ mod tests {
 
     #[test]
     fn keys_of_extra_are_unescaped() {
-        let wish = read(&[
+        let request = read(&[
             ("impersonate-extra-acme.com%2fproject", "p"),
             ("impersonate-extra-scopes", "a"),
             ("impersonate-extra-scopes", "b"),
         ]);
-        assert_eq!(wish.extra["acme.com/project"], ["p"]);
-        assert_eq!(wish.extra["scopes"], ["a", "b"]);
-        assert_eq!(wish.permissions().len(), 4);
+        assert_eq!(request.extra["acme.com/project"], ["p"]);
+        assert_eq!(request.extra["scopes"], ["a", "b"]);
+        assert_eq!(request.permissions().len(), 4);
     }
 }

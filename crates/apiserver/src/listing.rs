@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use crate::answer::{Writer, to_bytes};
 use crate::frames::Frames;
-use crate::negotiate::{Format, Shape};
+use crate::negotiate::{Format, Projection};
 use crate::object::{StoredObject, member};
 use crate::resource::Resource;
 use crate::table;
 
-/// Writes a collection of objects in the form and shape that the client wants.
+/// Writes a collection of objects in the form and projection that the client wants.
 #[derive(Debug)]
 pub(crate) struct Listing {
     resource: Arc<Resource>,
@@ -81,20 +81,20 @@ impl Listing {
     /// Writes what stands before the items.
     pub(crate) fn begin(&self, out: &mut Frames) {
         let (resource, metadata) = (&self.resource, &self.metadata);
-        out.text(match (&self.form, self.writer.representation.shape) {
+        out.text(match (&self.form, self.writer.representation.projection) {
             (Form::Protobuf(encoder, length), _) => encoder.head(
                 &resource.api_version,
                 &resource.list_kind,
                 metadata,
                 *length,
             ),
-            (Form::Yaml, Shape::Table) => to_yaml(&json!({
+            (Form::Yaml, Projection::Table) => to_yaml(&json!({
                 "apiVersion": TABLES, "kind": "Table", "metadata": metadata,
                 "columnDefinitions": table::columns(resource),
             }))
             .into_bytes(),
             (Form::Yaml, _) => to_yaml(&json!({"apiVersion": self.api_version()})).into_bytes(),
-            (Form::Json, Shape::Table) => format!(
+            (Form::Json, Projection::Table) => format!(
                 "{{\"kind\":\"Table\",\"apiVersion\":\"{TABLES}\",\"metadata\":{metadata},\
                  \"columnDefinitions\":{},\"rows\":[",
                 table::columns(resource)
@@ -110,23 +110,23 @@ impl Listing {
     }
 
     fn kind(&self) -> &str {
-        match self.writer.representation.shape {
-            Shape::Metadata => "PartialObjectMetadataList",
+        match self.writer.representation.projection {
+            Projection::Metadata => "PartialObjectMetadataList",
             _ => &self.resource.list_kind,
         }
     }
 
     fn api_version(&self) -> &str {
-        match self.writer.representation.shape {
-            Shape::Metadata => TABLES,
+        match self.writer.representation.projection {
+            Projection::Metadata => TABLES,
             _ => &self.resource.api_version,
         }
     }
 
     /// The field with the items.
     fn field(&self) -> &'static str {
-        match self.writer.representation.shape {
-            Shape::Table => "rows",
+        match self.writer.representation.projection {
+            Projection::Table => "rows",
             _ => "items",
         }
     }
@@ -164,7 +164,7 @@ impl Listing {
                 if self.is_first {
                     out.text(format!("{}: []\n", self.field()));
                 }
-                if self.writer.representation.shape != Shape::Table {
+                if self.writer.representation.projection != Projection::Table {
                     let rest = json!({"kind": self.kind(), "metadata": self.metadata});
                     out.text(to_yaml(&rest));
                 }
@@ -173,12 +173,12 @@ impl Listing {
     }
 
     fn json(&mut self, object: &Arc<StoredObject>, out: &mut Frames) {
-        match self.writer.representation.shape {
-            Shape::Object => self.object(object, out),
-            Shape::Table => out.write(|out| {
+        match self.writer.representation.projection {
+            Projection::Object => self.object(object, out),
+            Projection::Table => out.write(|out| {
                 table::write_row(&self.resource, object, &self.writer, &mut self.text, out);
             }),
-            Shape::Metadata => out.write(|out| {
+            Projection::Metadata => out.write(|out| {
                 write_metadata(&self.resource, object, &mut self.text, out);
             }),
         }

@@ -27,7 +27,7 @@ impl Format {
 
 /// What of an object is answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum Projection {
     /// The object itself.
     #[default]
     Object,
@@ -37,13 +37,13 @@ pub(crate) enum Shape {
     Metadata,
 }
 
-/// Format and shape of an answer.
+/// Format and projection of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Representation {
     /// How it is written.
     pub format: Format,
     /// What is written.
-    pub shape: Shape,
+    pub projection: Projection,
 }
 
 const AVAILABLE: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
@@ -104,16 +104,16 @@ impl<'a> Clause<'a> {
             bellwether_protobuf::MEDIA_TYPE if self.target.is_empty() => Format::Protobuf,
             _ => return None,
         };
-        let shape = match self.target {
-            "" => Shape::Object,
+        let projection = match self.target {
+            "" => Projection::Object,
             _ if self.group != "meta.k8s.io" || !matches!(self.version, "v1" | "v1beta1") => {
                 return None;
             }
-            "Table" => Shape::Table,
-            "PartialObjectMetadata" | "PartialObjectMetadataList" => Shape::Metadata,
+            "Table" => Projection::Table,
+            "PartialObjectMetadata" | "PartialObjectMetadataList" => Projection::Metadata,
             _ => return None,
         };
-        Some(Representation { format, shape })
+        Some(Representation { format, projection })
     }
 }
 
@@ -122,33 +122,33 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(accept: &str, want: Option<(Format, Shape)>) {
+    fn check(accept: &str, want: Option<(Format, Projection)>) {
         let got = negotiate(Some(accept), false)
             .ok()
-            .map(|found| (found.format, found.shape));
+            .map(|found| (found.format, found.projection));
         assert_eq!(got, want, "{accept}");
     }
 
     #[test]
     fn the_first_representation_that_we_have_wins() {
-        check("", Some((Format::Json, Shape::Object)));
-        check("*/*", Some((Format::Json, Shape::Object)));
-        check("application/yaml", Some((Format::Yaml, Shape::Object)));
+        check("", Some((Format::Json, Projection::Object)));
+        check("*/*", Some((Format::Json, Projection::Object)));
+        check("application/yaml", Some((Format::Yaml, Projection::Object)));
         check(
             "application/vnd.kubernetes.protobuf,application/json",
-            Some((Format::Json, Shape::Object)),
+            Some((Format::Json, Projection::Object)),
         );
         check(
             "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
-            Some((Format::Json, Shape::Table)),
+            Some((Format::Json, Projection::Table)),
         );
         check(
             "application/json;as=Nonsense;v=v1;g=meta.k8s.io,application/json",
-            Some((Format::Json, Shape::Object)),
+            Some((Format::Json, Projection::Object)),
         );
         check(
             "application/json;q=0.1,application/yaml;q=0.9",
-            Some((Format::Yaml, Shape::Object)),
+            Some((Format::Yaml, Projection::Object)),
         );
         let both = "application/vnd.kubernetes.protobuf,application/json";
         let found = negotiate(Some(both), true).unwrap();

@@ -214,7 +214,7 @@ impl Authority {
         if key.subject_public_key_info() != certificate.public_key().raw {
             return Err(wrong("the key belongs to another certificate"));
         }
-        identify(&block.contents).ok_or_else(|| wrong("it names nobody"))
+        identify(&block.contents).ok_or_else(|| wrong("it names no user"))
     }
 
     /// The certificate that a request asks for, in PEM: its user and its groups, in one cluster.

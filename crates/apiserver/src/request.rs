@@ -90,6 +90,13 @@ impl Verb {
     }
 }
 
+impl ResourcePath {
+    /// Returns true for namespaces themselves, which roles of the namespace may grant.
+    pub(crate) fn is_namespace(&self) -> bool {
+        self.group.is_empty() && self.resource == "namespaces"
+    }
+}
+
 impl Target {
     /// Takes a path apart. Nothing is looked up, so the resource need not exist.
     pub(crate) fn parse(path: &str) -> Self {

@@ -164,53 +164,36 @@ impl Resource {
         &*self.group == kinds::metrics::GROUP && !self.is_custom()
     }
 
-    /// What becomes of dependents if a delete does not say.
+    /// What becomes of dependents if a delete does not set a propagation policy.
     pub(crate) fn default_propagation(&self) -> Propagation {
-        match (&*self.group, &*self.plural) {
-            ("", "replicationcontrollers") => Propagation::Orphan,
-            _ => Propagation::Background,
+        if self.built_in().is_some_and(|kind| kind.orphans_dependents) {
+            Propagation::Orphan
+        } else {
+            Propagation::Background
         }
     }
 
     /// Whether a delete answers with the object instead of a status.
     pub(crate) fn returns_deleted(&self) -> bool {
-        self.group.is_empty()
-            && matches!(
-                &*self.plural,
-                "pods"
-                    | "podtemplates"
-                    | "persistentvolumeclaims"
-                    | "persistentvolumes"
-                    | "resourcequotas"
-                    | "serviceaccounts"
-                    | "services"
-            )
+        self.built_in().is_some_and(|kind| kind.returns_deleted)
     }
 
     /// Whether objects may take some time to end.
     pub(crate) fn ends_gracefully(&self) -> bool {
-        self.group.is_empty() && &*self.plural == "pods"
+        self.built_in()
+            .is_some_and(|kind| kind.grace_period.is_some())
     }
 
-    /// How long an object may take to end: only pods may, and only while a node has them.
+    /// How many seconds an object may take to end.
     pub(crate) fn grace_period(&self, wanted: Option<i64>, live: &Value) -> i64 {
-        if !self.ends_gracefully() {
-            return 0;
-        }
-        let unscheduled = live["spec"]["nodeName"].as_str().unwrap_or("").is_empty();
-        let ended = matches!(
-            live["status"]["phase"].as_str(),
-            Some("Failed" | "Succeeded")
-        );
-        if unscheduled || ended {
-            return 0;
-        }
-        let own = live["spec"]["terminationGracePeriodSeconds"]
-            .as_i64()
-            .unwrap_or(0);
-        match wanted.unwrap_or(own) {
-            seconds if seconds < 0 => 1,
-            seconds => seconds,
+        let rule = self.built_in().and_then(|kind| kind.grace_period);
+        rule.map_or(0, |grace_period| grace_period(wanted, live))
+    }
+
+    fn built_in(&self) -> Option<&kinds::Resource> {
+        match &self.source {
+            Source::BuiltIn(kind) => Some(kind),
+            Source::Custom(_) => None,
         }
     }
 

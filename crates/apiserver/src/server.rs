@@ -140,7 +140,7 @@ impl ApiServer {
         }
     }
 
-    /// Makes a cluster available, with what every cluster begins with. Again is no harm.
+    /// Makes a cluster available, with what every cluster begins with. Does nothing if it is available already.
     pub async fn add_cluster(&self, name: &str) -> Result<Arc<Cluster>, ApiError> {
         if let Some(cluster) = self.cluster(name) {
             return Ok(cluster);

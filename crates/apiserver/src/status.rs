@@ -431,6 +431,20 @@ impl ApiError {
     }
 }
 
+/// The `Status` of a request that succeeded and has no object to answer with.
+pub(crate) fn success(code: Option<u16>, details: Option<&Details>) -> Value {
+    let mut status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+    });
+    if let Some(details) = details {
+        status["details"] = details.to_json();
+    }
+    if let Some(code) = code {
+        status["code"] = code.into();
+    }
+    status
+}
+
 impl Details {
     /// Without empty fields, as `omitempty` leaves them out.
     pub fn to_json(&self) -> Value {

@@ -170,7 +170,7 @@ impl Resource {
                     }
                     (_, live) => kinds::validate(kind, &value, live),
                 };
-                if kind.kind == "CustomResourceDefinition" && part == Part::Main {
+                if custom::is_definition(kind) && part == Part::Main {
                     errors.extend(custom::validate(&value, live.as_deref()));
                 }
                 if kind.group == bellwether_admission::GROUP && part == Part::Main {

@@ -80,6 +80,14 @@ pub struct Resource {
     pub unconditional_update: bool,
     /// Whether an update of an absent object creates it.
     pub create_on_update: bool,
+    /// Whether dependents lose their owner and stay if a delete request does not set a propagation
+    /// policy.
+    pub orphans_dependents: bool,
+    /// Whether a delete answers with the object instead of a `Status`.
+    pub returns_deleted: bool,
+    /// How many seconds an object may take to end, from `gracePeriodSeconds` of the request and the
+    /// live object. None for kinds whose objects end at once.
+    pub grace_period: Option<fn(Option<i64>, &Value) -> i64>,
 
     /// Whether an update is checked like a creation, too, so that complaints about metadata are
     /// repeated.
@@ -124,6 +132,9 @@ impl Resource {
             generation: Generation::None,
             unconditional_update: true,
             create_on_update: false,
+            orphans_dependents: false,
+            returns_deleted: false,
+            grace_period: None,
             revalidates: false,
             keeps_status: false,
             schema: T::json_schema,

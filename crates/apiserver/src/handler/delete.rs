@@ -20,7 +20,7 @@ use crate::object::{Draft, StoredObject};
 use crate::params::{DeleteOptions, ListOptions, Propagation};
 use crate::request::Verb;
 use crate::resource::Part;
-use crate::status::{ApiError, Details};
+use crate::status::{ApiError, Details, success};
 
 /// Answers `DELETE` of an object.
 pub(crate) async fn delete(cx: &RequestContext, body: &RequestBody) -> Result<Reply, ApiError> {
@@ -246,11 +246,7 @@ fn answer(cx: &RequestContext, outcome: Outcome) -> Answer {
                 uid: metadata::text(&last, "uid").into(),
                 ..Details::default()
             };
-            let status = json!({
-                "kind": "Status", "apiVersion": "v1", "metadata": {},
-                "status": "Success", "details": details.to_json(),
-            });
-            Answer::Value(StatusCode::OK, status)
+            Answer::Value(StatusCode::OK, success(None, Some(&details)))
         }
         Outcome::Marked(object) => Answer::Value(StatusCode::OK, object),
     }

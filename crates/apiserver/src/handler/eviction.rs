@@ -28,7 +28,7 @@ use crate::ownership::Ownership;
 use crate::params::{DeleteOptions, WriteOptions};
 use crate::request::Verb;
 use crate::resource::{Part, Resource, key_prefix};
-use crate::status::{ApiError, Subject};
+use crate::status::{ApiError, Subject, success};
 
 /// How many evicted pods a budget keeps note of before its controller has seen them gone.
 const MOST_DISRUPTED: usize = 2000;
@@ -64,10 +64,7 @@ pub(crate) async fn evict(cx: &RequestContext, body: &RequestBody) -> Result<Rep
             _ => error,
         });
     }
-    let success = json!({
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
-    });
-    Ok(Answer::Value(StatusCode::CREATED, success).into())
+    Ok(Answer::Value(StatusCode::CREATED, success(Some(201), None)).into())
 }
 
 /// Whether no budget counts a pod: it has not started, it has ended, or it is going anyway.

@@ -12,7 +12,7 @@ use crate::ownership::Ownership;
 use crate::params::WriteOptions;
 use crate::request::Verb;
 use crate::resource::{Part, Source};
-use crate::status::ApiError;
+use crate::status::{ApiError, success};
 
 /// Answers requests to a subresource that the kind has; 404 for others.
 pub(crate) async fn handle(cx: RequestContext, body: &RequestBody) -> Result<Reply, ApiError> {
@@ -25,21 +25,15 @@ pub(crate) async fn handle(cx: RequestContext, body: &RequestBody) -> Result<Rep
     if !known.verbs.contains(&cx.verb.as_str()) {
         return Err(ApiError::method_not_allowed());
     }
-    match (&*cx.resource.plural, known.name) {
-        ("pods", "binding") => bind(&cx, body).await,
-        ("pods", "eviction") => eviction::evict(&cx, body).await,
-        ("serviceaccounts", "token") => token_request::create(&cx, body),
-        ("namespaces", "finalize") => object(&cx, Part::Other("finalize"), body).await,
-        ("certificatesigningrequests", "approval") => {
-            object(&cx, Part::Other("approval"), body).await
-        }
-        ("pods", "ephemeralcontainers") => {
-            object(&cx, Part::Other("ephemeralcontainers"), body).await
-        }
-        ("pods", "log") => log::get(&cx),
-        ("pods", "resize") => object(&cx, Part::Other("resize"), body).await,
-        (plural, name) => Err(ApiError::bad_request(format!(
-            "{plural}/{name} needs a node: embedded clusters run no containers"
+    match known.name {
+        "binding" => bind(&cx, body).await,
+        "eviction" => eviction::evict(&cx, body).await,
+        "token" => token_request::create(&cx, body),
+        "log" => log::get(&cx),
+        name if known.kind.is_none() => object(&cx, Part::Other(name), body).await,
+        name => Err(ApiError::bad_request(format!(
+            "{}/{name} is not available: embedded clusters do not run containers",
+            cx.resource.plural
         ))),
     }
 }
@@ -93,7 +87,7 @@ async fn bind(cx: &RequestContext, body: &RequestBody) -> Result<Reply, ApiError
         Ok(Proposal { object, ownership })
     })
     .await?;
-    Ok(Answer::Value(StatusCode::CREATED, success()).into())
+    Ok(Answer::Value(StatusCode::CREATED, success(Some(201), None)).into())
 }
 
 fn set_scheduled(pod: &mut Value, cx: &RequestContext) {
@@ -116,8 +110,4 @@ fn require(cx: &RequestContext, verb: Verb) -> Result<(), ApiError> {
     } else {
         Err(ApiError::method_not_allowed())
     }
-}
-
-fn success() -> Value {
-    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 }

@@ -14,7 +14,7 @@ use crate::frames::{FRAME, Frames};
 use crate::handler::list::walk_latest;
 use crate::handler::walk::{Step, Walk};
 use crate::listing::write_metadata;
-use crate::negotiate::Shape;
+use crate::negotiate::Projection;
 use crate::object::StoredObject;
 use crate::outgoing::Body;
 use crate::params::ListOptions;
@@ -291,11 +291,11 @@ impl Encoder {
             out.extend_from_slice(b"\",\"object\":");
         });
         let as_stored = change != Change::Deleted && !self.resource.converts();
-        match self.writer.representation.shape {
-            Shape::Object if as_stored => {
+        match self.writer.representation.projection {
+            Projection::Object if as_stored => {
                 out.typed(&self.resource.api_version, &self.resource.kind, object);
             }
-            Shape::Metadata if as_stored => out.write(|out| {
+            Projection::Metadata if as_stored => out.write(|out| {
                 write_metadata(&self.resource, object, &mut Vec::new(), out);
             }),
             _ => {
@@ -304,17 +304,17 @@ impl Encoder {
                     // An object that merely ceased to match is its old self, at the new revision.
                     value["metadata"]["resourceVersion"] = at.to_string().into();
                 }
-                out.text(to_bytes(&self.shape(value)));
+                out.text(to_bytes(&self.project(value)));
             }
         }
         out.text("}\n");
     }
 
-    fn shape(&self, value: Value) -> Value {
-        match self.writer.representation.shape {
-            Shape::Object => value,
-            Shape::Metadata => table::partial_metadata(&value),
-            Shape::Table => {
+    fn project(&self, value: Value) -> Value {
+        match self.writer.representation.projection {
+            Projection::Object => value,
+            Projection::Metadata => table::partial_metadata(&value),
+            Projection::Table => {
                 let metadata = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
                 let writer = Writer {
                     now: self.clock.now(),
@@ -335,13 +335,13 @@ impl Encoder {
         if initial_end {
             metadata["annotations"] = json!({INITIAL_EVENTS_END: "true"});
         }
-        let object = match self.writer.representation.shape {
-            Shape::Object => json!({
+        let object = match self.writer.representation.projection {
+            Projection::Object => json!({
                 "kind": *self.resource.kind, "apiVersion": *self.resource.api_version,
                 "metadata": metadata,
             }),
-            Shape::Metadata => table::partial_metadata(&json!({"metadata": metadata})),
-            Shape::Table => json!({
+            Projection::Metadata => table::partial_metadata(&json!({"metadata": metadata})),
+            Projection::Table => json!({
                 "kind": "Table", "apiVersion": "meta.k8s.io/v1",
                 "metadata": {"resourceVersion": revision.to_string()},
                 "columnDefinitions": table::columns(&self.resource),

@@ -59,6 +59,8 @@ pub(crate) const RESOURCE: Resource = Resource {
     ],
     field_selectors: FIELD_SELECTORS,
     generation: Generation::Spec,
+    returns_deleted: true,
+    grace_period: Some(grace_period),
     default: defaults::pod,
     prepare_create: prepare::create,
     prepare_part: prepare::part,
@@ -69,6 +71,23 @@ pub(crate) const RESOURCE: Resource = Resource {
     row: columns::row,
     ..Resource::namespaced::<Pod>("", "v1", "Pod", "pods")
 };
+
+/// A pod may take some time to end only while a node has it.
+fn grace_period(wanted: Option<i64>, live: &Value) -> i64 {
+    let unscheduled = live["spec"]["nodeName"].as_str().unwrap_or("").is_empty();
+    let ended = matches!(
+        live["status"]["phase"].as_str(),
+        Some("Failed" | "Succeeded")
+    );
+    if unscheduled || ended {
+        return 0;
+    }
+    let own = live["spec"]["terminationGracePeriodSeconds"].as_i64();
+    match wanted.or(own).unwrap_or(0) {
+        seconds if seconds < 0 => 1,
+        seconds => seconds,
+    }
+}
 
 /// The quality of service of a pod: `Guaranteed`, `Burstable` or `BestEffort`.
 pub(crate) fn qos_class(pod: &Value) -> &'static str {

@@ -12,6 +12,7 @@ use crate::{Column, Generation, Resource};
 
 pub(crate) const RESOURCE: Resource = Resource {
     generation: Generation::Spec,
+    returns_deleted: true,
     validate: |new, _, errors| {
         let path = FieldPath::new("template");
         pod::validate_template(at(new, &["template"]), &path, errors);

@@ -17,6 +17,7 @@ use crate::{Column, Resource};
 
 pub(crate) const RESOURCE_QUOTA: Resource = Resource {
     short_names: &["quota"],
+    returns_deleted: true,
     validate: validate_quota,
     subresources: &[STATUS],
     columns: COLUMNS,

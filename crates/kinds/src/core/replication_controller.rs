@@ -18,6 +18,7 @@ pub(crate) const RESOURCE: Resource = Resource {
     short_names: &["rc"],
     categories: ALL,
     subresources: &[SCALE, STATUS],
+    orphans_dependents: true,
     generation: Generation::Spec,
     field_selectors: &[FieldSelector {
         label: "status.replicas",

@@ -23,6 +23,7 @@ pub(crate) const RESOURCE: Resource = Resource {
     subresources: &[proxy("ServiceProxyOptions"), STATUS],
     names: NameRule::Label1035,
     create_on_update: true,
+    returns_deleted: true,
     field_selectors: &[
         FieldSelector {
             label: "spec.clusterIP",

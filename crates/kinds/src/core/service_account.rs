@@ -10,6 +10,7 @@ use crate::value::items;
 
 pub(crate) const RESOURCE: Resource = Resource {
     short_names: &["sa"],
+    returns_deleted: true,
     subresources: &[Subresource {
         name: "token",
         kind: Some(("authentication.k8s.io", "v1", "TokenRequest")),

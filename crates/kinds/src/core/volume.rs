@@ -17,6 +17,7 @@ use crate::{Column, Creation, Resource, selector};
 
 pub(crate) const VOLUME: Resource = Resource {
     short_names: &["pv"],
+    returns_deleted: true,
     subresources: &[STATUS],
     default: default_volume,
     prepare_create: prepare_volume,
@@ -29,6 +30,7 @@ pub(crate) const VOLUME: Resource = Resource {
 
 pub(crate) const CLAIM: Resource = Resource {
     short_names: &["pvc"],
+    returns_deleted: true,
     subresources: &[STATUS],
     default: default_claim,
     prepare_create: prepare_claim,
