@@ -11,20 +11,28 @@ use crate::run::root;
 use crate::workspace::{Package, Source, has_word, packages, sources};
 
 /// Code that does I/O, reads a clock, or waits.
-const IO: [&str; 15] = [
+const IO: [&str; 22] = [
     "std::fs",
     "fs::read",
     "fs::write",
     "File::open",
+    "File::create",
+    "OpenOptions",
+    // Addresses of `std::net` are plain values.
     "TcpStream",
     "TcpListener",
     "UdpSocket",
+    "ToSocketAddrs",
+    "UnixStream",
+    "std::env",
+    "env::var",
     "tokio",
     "Instant::now",
     "SystemTime::now",
     "Timestamp::now",
     "Zoned::now",
     "process::Command",
+    "std::thread",
     "thread::sleep",
     ".await",
 ];
@@ -39,10 +47,16 @@ const MORE_TESTS: [(&str, &str); 1] = [
 pub(crate) fn check() -> anyhow::Result<Vec<String>> {
     let packages = packages()?;
     let mut problems = Vec::new();
+    let plurals = plurals()?;
     for package in &packages {
         problems.extend(io(package)?);
+        problems.extend(kinds_by_name(package, &plurals)?);
+        problems.extend(statuses(package)?);
+        problems.extend(yaml(package));
+        problems.extend(type_names(package)?);
         problems.extend(unused_dependencies(package)?);
         problems.extend(tests(package));
+        problems.extend(skipped_by_hand(package)?);
     }
     problems.extend(unused_workspace_dependencies(&packages)?);
     problems.extend(map(&packages)?);
@@ -74,6 +88,137 @@ fn does(line: &str, io: &str) -> bool {
         ".await" => has_word(line, "await") && line.contains(".await"),
         io => has_word(line, io),
     }
+}
+
+/// Modules of the server that are about particular kinds (invariant 3).
+const ABOUT_KINDS: [&str; 13] = [
+    "access/",
+    "admission/",
+    "admission.rs",
+    "custom/",
+    "custom.rs",
+    "handler/eviction.rs",
+    "handler/token_request.rs",
+    "housekeeping/",
+    "impersonate.rs",
+    "priority.rs",
+    // `namespaces` is a word of paths.
+    "request.rs",
+    "scope.rs",
+    "services.rs",
+];
+
+/// The names of the built-in kinds in paths, from the crate that declares them.
+fn plurals() -> anyhow::Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    for source in sources(&root().join("crates/kinds/src"))? {
+        let text = source.all.join("\n");
+        for declaration in ["Resource::namespaced::<", "Resource::cluster::<"] {
+            for rest in text.split(declaration).skip(1) {
+                let arguments = rest.split_once(">(").map_or("", |(_, rest)| rest);
+                let arguments = arguments.split(')').next().unwrap_or_default();
+                // Group, version, kind and plural; texts are between quotes.
+                let plural = arguments.split('"').skip(1).step_by(2).last();
+                found.extend(plural.map(ToOwned::to_owned));
+            }
+        }
+    }
+    anyhow::ensure!(found.contains("pods"), "no kinds in crates/kinds");
+    Ok(found)
+}
+
+/// Lines of the server that name a kind outside the modules that are about kinds.
+fn kinds_by_name(package: &Package, plurals: &BTreeSet<String>) -> anyhow::Result<Vec<String>> {
+    if package.name != "bellwether-apiserver" {
+        return Ok(Vec::new());
+    }
+    let folder = package.folder.join("src");
+    let mut problems = Vec::new();
+    for source in sources(&folder)? {
+        let path = source.path.strip_prefix(&folder).unwrap_or(&source.path);
+        let path = path.to_string_lossy();
+        if ABOUT_KINDS.iter().any(|it| path.starts_with(it)) {
+            continue;
+        }
+        for (number, line) in &source.code {
+            let mut texts = line.split('"').skip(1).step_by(2);
+            if let Some(plural) = texts.find(|text| plurals.contains(*text)) {
+                problems.push(format!(
+                    "{}:{number}: the server decides by the name {plural}: make it a field of \
+                     kinds::Resource",
+                    shown(&source.path)
+                ));
+            }
+        }
+    }
+    Ok(problems)
+}
+
+/// Lines of the server that write a `Status` elsewhere than in `status` (invariant 4).
+fn statuses(package: &Package) -> anyhow::Result<Vec<String>> {
+    if package.name != "bellwether-apiserver" {
+        return Ok(Vec::new());
+    }
+    let mut problems = Vec::new();
+    for source in sources(&package.folder.join("src"))? {
+        if source.path.ends_with("src/status.rs") {
+            continue;
+        }
+        let found = source
+            .code
+            .iter()
+            .filter(|(_, line)| line.contains(r#""kind": "Status""#));
+        problems.extend(found.map(|(number, _)| {
+            format!(
+                "{}:{number}: only apiserver::status writes a Status",
+                shown(&source.path)
+            )
+        }));
+    }
+    Ok(problems)
+}
+
+/// A reader of YAML in a crate other than the two that may have one (invariant 4).
+fn yaml(package: &Package) -> Option<String> {
+    const PARSER: &str = "granit-parser";
+    let may = ["bellwether-json", "bellwether-cue"].contains(&package.name.as_str());
+    let mut dependencies = package.dependencies.iter();
+    let has = dependencies.any(|it| it.name == PARSER || it.name.contains("yaml"));
+    (has && !may).then(|| format!("{} reads YAML: use bellwether-json", package.name))
+}
+
+/// Names of types that say nothing about the type.
+const VAGUE_TYPES: [&str; 10] = [
+    "Asked", "Heard", "Kept", "Known", "News", "Said", "Standing", "Thing", "Told", "Wish",
+];
+
+/// Types whose name does not tell what they are.
+fn type_names(package: &Package) -> anyhow::Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for source in sources(&package.folder.join("src"))? {
+        for (number, line) in &source.code {
+            if let Some(name) = declared(line).filter(|name| VAGUE_TYPES.contains(name)) {
+                problems.push(format!(
+                    "{}:{number}: {name} does not tell what the type is",
+                    shown(&source.path)
+                ));
+            }
+        }
+    }
+    Ok(problems)
+}
+
+/// The type that a line declares.
+fn declared(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let line = match line.strip_prefix("pub") {
+        Some(rest) => rest.split_once(' ').map_or(rest, |(_, rest)| rest),
+        None => line,
+    };
+    let mut kinds = ["struct ", "enum ", "trait ", "type "].iter();
+    let name = kinds.find_map(|kind| line.strip_prefix(kind))?;
+    let end = name.find(|it: char| !it.is_alphanumeric() && it != '_');
+    Some(&name[..end.unwrap_or(name.len())])
 }
 
 /// Dependencies that nothing of a crate names.
@@ -138,6 +283,30 @@ fn tests(package: &Package) -> Vec<String> {
     )]
 }
 
+/// Tests that say by themselves that they are skipped: nobody counts them.
+fn skipped_by_hand(package: &Package) -> anyhow::Result<Vec<String>> {
+    // What counts them may say so.
+    if ["bellwether-testkit", "xtask"].contains(&package.name.as_str()) {
+        return Ok(Vec::new());
+    }
+    let mut problems = Vec::new();
+    for source in sources(&package.folder)? {
+        let lines = source.all.iter().enumerate();
+        for (index, _) in lines.filter(|(_, line)| says_skipped(line)) {
+            problems.push(format!(
+                "{}:{}: call bellwether_testkit::skip, which counts skipped tests",
+                shown(&source.path),
+                index + 1
+            ));
+        }
+    }
+    Ok(problems)
+}
+
+fn says_skipped(line: &str) -> bool {
+    line.contains("\"skipped: {")
+}
+
 /// What the map in ARCHITECTURE.md lacks, and what it names that is not there.
 fn map(packages: &[Package]) -> anyhow::Result<Vec<String>> {
     let page = fs::read_to_string(root().join("ARCHITECTURE.md")).context("ARCHITECTURE.md")?;
@@ -153,16 +322,35 @@ fn map(packages: &[Package]) -> anyhow::Result<Vec<String>> {
             ));
         }
     }
-    // Odd pieces between backticks are code; those that look like paths have to exist.
-    for code in page.split('`').skip(1).step_by(2) {
-        let is_path = code.starts_with("crates/") && !code.contains(' ');
-        if is_path && !root().join(code).exists() {
-            problems.push(format!(
-                "ARCHITECTURE.md names {code}, which does not exist"
-            ));
-        }
+    problems.extend(missing_paths("ARCHITECTURE.md", &page));
+    let internals = root().join("docs/internals");
+    for entry in fs::read_dir(&internals).context("docs/internals")? {
+        let path = entry?.path();
+        let page = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        problems.extend(missing_paths(&shown(&path), &page));
     }
     Ok(problems)
+}
+
+/// Folders that paths on a page begin with; those of crates may leave out `crates/`.
+const FOLDERS: [&str; 5] = ["crates/", "definitions/", "deploy/", "docs/", "xtask/"];
+
+/// Paths on a page that do not exist.
+fn missing_paths(name: &str, page: &str) -> Vec<String> {
+    // Odd pieces between backticks are code.
+    let code = page.split('`').skip(1).step_by(2);
+    let is_name = |code: &&str| !code.contains([' ', '*', '…', '{', '<', ':']);
+    let missing = code.filter(is_name).filter(|code| {
+        let is_path = FOLDERS.iter().any(|folder| code.starts_with(folder));
+        let (first, rest) = code.split_once('/').unwrap_or((code, ""));
+        let in_crate = root().join("crates").join(first);
+        let is_in_crate = !is_path
+            && in_crate.is_dir()
+            && ["src/", "tests/"].iter().any(|it| rest.starts_with(it));
+        (is_path && !root().join(code).exists()) || (is_in_crate && !in_crate.join(rest).exists())
+    });
+    let text = |code: &str| format!("{name} names {code}, which does not exist");
+    missing.map(text).collect()
 }
 
 fn shown(path: &Path) -> String {
@@ -175,6 +363,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn tests_that_skip_themselves_are_found() {
+        assert!(says_skipped(r#"eprintln!("skipped: {why}");"#));
+        assert!(says_skipped(
+            r#"let _ = writeln!(stderr(), "skipped: {}", why);"#
+        ));
+        assert!(!says_skipped(
+            r#"assert_eq!(phase, "skipped: the step before failed");"#
+        ));
+        assert!(!says_skipped("skip(why);"));
+    }
+
+    #[test]
     fn io_is_found_where_it_is_done() {
         for line in [
             "let text = std::fs::read_to_string(path)?;",
@@ -184,8 +384,45 @@ mod tests {
         ] {
             assert!(IO.iter().any(|io| does(line, io)), "{line}");
         }
-        for line in ["let now: Timestamp = observed.now;", "fn awaited() {}"] {
+        for line in [
+            "let now: Timestamp = observed.now;",
+            "fn awaited() {}",
+            "use std::net::IpAddr;",
+        ] {
             assert!(!IO.iter().any(|io| does(line, io)), "{line}");
         }
+    }
+
+    #[test]
+    fn types_are_found_where_they_are_declared() {
+        for (line, name) in [
+            ("pub(crate) struct Known<T> {", Some("Known")),
+            ("    enum Wish {", Some("Wish")),
+            ("pub type Said = u8;", Some("Said")),
+            ("let known = Known::new();", None),
+            ("pub fn news() {}", None),
+        ] {
+            assert_eq!(declared(line), name, "{line}");
+        }
+    }
+
+    #[test]
+    fn paths_that_do_not_exist_are_found() {
+        let page = "See `crates/apiserver/src/status.rs`, `crates/no/such.rs`, \
+            `controllers/tests/integration`, `controllers/tests/none/` and `crates/*/src`.";
+        assert_eq!(
+            missing_paths("page", page),
+            [
+                "page names crates/no/such.rs, which does not exist",
+                "page names controllers/tests/none/, which does not exist",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_plurals_of_all_kinds_are_found() {
+        let plurals = plurals().unwrap();
+        assert!(plurals.len() > 50, "{plurals:?}");
+        assert!(plurals.contains("persistentvolumeclaims"), "{plurals:?}");
     }
 }

@@ -109,17 +109,33 @@ fn source(path: &Path) -> anyhow::Result<Source> {
         let part = part.as_os_str();
         part == "tests" || part == "tests.rs"
     });
-    let end = all
-        .windows(2)
-        .position(|pair| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod "))
-        .unwrap_or(all.len());
-    let end = if is_test_file { 0 } else { end };
-    let code = all[..end].iter().cloned().enumerate();
+    let code = if is_test_file {
+        Vec::new()
+    } else {
+        without_tests(&all)
+    };
     Ok(Source {
         path: path.to_owned(),
-        code: code.map(|(number, line)| (number + 1, line)).collect(),
+        code,
         all,
     })
+}
+
+/// The numbered lines outside test modules that are written in place.
+fn without_tests(lines: &[String]) -> Vec<(usize, String)> {
+    let mut code = Vec::new();
+    let mut is_test = false;
+    for (index, line) in lines.iter().enumerate() {
+        let next = lines.get(index + 1);
+        is_test = is_test
+            || (line == "#[cfg(test)]"
+                && next.is_some_and(|next| next.starts_with("mod ") && next.ends_with('{')));
+        if !is_test {
+            code.push((index + 1, line.clone()));
+        }
+        is_test = is_test && line != "}";
+    }
+    code
 }
 
 /// Whether a line has a word: an identifier with nothing of an identifier around it.
@@ -133,6 +149,20 @@ pub(crate) fn has_word(line: &str, word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_after_a_test_module_is_code() {
+        let lines = |text: &str| -> Vec<String> { text.lines().map(ToOwned::to_owned).collect() };
+        let numbers = |text: &str| -> Vec<usize> {
+            let code = without_tests(&lines(text));
+            code.into_iter().map(|(number, _)| number).collect()
+        };
+        assert_eq!(numbers("#[cfg(test)]\nmod tests;\nfn a() {}"), [1, 2, 3]);
+        assert_eq!(
+            numbers("fn a() {\n}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\nfn c() {}"),
+            [1, 2, 7]
+        );
+    }
 
     #[test]
     fn words_are_whole() {
