@@ -1,5 +1,7 @@
 //! How far a replica set of works is: clusters in their groups, what stops it, what to do next.
 
+mod why;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -109,6 +111,7 @@ impl<'a> Rollout<'a> {
             Stage::Stopped => (Tone::Bad, "stopped"),
             Stage::Held(Hold::Paused) => (Tone::Active, "paused"),
             Stage::Held(Hold::Aborted) => (Tone::Bad, "aborted"),
+            Stage::Held(Hold::Unsettled) => (Tone::Active, "rolling out"),
             Stage::Empty => (Tone::Quiet, "selects no cluster"),
         }
     }
@@ -371,147 +374,6 @@ impl<'a> Rollout<'a> {
         commands
     }
 
-    /// The page of `why` for one cluster; nothing if no placement has chosen it.
-    pub fn why(&self, cluster: &str) -> Option<Tree> {
-        let (placement, found) = self.report.cluster(cluster)?;
-        let heading = format!("{cluster} and {}:", self.object());
-        let mut nodes = vec![Node::leaf(vec![Span::plain(format!(
-            "placement {}: {cluster} {}",
-            placement.name, found.reason
-        ))])];
-        for cause in self.causes(found) {
-            nodes.push(Node::leaf(vec![Span::plain(format!(
-                "on {cluster}: {cause}"
-            ))]));
-        }
-        Some(Tree {
-            title: vec![Span::new(Tone::Title, heading)],
-            nodes,
-            notes: next_line(&self.next_of(placement, found)),
-            layout: Layout::Columns,
-        })
-    }
-
-    /// The document of `why` for one cluster.
-    pub fn why_document(&self, cluster: &str) -> Option<Value> {
-        let (placement, found) = self.report.cluster(cluster)?;
-        let reason = format!("{cluster} {}", found.reason);
-        Some(json!({
-            "cluster": cluster, "manifestWorkReplicaSet": self.name(), "namespace": self.namespace(),
-            "placements": [{"placement": placement.name, "reason": reason}],
-            "causes": self.causes(found),
-            "next": self.next_of(placement, found),
-        }))
-    }
-
-    /// What its work reports, and what its member says.
-    fn causes(&self, cluster: &ClusterReport) -> Vec<String> {
-        if let Some(problem) = &cluster.problem {
-            return vec![problem.clone()];
-        }
-        let mut all = Vec::new();
-        let troubles = self.snapshot.troubles.get(&*cluster.name);
-        let troubles = troubles.map_or(&[][..], Vec::as_slice);
-        for cause in cluster.causes() {
-            all.push(cause.to_string());
-            let own = troubles.iter().filter(|trouble| trouble.cause == cause);
-            all.extend(own.map(|trouble| trouble.text.clone()));
-        }
-        all
-    }
-
-    /// Commands that go on from one cluster.
-    fn next_of(&self, placement: &PlacementReport, cluster: &ClusterReport) -> Vec<String> {
-        let object = self.object();
-        let mut commands = works(cluster);
-        if cluster.step() == Step::Failing {
-            let causes = cluster.causes();
-            commands.extend(causes.iter().take(1).map(|it| describe(&cluster.name, it)));
-            commands.push(format!("bellwether rollout retry {object}"));
-        }
-        if let Reason::Waits(wait) = &cluster.reason {
-            commands.extend(match &**wait {
-                Wait::Slots { blocker, .. } | Wait::Group { blocker, .. } => {
-                    Some(format!("bellwether why {} {object}", blocker.cluster))
-                }
-                Wait::Budget(_) => {
-                    let failing = placement.failing().next();
-                    failing.map(|it| format!("bellwether why {} {object}", it.name))
-                }
-                Wait::Held(_) => Some(format!("bellwether rollout resume {object}")),
-            });
-        }
-        commands
-    }
-
-    /// The page of `why` for the whole rollout.
-    pub fn why_all(&self) -> Tree {
-        let (tone, stage) = self.stage();
-        let title = vec![
-            Span::new(Tone::Title, self.object()),
-            Span::new(tone, stage),
-            Span::plain(self.progress()),
-        ];
-        let sentences = self.sentences().into_iter();
-        let nodes = sentences.map(|it| Node::leaf(vec![Span::plain(it)]));
-        Tree {
-            title,
-            nodes: nodes.collect(),
-            notes: next_line(&self.next()),
-            layout: Layout::Columns,
-        }
-    }
-
-    /// The document of `why` for the whole rollout.
-    pub fn why_all_document(&self) -> Value {
-        json!({
-            "manifestWorkReplicaSet": self.name(), "namespace": self.namespace(),
-            "stage": self.stage().1, "reasons": self.sentences(), "next": self.next(),
-        })
-    }
-
-    /// What stops it, who fails and why, and what the others wait for.
-    fn sentences(&self) -> Vec<String> {
-        let mut all = self.stops();
-        let mut waiting: Vec<(String, Vec<&str>)> = Vec::new();
-        for cluster in self
-            .report
-            .placements
-            .iter()
-            .flat_map(PlacementReport::clusters)
-        {
-            match (cluster.step(), &cluster.reason) {
-                (Step::Failing | Step::InProgress | Step::Soaking, _) => {
-                    all.push(format!("{}: {}", cluster.name, self.state(cluster).1));
-                }
-                (Step::Waiting, reason) => {
-                    let reason = reason.to_string();
-                    match waiting.iter_mut().find(|(known, _)| *known == reason) {
-                        Some((_, names)) => names.push(&cluster.name),
-                        None => waiting.push((reason, vec![&cluster.name])),
-                    }
-                }
-                (Step::Done, _) => {}
-            }
-        }
-        for (reason, names) in waiting {
-            all.push(match &*names {
-                [first, .., last] if names.len() > ONE_BY_ONE => {
-                    format!("{first} … {last} ({} clusters): each {reason}", names.len())
-                }
-                [only] => format!("{only} {reason}"),
-                names => format!("{}: each {reason}", names.join(", ")),
-            });
-        }
-        if all.is_empty() {
-            all.push(match self.report.stage() {
-                Stage::Empty => "its placements select no cluster".to_owned(),
-                _ => "all clusters are done".to_owned(),
-            });
-        }
-        all
-    }
-
     /// The document of `status`.
     pub fn document(&self) -> Value {
         let Counts {
@@ -599,19 +461,6 @@ fn works(cluster: &ClusterReport) -> Vec<String> {
     names.map(command).collect()
 }
 
-/// The command that shows an object on its member.
-fn describe(cluster: &str, cause: &Cause) -> String {
-    let kind = cause.kind.to_lowercase();
-    let namespace = match cause.namespace.as_str() {
-        "" => String::new(),
-        namespace => format!(" -n {namespace}"),
-    };
-    format!(
-        "bellwether describe {kind}/{}{namespace} --context {cluster}",
-        cause.name
-    )
-}
-
 fn no_cause() -> String {
     "its member has not said why".to_owned()
 }
@@ -625,6 +474,7 @@ pub(super) fn waits(wait: &Wait) -> String {
     match wait {
         Wait::Held(Hold::Paused) => "waits: paused".to_owned(),
         Wait::Held(Hold::Aborted) => "stays as it is: aborted".to_owned(),
+        Wait::Held(Hold::Unsettled) => "waits for all decisions of its placement".to_owned(),
         Wait::Budget(_) => "does not start".to_owned(),
         Wait::Slots { blocker, .. } => format!("waits for {}", blocker.cluster),
         Wait::Group { group, .. } => format!("waits for {group}"),

@@ -43,14 +43,7 @@ fn snapshot(
         .zip(0..)
         .map(|((name, clusters), index)| Group::new(name, index, clusters.iter().copied()))
         .collect();
-    let selected = groups
-        .iter()
-        .map(|group| group.clusters.len())
-        .sum::<usize>();
-    let chosen = Chosen {
-        selected: i64::try_from(selected).unwrap(),
-        groups,
-    };
+    let chosen = Chosen::from(groups);
     let mut snapshot = RolloutSnapshot {
         set: set(&json!({"type": "All"})),
         placements: BTreeMap::from([("everywhere".to_owned(), chosen)]),
@@ -327,10 +320,8 @@ fn several_placements_have_a_heading_each() {
     let more = json!({"name": "more", "rolloutStrategy": {"type": "All"}});
     let references = &mut snapshot.set.spec.placement_refs;
     references.push(serde_json::from_value(more).unwrap());
-    let chosen = Chosen {
-        groups: vec![Group::new("first", 0, ["a"]), Group::new("", 1, ["b"])],
-        selected: 2,
-    };
+    let groups = vec![Group::new("first", 0, ["a"]), Group::new("", 1, ["b"])];
+    let chosen = Chosen::from(groups);
     snapshot.placements.insert("more".to_owned(), chosen);
     check(
         &snapshot,
