@@ -35,14 +35,14 @@ use serde_json::Value;
 
 pub use error::Error;
 pub use path::{field_path, relaxed, validate_simple_path};
-pub use print::{print, print_json};
+pub use print::print;
 
 use find::Finder;
 use node::Node;
 
-/// Values that one evaluation may touch by default: enough for every value of the largest objects,
+/// Values that one evaluation may touch: enough for every value of the largest objects,
 /// and stopped within milliseconds.
-pub const DEFAULT_BUDGET: usize = 1_000_000;
+const BUDGET: usize = 1_000_000;
 
 /// A parsed template. Cheap to evaluate many times.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +50,6 @@ pub struct JsonPath {
     /// Pieces of text and actions, in order.
     nodes: Vec<Node>,
     allow_missing_keys: bool,
-    budget: usize,
 }
 
 impl JsonPath {
@@ -60,7 +59,6 @@ impl JsonPath {
         Ok(Self {
             nodes,
             allow_missing_keys: false,
-            budget: DEFAULT_BUDGET,
         })
     }
 
@@ -78,28 +76,15 @@ impl JsonPath {
         self
     }
 
-    /// Bounds the number of values that one evaluation may touch.
-    #[must_use]
-    pub fn with_budget(mut self, values: usize) -> Self {
-        self.budget = values;
-        self
-    }
-
     /// The values that each piece of the template selects. Literal text and numbers select
     /// themselves, which is why results borrow from the path as well.
     pub fn find<'a>(&'a self, value: &'a Value) -> Result<Vec<Vec<&'a Value>>, Error> {
-        Finder::new(self.allow_missing_keys, self.budget).run(&self.nodes, value)
+        Finder::new(self.allow_missing_keys, BUDGET).run(&self.nodes, value)
     }
 
     /// The text that kubectl prints for `-o jsonpath=`.
     pub fn render(&self, value: &Value) -> Result<String, Error> {
         let results = self.find(value)?;
         Ok(results.iter().map(|values| print(values)).collect())
-    }
-
-    /// The text that kubectl prints for `-o jsonpath-as-json=`.
-    pub fn render_json(&self, value: &Value) -> Result<String, Error> {
-        let results = self.find(value)?;
-        Ok(results.iter().map(|values| print_json(values)).collect())
     }
 }

@@ -9,12 +9,6 @@ pub fn print(values: &[&Value]) -> String {
     texts.join(" ")
 }
 
-/// The text of one list of results as an indented JSON list.
-pub fn print_json(values: &[&Value]) -> String {
-    let list = values.iter().map(|value| (*value).clone()).collect();
-    marshal::to_json_indented(&Value::Array(list), "    ") + "\n"
-}
-
 fn text(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => marshal::to_json(value),

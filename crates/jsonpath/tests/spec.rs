@@ -122,30 +122,12 @@ fn paths_are_read_in_the_relaxed_form() {
 }
 
 #[test]
-fn json_output_is_an_indented_list() {
-    let value = json!({"a": [1, {"b": "<x>"}]});
-    let text = JsonPath::parse("{.a[*]}")
-        .unwrap()
-        .render_json(&value)
-        .unwrap();
-    assert_eq!(
-        text,
-        "[\n    1,\n    {\n        \"b\": \"\\u003cx\\u003e\"\n    }\n]\n"
-    );
-}
-
-#[test]
 fn work_is_bounded() {
     let wide: Value = (0..300).map(|_| json!([[[1], [2]], [[3], [4]]])).collect();
     let value = json!({"wide": wide});
     for template in ["{..}", "{.wide[*][*][*]}", "{range .wide[*]}{@[*]}{end}"] {
         let path = JsonPath::parse(template).unwrap();
         assert!(path.render(&value).is_ok(), "{template}");
-        let error = path.with_budget(500).render(&value).unwrap_err();
-        assert!(
-            error.to_string().contains("too many values"),
-            "{template}: {error}"
-        );
     }
     // Without an end, each of these doubles the work.
     let explosion = "{range $}".repeat(60);

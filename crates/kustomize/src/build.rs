@@ -19,7 +19,6 @@ use crate::order::Order;
 use crate::origin::{ConfiguredBy, Origin};
 use crate::resource::Resource;
 use crate::resource_list::ResourceList;
-use crate::tree::Remote;
 use crate::{Tree, path, plugin, variable};
 
 /// What a caller may choose.
@@ -111,21 +110,18 @@ impl<'t> Loader<'t> {
     /// The content of a file.
     pub(crate) fn bytes(&self, file: &str) -> Result<&'t [u8]> {
         let path = self.path(file);
-        let content = if let Some(Remote::File(content)) = self.tree.remote(file) {
-            content.as_slice()
-        } else {
-            if !self.allow_outside && !path::is_inside(&path, &self.root) {
-                let message = format!(
-                    "security: the file '{path}' is not in or below '{}'; move it there, or make a \
-                     base of its directory",
-                    self.root
-                );
-                return Err(Problem::new(message));
-            }
-            self.tree
-                .file(&path)
-                .ok_or_else(|| Problem::new(format!("the file '{path}' does not exist")))?
-        };
+        if !self.allow_outside && !path::is_inside(&path, &self.root) {
+            let message = format!(
+                "security: the file '{path}' is not in or below '{}'; move it there, or make a \
+                 base of its directory",
+                self.root
+            );
+            return Err(Problem::new(message));
+        }
+        let content = self
+            .tree
+            .file(&path)
+            .ok_or_else(|| Problem::new(format!("the file '{path}' does not exist")))?;
         if content.len() > MAX_FILE_BYTES {
             let message = format!("larger than {MAX_FILE_BYTES} bytes");
             return Err(Problem::new(message).in_file(&path));
@@ -326,9 +322,7 @@ impl<'t> Builder<'t> {
         let text = loader.text(path::base(file)).map_err(in_file)?;
         for entry in entries {
             let at_path = |problem: Problem| in_file(problem.at_path(text, entry));
-            let is_at_hand = self.tree.file(&loader.path(entry)).is_some()
-                || matches!(self.tree.remote(entry), Some(Remote::File(_)));
-            if is_at_hand {
+            if self.tree.file(&loader.path(entry)).is_some() {
                 let mut resources = loader.resources(entry).map_err(at_path)?;
                 if let Some(origin) = &place.origin {
                     for resource in &mut resources {
@@ -371,7 +365,7 @@ impl<'t> Builder<'t> {
         let origin = place.origin.as_ref().map(|origin| origin.join(entry));
         let local = loader.path(entry);
         let root = match self.tree.remote(entry) {
-            Some(Remote::Directory(path)) => path.clone(),
+            Some(path) => path.to_owned(),
             _ if self.tree.is_directory(&local) => local,
             _ if is_remote(entry) => {
                 self.needs.add_remote(entry);

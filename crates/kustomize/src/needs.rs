@@ -10,7 +10,6 @@ use crate::generator::file_source;
 use crate::kustomization::{FILE_NAMES, GeneratorEntry, Kustomization};
 use crate::limits::MAX_DIRECTORIES;
 use crate::resource::Resource;
-use crate::tree::Remote;
 use crate::{Tree, path};
 
 /// What has to be fetched before a build.
@@ -77,13 +76,9 @@ pub fn needs(tree: &Tree, directory: &str) -> Needs {
             continue;
         };
         for entry in references(tree, &root, &kustomization) {
-            match tree.remote(&entry) {
-                Some(Remote::File(_)) => continue,
-                Some(Remote::Directory(path)) => {
-                    open.push_back(path.clone());
-                    continue;
-                }
-                None => {}
+            if let Some(path) = tree.remote(&entry) {
+                open.push_back(path.to_owned());
+                continue;
             }
             let local = path::join(&root, &entry);
             if tree.is_directory(&local) {

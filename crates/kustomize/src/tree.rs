@@ -11,16 +11,8 @@ pub struct Tree {
     files: BTreeMap<String, Vec<u8>>,
     directories: BTreeSet<String>,
     absent: BTreeSet<String>,
-    remotes: BTreeMap<String, Remote>,
-}
-
-/// What a remote reference stands for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Remote {
-    /// A file behind an `http(s)` address.
-    File(Vec<u8>),
-    /// A directory of a repository, as a path in the tree.
-    Directory(String),
+    /// Directories of the tree with the content of remote bases, by address.
+    remotes: BTreeMap<String, String>,
 }
 
 impl Tree {
@@ -49,16 +41,9 @@ impl Tree {
         self.absent.insert(path::clean(path));
     }
 
-    /// Adds the content of a remote file.
-    pub fn add_remote_file(&mut self, address: &str, content: impl Into<Vec<u8>>) {
-        let content = Remote::File(content.into());
-        self.remotes.insert(address.to_owned(), content);
-    }
-
     /// Records in which directory of the tree the content of a remote base is.
     pub fn add_remote_directory(&mut self, address: &str, path: &str) {
-        let directory = Remote::Directory(path::clean(path));
-        self.remotes.insert(address.to_owned(), directory);
+        self.remotes.insert(address.to_owned(), path::clean(path));
     }
 
     /// The content of a file.
@@ -75,8 +60,8 @@ impl Tree {
         self.files.contains_key(path) || self.is_directory(path) || self.absent.contains(path)
     }
 
-    pub(crate) fn remote(&self, address: &str) -> Option<&Remote> {
-        self.remotes.get(address)
+    pub(crate) fn remote(&self, address: &str) -> Option<&str> {
+        self.remotes.get(address).map(String::as_str)
     }
 }
 

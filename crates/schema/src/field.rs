@@ -223,20 +223,6 @@ impl FieldError {
         )
     }
 
-    /// A value has another JSON type than it should.
-    pub fn type_invalid(
-        path: &FieldPath<'_>,
-        value: impl Into<Value>,
-        detail: impl Into<String>,
-    ) -> Self {
-        Self::new(
-            FieldErrorKind::TypeInvalid,
-            path,
-            Some(value.into()),
-            detail,
-        )
-    }
-
     /// A value has to be unique and is not.
     pub fn duplicate(path: &FieldPath<'_>, value: impl Into<Value>) -> Self {
         Self::new(FieldErrorKind::Duplicate, path, Some(value.into()), "")
@@ -433,10 +419,6 @@ mod tests {
             (
                 FieldError::invalid(&path, json!({"a": "<"}), ""),
                 r#"spec: Invalid value: {"a":"\u003c"}"#,
-            ),
-            (
-                FieldError::type_invalid(&path, "string", "no"),
-                "spec: Invalid value: \"string\": no",
             ),
             (
                 FieldError::duplicate(&path, "a"),
