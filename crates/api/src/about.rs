@@ -23,7 +23,7 @@ pub struct ClusterProperty {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What is said.
+    /// Value of the claim.
     #[serde(default)]
     pub spec: ClusterPropertySpec,
     /// Fields that this version does not know.
@@ -37,7 +37,7 @@ kind! {
     spec: ClusterPropertySpec;
 }
 
-/// What a property says.
+/// Value of a property.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterPropertySpec {
     /// The value, which means what the name of the property says.

@@ -47,5 +47,5 @@ pub mod condition {
 /// The API group of these kinds.
 pub const GROUP: &str = "addon.open-cluster-management.io";
 
-/// The namespace on a member in which agents of add-ons are installed if nothing else is said.
+/// The namespace on a member in which agents of add-ons are installed by default.
 pub const DEFAULT_INSTALL_NAMESPACE: &str = "open-cluster-management-agent-addon";

@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// What a request does to an object.
+/// Operation of a request on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// It creates the object.
@@ -50,7 +50,7 @@ pub struct Rule {
     pub group: &'static str,
     /// Plural names, with the subresource after a slash if it is one.
     pub resources: &'static [&'static str],
-    /// What is done to them.
+    /// Operations on them.
     pub operations: &'static [Operation],
     /// An expression in CEL, as `matchConditions` of webhooks have: where it is false, the rules have
     /// nothing to say, and a webhook is not called. None means that it is always called.
@@ -58,7 +58,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// True if the rule is about the resource and the operation of a review.
+    /// Returns true if the rule is about the resource and the operation of a review.
     pub fn matches(&self, review: &Review<'_>) -> bool {
         let is_named = |name: &&&str| match name.split_once('/') {
             Some((resource, subresource)) => {
@@ -75,7 +75,7 @@ impl Rule {
 /// A write that is about to happen, without the object itself.
 #[derive(Debug)]
 pub struct Review<'a> {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// API group of the resource, empty for core.
     pub group: &'a str,
@@ -85,16 +85,16 @@ pub struct Review<'a> {
     pub subresource: &'a str,
     /// Namespace of the object, or nothing.
     pub namespace: &'a str,
-    /// What the object was before; none at creation.
+    /// The object before the change; none at creation.
     pub old: Option<&'a Value>,
-    /// Who asks.
+    /// User that sends the request.
     pub user: &'a str,
     /// The groups of who asks.
     pub groups: &'a [String],
-    /// Whether the client wants to be refused what it would be warned of otherwise: `fieldValidation=Strict`, as kubectl
+    /// True if the client wants to be refused what it would be warned of otherwise: `fieldValidation=Strict`, as kubectl
     /// asks for.
     pub is_strict: bool,
-    /// When the request came in.
+    /// Time of the request.
     pub now: Timestamp,
     /// Answers questions about the hub.
     pub facts: &'a dyn Facts,
@@ -117,7 +117,7 @@ impl Review<'_> {
 /// A shell that has to fetch an answer first says no, or none, notes the question, and calls the rule
 /// again when it has the answer.
 pub trait Facts: Debug {
-    /// True if the sender of the request may do this.
+    /// Returns true if the sender of the request may do this.
     fn allows(&self, wanted: &Attributes<'_>) -> bool;
 
     /// An object of the hub; none if it does not exist.
@@ -139,17 +139,17 @@ pub struct ObjectId<'a> {
     pub name: &'a str,
 }
 
-/// Why a write is refused.
+/// Reason for refusing a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Denial {
-    /// What is asked for makes no sense; the message says why.
+    /// The request is invalid; the message says why.
     BadRequest(String),
-    /// Who asks may not do this; the message says why.
+    /// The user may not do this; the message says why.
     Forbidden(String),
 }
 
 impl Denial {
-    /// What is wrong.
+    /// Description of the problem.
     pub fn message(&self) -> &str {
         match self {
             Self::BadRequest(message) | Self::Forbidden(message) => message,
@@ -181,12 +181,12 @@ pub trait Admission: Debug + Send + Sync {
     }
 }
 
-/// True if any of some rules is about a review.
+/// Returns true if any of some rules is about a review.
 pub fn rules_match(rules: &[Rule], review: &Review<'_>) -> bool {
     rules.iter().any(|rule| rule.matches(review))
 }
 
-/// What somebody wants to do, as roles and SubjectAccessReviews name it.
+/// An action, in the terms of roles and SubjectAccessReviews.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Attributes<'a> {
     /// The verb in lower case.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::structural;
 
-/// Where objects of a kind live.
+/// Scope of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// In no namespace.
@@ -35,9 +35,9 @@ impl Scope {
 pub struct Column {
     /// The heading.
     pub name: &'static str,
-    /// What is shown: `string`, `integer`, `boolean` or `date`.
+    /// Type of the column: `string`, `integer`, `boolean` or `date`.
     pub kind: &'static str,
-    /// Where the value is, as a JSONPath.
+    /// JSONPath of the value.
     pub path: &'static str,
 }
 
@@ -61,11 +61,11 @@ pub struct KindNames {
     pub short: &'static [&'static str],
     /// Groups of resources that it is listed with.
     pub categories: &'static [&'static str],
-    /// Where its objects live.
+    /// Scope of its objects.
     pub scope: Scope,
-    /// Whether the status is written apart from the rest.
+    /// True if the status is a subresource.
     pub has_status: bool,
-    /// What `kubectl get` shows; empty for name and age.
+    /// Columns of `kubectl get`; empty for name and age.
     pub columns: &'static [Column],
 }
 
@@ -78,7 +78,7 @@ impl KindNames {
 
 /// A kind that is served by a definition of ours.
 pub trait Kind: Serialize + DeserializeOwned + JsonSchema {
-    /// What it is called.
+    /// Names of the kind.
     const NAMES: KindNames;
 }
 
@@ -179,7 +179,7 @@ impl<K: Kind> Serialize for TypeTag<K> {
     }
 }
 
-/// What is read for a tag: items of a list may leave both out.
+/// Fields read for a tag: items of a list may leave both out.
 #[derive(Deserialize)]
 struct Read {
     #[serde(default, rename = "apiVersion")]

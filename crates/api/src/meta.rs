@@ -22,7 +22,7 @@ pub const FALSE: &str = "False";
 /// The status of a condition that cannot be judged.
 pub const UNKNOWN: &str = "Unknown";
 
-/// Says something about an object, and tells whether that is news. The time of the last transition
+/// Sets a condition, and returns true if that changes anything. The time of the last transition
 /// changes with the status only.
 pub fn set_condition(conditions: &mut Vec<Condition>, condition: Condition) -> bool {
     let known = conditions
@@ -48,16 +48,16 @@ pub fn condition<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Cond
     conditions.iter().find(|condition| condition.type_ == kind)
 }
 
-/// Whether the condition of that type is there and holds.
+/// Returns true if there is a condition of that type, and its status is True.
 pub fn is_true(conditions: &[Condition], kind: &str) -> bool {
     condition(conditions, kind).is_some_and(|condition| condition.status == TRUE)
 }
 
 /// A name with an optional domain before it, as keys of labels have.
 pub(crate) const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
-/// What a reason of a condition looks like.
+/// Pattern of reasons of conditions.
 const REASON: &str = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$";
-/// What a quantity looks like.
+/// Pattern of quantities.
 const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
 /// An amount of a resource, as text with a unit or as a plain number.
@@ -87,43 +87,43 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
         "x-kubernetes-list-map-keys": ["type"],
         "items": {
             "type": "object",
-            "description": "One thing that can be said about the object, and since when it is so.",
+            "description": "An observed aspect of the state of the object.",
             "required": ["lastTransitionTime", "message", "reason", "status", "type"],
             "properties": {
                 "lastTransitionTime": {
                     "type": "string",
                     "format": "date-time",
-                    "description": "When the status changed last.",
+                    "description": "Time when the status changed last.",
                 },
                 "message": {
                     "type": "string",
                     "maxLength": 32768,
-                    "description": "What a person should know; may be empty.",
+                    "description": "Message for people; may be empty.",
                 },
                 "observedGeneration": {
                     "type": "integer",
                     "format": "int64",
                     "minimum": 0,
-                    "description": "The generation of the object that was looked at. The condition \
-                        is out of date while it is behind metadata.generation.",
+                    "description": "The generation of the object that was observed. The condition is \
+                        out of date while it is lower than metadata.generation.",
                 },
                 "reason": {
                     "type": "string",
                     "minLength": 1,
                     "maxLength": 1024,
                     "pattern": REASON,
-                    "description": "Why the status is what it is, in one word for programs.",
+                    "description": "Reason for the status, as one word for programs.",
                 },
                 "status": {
                     "type": "string",
                     "enum": [TRUE, FALSE, UNKNOWN],
-                    "description": "Whether it holds.",
+                    "description": "True, False or Unknown.",
                 },
                 "type": {
                     "type": "string",
                     "maxLength": 316,
                     "pattern": QUALIFIED_NAME,
-                    "description": "What is said.",
+                    "description": "Type of the condition.",
                 },
             },
         },
@@ -141,7 +141,7 @@ pub(crate) fn label_selector(generator: &mut SchemaGenerator) -> Schema {
             "matchExpressions": expressions,
             "matchLabels": {
                 "type": "object",
-                "description": "Labels that have to be there with exactly these values.",
+                "description": "Required labels with their exact values.",
                 "additionalProperties": {"type": "string"},
             },
         },
@@ -152,17 +152,17 @@ pub(crate) fn label_selector(generator: &mut SchemaGenerator) -> Schema {
 pub(crate) fn requirements(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
-        "description": "Requirements, all of which have to be met.",
+        "description": "Requirements, all of which must be met.",
         "items": {
             "type": "object",
             "description": "A requirement on the value of one key.",
             "required": ["key", "operator"],
             "properties": {
-                "key": {"type": "string", "description": "The key that is looked at."},
+                "key": {"type": "string", "description": "The key to compare."},
                 "operator": {
                     "type": "string",
-                    "description": "In and NotIn compare with values; Exists and DoesNotExist ask \
-                        for the key alone. Exist is understood as Exists.",
+                    "description": "In and NotIn compare with values; Exists and DoesNotExist \
+                        check the key alone. Exist is read as Exists.",
                 },
                 "values": {
                     "type": "array",

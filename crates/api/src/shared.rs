@@ -19,7 +19,7 @@ static KNOWN: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 struct Table {
     hasher: RandomState,
     objects: HashMap<u64, Weak<Value>>,
-    /// How many entries there may be before those that nobody uses are dropped.
+    /// Number of entries at which unused ones are dropped.
     limit: usize,
 }
 
@@ -54,7 +54,7 @@ impl SharedObject {
         }
     }
 
-    /// Whether both are the same object in memory.
+    /// Returns true if both are the same object in memory.
     pub fn is_shared_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -2,11 +2,11 @@
 //!
 //! What the pod says counts before what its owner says, and that before what the owner's owner says.
 
-/// How long after its start a container becomes ready, as a Go duration.
+/// Time from the start of a container until it is ready, as a Go duration.
 pub const READY_AFTER: &str = "simulator.bellwether.dev/ready-after";
-/// How long a container runs before it ends, as a Go duration.
+/// Time from the start of a container until it ends, as a Go duration.
 pub const RUN_FOR: &str = "simulator.bellwether.dev/run-for";
-/// What goes wrong: [`FAIL_IMAGE`], [`FAIL_CRASH`] or [`FAIL_JOB`].
+/// Simulated failure: [`FAIL_IMAGE`], [`FAIL_CRASH`] or [`FAIL_JOB`].
 pub const FAIL: &str = "simulator.bellwether.dev/fail";
 
 /// The exit code of containers that end with an error; 1 if nobody says.

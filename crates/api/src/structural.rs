@@ -8,7 +8,7 @@ use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-/// What a server fills in is part of the interface, and said with [`filled_with`]. It is kept apart
+/// Defaults set by the server are part of the interface, and declared with [`filled_with`]. They are kept apart
 /// from what Rust takes for an absent field, which is nobody else's business.
 const FILLED_WITH: &str = "x-bellwether-filled-with";
 
@@ -103,7 +103,7 @@ fn unwrap_lines(text: &str) -> String {
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
-/// What a server fills in where the field is absent.
+/// Default set by the server if the field is absent.
 pub(crate) fn filled_with(value: impl Into<Value>) -> impl Fn(&mut Schema) {
     let value = value.into();
     move |schema| {

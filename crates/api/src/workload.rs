@@ -14,11 +14,11 @@ pub mod status {
 pub mod certificate {
     /// Name of the ConfigMap.
     pub const NAME: &str = "kube-root-ca.crt";
-    /// Where it is in the ConfigMap.
+    /// Key in the ConfigMap.
     pub const KEY: &str = "ca.crt";
     /// Annotation: what an object is for.
     pub const DESCRIPTION: &str = "kubernetes.io/description";
-    /// What the ConfigMap is for.
+    /// Purpose of the ConfigMap.
     pub const PURPOSE: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 }
 
@@ -205,8 +205,6 @@ pub mod service {
     pub const SLICE_CONTROLLER: &str = "endpointslice-controller.k8s.io";
     /// Label of endpoints and slices of a service without an address.
     pub const HEADLESS: &str = "service.kubernetes.io/headless";
-    /// Annotation: the moment of the change that an object shows.
-    pub const LAST_CHANGE: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 }
 
 /// Volumes.
@@ -221,8 +219,6 @@ pub mod volume {
     pub const STORAGE_PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
     /// Annotation of a volume: who made it.
     pub const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
-    /// Annotation of a claim: the node for which its volume is to be made.
-    pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 }
 
 /// Autoscalers and disruption budgets.
@@ -231,8 +227,6 @@ pub mod scaling {
     pub const ABLE_TO_SCALE: &str = "AbleToScale";
     /// Condition of an autoscaler: it knows what size would be right.
     pub const SCALING_ACTIVE: &str = "ScalingActive";
-    /// Condition of an autoscaler: its bounds hold it back.
-    pub const SCALING_LIMITED: &str = "ScalingLimited";
     /// Condition of a budget: pods may be evicted.
     pub const DISRUPTION_ALLOWED: &str = "DisruptionAllowed";
     /// Reason of [`DISRUPTION_ALLOWED`]: there are pods to spare.

@@ -11,7 +11,7 @@ use crate::kind::kind;
 use crate::meta::{self, ObjectMeta, Unknown};
 use crate::structural::{filled_with, keyed_by};
 
-/// How the agent of an add-on runs: where, from which images, with which variables.
+/// Settings of the agent of an add-on: nodes, images and variables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AddOnDeploymentConfig {
     /// Group, version and kind.
@@ -22,7 +22,7 @@ pub struct AddOnDeploymentConfig {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// How the agent runs.
+    /// Settings of the agent.
     pub spec: AddOnDeploymentConfigSpec,
     /// Fields that this version does not know.
     #[serde(flatten)]
@@ -36,7 +36,7 @@ kind! {
     also_served: ["v1beta1"];
 }
 
-/// How the agent of an add-on runs.
+/// Settings of the agent of an add-on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AddOnDeploymentConfigSpec {
@@ -51,7 +51,7 @@ pub struct AddOnDeploymentConfigSpec {
     /// Images that are taken from elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub registries: Vec<ImageMirror>,
-    /// How the agent reaches the hub through a proxy.
+    /// Proxy for connections of the agent to the hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy_config: Option<ProxyConfig>,
     /// Namespace on the cluster in which the agent runs. Empty: that which the template names.
@@ -62,11 +62,11 @@ pub struct AddOnDeploymentConfigSpec {
         transform = filled_with(DEFAULT_INSTALL_NAMESPACE)
     )]
     pub agent_install_namespace: Option<String>,
-    /// What containers of the agent need. Of several that match a container, the last one counts.
+    /// Resource requirements of containers of the agent. Of several that match a container, the last one counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(transform = keyed_by("containerID"))]
     pub resource_requirements: Vec<ContainerResourceRequirements>,
-    /// How many replicas workloads of the agent have. Of several that match, the last one counts.
+    /// Number of replicas of workloads of the agent. Of several that match, the last one counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replica_configs: Vec<ReplicaConfig>,
     /// Fields that this version does not know.
@@ -94,9 +94,9 @@ pub struct CustomizedVariable {
 /// Images that are taken from elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImageMirror {
-    /// Where they are taken from.
+    /// Registry to pull the images from.
     pub mirror: String,
-    /// What their names begin with; all images if it is empty.
+    /// Prefix of the names of the images; all images if it is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Fields that this version does not know.
@@ -105,7 +105,7 @@ pub struct ImageMirror {
     pub other: Unknown,
 }
 
-/// How an agent reaches the hub through a proxy.
+/// Proxy for connections of an agent to the hub.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProxyConfig {
@@ -128,7 +128,7 @@ pub struct ProxyConfig {
     pub other: Unknown,
 }
 
-/// What some containers of an agent need.
+/// Resource requirements of some containers of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContainerResourceRequirements {
     /// The containers, as resource:name:container; each part may be *.
@@ -137,7 +137,7 @@ pub struct ContainerResourceRequirements {
         pattern = r"^(deployments|daemonsets|statefulsets|replicasets|jobs|cronjobs|pods|\*):.+:.+$"
     ))]
     pub container_id: String,
-    /// What they need, as containers say it.
+    /// Resource requirements, as in containers.
     #[schemars(schema_with = "meta::any_object")]
     pub resources: Value,
     /// Fields that this version does not know.
@@ -146,14 +146,14 @@ pub struct ContainerResourceRequirements {
     pub other: Unknown,
 }
 
-/// How many replicas some workloads of an agent have.
+/// Number of replicas of some workloads of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplicaConfig {
     /// The workloads, as resource:name; each part may be *.
     #[serde(rename = "workloadID")]
     #[schemars(regex(pattern = r"^(deployments|statefulsets|\*):.+$"))]
     pub workload_id: String,
-    /// How many.
+    /// Number of replicas.
     #[schemars(range(min = 0))]
     pub replicas: i32,
     /// Fields that this version does not know.

@@ -11,7 +11,7 @@ use crate::kind::kind;
 use crate::meta::{self, ObjectMeta, Unknown};
 use crate::open_enum::open_enum;
 
-/// What the agent of an add-on consists of, and how it gets access to the hub.
+/// Manifests of the agent of an add-on, and its access to the hub.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AddOnTemplate {
     /// Group, version and kind.
@@ -46,7 +46,7 @@ pub struct AddOnTemplateSpec {
     /// Objects that clusters with the add-on get, whole.
     #[schemars(schema_with = "meta::manifests")]
     pub agent_manifests: Vec<Value>,
-    /// How the agent gets certificates for the hub.
+    /// Certificates of the agent for the hub.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub registration: Vec<RegistrationSpec>,
     /// Fields that this version does not know.
@@ -55,17 +55,17 @@ pub struct AddOnTemplateSpec {
     pub other: Unknown,
 }
 
-/// How an agent gets a certificate for the hub.
+/// A certificate of an agent for the hub.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistrationSpec {
     /// KubeClient: one for the hub's API. CustomSigner: one of another signer.
     #[serde(rename = "type")]
     pub kind: RegistrationType,
-    /// What the agent may do on the hub, for KubeClient.
+    /// Permissions of the agent on the hub, for KubeClient.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kube_client: Option<KubeClientRegistration>,
-    /// Who signs the certificate, for CustomSigner.
+    /// Signer of the certificate, for CustomSigner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_signer: Option<CustomSignerRegistration>,
     /// Fields that this version does not know.
@@ -75,7 +75,7 @@ pub struct RegistrationSpec {
 }
 
 open_enum! {
-    /// What a certificate is for.
+    /// Purpose of a certificate.
     pub enum RegistrationType {
         /// The hub's API.
         KubeClient = "KubeClient",
@@ -84,7 +84,7 @@ open_enum! {
     }
 }
 
-/// What an agent may do on the hub.
+/// Permissions of an agent on the hub.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KubeClientRegistration {
@@ -117,7 +117,7 @@ pub struct HubPermission {
 }
 
 open_enum! {
-    /// Where an agent is bound to a role.
+    /// Scope of a role binding of an agent.
     pub enum HubPermissionBinding {
         /// In the namespace of its cluster.
         CurrentCluster = "CurrentCluster",
@@ -137,14 +137,14 @@ pub struct SingleNamespaceBinding {
     pub other: Unknown,
 }
 
-/// Who signs certificates of an agent.
+/// Signer of certificates of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomSignerRegistration {
     /// The signer that is asked.
     #[schemars(length(min = 5, max = 571))]
     pub signer_name: String,
-    /// Who the agent is.
+    /// User and groups of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Subject>,
     /// The Secret with the authority that signs.

@@ -24,9 +24,9 @@ pub struct ClusterManagementAddOn {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What the add-on is, and where it is installed.
+    /// Description of the add-on, and where it is installed.
     pub spec: ClusterManagementAddOnSpec,
-    /// How far that is.
+    /// Progress of the installation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = open)]
     pub status: Option<ClusterManagementAddOnStatus>,
@@ -48,11 +48,11 @@ kind! {
     ];
 }
 
-/// What an add-on is, and where it is installed.
+/// Description of an add-on, and where it is installed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterManagementAddOnSpec {
-    /// What people are shown of the add-on.
+    /// Display name and description of the add-on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub add_on_meta: Option<AddOnMeta>,
     /// Superseded by supportedConfigs.
@@ -95,7 +95,7 @@ pub struct ConfigMeta {
 /// On which clusters an add-on is installed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InstallStrategy {
-    /// Manual: where somebody creates a ManagedClusterAddOn. Placements: where a placement says.
+    /// Manual: where a ManagedClusterAddOn is created. Placements: where a placement selects.
     #[serde(default, rename = "type")]
     #[schemars(transform = filled_with("Manual"))]
     pub kind: InstallStrategyType,
@@ -110,7 +110,7 @@ pub struct InstallStrategy {
 }
 
 open_enum! {
-    /// Who says on which clusters an add-on is installed.
+    /// Method of selecting the clusters of an add-on.
     pub enum InstallStrategyType {
         /// People.
         Manual = "Manual",
@@ -132,7 +132,7 @@ pub struct PlacementStrategy {
     /// Objects that configure the add-on on these clusters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub configs: Vec<AddOnConfig>,
-    /// How a change reaches these clusters.
+    /// Rollout strategy for these clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = filled_with(json!({"type": "All"})))]
     pub rollout_strategy: Option<RolloutStrategy>,
@@ -142,7 +142,7 @@ pub struct PlacementStrategy {
     pub other: Unknown,
 }
 
-/// How far the installation of an add-on is.
+/// Progress of the installation of an add-on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterManagementAddOnStatus {
@@ -153,7 +153,7 @@ pub struct ClusterManagementAddOnStatus {
         rename = "defaultconfigReferences"
     )]
     pub default_config_references: Vec<DefaultConfigReference>,
-    /// How far the installation is, by placement.
+    /// Progress of the installation, by placement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub install_progressions: Vec<InstallProgression>,
     /// Fields that this version does not know.
@@ -182,7 +182,7 @@ pub struct DefaultConfigReference {
     pub other: Unknown,
 }
 
-/// How far the installation of an add-on is on the clusters of a placement.
+/// Progress of the installation of an add-on on the clusters of a placement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InstallProgression {
@@ -193,7 +193,7 @@ pub struct InstallProgression {
     /// Objects that configure the add-on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub config_references: Vec<InstallConfigReference>,
-    /// How far it is.
+    /// Conditions of the installation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,

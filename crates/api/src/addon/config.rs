@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::meta::Unknown;
 use crate::structural::filled_with;
 
-/// What people are shown of an add-on.
+/// Display name and description of an add-on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AddOnMeta {
     /// The name that is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// What the add-on does.
+    /// Description of the add-on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Fields that this version does not know.
@@ -113,7 +113,7 @@ pub struct ConfigSpecHash {
     pub other: Unknown,
 }
 
-/// Who the agent of an add-on is on the hub.
+/// Identity of the agent of an add-on on the hub.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Subject {

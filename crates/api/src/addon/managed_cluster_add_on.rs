@@ -24,7 +24,7 @@ pub struct ManagedClusterAddOn {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// How the add-on is installed.
+    /// Installation of the add-on.
     pub spec: ManagedClusterAddOnSpec,
     /// The state of the add-on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ kind! {
     ];
 }
 
-/// How an add-on is installed on a cluster.
+/// Installation of an add-on on a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedClusterAddOnSpec {
@@ -75,14 +75,14 @@ pub struct ManagedClusterAddOnSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedClusterAddOnStatus {
-    /// Whether the add-on is available, degraded, and up to date.
+    /// Conditions: whether the add-on is available, degraded, and up to date.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,
     /// Other objects that say more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related_objects: Vec<ObjectReference>,
-    /// What people are shown of the add-on.
+    /// Display name and description of the add-on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub add_on_meta: Option<AddOnMeta>,
     /// Superseded by configReferences.
@@ -98,10 +98,10 @@ pub struct ManagedClusterAddOnStatus {
     /// Namespace on the cluster in which the agent of the add-on runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// How the agent of the add-on gets its certificates for the hub.
+    /// Certificates of the agent of the add-on for the hub.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub registrations: Vec<RegistrationConfig>,
-    /// How it is found out whether the add-on is healthy.
+    /// Health check of the add-on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_check: Option<HealthCheck>,
     /// Fields that this version does not know.
@@ -160,14 +160,14 @@ pub struct ConfigReference {
     pub other: Unknown,
 }
 
-/// How the agent of an add-on gets a certificate for the hub: a request is made for each.
+/// A certificate of the agent of an add-on for the hub: a request is made for each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistrationConfig {
     /// The signer that is asked.
     #[schemars(length(min = 5, max = 571))]
     pub signer_name: String,
-    /// Who the agent is.
+    /// User and groups of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Subject>,
     /// Fields that this version does not know.
@@ -176,7 +176,7 @@ pub struct RegistrationConfig {
     pub other: Unknown,
 }
 
-/// How it is found out whether an add-on is healthy.
+/// Health check of an add-on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HealthCheck {
     /// Lease: its agent renews a lease on the cluster. Customized: its agent writes the conditions.
@@ -190,7 +190,7 @@ pub struct HealthCheck {
 }
 
 open_enum! {
-    /// How it is found out whether an add-on is healthy.
+    /// Health check of an add-on.
     pub enum HealthCheckMode {
         /// By a lease.
         Lease = "Lease",

@@ -38,7 +38,7 @@ kind! {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AddOnPlacementScoreStatus {
-    /// Whether the scores can be relied on.
+    /// Conditions: whether the scores are valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,
@@ -46,7 +46,7 @@ pub struct AddOnPlacementScoreStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(transform = keyed_by("name"))]
     pub scores: Vec<AddOnPlacementScoreItem>,
-    /// Until when the scores count; without it they always do.
+    /// Expiry time of the scores; without it they do not expire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::time")]
     pub valid_until: Option<Time>,

@@ -20,7 +20,7 @@ pub struct ClusterClaim {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What is said.
+    /// Value of the claim.
     #[serde(default)]
     pub spec: ClusterClaimSpec,
     /// Fields that this version does not know.
@@ -34,7 +34,7 @@ kind! {
     spec: ClusterClaimSpec;
 }
 
-/// What a claim says.
+/// Value of a claim.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterClaimSpec {
     /// The value, which means what the name of the claim says.

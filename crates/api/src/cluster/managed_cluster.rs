@@ -28,10 +28,10 @@ pub struct ManagedCluster {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// How the hub treats the cluster.
+    /// Settings of the hub for the cluster.
     #[serde(default)]
     pub spec: ManagedClusterSpec,
-    /// What the cluster and the hub report.
+    /// Status reported by the cluster and the hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ManagedClusterStatus>,
     /// Fields that this version does not know.
@@ -58,11 +58,11 @@ kind! {
     ];
 }
 
-/// How often an agent renews its lease if its cluster does not say.
+/// Default interval at which an agent renews its lease.
 pub const DEFAULT_LEASE_DURATION: Duration = Duration::from_mins(1);
 
 impl ManagedCluster {
-    /// How often the agent of the cluster has to renew its lease.
+    /// Interval at which the agent of the cluster has to renew its lease.
     pub fn lease_duration(&self) -> Duration {
         let seconds = self.spec.lease_duration_seconds.unwrap_or(0);
         match u64::try_from(seconds) {
@@ -72,20 +72,20 @@ impl ManagedCluster {
     }
 }
 
-/// How the hub treats a cluster.
+/// Settings of the hub for a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedClusterSpec {
-    /// Whether the hub accepts the cluster. Setting it to true takes the right to update
+    /// True if the hub accepts the cluster. Setting it to true takes the right to update
     /// managedclusters/accept. Setting it back to false takes the agent's rights away.
     #[serde(default)]
     pub hub_accepts_client: bool,
-    /// How often, in seconds, the agent renews its lease; 0 is read as 60. A cluster whose agent is
+    /// Interval in seconds at which the agent renews its lease; 0 is read as 60. A cluster whose agent is
     /// silent for five times as long is taken to be unreachable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = filled_with(60))]
     pub lease_duration_seconds: Option<i32>,
-    /// Where the API server of the cluster can be reached, if it can be.
+    /// Addresses of the API server of the cluster, if it can be reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub managed_cluster_client_configs: Vec<ClientConfig>,
     /// Marks that keep placements away which do not tolerate them.
@@ -124,10 +124,10 @@ pub struct Taint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub value: Option<String>,
-    /// What it does. NoSelect: the cluster is not selected, and no longer if it was.
+    /// Effect. NoSelect: the cluster is not selected, and dropped if it was.
     /// NoSelectIfNew: it is not selected unless it already is. PreferNoSelect: others come first.
     pub effect: TaintEffect,
-    /// When the mark was set; the hub writes it.
+    /// Time when the taint was set; written by the hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::time", transform = nullable)]
     pub time_added: Option<Time>,
@@ -138,7 +138,7 @@ pub struct Taint {
 }
 
 open_enum! {
-    /// What a taint does to placements that do not tolerate it.
+    /// Effect of a taint on placements that do not tolerate it.
     pub enum TaintEffect {
         /// The cluster is not selected, and no longer if it was.
         NoSelect = "NoSelect",
@@ -149,25 +149,25 @@ open_enum! {
     }
 }
 
-/// What a cluster and the hub report.
+/// Status reported by a cluster and the hub.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedClusterStatus {
-    /// Whether the cluster is accepted, joined, available and so on.
+    /// Conditions, such as HubAcceptedManagedCluster and ManagedClusterConditionAvailable.
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,
-    /// What all nodes together have.
+    /// Capacity of all nodes together.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "meta::quantities")]
     pub capacity: BTreeMap<String, Quantity>,
-    /// What all schedulable nodes together can give to workloads.
+    /// Allocatable resources of all schedulable nodes together.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "meta::quantities")]
     pub allocatable: BTreeMap<String, Quantity>,
-    /// Which software the cluster runs.
+    /// Software versions of the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<ManagedClusterVersion>,
-    /// What the cluster says about itself.
+    /// Claims of the cluster about itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cluster_claims: Vec<ManagedClusterClaim>,
     /// Namespaces that the cluster's sets manage on it.
@@ -180,7 +180,7 @@ pub struct ManagedClusterStatus {
     pub other: Unknown,
 }
 
-/// Which software a cluster runs.
+/// Software versions of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ManagedClusterVersion {
     /// The version of Kubernetes.
@@ -195,7 +195,7 @@ pub struct ManagedClusterVersion {
 /// Something that a cluster says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ManagedClusterClaim {
-    /// What is said; the name of a ClusterClaim on the cluster.
+    /// Name of the claim, and of the ClusterClaim on the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub name: Option<String>,
@@ -218,7 +218,7 @@ pub struct ClusterSetManagedNamespace {
     pub name: String,
     /// Name of the set.
     pub cluster_set: String,
-    /// Where it stands.
+    /// Conditions of the namespace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,

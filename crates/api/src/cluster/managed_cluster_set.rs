@@ -25,11 +25,11 @@ pub struct ManagedClusterSet {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which clusters are members.
+    /// Selection of members.
     #[serde(default)]
     #[schemars(transform = filled_with(json!({"clusterSelector": {"selectorType": "ExclusiveClusterSetLabel"}})))]
     pub spec: ManagedClusterSetSpec,
-    /// What the hub found.
+    /// Status as observed by the hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ManagedClusterSetStatus>,
     /// Fields that this version does not know.
@@ -49,11 +49,11 @@ kind! {
     ];
 }
 
-/// Which clusters are members of a set.
+/// Selection of the members of a set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedClusterSetSpec {
-    /// How members are selected.
+    /// Selection of members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = filled_with(json!({"selectorType": "ExclusiveClusterSetLabel"})))]
     pub cluster_selector: Option<ManagedClusterSelector>,
@@ -67,7 +67,7 @@ pub struct ManagedClusterSetSpec {
     pub other: Unknown,
 }
 
-/// How the members of a set are selected.
+/// Selection of the members of a set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedClusterSelector {
@@ -77,7 +77,7 @@ pub struct ManagedClusterSelector {
     #[serde(default)]
     #[schemars(transform = filled_with("ExclusiveClusterSetLabel"))]
     pub selector_type: SelectorType,
-    /// Which labels members have, for LabelSelector. Without it there are no members; an empty one
+    /// Labels of members, for LabelSelector. Without it there are no members; an empty one
     /// makes all clusters members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::label_selector")]
@@ -89,7 +89,7 @@ pub struct ManagedClusterSelector {
 }
 
 open_enum! {
-    /// How the members of a set are selected.
+    /// Selection of the members of a set.
     pub enum SelectorType {
         /// By the label that names the set.
         ExclusiveClusterSetLabel = "ExclusiveClusterSetLabel",
@@ -110,10 +110,10 @@ pub struct ManagedNamespace {
     pub other: Unknown,
 }
 
-/// What the hub found about a set.
+/// Status of a set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ManagedClusterSetStatus {
-    /// Whether the set is empty.
+    /// Conditions: whether the set is empty.
     #[serde(default)]
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,

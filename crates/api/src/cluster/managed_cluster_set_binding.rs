@@ -21,9 +21,9 @@ pub struct ManagedClusterSetBinding {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which set it is.
+    /// Name of the set.
     pub spec: ManagedClusterSetBindingSpec,
-    /// What the hub found.
+    /// Status as observed by the hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ManagedClusterSetBindingStatus>,
     /// Fields that this version does not know.
@@ -39,7 +39,7 @@ kind! {
     short: ["mclsetbinding", "mclsetbindings"];
 }
 
-/// Which set a namespace is bound to.
+/// The set that a namespace is bound to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedClusterSetBindingSpec {
@@ -52,10 +52,10 @@ pub struct ManagedClusterSetBindingSpec {
     pub other: Unknown,
 }
 
-/// What the hub found about a binding.
+/// Status of a binding.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ManagedClusterSetBindingStatus {
-    /// Whether the set exists.
+    /// Conditions: whether the set exists.
     #[serde(default)]
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,

@@ -19,7 +19,7 @@ pub enum Party {
     Joiner(Terms),
 }
 
-/// What a bootstrap token may be used for.
+/// Permitted use of a bootstrap token.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terms {
     /// The only cluster that it is for; any if none.

@@ -26,10 +26,10 @@ pub struct Placement {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which clusters are wanted.
+    /// Selection of clusters.
     #[serde(default)]
     pub spec: PlacementSpec,
-    /// What the scheduler found.
+    /// Result of scheduling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<PlacementStatus>,
     /// Fields that this version does not know.
@@ -49,36 +49,36 @@ kind! {
     ];
 }
 
-/// Which clusters a placement wants.
+/// Selection of clusters by a placement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlacementSpec {
     /// Sets to select from, of those that the namespace is bound to; all of these if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cluster_sets: Vec<String>,
-    /// How many clusters are wanted; without it, all that match.
+    /// Desired number of clusters; without it, all that match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number_of_clusters: Option<i32>,
-    /// What clusters have to match: one of these. All clusters match an empty list.
+    /// Predicates, of which a cluster has to match one. All clusters match an empty list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub predicates: Vec<ClusterPredicate>,
-    /// Which clusters come first where not all are wanted.
+    /// Ranking of clusters, if only some are selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prioritizer_policy: Option<PrioritizerPolicy>,
-    /// How clusters are to be spread over regions and the like.
+    /// Constraints for spreading clusters over regions and the like.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread_policy: Option<SpreadPolicy>,
     /// Taints of clusters that are tolerated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
-    /// How the clusters are divided into groups, for rollouts that go group by group.
+    /// Division of the clusters into groups, for rollouts by group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision_strategy: Option<DecisionStrategy>,
-    /// How decisions are sorted: by ClusterName, or by Score with the best first.
+    /// Order of decisions: by ClusterName, or by Score with the best first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = filled_with("ClusterName"))]
     pub sort_by: Option<DecisionSortOrder>,
-    /// How often scores are brought up to date at most while the choice stays, such as 1m.
+    /// Minimum interval between updates of scores while the selection does not change, such as 1m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[0-9]+[hms]$"), transform = filled_with("1m"))]
     pub score_rate_limit: Option<String>,
@@ -89,7 +89,7 @@ pub struct PlacementSpec {
 }
 
 open_enum! {
-    /// How decisions are sorted.
+    /// Order of decisions.
     pub enum DecisionSortOrder {
         /// By name.
         ClusterName = "ClusterName",
@@ -98,11 +98,11 @@ open_enum! {
     }
 }
 
-/// What a cluster has to match.
+/// A predicate that clusters have to match.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterPredicate {
-    /// Which clusters match. A cluster that no longer does is no longer selected.
+    /// Selector that clusters have to match. A cluster that no longer matches is no longer selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required_cluster_selector: Option<ClusterSelector>,
     /// Fields that this version does not know.
@@ -111,7 +111,7 @@ pub struct ClusterPredicate {
     pub other: Unknown,
 }
 
-/// Which clusters come first.
+/// Ranking of clusters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PrioritizerPolicy {
@@ -120,7 +120,7 @@ pub struct PrioritizerPolicy {
     #[serde(default)]
     #[schemars(with = "String", transform = filled_with("Additive"))]
     pub mode: PrioritizerPolicyMode,
-    /// What counts, and how much.
+    /// Scores and their weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub configurations: Vec<PrioritizerConfig>,
     /// Fields that this version does not know.
@@ -130,7 +130,7 @@ pub struct PrioritizerPolicy {
 }
 
 open_enum! {
-    /// Whether prioritizers that are not configured count.
+    /// Treatment of prioritizers that are not configured.
     pub enum PrioritizerPolicyMode {
         /// As they do by default.
         Additive = "Additive",
@@ -139,13 +139,13 @@ open_enum! {
     }
 }
 
-/// How much a score counts.
+/// Weight of a score.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PrioritizerConfig {
-    /// Which score it is.
+    /// Reference to the score.
     pub score_coordinate: ScoreCoordinate,
-    /// What the score is multiplied with, from -10 to 10. 0 ignores it; negative weights prefer low
+    /// Factor for the score, from -10 to 10. 0 ignores the score; negative weights prefer low
     /// scores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = -10, max = 10), transform = filled_with(1))]
@@ -156,7 +156,7 @@ pub struct PrioritizerConfig {
     pub other: Unknown,
 }
 
-/// Which score of a cluster counts.
+/// Reference to a score of clusters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScoreCoordinate {
@@ -178,7 +178,7 @@ pub struct ScoreCoordinate {
 }
 
 open_enum! {
-    /// Where a score comes from.
+    /// Source of a score.
     pub enum ScoreCoordinateType {
         /// The scheduler.
         BuiltIn = "BuiltIn",
@@ -201,7 +201,7 @@ pub struct AddOnScore {
     pub other: Unknown,
 }
 
-/// How clusters are to be spread.
+/// Constraints for spreading clusters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SpreadPolicy {
@@ -222,13 +222,13 @@ pub struct SpreadConstraint {
     /// The label or claim by which clusters are distinguished.
     #[schemars(length(max = 316), regex(pattern = meta::QUALIFIED_NAME))]
     pub topology_key: String,
-    /// Whether topologyKey is a Label or a Claim.
+    /// Type of topologyKey: Label or Claim.
     pub topology_key_type: TopologyKeyType,
     /// By how many clusters two places may differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), transform = filled_with(1))]
     pub max_skew: Option<i32>,
-    /// What happens where that cannot be: DoNotSchedule or ScheduleAnyway.
+    /// Behaviour if the constraint cannot be satisfied: DoNotSchedule or ScheduleAnyway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = filled_with("ScheduleAnyway"))]
     pub when_unsatisfiable: Option<UnsatisfiableSpread>,
@@ -239,7 +239,7 @@ pub struct SpreadConstraint {
 }
 
 open_enum! {
-    /// By what clusters are distinguished.
+    /// Type of a topology key.
     pub enum TopologyKeyType {
         /// A label.
         Label = "Label",
@@ -249,7 +249,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What happens where clusters cannot be spread as wished.
+    /// Behaviour if a spread constraint cannot be satisfied.
     pub enum UnsatisfiableSpread {
         /// They are spread otherwise.
         ScheduleAnyway = "ScheduleAnyway",
@@ -277,7 +277,7 @@ pub struct Toleration {
     /// Effect of the taint; every effect if empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<TaintEffect>,
-    /// For how long the taint is tolerated, counted from when it was set; without it, forever.
+    /// Seconds for which the taint is tolerated, counted from when it was set; without it, forever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub toleration_seconds: Option<i64>,
     /// Fields that this version does not know.
@@ -287,7 +287,7 @@ pub struct Toleration {
 }
 
 open_enum! {
-    /// How the value of a taint is compared.
+    /// Comparison with the value of a taint.
     pub enum TolerationOperator {
         /// It has to be the same.
         Equal = "Equal",
@@ -296,11 +296,11 @@ open_enum! {
     }
 }
 
-/// How clusters are divided into groups.
+/// Division of clusters into groups.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DecisionStrategy {
-    /// How clusters are divided into groups.
+    /// Division of clusters into groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_strategy: Option<GroupStrategy>,
     /// Fields that this version does not know.
@@ -309,7 +309,7 @@ pub struct DecisionStrategy {
     pub other: Unknown,
 }
 
-/// How clusters are divided into groups.
+/// Division of clusters into groups.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = rule(
@@ -328,7 +328,7 @@ pub struct GroupStrategy {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub capitalized_decision_groups: Vec<DecisionGroup>,
-    /// How many clusters a group has at most, as a number or as a percentage of all that are
+    /// Maximum size of a group, as a number or as a percentage of all that are
     /// selected. A group with more is divided into several of the same name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "clusters_per_group", transform = filled_with("100%"))]
@@ -363,7 +363,7 @@ pub struct DecisionGroup {
     /// Name of the group; decisions have it as a label.
     #[schemars(regex(pattern = "^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$"))]
     pub group_name: String,
-    /// Which of the selected clusters are in the group.
+    /// Selector of the clusters in the group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_cluster_selector: Option<GroupClusterSelector>,
     /// A shorter form of groupClusterSelector.labelSelector.
@@ -377,7 +377,7 @@ pub struct DecisionGroup {
 }
 
 impl DecisionGroup {
-    /// Which labels clusters of the group have, in whichever spelling it was given.
+    /// Label selector of the group, in either spelling.
     pub fn label_selector(&self) -> Option<&LabelSelector> {
         let selector = self.group_cluster_selector.as_ref();
         selector
@@ -386,21 +386,21 @@ impl DecisionGroup {
     }
 }
 
-/// What the scheduler found.
+/// Result of scheduling.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlacementStatus {
-    /// How many clusters are selected.
+    /// Number of selected clusters.
     #[serde(default)]
     pub number_of_selected_clusters: i32,
     /// The groups, with the decisions that hold their clusters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decision_groups: Vec<DecisionGroupStatus>,
-    /// Whether enough clusters are selected, and whether the placement could be understood.
+    /// Conditions: whether enough clusters are selected, and whether the placement is valid.
     #[serde(default)]
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,
-    /// When scores were recorded last.
+    /// Time when scores were recorded last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::time")]
     pub last_score_update_time: Option<Time>,
@@ -423,7 +423,7 @@ pub struct DecisionGroupStatus {
     /// Names of the PlacementDecisions of the group.
     #[serde(default)]
     pub decisions: Vec<String>,
-    /// How many clusters are in the group.
+    /// Number of clusters in the group.
     #[serde(default, rename = "clusterCount")]
     pub clusters_count: i32,
     /// Fields that this version does not know.

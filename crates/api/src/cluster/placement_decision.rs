@@ -50,9 +50,9 @@ pub struct PlacementDecisionStatus {
 pub struct ClusterDecision {
     /// Name of the ManagedCluster.
     pub cluster_name: String,
-    /// Why it was selected; may be empty.
+    /// Reason for the selection; may be empty.
     pub reason: String,
-    /// How it scored, if scores are recorded.
+    /// Score, if scores are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<i64>,
 }

@@ -17,7 +17,7 @@ fn count_or_share(_: &mut SchemaGenerator) -> Schema {
     meta::int_or_string(COUNT_OR_SHARE)
 }
 
-/// In which order and how fast a change reaches the clusters of a placement.
+/// Rollout strategy: order and pace of a change on the clusters of a placement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStrategy {
@@ -57,16 +57,16 @@ open_enum! {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutAll {
-    /// How long a cluster has to be fine before it counts as done, such as 5m. It changes nothing
+    /// Time for which a cluster must stay healthy before it counts as done, such as 5m. It changes nothing
     /// where no cluster waits for another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = filled_with("0"))]
     pub min_success_time: Option<String>,
-    /// How long a cluster may take, such as 10m, or None for as long as it needs.
+    /// Time limit for one cluster, such as 10m; None for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DEADLINE), transform = filled_with("None"))]
     pub progress_deadline: Option<String>,
-    /// How many clusters may fail, as a number or a percentage. It stops nothing where all clusters
+    /// Limit of clusters that may fail, as a number or a percentage. It stops nothing where all clusters
     /// begin at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "count_or_share", transform = filled_with(0))]
@@ -81,22 +81,22 @@ pub struct RolloutAll {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutProgressive {
-    /// How long a cluster has to be fine before the next one begins, such as 5m.
+    /// Time for which a cluster must stay healthy before the next one starts, such as 5m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = filled_with("0"))]
     pub min_success_time: Option<String>,
-    /// How long a cluster may take, such as 10m, or None for as long as it needs.
+    /// Time limit for one cluster, such as 10m; None for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DEADLINE), transform = filled_with("None"))]
     pub progress_deadline: Option<String>,
-    /// How many of all clusters may fail before no other begins, as a number or a percentage.
+    /// Number or percentage of all clusters that may fail before no other starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "count_or_share", transform = filled_with(0))]
     pub max_failures: Option<IntOrString>,
     /// Decision groups that have to succeed before all others, without a failure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mandatory_decision_groups: Vec<MandatoryDecisionGroup>,
-    /// How many clusters change at a time, as a number or a percentage.
+    /// Limit of clusters that change at once, as a number or a percentage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "count_or_share")]
     pub max_concurrency: Option<IntOrString>,
@@ -110,15 +110,15 @@ pub struct RolloutProgressive {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutProgressivePerGroup {
-    /// How long the clusters of a group have to be fine before the next group begins, such as 5m.
+    /// Time for which the clusters of a group must stay healthy before the next group starts, such as 5m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = filled_with("0"))]
     pub min_success_time: Option<String>,
-    /// How long a cluster may take, such as 10m, or None for as long as it needs.
+    /// Time limit for one cluster, such as 10m; None for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DEADLINE), transform = filled_with("None"))]
     pub progress_deadline: Option<String>,
-    /// How many clusters of a group may fail before no other group begins, as a number or a
+    /// Limit of clusters of a group that may fail before no other group starts, as a number or a
     /// percentage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "count_or_share", transform = filled_with(0))]

@@ -22,10 +22,10 @@ pub struct Distribution {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What goes where.
+    /// Distribution of components over clusters.
     #[serde(default)]
     pub spec: DistributionSpec,
-    /// What is where.
+    /// Components by cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<DistributionStatus>,
     /// Fields that this version does not know.
@@ -46,7 +46,7 @@ kind! {
     ];
 }
 
-/// What goes where.
+/// Distribution of components over clusters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DistributionSpec {
@@ -56,7 +56,7 @@ pub struct DistributionSpec {
     /// Names of components; all of them if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub components: Vec<String>,
-    /// Which clusters get how much.
+    /// Clusters and their shares.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placement: Vec<DistributionPlacement>,
     /// Fields that this version does not know.
@@ -72,7 +72,7 @@ pub struct DistributionPlacement {
     /// Labels of the clusters; all clusters if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cluster_selector: BTreeMap<String, String>,
-    /// How many replicas they get together, as a number or a percentage of what the component has; all by default.
+    /// Total of their replicas, as a number or a percentage of those of the component; default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "share")]
     pub replicas: Option<IntOrString>,
@@ -85,20 +85,20 @@ pub struct DistributionPlacement {
     pub other: Unknown,
 }
 
-/// What is where.
+/// Components by cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DistributionStatus {
     /// The generation that this is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// What is waited for, or what could not be placed.
+    /// Message: what is waited for, or what could not be placed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// The clusters that have something, sorted by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<DistributionCluster>,
-    /// What can be said about it.
+    /// Conditions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
@@ -108,7 +108,7 @@ pub struct DistributionStatus {
     pub other: Unknown,
 }
 
-/// What a cluster has.
+/// Components on a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DistributionCluster {
     /// Its name.
@@ -117,10 +117,10 @@ pub struct DistributionCluster {
     /// Replicas that it gets, by component.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub replicas: BTreeMap<String, i64>,
-    /// Whether everything is there and available.
+    /// True if everything is there and available.
     #[serde(default)]
     pub available: bool,
-    /// Why not.
+    /// Reason if it is not available.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// Fields that this version does not know.

@@ -21,10 +21,10 @@ pub struct Rollout {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// How far it should go.
+    /// Target of the rollout.
     #[serde(default)]
     pub spec: RolloutSpec,
-    /// How far it is.
+    /// Progress of the rollout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<RolloutStatus>,
     /// Fields that this version does not know.
@@ -47,7 +47,7 @@ kind! {
     ];
 }
 
-/// How far a rollout should go.
+/// Target of a rollout.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutSpec {
@@ -60,14 +60,14 @@ pub struct RolloutSpec {
     /// Names of components; all of them if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub components: Vec<String>,
-    /// How many replicas are of the new revision, as a number or a percentage.
+    /// Replicas of the new revision, as a number or a percentage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "share")]
     pub partition: Option<IntOrString>,
-    /// How many requests go to the new revision.
+    /// Share of requests for the new revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<RolloutTraffic>,
-    /// Whether the new revision takes over.
+    /// Switch to the new revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promotion: Option<RolloutPromotion>,
     /// The execution of the workflow that this is for: another one begins again.
@@ -79,7 +79,7 @@ pub struct RolloutSpec {
     pub other: Unknown,
 }
 
-/// How many requests go to the new revision.
+/// Share of requests for the new revision.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutTraffic {
@@ -97,17 +97,17 @@ pub struct RolloutTraffic {
     pub other: Unknown,
 }
 
-/// Whether the new revision takes over.
+/// Switch to the new revision.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutPromotion {
-    /// Whether somebody has to approve it.
+    /// True if approval is required.
     #[serde(default)]
     pub manual_approval: bool,
-    /// Whether the old revision comes back if the workflow ends without approval.
+    /// True to roll back to the old revision if the workflow ends without approval.
     #[serde(default)]
     pub rollback_if_not_approved: bool,
-    /// Whether somebody approved it by resuming the workflow.
+    /// True if it was approved by resuming the workflow.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approved: bool,
     /// Fields that this version does not know.
@@ -117,11 +117,11 @@ pub struct RolloutPromotion {
 }
 
 open_enum! {
-    /// How far a rollout is.
+    /// Phase of a rollout.
     pub enum RolloutPhase {
         /// Replicas or requests are on their way.
         Progressing = "Progressing",
-        /// What was asked for so far is reached.
+        /// The requested state is reached.
         Waiting = "Waiting",
         /// Somebody has to approve the new revision: set `pause` to false.
         Paused = "Paused",
@@ -129,16 +129,16 @@ open_enum! {
         Promoting = "Promoting",
         /// Everything is of the new revision.
         Promoted = "Promoted",
-        /// The old revision comes back.
+        /// The old revision is being restored.
         RollingBack = "RollingBack",
         /// Everything is of the old revision again.
         RolledBack = "RolledBack",
-        /// What is asked for is impossible.
+        /// The request cannot be fulfilled.
         Invalid = "Invalid",
     }
 }
 
-/// How far a rollout is.
+/// Progress of a rollout.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStatus {
@@ -148,13 +148,13 @@ pub struct RolloutStatus {
     /// The execution of the workflow that this is about.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub run: String,
-    /// How far it is.
+    /// Phase of the rollout.
     #[serde(default)]
     pub phase: RolloutPhase,
-    /// Whether it waits for approval. Set it to false to approve.
+    /// True if it waits for approval. Set it to false to approve.
     #[serde(default)]
     pub pause: bool,
-    /// What it waits for.
+    /// Reason for waiting.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// The revision that is in use: the last one that took over.
@@ -166,13 +166,13 @@ pub struct RolloutStatus {
     /// The new revision, over all components.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub green: Option<RolloutSide>,
-    /// How far each component is.
+    /// Progress of each component.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub components: Vec<RolloutComponent>,
     /// Objects that belong to the rollout, recorded before they are written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<RolloutResource>,
-    /// What can be said about it.
+    /// Conditions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
@@ -188,13 +188,13 @@ pub struct RolloutSide {
     /// The revision of the application.
     #[serde(default)]
     pub revision: String,
-    /// How many replicas are wanted.
+    /// Desired number of replicas.
     #[serde(default)]
     pub replicas: i64,
-    /// How many of them are ready.
+    /// Number of ready replicas.
     #[serde(default)]
     pub ready: i64,
-    /// How many of a hundred requests go there, where routes say so.
+    /// Percentage of requests that go there, if routes define it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<i64>,
     /// Fields that this version does not know.
@@ -203,7 +203,7 @@ pub struct RolloutSide {
     pub other: Unknown,
 }
 
-/// How far a component is.
+/// Progress of a component.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RolloutComponent {
     /// Its name.
@@ -230,10 +230,10 @@ pub struct RolloutWorkload {
     /// Its name.
     #[serde(default)]
     pub name: String,
-    /// How many replicas are wanted.
+    /// Desired number of replicas.
     #[serde(default)]
     pub replicas: i64,
-    /// How many of them are ready.
+    /// Number of ready replicas.
     #[serde(default)]
     pub ready: i64,
     /// Fields that this version does not know.

@@ -9,7 +9,7 @@ use crate::TypeTag;
 use crate::kind::kind;
 use crate::meta::{ObjectMeta, Unknown};
 
-/// What a work applied on this cluster. Removing it removes the objects.
+/// Objects applied by a work on this cluster. Removing it removes the objects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AppliedWork {
     /// Group, version and kind.
@@ -20,9 +20,9 @@ pub struct AppliedWork {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which work it is.
+    /// The work.
     pub spec: AppliedWorkSpec,
-    /// What was applied.
+    /// Applied objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<AppliedWorkStatus>,
     /// Fields that this version does not know.
@@ -38,7 +38,7 @@ kind! {
     categories: ["fleet"];
 }
 
-/// Which work it is.
+/// The work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppliedWorkSpec {
@@ -52,7 +52,7 @@ pub struct AppliedWorkSpec {
     pub other: Unknown,
 }
 
-/// What a work applied.
+/// Objects applied by a work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppliedWorkStatus {

@@ -9,10 +9,7 @@ pub mod finalizer {
 }
 
 /// Keys of annotations.
-pub mod annotation {
-    /// On an applied object: the SHA-256 of what was applied.
-    pub const SPEC_HASH: &str = "multicluster.x-k8s.io/spec-hash";
-}
+pub mod annotation {}
 
 /// Groups of resources that a kind is listed with.
 pub mod category {

@@ -25,7 +25,7 @@ pub struct Work {
     /// The objects.
     #[serde(default)]
     pub spec: WorkSpec,
-    /// What the agent reports.
+    /// Status reported by the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<WorkStatus>,
     /// Fields that this version does not know.
@@ -65,14 +65,14 @@ pub struct WorkloadTemplate {
     pub other: Unknown,
 }
 
-/// What the agent reports about a work.
+/// Status of a work, reported by the agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkStatus {
-    /// What can be said of all objects together.
+    /// Conditions of all objects together.
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,
-    /// What can be said of each object.
+    /// Conditions of each object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub manifest_conditions: Vec<ManifestCondition>,
     /// Fields that this version does not know.
@@ -81,14 +81,14 @@ pub struct WorkStatus {
     pub other: Unknown,
 }
 
-/// What can be said of one object.
+/// Conditions of one object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestCondition {
-    /// Which object it is.
+    /// Reference to the object.
     #[serde(default)]
     pub identifier: WorkResourceIdentifier,
-    /// Whether it is applied, available, and its status synced.
+    /// Conditions: whether it is applied and available, and its status is synced.
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,
     /// Values of its status, as a WorkManifestConfig asks for them.

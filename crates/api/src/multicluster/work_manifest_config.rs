@@ -10,10 +10,10 @@ use crate::meta::{self, Condition, ObjectMeta, Unknown};
 use crate::open_enum::open_enum;
 use crate::structural::filled_with;
 
-/// Which values of objects of one kind come back in the status of works.
+/// Values to report in the status of works, for objects of one kind.
 ///
 /// It is best named after the kind: group, version and kind in lower case, with dashes between, such
-/// as apps-v1-deployment. Of kinds that have none, nothing comes back.
+/// as apps-v1-deployment. Of kinds that have none, no values are reported.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkManifestConfig {
     /// Group, version and kind.
@@ -24,9 +24,9 @@ pub struct WorkManifestConfig {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which kind it is, and which values are wanted.
+    /// A kind, and the values to report of its objects.
     pub spec: WorkManifestConfigSpec,
-    /// What agents found.
+    /// Status reported by agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<WorkManifestConfigStatus>,
     /// Fields that this version does not know.
@@ -41,14 +41,14 @@ kind! {
     status: WorkManifestConfigStatus;
 }
 
-/// Which kind it is, and which values are wanted.
+/// A kind, and the values to report of its objects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkManifestConfigSpec {
     /// The kind.
     #[serde(rename = "manifestGVK")]
     pub manifest_gvk: ManifestGvk,
-    /// Which values are wanted, and how often.
+    /// Values to report, and when they are read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_status_sync: Option<ResourceStatusSync>,
     /// Fields that this version does not know.
@@ -57,10 +57,10 @@ pub struct WorkManifestConfigSpec {
     pub other: Unknown,
 }
 
-/// What agents found about a configuration.
+/// Status of a configuration, reported by agents.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkManifestConfigStatus {
-    /// Whether the configuration is in use; of several for one kind only one is.
+    /// Conditions: whether the configuration is in use; of several for one kind only one is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,
@@ -85,11 +85,11 @@ pub struct ManifestGvk {
     pub other: Unknown,
 }
 
-/// Which values are wanted, and how often.
+/// Values to report, and when they are read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceStatusSync {
-    /// Which values are wanted.
+    /// Values to report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<StatusSyncRule>,
     /// After how many seconds values are read again.
@@ -126,7 +126,7 @@ pub struct StatusSyncRule {
 }
 
 open_enum! {
-    /// How values are found.
+    /// Method of finding values.
     pub enum SyncType {
         /// By paths.
         JsonPaths = "JSONPaths",
@@ -138,12 +138,12 @@ open_enum! {
 /// A path to a value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonPath {
-    /// What the value is called in the status of the work.
+    /// Name of the value in the status of the work.
     pub name: String,
-    /// The version that the object has to be of; any if nothing is said.
+    /// Required version of the object; any if empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Where the value is in the object, as a JSONPath of kubectl. Lists and maps come back as JSON
+    /// JSONPath of the value in the object, as in kubectl. Lists and maps are reported as JSON
     /// in a byte array; what is not there does not come back.
     pub path: String,
     /// Fields that this version does not know.
@@ -155,7 +155,7 @@ pub struct JsonPath {
 /// A script that computes a value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Script {
-    /// What the value is called in the status of the work.
+    /// Name of the value in the status of the work.
     pub name: String,
     /// The language of the script: CEL.
     pub language: String,

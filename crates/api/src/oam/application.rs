@@ -24,9 +24,9 @@ pub struct Application {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What the application consists of.
+    /// Components, policies and workflow of the application.
     pub spec: ApplicationSpec,
-    /// Where it stands.
+    /// Status of the application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ApplicationStatus>,
     /// Fields that this version does not know.
@@ -51,18 +51,18 @@ kind! {
     ];
 }
 
-/// What an application consists of.
+/// Components, policies and workflow of an application.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSpec {
     /// The components, in the order in which they are applied.
     #[serde(deserialize_with = "crate::compact::exact")]
     pub components: Vec<ApplicationComponent>,
-    /// Where components go, how they differ there, and how their objects are treated.
+    /// Policies: target clusters, overrides, and treatment of objects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "crate::compact::exact")]
     pub policies: Vec<ApplicationPolicy>,
-    /// How components are delivered; without it all of them at once.
+    /// Workflow that delivers the components; without it, all of them at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<ApplicationWorkflow>,
     /// Fields that this version does not know.
@@ -111,7 +111,7 @@ pub struct ApplicationComponent {
     pub other: Unknown,
 }
 
-/// What is added to a component, or changed in it.
+/// An addition to a component, or a change of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationTrait {
@@ -148,14 +148,14 @@ pub struct ApplicationPolicy {
     pub other: Unknown,
 }
 
-/// How components are delivered.
+/// Workflow that delivers the components.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationWorkflow {
     /// Name of a Workflow in the same namespace, instead of steps.
     #[serde(rename = "ref", default, skip_serializing_if = "String::is_empty")]
     pub workflow_ref: String,
-    /// How steps are ordered: one after the other, and within groups as a graph, if it is not said.
+    /// Order of steps; default: one after the other, and within groups as a graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<WorkflowExecuteMode>,
     /// The steps.

@@ -22,9 +22,9 @@ pub struct ApplicationConfiguration {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which components.
+    /// Names of the components.
     pub spec: ApplicationConfigurationSpec,
-    /// Where it stands.
+    /// Status of the ApplicationConfiguration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ApplicationConfigurationStatus>,
     /// Fields that this version does not know.
@@ -44,7 +44,7 @@ kind! {
     ];
 }
 
-/// Which components.
+/// Names of the components.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationConfigurationSpec {
@@ -134,11 +134,11 @@ pub struct ComponentScope {
     pub other: Unknown,
 }
 
-/// Where an ApplicationConfiguration stands.
+/// Status of an ApplicationConfiguration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationConfigurationStatus {
-    /// Whether it is applied.
+    /// Conditions: whether it is applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
@@ -148,7 +148,7 @@ pub struct ApplicationConfigurationStatus {
     /// The workloads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workloads: Vec<AppliedWorkload>,
-    /// What waits for values of others.
+    /// Objects that wait for values of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dependency: Option<DependencyStatus>,
     /// Workloads of earlier revisions that are kept.
@@ -195,7 +195,7 @@ pub struct AppliedWorkload {
     /// Revision of the component that was applied last.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub applied_component_revision: String,
-    /// Whether it waits for values of others.
+    /// True if it waits for values of others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dependency_unsatisfied: bool,
     /// The workload.
@@ -223,10 +223,10 @@ pub struct AppliedTrait {
     /// Generation of the ApplicationConfiguration for which it was applied last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied_generation: Option<i64>,
-    /// Whether it waits for values of others.
+    /// True if it waits for values of others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dependency_unsatisfied: bool,
-    /// What a person should know.
+    /// Message for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// Fields that this version does not know.
@@ -251,7 +251,7 @@ pub struct ObjectReference {
     /// Namespace, if it is not that of the object that has this reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// What identifies it.
+    /// Identifier of the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
     /// Fields that this version does not know.

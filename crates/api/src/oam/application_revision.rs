@@ -13,7 +13,7 @@ use crate::meta::{ObjectMeta, Unknown, any_object};
 use crate::workflow::WorkflowStatus;
 use crate::{CompactJson, SharedObject, TypeTag};
 
-/// What an application was, with everything that it is rendered by.
+/// An application at one revision, with all definitions it is rendered from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ApplicationRevision {
     /// Group, version and kind.
@@ -27,7 +27,7 @@ pub struct ApplicationRevision {
     /// The application and its definitions.
     #[serde(deserialize_with = "inflated")]
     pub spec: ApplicationRevisionSpec,
-    /// What became of it.
+    /// Status of the revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ApplicationRevisionStatus>,
     /// Fields that this version does not know.
@@ -142,14 +142,14 @@ pub struct RevisionCompression {
     pub other: Unknown,
 }
 
-/// What became of a revision.
+/// Result of a revision.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationRevisionStatus {
-    /// Whether its workflow succeeded.
+    /// True if its workflow succeeded.
     #[serde(default)]
     pub succeeded: bool,
-    /// Where its workflow ended.
+    /// Status of its workflow at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<WorkflowStatus>,
     /// Values that its steps handed on.

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::meta::{Condition, Time, Unknown, conditions, time};
 use crate::workflow::WorkflowStatus;
 
-/// Where an application stands.
+/// Status of an application.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationStatus {
-    /// What can be said of the application, and why.
+    /// Conditions of the application.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions")]
     #[serde(deserialize_with = "crate::compact::exact")]
@@ -20,14 +20,14 @@ pub struct ApplicationStatus {
     /// The generation that this is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// In which phase it is, such as running.
+    /// Phase, such as running.
     #[serde(rename = "status", default, skip_serializing_if = "String::is_empty")]
     pub phase: String,
-    /// Where each component stands on each cluster.
+    /// Status of each component on each cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "crate::compact::exact")]
     pub services: Vec<ComponentService>,
-    /// Where the workflow stands.
+    /// Status of the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<WorkflowStatus>,
     /// The revision that is delivered.
@@ -40,7 +40,7 @@ pub struct ApplicationStatus {
     /// The policies that change the application before it is rendered, in the order in which they did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applied_application_policies: Vec<AppliedApplicationPolicy>,
-    /// When the workflow is carried out again.
+    /// Condition for restarting the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "time")]
     pub workflow_restart_scheduled_at: Option<Time>,
@@ -50,7 +50,7 @@ pub struct ApplicationStatus {
     pub other: Unknown,
 }
 
-/// What a policy changed of an application before it was rendered.
+/// Changes of an application by a policy, before it was rendered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppliedApplicationPolicy {
@@ -62,25 +62,25 @@ pub struct AppliedApplicationPolicy {
     /// Namespace of its definition.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// Whether it was applied; false if its template says that it is off.
+    /// True if it was applied; false if its template says that it is off.
     #[serde(default)]
     pub applied: bool,
-    /// Who asked for it: global if its definition did, explicit if the application did.
+    /// Origin of the policy: global if its definition applies to every application, explicit if the application names it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// Why it was not applied.
+    /// Reason if it was not applied.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Whether it changed components, workflow or policies.
+    /// True if it changed components, workflow or policies.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spec_modified: bool,
-    /// How many labels it set.
+    /// Number of labels it set.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub labels_count: i64,
-    /// How many annotations it set.
+    /// Number of annotations it set.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub annotations_count: i64,
-    /// Whether it has something to say to other templates.
+    /// True if it provides values for other templates.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_context: bool,
     /// Fields that this version does not know.
@@ -97,7 +97,7 @@ fn is_zero(count: &i64) -> bool {
     *count == 0
 }
 
-/// Where a component stands on a cluster.
+/// Status of a component on a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ComponentService {
@@ -112,22 +112,22 @@ pub struct ComponentService {
     /// Environment, where an old application has one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub env: String,
-    /// What its definition says that it is.
+    /// Type according to its definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload_definition: Option<WorkloadKind>,
-    /// Whether it and its traits are healthy.
+    /// True if it and its traits are healthy.
     #[serde(default)]
     pub healthy: bool,
-    /// Whether it is healthy without its traits.
+    /// True if it is healthy without its traits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub workload_healthy: bool,
-    /// What its definition says in detail.
+    /// Details of its definition.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub details: BTreeMap<String, String>,
-    /// What a person should know.
+    /// Message for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Where its traits stand.
+    /// Status of its traits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "crate::compact::exact")]
     pub traits: Vec<ServiceTrait>,
@@ -137,23 +137,23 @@ pub struct ComponentService {
     pub other: Unknown,
 }
 
-/// Where a trait stands.
+/// Status of a trait.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceTrait {
     /// Type of the trait.
     #[serde(rename = "type")]
     pub trait_type: String,
-    /// Whether it is healthy.
+    /// True if it is healthy.
     #[serde(default)]
     pub healthy: bool,
-    /// Whether it waits for the component to be healthy.
+    /// True if it waits for the component to be healthy.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending: bool,
-    /// What its definition says in detail.
+    /// Details of its definition.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub details: BTreeMap<String, String>,
-    /// What a person should know.
+    /// Message for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// Fields that this version does not know.
@@ -162,7 +162,7 @@ pub struct ServiceTrait {
     pub other: Unknown,
 }
 
-/// What a component is.
+/// Type of a component.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadKind {
@@ -186,7 +186,7 @@ pub struct RevisionReference {
     pub name: String,
     /// Its number.
     pub revision: i64,
-    /// What identifies its content.
+    /// Hash of its content.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub revision_hash: String,
     /// Fields that this version does not know.
@@ -202,7 +202,7 @@ pub struct AppliedResource {
     /// Cluster that it is on; empty for the hub.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cluster: String,
-    /// What applied it: workflow or policy.
+    /// Cause of the application: workflow or policy.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub creator: String,
     /// Group and version.
@@ -217,7 +217,7 @@ pub struct AppliedResource {
     /// Name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// What identifies it.
+    /// Identifier of the object.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub uid: String,
     /// Fields that this version does not know.

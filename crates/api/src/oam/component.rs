@@ -23,7 +23,7 @@ pub struct Component {
     pub metadata: ObjectMeta,
     /// The workload.
     pub spec: ComponentSpec,
-    /// Where it stands.
+    /// Status of the component.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ComponentStatus>,
     /// Fields that this version does not know.
@@ -72,10 +72,10 @@ pub struct ComponentParameter {
     /// Fields of the workload that get its value.
     #[serde(default)]
     pub field_paths: Vec<String>,
-    /// Whether it has to be given.
+    /// True if a value is required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
-    /// What it is for.
+    /// Description of the parameter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Fields that this version does not know.
@@ -84,14 +84,14 @@ pub struct ComponentParameter {
     pub other: Unknown,
 }
 
-/// Where a component stands.
+/// Status of a component.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ComponentStatus {
     /// The generation that this is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// What can be said of it.
+    /// Conditions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,

@@ -14,10 +14,10 @@ pub struct DataOutput {
     /// Its name.
     #[serde(default)]
     pub name: String,
-    /// Where the object has it.
+    /// Path of the value in the object.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub field_path: String,
-    /// What has to hold before it is passed on.
+    /// Conditions for passing the value on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<DataCondition>,
     /// An object that it is kept in. Not supported.
@@ -34,7 +34,7 @@ pub struct DataOutput {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DataInput {
-    /// Where it comes from.
+    /// Source of the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_from: Option<DataInputSource>,
     /// Fields of the object that get it.
@@ -43,7 +43,7 @@ pub struct DataInput {
     /// Fields by which items of lists are merged. Not supported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strategy_merge_keys: Vec<String>,
-    /// What has to hold before the object is applied.
+    /// Conditions for applying the object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<DataCondition>,
     /// An object that it is read from. Not supported.
@@ -56,7 +56,7 @@ pub struct DataInput {
     pub other: Unknown,
 }
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DataInputSource {
@@ -70,7 +70,7 @@ pub struct DataInputSource {
 }
 
 open_enum! {
-    /// How values are compared.
+    /// Comparison operator.
     pub enum DataOperator {
         /// They are equal.
         Equal = "eq",
@@ -81,20 +81,20 @@ open_enum! {
     }
 }
 
-/// What has to hold before a value is passed on.
+/// Conditions for passing a value on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DataCondition {
-    /// How values are compared.
+    /// Comparison operator.
     #[serde(rename = "op")]
     pub operator: DataOperator,
-    /// What is compared with.
+    /// Value to compare with.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub value: String,
-    /// Where the ApplicationConfiguration has what is compared with, instead.
+    /// Path in the ApplicationConfiguration of the value to compare with, instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_from: Option<DataValueSource>,
-    /// Where the object has what is compared; the value itself if it is missing.
+    /// Path of the field to compare; the value itself if it is missing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub field_path: String,
     /// Fields that this version does not know.
@@ -103,7 +103,7 @@ pub struct DataCondition {
     pub other: Unknown,
 }
 
-/// Where an ApplicationConfiguration has a value.
+/// Path of a value in an ApplicationConfiguration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DataValueSource {
@@ -116,7 +116,7 @@ pub struct DataValueSource {
     pub other: Unknown,
 }
 
-/// What waits for values of others.
+/// Objects that wait for values of others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DependencyStatus {
@@ -133,13 +133,13 @@ pub struct DependencyStatus {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnsatisfiedDependency {
-    /// Why it is not there.
+    /// Reason if it does not exist.
     #[serde(default)]
     pub reason: String,
-    /// Where it comes from.
+    /// Source of the value.
     #[serde(default)]
     pub from: DependencyStart,
-    /// What waits for it.
+    /// Objects that wait for it.
     #[serde(default)]
     pub to: DependencyEnd,
     /// Fields that this version does not know.
@@ -148,7 +148,7 @@ pub struct UnsatisfiedDependency {
     pub other: Unknown,
 }
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DependencyStart {
@@ -161,7 +161,7 @@ pub struct DependencyStart {
     /// Name of the object.
     #[serde(default)]
     pub name: String,
-    /// Where the object has it.
+    /// Path of the value in the object.
     #[serde(default)]
     pub field_path: String,
     /// Fields that this version does not know.
@@ -170,7 +170,7 @@ pub struct DependencyStart {
     pub other: Unknown,
 }
 
-/// What waits for a value.
+/// An object that waits for a value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DependencyEnd {

@@ -22,9 +22,9 @@ pub struct ComponentDefinition {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// How it is rendered.
+    /// Template and parameters it is rendered from.
     pub spec: ComponentDefinitionSpec,
-    /// Where the definition stands.
+    /// Status of the definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<DefinitionStatus>,
     /// Fields that this version does not know.
@@ -45,11 +45,11 @@ kind! {
     ];
 }
 
-/// How a type of component is rendered.
+/// Definition of a type of component.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ComponentDefinitionSpec {
-    /// What its output is.
+    /// Type of its output.
     #[serde(default)]
     pub workload: WorkloadReference,
     /// Kinds of objects that its output makes, for people.
@@ -58,16 +58,16 @@ pub struct ComponentDefinitionSpec {
     /// Label of pods with their revision, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub revision_label: String,
-    /// Where its output has the template of pods, for people.
+    /// For people: path of the pod template in its output.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pod_spec_path: String,
-    /// How its status is reported.
+    /// Rules for reporting its status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusTemplates>,
     /// Version of the definition, such as 1.2.0; revisions are named after it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// By what it is rendered.
+    /// Engine and source of the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schematic: Option<Schematic>,
     /// Further settings; template in it is where old definitions have their template.
@@ -80,7 +80,7 @@ pub struct ComponentDefinitionSpec {
     pub other: Unknown,
 }
 
-/// What the output of a component is.
+/// Type of the output of a component.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadReference {
@@ -129,7 +129,7 @@ pub struct DefinitionReference {
     pub other: Unknown,
 }
 
-/// By what a definition is rendered.
+/// Engine and source of a template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Schematic {
@@ -159,7 +159,7 @@ pub struct CueTemplate {
     pub other: Unknown,
 }
 
-/// How the status of objects is reported, in CUE over context and parameter.
+/// Rules for reporting the status of objects, in CUE over context and parameter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusTemplates {
@@ -178,11 +178,11 @@ pub struct StatusTemplates {
     pub other: Unknown,
 }
 
-/// Where a definition stands.
+/// Status of a definition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DefinitionStatus {
-    /// Whether it can be used.
+    /// Conditions: whether it can be used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
@@ -199,13 +199,13 @@ pub struct DefinitionStatus {
 }
 
 open_enum! {
-    /// When the objects of a trait are applied.
+    /// Stage at which the objects of a trait are applied.
     pub enum TraitStage {
         /// With the component.
         DefaultDispatch = "DefaultDispatch",
         /// Before the component.
         PreDispatch = "PreDispatch",
-        /// When the component is healthy.
+        /// After the component is healthy.
         PostDispatch = "PostDispatch",
     }
 }
@@ -221,10 +221,10 @@ pub struct TraitDefinition {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// How it is rendered.
+    /// Template and parameters it is rendered from.
     #[serde(default)]
     pub spec: TraitDefinitionSpec,
-    /// Where the definition stands.
+    /// Status of the definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<DefinitionStatus>,
     /// Fields that this version does not know.
@@ -246,7 +246,7 @@ kind! {
     ];
 }
 
-/// How a type of trait is rendered.
+/// Definition of a type of trait.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -257,37 +257,37 @@ pub struct TraitDefinitionSpec {
     /// The CustomResourceDefinition that it stands for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition_ref: Option<DefinitionReference>,
-    /// Whether workloads of an ApplicationConfiguration are named after their revision.
+    /// True if workloads of an ApplicationConfiguration are named after their revision.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub revision_enabled: bool,
-    /// Where its objects get a reference to the workload.
+    /// Path of the reference to the workload in its objects.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub workload_ref_path: String,
-    /// Whether a change restarts pods, for people.
+    /// For people: true if a change restarts pods.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pod_disruptive: bool,
-    /// Which workloads it is made for.
+    /// Types of workloads that it supports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applies_to_workloads: Vec<String>,
-    /// Which traits it does not go with.
+    /// Traits that conflict with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts_with: Vec<String>,
-    /// Whether it applies the workload itself.
+    /// True if it applies the workload itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manage_workload: bool,
-    /// Whether its objects are applied on the hub alone.
+    /// True if its objects are applied on the hub alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub control_plane_only: bool,
-    /// When its objects are applied.
+    /// Stage at which its objects are applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<TraitStage>,
-    /// How its status is reported.
+    /// Rules for reporting its status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusTemplates>,
     /// Version of the definition, such as 1.2.0; revisions are named after it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// By what it is rendered.
+    /// Engine and source of the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schematic: Option<Schematic>,
     /// Further settings; template in it is where old definitions have their template.
@@ -311,10 +311,10 @@ pub struct PolicyDefinition {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// How it is rendered.
+    /// Template and parameters it is rendered from.
     #[serde(default)]
     pub spec: PolicyDefinitionSpec,
-    /// Where the definition stands.
+    /// Status of the definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<DefinitionStatus>,
     /// Fields that this version does not know.
@@ -331,29 +331,29 @@ kind! {
     categories: ["oam"];
 }
 
-/// How a type of policy is rendered.
+/// Definition of a type of policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyDefinitionSpec {
     /// The CustomResourceDefinition that it stands for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition_ref: Option<DefinitionReference>,
-    /// Whether applications with it leave the health of components to it.
+    /// True if applications with it leave the health of components to it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manage_health_check: bool,
     /// `Application` if it changes the application itself before that is rendered; it makes objects otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub scope: String,
-    /// Whether it applies to every application, without being named there; for the scope Application only.
+    /// True if it applies to every application, without being named there; for the scope Application only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub global: bool,
-    /// In which order those that apply to every application do: lower ones first.
+    /// Priority among policies that apply to every application: lower ones first.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priority: i32,
     /// Version of the definition, such as 1.2.0; revisions are named after it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// By what it is rendered.
+    /// Engine and source of the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schematic: Option<Schematic>,
     /// Fields that this version does not know.
@@ -373,10 +373,10 @@ pub struct WorkflowStepDefinition {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// How it is carried out.
+    /// Template it is carried out by.
     #[serde(default)]
     pub spec: WorkflowStepDefinitionSpec,
-    /// Where the definition stands.
+    /// Status of the definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<DefinitionStatus>,
     /// Fields that this version does not know.
@@ -393,7 +393,7 @@ kind! {
     categories: ["oam"];
 }
 
-/// How a type of workflow step is carried out.
+/// Definition of a type of workflow step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowStepDefinitionSpec {
@@ -403,7 +403,7 @@ pub struct WorkflowStepDefinitionSpec {
     /// Version of the definition, such as 1.2.0; revisions are named after it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// By what it is rendered.
+    /// Engine and source of the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schematic: Option<Schematic>,
     /// Fields that this version does not know.
@@ -423,7 +423,7 @@ pub struct WorkloadDefinition {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which kind.
+    /// Kind of the workload.
     pub spec: WorkloadDefinitionSpec,
     /// Fields that this version does not know.
     #[serde(flatten)]
@@ -455,13 +455,13 @@ pub struct WorkloadDefinitionSpec {
     /// Label of pods with their revision, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub revision_label: String,
-    /// Where it has the template of pods, for people.
+    /// For people: path of the pod template.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pod_spec_path: String,
-    /// How its status is reported.
+    /// Rules for reporting its status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusTemplates>,
-    /// By what it is rendered.
+    /// Engine and source of the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schematic: Option<Schematic>,
     /// Further settings; template in it is where old definitions have their template.

@@ -10,7 +10,7 @@ use crate::kind::kind;
 use crate::meta::{ObjectMeta, Unknown, any_object};
 use crate::open_enum::open_enum;
 
-/// What a definition was.
+/// A definition at one revision.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DefinitionRevision {
     /// Group, version and kind.
@@ -55,13 +55,13 @@ open_enum! {
     }
 }
 
-/// What a definition was.
+/// A definition at one revision.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DefinitionRevisionSpec {
     /// Number of the revision.
     pub revision: i64,
-    /// What identifies its content.
+    /// Hash of its content.
     pub revision_hash: String,
     /// Of what it is.
     pub definition_type: DefinitionType,

@@ -89,7 +89,7 @@ pub mod annotation {
     pub const SKIP_GLOBAL_POLICIES: &str = "policy.oam.dev/skip-global";
     /// On an object: the address that it was copied from.
     pub const RESOURCE_URL: &str = "app.oam.dev/resource-url";
-    /// What kubectl remembers of its last apply.
+    /// Annotation of kubectl with the last applied configuration.
     pub const KUBECTL_LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
     /// On an object of an ApplicationConfiguration: generation that it was applied for.
     pub const GENERATION: &str = "app.oam.dev/generation";
@@ -99,7 +99,7 @@ pub mod annotation {
     pub const ALIAS: &str = "definition.oam.dev/alias";
     /// On a definition: how its next revision is called.
     pub const REVISION_NAME: &str = "definitionrevision.oam.dev/name";
-    /// What keys of annotations and labels in a definition file begin with that have no domain.
+    /// Prefix of keys of annotations and labels without a domain in a definition file.
     pub const CUSTOM_PREFIX: &str = "custom.definition.oam.dev/";
     /// On a cluster Secret: version of the cluster as JSON.
     pub const CLUSTER_VERSION: &str = "cluster.core.oam.dev/cluster-version";
@@ -119,8 +119,6 @@ pub mod finalizer {
 
 /// Phases of an Application.
 pub mod phase {
-    /// It cannot be handled yet.
-    pub const STARTING: &str = "starting";
     /// Its components are being rendered.
     pub const RENDERING: &str = "rendering";
     /// Its policies are being applied.
@@ -155,8 +153,6 @@ pub mod condition {
     pub const WORKFLOW: &str = "Workflow";
     /// Everything is as the application says.
     pub const READY: &str = "Ready";
-    /// Objects are as they were applied.
-    pub const STATE_KEEP: &str = "StateKeep";
     /// An ApplicationConfiguration is applied.
     pub const SYNCED: &str = "Synced";
     /// The reason if a step of the way is done.
@@ -199,10 +195,6 @@ pub mod event {
     pub const FAILED_WORKFLOW: &str = "FailedWorkflow";
     /// Objects cannot be applied.
     pub const FAILED_APPLY: &str = "FailedApply";
-    /// Objects cannot be deleted.
-    pub const FAILED_GC: &str = "FailedGC";
-    /// An object of a delivered application cannot be kept as it should be.
-    pub const FAILED_STATE_KEEP: &str = "FailedStateKeep";
     /// Components of an ApplicationConfiguration were rendered.
     pub const RENDERED_COMPONENTS: &str = "RenderedComponents";
     /// Components of an ApplicationConfiguration were applied.
@@ -219,7 +211,7 @@ pub mod event {
     pub const COMPONENT_REVISION: &str = "ComponentRevision";
 }
 
-/// Who asked for a policy that changes an application.
+/// Origin of a policy that changes an application.
 pub mod policy_source {
     /// Its definition: it is for all applications.
     pub const GLOBAL: &str = "global";
@@ -229,9 +221,9 @@ pub mod policy_source {
 
 /// Types of policies that need no definition.
 pub mod policy {
-    /// What others change is kept.
+    /// Changes by others are kept.
     pub const APPLY_ONCE: &str = "apply-once";
-    /// When objects are deleted.
+    /// On deletion of objects.
     pub const GARBAGE_COLLECT: &str = "garbage-collect";
     /// Objects that several applications have.
     pub const SHARED_RESOURCE: &str = "shared-resource";
@@ -239,17 +231,17 @@ pub mod policy {
     pub const TAKE_OVER: &str = "take-over";
     /// Objects that are never written.
     pub const READ_ONLY: &str = "read-only";
-    /// How objects are updated.
+    /// Update strategy of objects.
     pub const RESOURCE_UPDATE: &str = "resource-update";
-    /// Which clusters components go to.
+    /// Selection of clusters for components.
     pub const TOPOLOGY: &str = "topology";
-    /// How components differ there.
+    /// Overrides of components there.
     pub const OVERRIDE: &str = "override";
     /// Copies of components.
     pub const REPLICATION: &str = "replication";
     /// Keeps evaluated templates of steps.
     pub const DEBUG: &str = "debug";
-    /// Where components go, in old applications.
+    /// Target clusters of components, in old applications.
     pub const ENV_BINDING: &str = "env-binding";
     /// Health of components, in old applications.
     pub const HEALTH: &str = "health";
@@ -275,11 +267,13 @@ pub mod policy {
 pub mod component_type {
     /// Copies of objects that exist on the hub.
     pub const REF_OBJECTS: &str = "ref-objects";
-    /// What a Helm chart is rendered to.
+    /// Objects rendered from a Helm chart.
     pub const HELM_CHART: &str = "helmchart";
 }
 
 /// The type of the step that deploys components to the clusters of policies.
 pub const DEPLOY_STEP: &str = "deploy";
+/// The type of the step that deploys components to an environment of an env-binding policy.
+pub const DEPLOY_TO_ENV_STEP: &str = "deploy2env";
 /// The name of the hub among clusters.
 pub const LOCAL_CLUSTER: &str = "local";

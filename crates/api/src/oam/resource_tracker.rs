@@ -21,7 +21,7 @@ pub struct ResourceTracker {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which objects.
+    /// Tracked objects.
     #[serde(default, deserialize_with = "inflated")]
     pub spec: ResourceTrackerSpec,
     /// Fields that this version does not know.
@@ -44,7 +44,7 @@ kind! {
 }
 
 open_enum! {
-    /// How long objects of a tracker stay.
+    /// Lifetime of objects of a tracker.
     pub enum ResourceTrackerType {
         /// Until another version of the application is applied.
         Versioned = "versioned",
@@ -59,7 +59,7 @@ open_enum! {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceTrackerSpec {
-    /// How long they stay.
+    /// Lifetime of the objects.
     #[serde(rename = "type", default)]
     pub tracker_type: ResourceTrackerType,
     /// Generation of the application.
@@ -96,7 +96,7 @@ pub struct ManagedResource {
     /// Cluster that it is on; empty for the hub.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cluster: String,
-    /// What applied it: workflow or policy.
+    /// Cause of the application: workflow or policy.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub creator: String,
     /// Group and version.
@@ -111,7 +111,7 @@ pub struct ManagedResource {
     /// Name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// What identifies it.
+    /// Identifier of the object.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub uid: String,
     /// Component that it belongs to.
@@ -124,10 +124,10 @@ pub struct ManagedResource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_object")]
     pub raw: Option<CompactJson>,
-    /// Whether it is to be deleted.
+    /// True if it is to be deleted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
-    /// Whether it stays when the application is deleted.
+    /// True if it stays when the application is deleted.
     #[serde(rename = "skipGC", default, skip_serializing_if = "std::ops::Not::not")]
     pub skip_gc: bool,
     /// Fields that this version does not know.

@@ -21,7 +21,7 @@ pub struct ContainerizedWorkload {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which containers.
+    /// Selection of containers.
     pub spec: ContainerizedWorkloadSpec,
     /// Fields that this version does not know.
     #[serde(flatten)]
@@ -35,7 +35,7 @@ kind! {
     categories: ["oam"];
 }
 
-/// Which containers.
+/// Selection of containers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContainerizedWorkloadSpec {
@@ -65,7 +65,7 @@ pub struct ManualScalerTrait {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// How many.
+    /// Desired number of pods.
     pub spec: ManualScalerTraitSpec,
     /// Fields that this version does not know.
     #[serde(flatten)]
@@ -79,13 +79,13 @@ kind! {
     categories: ["oam"];
 }
 
-/// How many pods a workload has.
+/// Number of pods of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManualScalerTraitSpec {
-    /// How many.
+    /// Desired number of pods.
     pub replica_count: i32,
-    /// Which workload.
+    /// Reference to the workload.
     #[serde(
         rename = "workloadRef",
         default,

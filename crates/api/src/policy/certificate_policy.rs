@@ -13,7 +13,7 @@ use crate::TypeTag;
 use crate::kind::kind;
 use crate::meta::{ObjectMeta, Unknown};
 
-/// How long certificates in Secrets of a cluster have to be good. It only ever informs.
+/// Required lifetimes of certificates in Secrets of a cluster. It only informs, and changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CertificatePolicy {
     /// Group, version and kind.
@@ -24,10 +24,10 @@ pub struct CertificatePolicy {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which certificates, and how long they have to be good.
+    /// Selection of certificates, and their required lifetimes.
     #[serde(default)]
     pub spec: CertificatePolicySpec,
-    /// What the last evaluation found.
+    /// Result of the last evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<CertificatePolicyStatus>,
     /// Fields that this version does not know.
@@ -45,24 +45,24 @@ kind! {
     ];
 }
 
-/// Which certificates, and how long they have to be good.
+/// Selection of certificates, and their required lifetimes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CertificatePolicySpec {
     /// Kept as it is written; violations are never repaired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remediation_action: Option<RemediationAction>,
-    /// How much a violation matters.
+    /// Severity of a violation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "severity")]
     pub severity: Option<String>,
-    /// Namespaces whose Secrets are looked at.
+    /// Namespaces whose Secrets are checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace_selector: Option<NamespaceSelector>,
     /// Labels that the Secrets have to have.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub label_selector: BTreeMap<String, String>,
-    /// Certificates have to be good at least this long from now on, such as 672h.
+    /// Minimum remaining lifetime of certificates, such as 672h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "duration")]
     pub minimum_duration: Option<String>,
@@ -74,7 +74,7 @@ pub struct CertificatePolicySpec {
     )]
     #[schemars(schema_with = "duration")]
     pub minimum_ca_duration: Option<String>,
-    /// Certificates may not be good for longer than this in all.
+    /// Maximum total lifetime of certificates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "duration")]
     pub maximum_duration: Option<String>,
@@ -113,17 +113,17 @@ fn duration(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// What the last evaluation found.
+/// Result of the last evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CertificatePolicyStatus {
-    /// What is true of all certificates.
+    /// Compliance of all certificates together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compliant: Option<String>,
-    /// What is true of the certificates of each namespace.
+    /// Compliance of the certificates of each namespace.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub compliancy_details: BTreeMap<String, NamespaceCertificates>,
-    /// What the last evaluations found, newest first.
+    /// Results of the last evaluations, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<EvaluationHistory>,
     /// Fields that this version does not know.
@@ -132,14 +132,14 @@ pub struct CertificatePolicyStatus {
     pub other: Unknown,
 }
 
-/// What is true of the certificates of one namespace.
+/// Compliance of the certificates of one namespace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NamespaceCertificates {
-    /// How many certificates are not as the policy says.
+    /// Number of certificates that violate the policy.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub non_compliant_certificates: u32,
-    /// Which ones, by a name.
+    /// These certificates, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub non_compliant_certificates_list: BTreeMap<String, BadCertificate>,
     /// The same in a sentence.
@@ -158,13 +158,13 @@ pub struct BadCertificate {
     /// The Secret that it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_name: Option<String>,
-    /// When it ends.
+    /// Time when it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expiration: Option<String>,
-    /// Whether it is that of a certificate authority.
+    /// True for the certificate of a certificate authority.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ca: bool,
-    /// How long it is good in all.
+    /// Total lifetime of the certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<String>,
     /// The names that it is for.

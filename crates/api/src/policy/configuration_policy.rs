@@ -15,7 +15,7 @@ use crate::meta::{self, ObjectMeta, Unknown};
 use crate::open_enum::open_enum;
 use crate::structural;
 
-/// What objects of a cluster have to be like.
+/// Required state of objects of a cluster.
 ///
 /// It is evaluated on the cluster that it is on. With `inform` it reports, with `enforce` it repairs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,10 +28,10 @@ pub struct ConfigurationPolicy {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which objects, what they have to be like, and what is done about it.
+    /// Objects, their required state, and the reaction to violations.
     #[serde(default)]
     pub spec: ConfigurationPolicySpec,
-    /// What the last evaluation found.
+    /// Result of the last evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ConfigurationPolicyStatus>,
     /// Fields that this version does not know.
@@ -49,15 +49,15 @@ kind! {
     ];
 }
 
-/// Which objects, what they have to be like, and what is done about it.
+/// Objects, their required state, and the reaction to violations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = one_list)]
 pub struct ConfigurationPolicySpec {
-    /// What each state is reported with, as Go templates.
+    /// Messages by state, as Go templates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_message: Option<CustomMessage>,
-    /// How much a violation matters.
+    /// Severity of a violation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "severity")]
     pub severity: Option<String>,
@@ -82,10 +82,10 @@ pub struct ConfigurationPolicySpec {
         skip_serializing_if = "Option::is_none"
     )]
     pub object_templates_raw: Option<String>,
-    /// How often the policy is evaluated.
+    /// Interval of evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluation_interval: Option<EvaluationInterval>,
-    /// What becomes of objects when the policy is deleted or does not speak of them any more.
+    /// Treatment of objects when the policy is deleted or no longer contains them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = structural::filled_with("None"))]
     pub prune_object_behavior: Option<PruneObjectBehavior>,
@@ -110,14 +110,14 @@ pub(super) fn severity(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// What each state is reported with, as Go templates over `.DefaultMessage` and `.Policy`.
+/// Messages by state, as Go templates over `.DefaultMessage` and `.Policy`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub struct CustomMessage {
-    /// What compliance is reported with.
+    /// Message for compliance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compliant: Option<String>,
-    /// What violations are reported with.
+    /// Message for violations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noncompliant: Option<String>,
     /// Fields that this version does not know.
@@ -126,7 +126,7 @@ pub struct CustomMessage {
     pub other: Unknown,
 }
 
-/// How often a policy is evaluated: a duration, `never`, or `watch`, which is the default.
+/// Interval of evaluation: a duration, `never`, or `watch`, which is the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub struct EvaluationInterval {
@@ -152,7 +152,7 @@ fn interval(_: &mut SchemaGenerator) -> Schema {
 }
 
 open_enum! {
-    /// What becomes of objects when a policy is deleted or does not speak of them any more.
+    /// Treatment of objects when a policy is deleted or no longer contains them.
     pub enum PruneObjectBehavior {
         /// They stay.
         None = "None",
@@ -183,7 +183,7 @@ pub struct NamespaceSelector {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "patterns")]
     pub exclude: Vec<String>,
-    /// Whether namespaces that are being deleted are selected.
+    /// Selection of namespaces that are being deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = structural::filled_with("Default"))]
     pub terminating_inclusion: Option<TerminatingInclusion>,
@@ -202,7 +202,7 @@ fn patterns(_: &mut SchemaGenerator) -> Schema {
 }
 
 open_enum! {
-    /// Whether namespaces that are being deleted are selected.
+    /// Selection of namespaces that are being deleted.
     pub enum TerminatingInclusion {
         /// As the agent decides: they are.
         Default = "Default",
@@ -213,28 +213,28 @@ open_enum! {
     }
 }
 
-/// What one object, or each of several, has to be like.
+/// Required state of one object, or of each of several.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectTemplate {
-    /// Whether the object has to have what is defined, nothing else, or may not exist.
+    /// Required state: musthave, mustonlyhave or mustnothave.
     pub compliance_type: ComplianceType,
     /// The same for labels and annotations; absent, what holds for the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "metadata_compliance_type")]
     pub metadata_compliance_type: Option<ComplianceType>,
-    /// Whether an object that cannot be updated is deleted and created again.
+    /// Option to delete objects that cannot be updated, and create them again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = structural::filled_with("None"))]
     pub recreate_option: Option<RecreateOption>,
-    /// What of the object is defined.
+    /// Defined part of the object.
     #[schemars(schema_with = "meta::any_object")]
     pub object_definition: Value,
     /// Selects objects by labels where the definition has no name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::label_selector")]
     pub object_selector: Option<Value>,
-    /// Where the difference is recorded between what is and what has to be. Absent means InStatus, but
+    /// Where differences from the required state are recorded. Absent means InStatus, but
     /// for kinds and templates with sensitive data, whose differences are redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record_diff: Option<RecordDiff>,
@@ -244,18 +244,18 @@ pub struct ObjectTemplate {
     pub other: Unknown,
 }
 
-/// Whether an object has to have what is defined. Kept as it is written.
+/// Required state of an object. Kept as it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ComplianceType(pub String);
 
 impl ComplianceType {
-    /// True if the object may not exist.
+    /// Returns true if the object may not exist.
     pub fn is_must_not_have(&self) -> bool {
         self.0.eq_ignore_ascii_case("mustnothave")
     }
 
-    /// True if the object may have nothing but what is defined.
+    /// Returns true if the object may have nothing but what is defined.
     pub fn is_must_only_have(&self) -> bool {
         self.0.eq_ignore_ascii_case("mustonlyhave")
     }
@@ -299,7 +299,7 @@ fn metadata_compliance_type(_: &mut SchemaGenerator) -> Schema {
 }
 
 open_enum! {
-    /// Whether an object that cannot be updated is deleted and created again.
+    /// Option to delete objects that cannot be updated, and create them again.
     pub enum RecreateOption {
         /// It is not.
         None = "None",
@@ -311,7 +311,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Where the difference is recorded between what is and what has to be.
+    /// Where differences from the required state are recorded.
     pub enum RecordDiff {
         /// In the log of the agent.
         Log = "Log",

@@ -7,7 +7,7 @@ use crate::meta::{self, MicroTime, Time, Unknown};
 use crate::open_enum::open_enum;
 
 open_enum! {
-    /// What an evaluation on a cluster found.
+    /// Result of an evaluation on a cluster.
     pub enum TemplateCompliance {
         /// Everything is as the policy says.
         Compliant = "Compliant",
@@ -22,27 +22,27 @@ open_enum! {
     }
 }
 
-/// What the last evaluation found.
+/// Result of the last evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigurationPolicyStatus {
-    /// What is true of all objects.
+    /// Compliance of all objects together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compliant: Option<TemplateCompliance>,
-    /// What is true of each object template, in their order.
+    /// Compliance of each object template, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compliancy_details: Vec<CompliancyDetail>,
-    /// When it was evaluated last, to the second.
+    /// Time when it was evaluated last, to the second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_evaluated: Option<String>,
     /// The generation of the policy that was evaluated last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "generation")]
     pub last_evaluated_generation: Option<i64>,
-    /// The objects that were looked at.
+    /// The evaluated objects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related_objects: Vec<RelatedObject>,
-    /// What the last evaluations found, newest first.
+    /// Results of the last evaluations, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<EvaluationHistory>,
     /// Fields that this version does not know.
@@ -55,7 +55,7 @@ fn generation(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "integer", "format": "int64"})
 }
 
-/// What is true of one object template.
+/// Compliance of one object template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CompliancyDetail {
     /// The state.
@@ -64,7 +64,7 @@ pub struct CompliancyDetail {
     /// Kept for readers of older versions.
     #[serde(rename = "Validity", default)]
     pub validity: Validity,
-    /// Why it is so.
+    /// Reasons for the state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ComplianceCondition>,
     /// Fields that this version does not know.
@@ -82,7 +82,7 @@ pub struct Validity {
     pub other: Unknown,
 }
 
-/// Why an object template is in its state.
+/// Reason for the state of an object template.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ComplianceCondition {
@@ -92,7 +92,7 @@ pub struct ComplianceCondition {
     /// Always `True`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// Since when it is so.
+    /// Time of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::time")]
     pub last_transition_time: Option<Time>,
@@ -108,20 +108,20 @@ pub struct ComplianceCondition {
     pub other: Unknown,
 }
 
-/// An object that was looked at.
+/// An evaluated object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RelatedObject {
-    /// Which object.
+    /// Reference to the object.
     #[serde(default)]
     pub object: ObjectReference,
     /// Its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compliant: Option<String>,
-    /// Why it is in that state.
+    /// Reason for the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What else is known of it.
+    /// Further properties.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub properties: Option<ObjectProperties>,
     /// Fields that this version does not know.
@@ -164,17 +164,17 @@ pub struct ObjectName {
     pub other: Unknown,
 }
 
-/// What else is known of an object.
+/// Further properties of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectProperties {
-    /// Whether the policy has created it.
+    /// True if the policy created it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by_policy: Option<bool>,
-    /// Its UID when it was looked at.
+    /// Its UID at the evaluation.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// What would change, or has changed.
+    /// Differences that would be applied, or have been.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub diff: String,
     /// True if the object differs from what is defined, and an update would not change it.
@@ -186,11 +186,11 @@ pub struct ObjectProperties {
     pub other: Unknown,
 }
 
-/// What one evaluation found.
+/// Result of one evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvaluationHistory {
-    /// When it was reported, to the microsecond.
+    /// Time when it was reported, to the microsecond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::time")]
     pub last_timestamp: Option<MicroTime>,

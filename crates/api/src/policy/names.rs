@@ -2,7 +2,7 @@
 
 /// Keys of labels.
 pub mod label {
-    /// What the keys of the framework begin with: `copyPolicyMetadata: false` copies these alone.
+    /// Prefix of the keys of the framework: `copyPolicyMetadata: false` copies these alone.
     pub const PREFIX: &str = "policy.open-cluster-management.io/";
     /// On a replica: the cluster that it is for.
     pub const CLUSTER_NAME: &str = "policy.open-cluster-management.io/cluster-name";
@@ -88,16 +88,8 @@ pub mod reason {
     pub const POLICY_ROLLOUT: &str = "PolicyRollout";
     /// A PolicySet names a policy that does not exist.
     pub const POLICY_NOT_FOUND: &str = "PolicyNotFound";
-    /// A replica was copied to its cluster.
-    pub const POLICY_SPEC_SYNC: &str = "PolicySpecSync";
-    /// A status was copied to the hub.
-    pub const POLICY_STATUS_SYNC: &str = "PolicyStatusSync";
     /// A template of a policy was created or changed, or cannot be.
     pub const POLICY_TEMPLATE_SYNC: &str = "PolicyTemplateSync";
-    /// The status of a ConfigurationPolicy changed.
-    pub const POLICY_UPDATE: &str = "PolicyUpdate";
-    /// The status of a PolicySet was written.
-    pub const POLICY_SET_STATUS_UPDATE: &str = "PolicySetStatusUpdate";
 }
 
 /// The value of [`label::POLICY_TYPE`] for kinds that policies have as templates.
@@ -113,9 +105,9 @@ pub mod finalizer {
         "policy.open-cluster-management.io/cleanup-cluster-scoped-policies";
 }
 
-/// Who records the events of the hub.
+/// Component that records the events of the hub.
 pub const PROPAGATOR: &str = "policy-propagator";
-/// Who records the events of policy sets.
+/// Component that records the events of policy sets.
 pub const POLICY_SET: &str = "policy-set";
 
 /// The name of the replica of a root policy.

@@ -12,7 +12,7 @@ use crate::TypeTag;
 use crate::kind::kind;
 use crate::meta::{self, Condition, ObjectMeta, Time, Unknown};
 
-/// Which operator a cluster has to have, or must not have.
+/// An operator that a cluster has to have, or must not have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperatorPolicy {
     /// Group, version and kind.
@@ -23,10 +23,10 @@ pub struct OperatorPolicy {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which operator.
+    /// The operator and its desired state.
     #[serde(default)]
     pub spec: OperatorPolicySpec,
-    /// What the last evaluation found.
+    /// Result of the last evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<OperatorPolicyStatus>,
     /// Fields that this version does not know.
@@ -44,7 +44,7 @@ kind! {
     ];
 }
 
-/// Which operator.
+/// The operator and its desired state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperatorPolicySpec {
@@ -52,11 +52,11 @@ pub struct OperatorPolicySpec {
     #[serde(default)]
     #[schemars(required)]
     pub remediation_action: RemediationAction,
-    /// How much a violation matters.
+    /// Severity of a violation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "severity")]
     pub severity: Option<String>,
-    /// Whether the operator has to be there.
+    /// Required state: musthave or mustnothave.
     #[serde(default)]
     #[schemars(required)]
     pub compliance_type: ComplianceType,
@@ -71,15 +71,15 @@ pub struct OperatorPolicySpec {
     /// Versions that may be installed; empty for any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<String>,
-    /// Whether upgrades are approved.
+    /// Approval of upgrades: Automatic or None.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "approval")]
     pub upgrade_approval: Option<String>,
-    /// What is removed with the operator.
+    /// Objects removed with the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::any_object")]
     pub removal_behavior: Option<Value>,
-    /// What counts as a violation.
+    /// States that are violations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::any_object")]
     pub compliance_config: Option<Value>,
@@ -93,35 +93,35 @@ fn approval(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "enum": ["None", "Automatic"]})
 }
 
-/// What the last evaluation found.
+/// Result of the last evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperatorPolicyStatus {
-    /// What is true of the operator.
+    /// Compliance of the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compliant: Option<String>,
     /// The generation of the policy that was evaluated last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "generation")]
     pub observed_generation: Option<i64>,
-    /// What can be said about the operator.
+    /// Conditions of the operator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,
-    /// What the Operator Lifecycle Manager marks the objects of the operator with.
+    /// Label by which the Operator Lifecycle Manager marks the objects of the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved_subscription_label: Option<String>,
     /// Enforced policies about the same operator, as `name.namespace`, this one among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overlapping_policies: Vec<String>,
-    /// When a Subscription may be helped whose constraints cannot be satisfied, if it is still so then.
+    /// Time after which a Subscription with unsatisfiable constraints is repaired, if it still has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::time")]
     pub subscription_intervention_time: Option<Time>,
-    /// The objects that were looked at.
+    /// The evaluated objects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related_objects: Vec<RelatedObject>,
-    /// What the last evaluations found, newest first.
+    /// Results of the last evaluations, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<EvaluationHistory>,
     /// Fields that this version does not know.

@@ -24,13 +24,13 @@ pub struct PlacementBinding {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What the clusters get in this binding that others do not.
+    /// Overrides for the clusters of this binding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_overrides: Option<BindingOverrides>,
     /// With restricted the binding selects only clusters that another binding selects already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sub_filter: Option<SubFilter>,
-    /// What selects the clusters.
+    /// Reference to the placement that selects the clusters.
     pub placement_ref: PlacementSubject,
     /// The policies, and sets of policies.
     #[schemars(length(min = 1))]
@@ -51,14 +51,14 @@ kind! {
 }
 
 open_enum! {
-    /// Which clusters of its placement a binding selects.
+    /// Restriction of a binding to some clusters of its placement.
     pub enum SubFilter {
         /// Those that another binding selects as well.
         Restricted = "restricted",
     }
 }
 
-/// What clusters get that others do not.
+/// Overrides for the clusters of a binding.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BindingOverrides {
@@ -77,7 +77,7 @@ fn enforce_only(schema: &mut Schema) {
     schema.insert("enum".to_owned(), json!(["Enforce", "enforce"]));
 }
 
-/// What selects the clusters.
+/// Reference to the placement that selects the clusters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = known_pairs)]

@@ -20,7 +20,7 @@ pub struct PlacementRule {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What a controller elsewhere decides by.
+    /// Settings for a controller outside this hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = structural::open)]
     pub spec: Option<PlacementRuleSpec>,
@@ -39,7 +39,7 @@ kind! {
     status: PlacementRuleStatus;
 }
 
-/// What a controller elsewhere decides by.
+/// Settings for a controller outside this hub.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlacementRuleSpec {
     /// All fields.

@@ -24,9 +24,9 @@ pub struct PolicyAutomation {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which job, for which policy, and when.
+    /// The job, its policy, and when it runs.
     pub spec: PolicyAutomationSpec,
-    /// Which clusters had a job.
+    /// Clusters that had a job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<PolicyAutomationStatus>,
     /// Fields that this version does not know.
@@ -42,7 +42,7 @@ kind! {
     short: ["plca"];
 }
 
-/// Which job, for which policy, and when.
+/// The job, its policy, and when it runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyAutomationSpec {
@@ -51,16 +51,16 @@ pub struct PolicyAutomationSpec {
     /// Name of the policy in the same namespace.
     #[schemars(length(min = 1))]
     pub policy_ref: String,
-    /// How often it runs.
+    /// Mode: how often it runs.
     pub mode: AutomationMode,
-    /// What it reacts to.
+    /// Event that triggers it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "event_hook", transform = filled_with("noncompliant"))]
     pub event_hook: Option<String>,
     /// Reserved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rescan_after: Option<String>,
-    /// How long a cluster has to wait for its next job.
+    /// Minimum time between jobs for the same cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "not_negative")]
     pub delay_after_run_seconds: Option<i64>,
@@ -71,7 +71,7 @@ pub struct PolicyAutomationSpec {
 }
 
 open_enum! {
-    /// How often an automation runs.
+    /// Mode of an automation: how often it runs.
     pub enum AutomationMode {
         /// Never.
         Disabled = "disabled",
@@ -94,7 +94,7 @@ fn not_negative(_: &mut SchemaGenerator) -> Schema {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AutomationDef {
-    /// What runs it, such as AnsibleJob.
+    /// Type of job, such as AnsibleJob.
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "type")]
     pub kind: Option<String>,
     /// Name of the job template.
@@ -111,11 +111,11 @@ pub struct AutomationDef {
     /// Name of the Secret with the credentials of the tower.
     #[schemars(length(min = 1))]
     pub secret: String,
-    /// How long a job is kept after it ended, in seconds.
+    /// Time in seconds for which a job is kept after it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "not_negative")]
     pub job_ttl: Option<i64>,
-    /// How many violations a job is given; 0 for all.
+    /// Maximum number of violations passed to a job; 0 for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "not_negative")]
     pub policy_violations_limit: Option<i64>,
@@ -125,7 +125,7 @@ pub struct AutomationDef {
     pub other: Unknown,
 }
 
-/// Which clusters had a job.
+/// Clusters that had a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyAutomationStatus {
@@ -142,10 +142,10 @@ pub struct PolicyAutomationStatus {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AutomationEvent {
-    /// When the job began.
+    /// Start time of the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub automation_start_time: Option<String>,
-    /// When the violation was reported.
+    /// Time when the violation was reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_time: Option<String>,
     /// Fields that this version does not know.

@@ -20,9 +20,9 @@ pub struct PolicySet {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which policies.
+    /// Names of the policies.
     pub spec: PolicySetSpec,
-    /// What their clusters report.
+    /// Compliance reported by their clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<PolicySetStatus>,
     /// Fields that this version does not know.
@@ -42,11 +42,11 @@ kind! {
     ];
 }
 
-/// Which policies.
+/// Names of the policies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicySetSpec {
-    /// What the set is for.
+    /// Purpose of the set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Names of policies in the same namespace.
@@ -80,17 +80,17 @@ pub struct PolicyExclusion {
     pub other: Unknown,
 }
 
-/// What the clusters of a set report.
+/// Compliance reported by the clusters of a set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicySetStatus {
-    /// Which bindings and placements select its clusters.
+    /// Bindings and placements that select its clusters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placement: Vec<PolicySetPlacement>,
-    /// What is true of all its policies. Absent if not all have reported.
+    /// Compliance of all its policies together. Absent if not all have reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compliant: Option<ComplianceState>,
-    /// Which policies do not report, and why.
+    /// Policies that do not report, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
     /// Clusters that do not get some of the policies.

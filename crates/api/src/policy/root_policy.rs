@@ -13,7 +13,7 @@ use crate::cluster::RolloutStrategy;
 use crate::kind::kind;
 use crate::meta::{self, ObjectMeta, Unknown};
 
-/// What clusters have to be like.
+/// Required state of clusters.
 ///
 /// A root policy is what a person writes. The hub replicates it into the namespaces of the clusters that
 /// placements select, and brings changes to them as a rollout strategy says.
@@ -27,9 +27,9 @@ pub struct Policy {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What has to be, and what is done about it.
+    /// Policy templates, and the reaction to violations.
     pub spec: PolicySpec,
-    /// What clusters report, and how far a rollout is.
+    /// Results of clusters, and progress of the rollout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<PolicyStatus>,
     /// Fields that this version does not know.
@@ -51,7 +51,7 @@ kind! {
     ];
 }
 
-/// What has to be, and what is done about it.
+/// Policy templates, and the reaction to violations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicySpec {
@@ -67,13 +67,13 @@ pub struct PolicySpec {
     /// Objects that are created on each cluster, and evaluated there.
     #[serde(rename = "policy-templates")]
     pub policy_templates: Vec<PolicyTemplate>,
-    /// What all templates wait for.
+    /// Dependencies of all templates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<PolicyDependency>,
-    /// How templates are resolved on the hub.
+    /// Options for templates that are resolved on the hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hub_template_options: Option<HubTemplateOptions>,
-    /// In which order and how fast a new version is enforced. Until its turn a cluster has the version as
+    /// Rollout strategy: order and pace of enforcing a new version. Until its turn a cluster has the version as
     /// inform. Absent, and for policies that only inform, every cluster has it at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout_strategy: Option<RolloutStrategy>,
@@ -90,7 +90,7 @@ pub struct PolicyTemplate {
     /// The object, such as a ConfigurationPolicy.
     #[schemars(schema_with = "meta::any_object")]
     pub object_definition: Value,
-    /// What this template waits for, besides the dependencies of the policy.
+    /// Dependencies of this template, besides those of the policy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extra_dependencies: Vec<PolicyDependency>,
     /// Reports Compliant instead of Pending while dependencies are not met.
@@ -102,7 +102,7 @@ pub struct PolicyTemplate {
     pub other: Unknown,
 }
 
-/// How templates are resolved on the hub.
+/// Options for templates that are resolved on the hub.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HubTemplateOptions {

@@ -8,27 +8,27 @@ use super::word::{ComplianceState, RolloutStatus};
 use crate::meta::{self, MicroTime, Time, Unknown};
 use crate::structural;
 
-/// What clusters report, and how far a rollout is.
+/// Results of clusters, and progress of the rollout.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyStatus {
-    /// Which bindings and placements select clusters for a root policy.
+    /// Bindings and placements that select clusters for a root policy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placement: Vec<PolicyPlacement>,
-    /// What each cluster reports to a root policy, by the names of clusters.
+    /// Results of the clusters of a root policy, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub status: Vec<ClusterCompliance>,
-    /// What is true of all clusters, or of all templates of a replica. Absent if not all have reported.
+    /// Compliance of all clusters, or of all templates of a replica. Absent if not all have reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compliant: Option<ComplianceState>,
-    /// How far the present version is: of all clusters Progressing, Succeeded or Failed.
+    /// Progress of the present version on all clusters: Progressing, Succeeded or Failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout_status: Option<RolloutStatus>,
-    /// When rolloutStatus changed last.
+    /// Time when rolloutStatus changed last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::time")]
     pub rollout_status_last_transition_time: Option<MicroTime>,
-    /// When the rollout began that rolloutStatus of a root policy is about. Clusters that succeeded before
+    /// Start time of the rollout that rolloutStatus of a root policy describes. Clusters that succeeded before
     /// take no part in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::time")]
@@ -38,7 +38,7 @@ pub struct PolicyStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "generation")]
     pub observed_generation: Option<i64>,
-    /// What the templates of a replica report, in their order.
+    /// Results of the templates of a replica, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<TemplateDetails>,
     /// Fields that this version does not know.
@@ -98,17 +98,17 @@ pub struct ExcludedCluster {
     pub other: Unknown,
 }
 
-/// What one cluster reports to a root policy.
+/// Result of one cluster for a root policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterCompliance {
-    /// What the evaluation found. Absent until the cluster reports.
+    /// Result of the evaluation. Absent until the cluster reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compliant: Option<ComplianceState>,
-    /// How far the cluster is with the present version.
+    /// Progress of the cluster with the present version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout_status: Option<RolloutStatus>,
-    /// When rolloutStatus changed last.
+    /// Time when rolloutStatus changed last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::time")]
     pub rollout_status_last_transition_time: Option<MicroTime>,
@@ -140,18 +140,18 @@ pub struct RemainingBinding {
     pub other: Unknown,
 }
 
-/// What one template of a replica reports.
+/// Result of one template of a replica.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateDetails {
-    /// Which template.
+    /// Reference to the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = structural::open)]
     pub template_meta: Option<TemplateMeta>,
-    /// What its last evaluation found.
+    /// Result of its last evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compliant: Option<ComplianceState>,
-    /// What its last evaluations found, newest first.
+    /// Results of its last evaluations, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<ComplianceHistory>,
     /// Fields that this version does not know.
@@ -160,7 +160,7 @@ pub struct TemplateDetails {
     pub other: Unknown,
 }
 
-/// Which template.
+/// Reference to the template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateMeta {
@@ -173,11 +173,11 @@ pub struct TemplateMeta {
     pub other: Unknown,
 }
 
-/// What one evaluation found.
+/// Result of one evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ComplianceHistory {
-    /// When it was reported.
+    /// Time when it was reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::time")]
     pub last_timestamp: Option<Time>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::open_enum::open_enum;
 
-/// What is done about an object that is not as a policy says. Kept as it is written: clusters get the
+/// Reaction to a violation of a policy. Kept as it is written: clusters get the
 /// spelling of the root policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -24,12 +24,12 @@ impl RemediationAction {
         Self("enforce".to_owned())
     }
 
-    /// True if violations are repaired.
+    /// Returns true if violations are repaired.
     pub fn is_enforce(&self) -> bool {
         self.0.eq_ignore_ascii_case("enforce")
     }
 
-    /// True if nothing is said.
+    /// Returns true if it is not set.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -61,7 +61,7 @@ impl JsonSchema for RemediationAction {
 }
 
 open_enum! {
-    /// What an evaluation of a policy found.
+    /// Result of an evaluation of a policy.
     pub enum ComplianceState {
         /// Everything is as the policy says.
         Compliant = "Compliant",
@@ -75,7 +75,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// How far a cluster, or a whole fleet, is with the present version of a policy.
+    /// Progress of a cluster, or of a whole fleet, with the present version of a policy.
     pub enum RolloutStatus {
         /// The cluster has the version as inform, and waits to be told to enforce it.
         ToApply = "ToApply",
@@ -93,7 +93,7 @@ open_enum! {
 }
 
 impl RolloutStatus {
-    /// True if the cluster has reported, or was given up on.
+    /// Returns true if the cluster has reported, or was given up on.
     pub fn has_ended(&self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::TimeOut)
     }

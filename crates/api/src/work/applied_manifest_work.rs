@@ -8,7 +8,7 @@ use crate::TypeTag;
 use crate::kind::kind;
 use crate::meta::{self, ObjectMeta, Time, Unknown};
 
-/// What a work applied on this cluster. It owns the objects, and removing it removes them.
+/// Objects applied by a work on this cluster. It owns the objects, and removing it removes them.
 ///
 /// Its name is the hash of the hub and the name of the work, with a dash between.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,10 +21,10 @@ pub struct AppliedManifestWork {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which work it is, and of which hub.
+    /// The work and its hub.
     #[serde(default)]
     pub spec: AppliedManifestWorkSpec,
-    /// What was applied.
+    /// Applied objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<AppliedManifestWorkStatus>,
     /// Fields that this version does not know.
@@ -39,7 +39,7 @@ kind! {
     status: AppliedManifestWorkStatus;
 }
 
-/// Which work it is, and of which hub.
+/// The work and its hub.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppliedManifestWorkSpec {
@@ -56,14 +56,14 @@ pub struct AppliedManifestWorkSpec {
     pub other: Unknown,
 }
 
-/// What a work applied.
+/// Objects applied by a work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppliedManifestWorkStatus {
     /// The objects, sorted by group, version, resource, namespace and name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applied_resources: Vec<AppliedResource>,
-    /// Since when the work is missing on the hub, or the hub is another one. After a while its
+    /// Time since which the work is missing on the hub, or the hub is another one. After a while its
     /// objects are removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::time")]

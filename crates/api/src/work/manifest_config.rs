@@ -9,23 +9,23 @@ use crate::meta::Unknown;
 use crate::open_enum::open_enum;
 use crate::structural::{filled_with, keyed_by, rule};
 
-/// How the objects that an identifier matches are applied and watched.
+/// Options for applying and watching the objects that an identifier matches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestConfig {
-    /// Which objects of the work are meant.
+    /// Selection of objects of the work.
     pub resource_identifier: ResourceIdentifier,
-    /// Which values of the objects come back in the status of the work.
+    /// Values of the objects to report in the status of the work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feedback_rules: Vec<FeedbackRule>,
-    /// When values are read: Poll, from time to time; Watch, as soon as they change.
+    /// How values are read: Poll, at intervals; Watch, as soon as they change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = filled_with("Poll"))]
     pub feedback_scrape_type: Option<FeedbackScrapeType>,
-    /// How the objects are brought to the cluster, and kept there.
+    /// Update strategy of the objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update_strategy: Option<UpdateStrategy>,
-    /// What is concluded from the objects. Rules of one condition have to hold together.
+    /// Rules that derive conditions from the objects. Rules of one condition have to hold together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub condition_rules: Vec<ConditionRule>,
     /// Fields that this version does not know.
@@ -54,7 +54,7 @@ pub struct ResourceIdentifier {
     pub other: Unknown,
 }
 
-/// Which values of an object come back.
+/// Values of an object to report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FeedbackRule {
@@ -73,7 +73,7 @@ pub struct FeedbackRule {
 }
 
 open_enum! {
-    /// How feedback values are reported.
+    /// Options for reporting feedback values.
     pub enum FeedbackType {
         /// By the kind of the object.
         WellKnownStatus = "WellKnownStatus",
@@ -85,12 +85,12 @@ open_enum! {
 /// A path to a value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonPath {
-    /// What the value is called in the status of the work.
+    /// Name of the value in the status of the work.
     pub name: String,
-    /// The version that the object has to be of; any if nothing is said.
+    /// Required version of the object; any if empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Where the value is in the object, as a JSONPath of kubectl.
+    /// JSONPath of the value in the object, as in kubectl.
     pub path: String,
     /// Fields that this version does not know.
     #[serde(flatten)]
@@ -99,7 +99,7 @@ pub struct JsonPath {
 }
 
 open_enum! {
-    /// When values are read.
+    /// Method of reading values.
     pub enum FeedbackScrapeType {
         /// From time to time.
         Poll = "Poll",
@@ -108,7 +108,7 @@ open_enum! {
     }
 }
 
-/// How an object is brought to the cluster, and kept there.
+/// Update strategy of an object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateStrategy {
@@ -141,15 +141,15 @@ open_enum! {
     }
 }
 
-/// How an object is applied by the server.
+/// Options of server-side apply.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerSideApply {
-    /// Whether fields that others manage are taken from them. If not, they are a conflict, and the
+    /// True to take over fields that others manage. If false, they are a conflict, and the
     /// object is not applied.
     #[serde(default)]
     pub force: bool,
-    /// Who the fields belong to; begins with work-agent.
+    /// Field manager; begins with work-agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^work-agent"), transform = filled_with("work-agent"))]
     pub field_manager: Option<String>,
@@ -188,7 +188,7 @@ pub struct IgnoreField {
 }
 
 open_enum! {
-    /// Since when fields are left to the cluster.
+    /// Time since which fields are left to the cluster.
     pub enum IgnoreFieldsCondition {
         /// Since the object exists.
         OnSpokePresent = "OnSpokePresent",
@@ -197,7 +197,7 @@ open_enum! {
     }
 }
 
-/// What is concluded from an object.
+/// A rule that derives a condition from an object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(
@@ -209,8 +209,8 @@ open_enum! {
 )]
 pub struct ConditionRule {
     /// The condition that is set on the object, and on the work for all its objects. An object that
-    /// is Complete is no longer touched, and neither is a work. Well-known rules set Complete if
-    /// nothing is said.
+    /// is Complete is no longer touched, and neither is a work. Well-known rules set Complete by
+    /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 316))]
     pub condition: Option<String>,
@@ -246,7 +246,7 @@ fn not_reserved(schema: &mut Schema) {
 }
 
 open_enum! {
-    /// How a condition is concluded.
+    /// Operator of a rule.
     pub enum ConditionRuleType {
         /// From what is known about the kind.
         WellKnownConditions = "WellKnownConditions",

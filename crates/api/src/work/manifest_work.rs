@@ -33,7 +33,7 @@ pub struct ManifestWork {
     /// The objects, and how they are treated.
     #[serde(default)]
     pub spec: ManifestWorkSpec,
-    /// What the agent reports.
+    /// Status reported by the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ManifestWorkStatus>,
     /// Fields that this version does not know.
@@ -55,13 +55,13 @@ pub struct ManifestWorkSpec {
     /// The objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<Workload>,
-    /// What happens to the objects when the work is removed; they are removed if nothing is said.
+    /// Treatment of the objects when the work is removed; default: they are removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_option: Option<DeleteOption>,
-    /// How single objects are applied and watched.
+    /// Options for applying and watching single objects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub manifest_configs: Vec<ManifestConfig>,
-    /// In whose name the objects are applied; in the agent's own if nothing is said.
+    /// Identity by which the objects are applied; default: that of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<Executor>,
     /// Fields that this version does not know.
@@ -83,16 +83,16 @@ pub struct Workload {
     pub other: Unknown,
 }
 
-/// What happens to objects when their work is removed, and when it is.
+/// Treatment of objects when their work is removed, and the time of removal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteOption {
-    /// Foreground: the objects are removed, and the work goes when they are gone. Orphan: all of
+    /// Foreground: the objects are removed, and the work is removed after them. Orphan: all of
     /// them stay. SelectivelyOrphan: those that selectivelyOrphans names stay.
     #[serde(default)]
     #[schemars(transform = filled_with("Foreground"))]
     pub propagation_policy: DeletePropagationPolicy,
-    /// Which objects stay, for SelectivelyOrphan.
+    /// Objects that stay, for SelectivelyOrphan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selectively_orphans: Option<SelectivelyOrphan>,
     /// After how many seconds a work is removed that is Complete. Without it, never; 0 is at once.
@@ -105,7 +105,7 @@ pub struct DeleteOption {
 }
 
 open_enum! {
-    /// What happens to objects when their work is removed.
+    /// Treatment of objects when their work is removed.
     pub enum DeletePropagationPolicy {
         /// They are removed first.
         Foreground = "Foreground",
@@ -132,7 +132,7 @@ pub struct SelectivelyOrphan {
 /// In whose name objects are applied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Executor {
-    /// Who it is.
+    /// The subject that applies the objects.
     pub subject: ExecutorSubject,
     /// Fields that this version does not know.
     #[serde(flatten)]
@@ -144,10 +144,10 @@ pub struct Executor {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecutorSubject {
-    /// What it is: a ServiceAccount.
+    /// Type of the subject: a ServiceAccount.
     #[serde(rename = "type")]
     pub kind: ExecutorSubjectType,
-    /// Which service account it is.
+    /// Reference to the service account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_account: Option<ExecutorServiceAccount>,
     /// Fields that this version does not know.
@@ -157,7 +157,7 @@ pub struct ExecutorSubject {
 }
 
 open_enum! {
-    /// What an executor is.
+    /// Type of an executor.
     pub enum ExecutorSubjectType {
         /// A service account of the cluster.
         ServiceAccount = "ServiceAccount",

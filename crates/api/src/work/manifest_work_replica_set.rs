@@ -13,8 +13,8 @@ use crate::meta::{self, Condition, ObjectMeta, Unknown};
 use crate::open_enum::open_enum;
 use crate::structural::filled_with;
 
-/// Makes a work for every cluster that placements select, and brings changes to them as a rollout
-/// strategy says.
+/// Creates a work for every cluster that placements select, and rolls out changes by a rollout
+/// strategy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ManifestWorkReplicaSet {
     /// Group, version and kind.
@@ -28,7 +28,7 @@ pub struct ManifestWorkReplicaSet {
     /// The works to be made, and for whom.
     #[serde(default)]
     pub spec: ManifestWorkReplicaSetSpec,
-    /// Where the works stand.
+    /// Status of the works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ManifestWorkReplicaSetStatus>,
     /// Fields that this version does not know.
@@ -54,14 +54,14 @@ kind! {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestWorkReplicaSetSpec {
-    /// What every work is made of.
+    /// Template of the works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest_work_template: Option<ManifestWorkSpec>,
     /// Placements in the same namespace, which select the clusters.
     #[schemars(length(min = 1))]
     pub placement_refs: Vec<PlacementReference>,
-    /// Background: the replica set goes at once, and its works follow. Foreground: it goes when its
-    /// works are gone.
+    /// Background: the replica set is removed at once, and its works follow. Foreground: it is
+    /// removed after its works.
     #[serde(default)]
     #[schemars(transform = filled_with("Background"))]
     pub cascade_deletion_policy: CascadeDeletionPolicy,
@@ -72,7 +72,7 @@ pub struct ManifestWorkReplicaSetSpec {
 }
 
 open_enum! {
-    /// What is removed first.
+    /// Objects removed first.
     pub enum CascadeDeletionPolicy {
         /// The replica set.
         Background = "Background",
@@ -88,7 +88,7 @@ pub struct PlacementReference {
     /// Name of the Placement.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// In which order and how fast changes reach the clusters.
+    /// Rollout strategy: order and pace of changes on the clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = filled_with(json!({"type": "All", "all": {"progressDeadline": "None"}})))]
     pub rollout_strategy: Option<RolloutStrategy>,
@@ -98,15 +98,15 @@ pub struct PlacementReference {
     pub other: Unknown,
 }
 
-/// Where the works of a replica set stand.
+/// Status of the works of a replica set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestWorkReplicaSetStatus {
-    /// Whether placements were found, works are applied, and the rollout is done.
+    /// Conditions: whether placements were found, works are applied, and the rollout is done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,
-    /// How many works stand where.
+    /// Number of works by state.
     #[serde(default)]
     pub summary: WorkSummary,
     /// The same for each placement.
@@ -118,35 +118,35 @@ pub struct ManifestWorkReplicaSetStatus {
     pub other: Unknown,
 }
 
-/// How many works stand where.
+/// Number of works by state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkSummary {
-    /// How many clusters have a current work.
+    /// Number of clusters that have a current work.
     #[serde(default)]
     #[schemars(schema_with = "count")]
     pub total: i64,
-    /// How many works are on their way.
+    /// Number of works that are being applied.
     #[serde(default)]
     #[schemars(schema_with = "count")]
     pub progressing: i64,
-    /// How many works are available.
+    /// Number of available works.
     #[serde(default)]
     #[schemars(schema_with = "count")]
     pub available: i64,
-    /// How many works are not as they should be.
+    /// Number of degraded works.
     #[serde(default)]
     #[schemars(schema_with = "count")]
     pub degraded: i64,
-    /// How many works are applied.
+    /// Number of applied works.
     #[serde(default)]
     #[schemars(schema_with = "count")]
     pub applied: i64,
-    /// How many clusters should have the work: those that the placements select.
+    /// Number of clusters that should have the work: those that the placements select.
     #[serde(default)]
     #[schemars(schema_with = "count")]
     pub desired_total: i64,
-    /// How many clusters have the present template.
+    /// Number of clusters that have the present template.
     #[serde(default)]
     #[schemars(schema_with = "count")]
     pub updated: i64,
@@ -161,17 +161,17 @@ fn count(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "integer"})
 }
 
-/// How many works of a placement stand where.
+/// Number of works of a placement, by state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlacementSummary {
     /// Name of the Placement.
     #[serde(default)]
     pub name: String,
-    /// How many decision groups there are, and how many of their clusters have a work.
+    /// Number of decision groups, and of their clusters that have a work.
     #[serde(default)]
     pub available_decision_groups: String,
-    /// How many works stand where.
+    /// Number of works by state.
     #[serde(default)]
     pub summary: WorkSummary,
     /// Fields that this version does not know.

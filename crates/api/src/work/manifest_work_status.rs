@@ -7,15 +7,15 @@ use crate::meta::{self, Condition, Unknown};
 use crate::open_enum::open_enum;
 use crate::structural::keyed_by;
 
-/// What the agent reports about a work.
+/// Status of a work, reported by the agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestWorkStatus {
-    /// What can be said of all objects together.
+    /// Conditions of all objects together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,
-    /// What can be said of each object.
+    /// Conditions of each object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_status: Option<ManifestResourceStatus>,
     /// Fields that this version does not know.
@@ -24,7 +24,7 @@ pub struct ManifestWorkStatus {
     pub other: Unknown,
 }
 
-/// What can be said of each object.
+/// Conditions of each object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ManifestResourceStatus {
     /// One entry for each object, in the order of the work.
@@ -36,16 +36,16 @@ pub struct ManifestResourceStatus {
     pub other: Unknown,
 }
 
-/// What can be said of one object.
+/// Conditions of one object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestCondition {
-    /// Which object it is.
+    /// Reference to the object.
     pub resource_meta: ManifestResourceMeta,
     /// The values that were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_feedback: Option<StatusFeedback>,
-    /// Whether it is applied, available, and what rules conclude.
+    /// Conditions: whether it is applied and available, and the results of rules.
     #[schemars(schema_with = "meta::conditions")]
     pub conditions: Vec<Condition>,
     /// Fields that this version does not know.

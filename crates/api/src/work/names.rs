@@ -98,9 +98,9 @@ pub mod reason {
     pub const RESOURCE_AVAILABLE: &str = "ResourceAvailable";
     /// A manifest is not available.
     pub const RESOURCE_NOT_AVAILABLE: &str = "ResourceNotAvailable";
-    /// Whether a manifest is available is unknown: it cannot be read.
+    /// It is unknown whether a manifest is available: it cannot be read.
     pub const FETCHING_RESOURCE_FAILED: &str = "FetchingResourceFailed";
-    /// Whether a manifest is available is unknown: it has no name or type.
+    /// It is unknown whether a manifest is available: it has no name or type.
     pub const INCOMPLETE_RESOURCE_META: &str = "IncompleteResourceMeta";
     /// There is no feedback to be synced.
     pub const NO_STATUS_FEEDBACK_SYNCED: &str = "NoStatusFeedbackSynced";
@@ -116,7 +116,7 @@ pub mod reason {
     pub const CONDITION_RULE_INVALID: &str = "ConditionRuleInvalid";
     /// A well-known rule is about a kind that it does not cover.
     pub const CONDITION_RULE_UNSUPPORTED: &str = "ConditionRuleUnsupported";
-    /// What reasons of conditions that come from rules begin with.
+    /// Prefix of reasons of conditions that come from rules.
     pub const CONDITION_RULE_PREFIX: &str = "ConditionRule";
     /// A work is applied.
     pub const APPLIED_MANIFEST_WORK_COMPLETE: &str = "AppliedManifestWorkComplete";
@@ -126,7 +126,7 @@ pub mod reason {
     pub const RESOURCES_AVAILABLE: &str = "ResourcesAvailable";
     /// A work is not available.
     pub const RESOURCES_NOT_AVAILABLE: &str = "ResourcesNotAvailable";
-    /// Whether a work is available is unknown.
+    /// It is unknown whether a work is available.
     pub const RESOURCES_STATUS_UNKNOWN: &str = "ResourcesStatusUnknown";
     /// A work is being removed.
     pub const WORK_DELETING: &str = "WorkDeleting";
@@ -196,7 +196,7 @@ pub mod message {
     pub const RESOURCE_AVAILABLE: &str = "Resource is available";
     /// A manifest is not available.
     pub const RESOURCE_NOT_AVAILABLE: &str = "Resource is not available";
-    /// Whether a manifest is available is unknown.
+    /// It is unknown whether a manifest is available.
     pub const RESOURCE_META_INCOMPLETE: &str = "Resource meta is incomplete";
     /// A work is applied.
     pub const APPLY_MANIFEST_WORK_COMPLETE: &str = "Apply manifest work complete";

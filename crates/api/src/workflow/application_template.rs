@@ -21,9 +21,9 @@ pub struct HelmTemplate {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What is rendered.
+    /// Input of the template.
     pub spec: HelmTemplateSpec,
-    /// What came of it.
+    /// Result of rendering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ApplicationTemplateStatus>,
     /// Fields that this version does not know.
@@ -56,9 +56,9 @@ pub struct KustomizePatch {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What is built.
+    /// Input of the overlay.
     pub spec: KustomizePatchSpec,
-    /// What came of it.
+    /// Result of building.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ApplicationTemplateStatus>,
     /// Fields that this version does not know.
@@ -79,7 +79,7 @@ kind! {
     ];
 }
 
-/// Where files come from.
+/// Source of files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateSource {
@@ -93,7 +93,7 @@ pub struct TemplateSource {
     /// chart in a Helm repository. If absent, what the source shows first.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub revision: String,
-    /// What the source has to be: sha256:… of an archive, sha256:… of the manifest of an OCI artifact, or the commit of a git
+    /// Required version of the source: sha256:… of an archive, sha256:… of the manifest of an OCI artifact, or the commit of a git
     /// repository. A source that is something else is refused.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
@@ -113,11 +113,11 @@ pub struct TemplateSecret {
     pub other: Unknown,
 }
 
-/// What a HelmTemplate renders.
+/// Input of a HelmTemplate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HelmTemplateSpec {
-    /// Where the chart comes from.
+    /// Source of the chart.
     #[serde(flatten)]
     pub from: TemplateSource,
     /// The name of the chart, if the source is a Helm repository.
@@ -136,14 +136,14 @@ pub struct HelmTemplateSpec {
     pub other: Unknown,
 }
 
-/// What a KustomizePatch builds.
+/// Input of a KustomizePatch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KustomizePatchSpec {
-    /// Where the base comes from.
+    /// Source of the base.
     #[serde(flatten)]
     pub from: TemplateSource,
-    /// What is merged into the Application of the base: components, policies and steps by name, traits by type.
+    /// Changes merged into the Application of the base: components, policies and steps by name, traits by type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_object")]
     pub patch: Option<Map<String, Value>>,
@@ -156,17 +156,17 @@ pub struct KustomizePatchSpec {
     pub other: Unknown,
 }
 
-/// What came of a template.
+/// Result of a template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationTemplateStatus {
     /// The generation that this is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// What the source was: the commit, or the digest of what was fetched.
+    /// Version of the source: the commit, or the digest of the fetched content.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
-    /// Whether the Application is as rendered: workflow-progress.
+    /// State of the Application compared with the rendered one: workflow-progress.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,

@@ -10,7 +10,7 @@ use crate::kind::kind;
 use crate::meta::{MicroTime, ObjectMeta, Unknown, time};
 use crate::structural::open;
 
-/// What happened in the workflow of its owner. The hub writes it; others read it.
+/// Events of the workflow of its owner. The hub writes them; others read them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowHistory {
     /// Group, version and kind.
@@ -21,7 +21,7 @@ pub struct WorkflowHistory {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What happened, in order.
+    /// Events, in order.
     #[serde(default)]
     pub entries: Vec<HistoryEntry>,
     /// Fields that this version does not know.
@@ -41,12 +41,12 @@ kind! {
 pub struct HistoryEntry {
     /// Its number; later entries have higher ones.
     pub seq: u64,
-    /// When it happened.
+    /// Time of the event.
     #[schemars(schema_with = "time")]
     pub time: MicroTime,
-    /// What happened, such as StepFinished.
+    /// Type of the event, such as StepFinished.
     pub event: String,
-    /// What belongs to it; which fields there are depends on the event.
+    /// Details; the fields depend on the event.
     #[serde(flatten)]
     #[schemars(skip)]
     pub details: Map<String, Value>,

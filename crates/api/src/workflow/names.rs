@@ -10,16 +10,12 @@ pub mod label {
     pub const APP_NAME: &str = "app.oam.dev/name";
     /// On an object that a workflow of an Application applied: namespace of the Application.
     pub const APP_NAMESPACE: &str = "app.oam.dev/namespace";
-    /// On a run: the pipeline that it belongs to.
-    pub const PIPELINE_NAME: &str = "pipeline.oam.dev/name";
     /// On a Secret: that it is a configuration.
     pub const CONFIG_CATALOG: &str = "config.oam.dev/catalog";
     /// The value of [`CONFIG_CATALOG`].
     pub const CONFIG_CATALOG_VALUE: &str = "velacore-config";
     /// On a configuration: the template that it is made from.
     pub const CONFIG_TYPE: &str = "config.oam.dev/type";
-    /// On a configuration: who may use it.
-    pub const CONFIG_SCOPE: &str = "config.oam.dev/scope";
 }
 
 /// Keys of annotations.
@@ -44,7 +40,7 @@ pub mod annotation {
     pub const WORKFLOW_NAME: &str = "app.oam.dev/workflowName";
     /// On an Application: when its workflow is carried out again.
     pub const RESTART_WORKFLOW: &str = "app.oam.dev/restart-workflow";
-    /// On an Application: how often it is looked at.
+    /// On an Application: interval of reconciliation.
     pub const RECONCILE_INTERVAL: &str = "app.oam.dev/reconcile-interval";
     /// On an object that a step consists of: what the step knows, as JSON.
     pub const WORKFLOW_CONTEXT: &str = "app.oam.dev/workflow-context";
@@ -56,8 +52,6 @@ pub mod annotation {
     pub const CONFIG_ALIAS: &str = "config.oam.dev/alias";
     /// On a configuration: whether its content may be read.
     pub const CONFIG_SENSITIVE: &str = "config.oam.dev/sensitive";
-    /// On a configuration: the namespace of the template that it is made from.
-    pub const CONFIG_TEMPLATE_NAMESPACE: &str = "config.oam.dev/template-namespace";
 }
 
 /// Types and reasons of conditions.
@@ -94,13 +88,11 @@ pub mod message {
     pub const FINISHED_TERMINATED: &str = "WorkflowRun finished with termination";
     /// The event of a run that failed.
     pub const FINISHED_FAILED: &str = "WorkflowRun finished with failure";
-    /// What the event of a run begins with whose definitions cannot be loaded.
+    /// Prefix of the event of a run whose definitions cannot be loaded.
     pub const GENERATE_FAILED: &str = "fail to generate workflow runners";
-    /// What the event of a run begins with that cannot be carried out.
-    pub const EXECUTE_FAILED: &str = "fail to execute";
-    /// Why a run suspends by itself.
+    /// Reason for an automatic suspension.
     pub const SUSPENDED_BY_FAILURE: &str = "The workflow suspends automatically because the failed times of steps have reached the limit";
-    /// Why a run ends by itself.
+    /// Reason for an automatic end.
     pub const TERMINATED_BY_FAILURE: &str = "The workflow terminates automatically because the failed times of steps have reached the limit";
 }
 
@@ -112,7 +104,7 @@ pub mod step_type {
     pub const STEP_GROUP: &str = "step-group";
     /// Applies a component of the Application.
     pub const APPLY_COMPONENT: &str = "apply-component";
-    /// What [`APPLY_COMPONENT`] becomes.
+    /// Replacement of [`APPLY_COMPONENT`].
     pub const BUILTIN_APPLY_COMPONENT: &str = "builtin-apply-component";
 }
 
@@ -123,7 +115,7 @@ pub const SYSTEM_NAMESPACE: &str = "vela-system";
 pub mod context {
     /// The values that steps hand on.
     pub const VARS: &str = "vars";
-    /// Where logs of steps are found.
+    /// Sources of logs of steps.
     pub const LOG_CONFIG: &str = "logConfig";
 
     /// Name of the ConfigMap of a workflow.

@@ -3,7 +3,7 @@
 use crate::open_enum::open_enum;
 
 open_enum! {
-    /// How the steps of a list are ordered.
+    /// Order of the steps of a list.
     pub enum WorkflowMode {
         /// One after the other.
         StepByStep = "StepByStep",
@@ -13,13 +13,13 @@ open_enum! {
 }
 
 open_enum! {
-    /// In which phase a workflow is.
+    /// Phase of a workflow.
     pub enum WorkflowRunPhase {
         /// It is being prepared.
         Initializing = "initializing",
         /// Steps are being carried out.
         Executing = "executing",
-        /// It waits for somebody to resume it, or for a time.
+        /// It waits to be resumed, or for a time.
         Suspending = "suspending",
         /// Somebody or a step ended it.
         Terminated = "terminated",
@@ -33,13 +33,13 @@ open_enum! {
 }
 
 open_enum! {
-    /// In which phase a step is.
+    /// Phase of a step.
     pub enum StepPhase {
         /// It waits for other steps or their outputs.
         Pending = "pending",
         /// It waits for something outside.
         Running = "running",
-        /// It waits for somebody to resume it, or for a time.
+        /// It waits to be resumed, or for a time.
         Suspending = "suspending",
         /// It is done.
         Succeeded = "succeeded",
@@ -51,7 +51,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Why a step is in its phase.
+    /// Reason for the phase of a step.
     pub enum StepReason {
         /// Nothing has to be said; not written.
         None = "",
@@ -83,21 +83,21 @@ open_enum! {
 }
 
 impl StepReason {
-    /// Whether there is nothing to say.
+    /// Returns true if there is nothing to report.
     pub fn is_none(&self) -> bool {
         *self == Self::None
     }
 }
 
 impl WorkflowRunPhase {
-    /// Whether nothing will happen any more.
+    /// Returns true if it has finished.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Terminated | Self::Failed | Self::Succeeded)
     }
 }
 
 impl StepPhase {
-    /// Whether a step in this phase, for this reason, is finished: a failure that is tried again is not.
+    /// Returns true if a step in this phase, for this reason, is finished: a failure that is retried is not.
     pub fn is_finished(&self, reason: &StepReason) -> bool {
         match self {
             Self::Succeeded | Self::Skipped => true,

@@ -22,10 +22,10 @@ pub struct WorkflowRun {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// Which steps, in which order.
+    /// Steps and their order.
     #[serde(default)]
     pub spec: WorkflowRunSpec,
-    /// Where it stands.
+    /// Status of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<WorkflowRunStatus>,
     /// Fields that this version does not know.
@@ -46,15 +46,15 @@ kind! {
     ];
 }
 
-/// Which steps, in which order.
+/// Steps and their order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowRunSpec {
-    /// What templates see in addition as fields of context.
+    /// Additional fields of context for templates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_object")]
     pub context: Option<Map<String, Value>>,
-    /// How steps are ordered; what it says goes before what the Workflow says.
+    /// Order of steps; takes precedence over that of the Workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<WorkflowExecuteMode>,
     /// The steps.

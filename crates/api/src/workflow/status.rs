@@ -8,7 +8,7 @@ use super::step::WorkflowExecuteMode;
 use crate::meta::{Condition, Time, Unknown, conditions, time};
 use crate::structural::{nullable, open};
 
-/// Where a step stands.
+/// Status of a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepStatus {
@@ -20,21 +20,21 @@ pub struct StepStatus {
     /// Type of the step.
     #[serde(default, rename = "type", skip_serializing_if = "String::is_empty")]
     pub step_type: String,
-    /// In which phase it is.
+    /// Phase of the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<StepPhase>,
-    /// What a person should know.
+    /// Message for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Why it is in its phase.
+    /// Reason for the phase.
     #[serde(default, skip_serializing_if = "StepReason::is_none")]
     #[schemars(transform = any_reason)]
     pub reason: StepReason,
-    /// When it was carried out first.
+    /// Time of the first execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "time", transform = nullable)]
     pub first_execute_time: Option<Time>,
-    /// When it was carried out last.
+    /// Time of the last execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "time", transform = nullable)]
     pub last_execute_time: Option<Time>,
@@ -44,7 +44,7 @@ pub struct StepStatus {
     /// A hash of the token that resumes the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_token_hash: Option<String>,
-    /// When it is tried again, or looked at again, at the latest.
+    /// Latest time of the next attempt or check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "time", transform = nullable)]
     pub next_execute_time: Option<Time>,
@@ -65,20 +65,20 @@ impl StepStatus {
         self.phase.clone().unwrap_or_default()
     }
 
-    /// Whether nothing will happen to the step any more.
+    /// Returns true if the step has finished.
     pub fn is_finished(&self) -> bool {
         self.phase().is_finished(&self.reason)
     }
 }
 
-/// Where a step or a group of steps stands.
+/// Status of a step or a group of steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowStepStatus {
-    /// Where the step stands.
+    /// Status of the step.
     #[serde(flatten)]
     pub status: StepStatus,
-    /// Where the steps of the group stand.
+    /// Status of the steps of the group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "crate::compact::exact")]
     pub sub_steps: Vec<StepStatus>,
@@ -130,18 +130,18 @@ pub struct ContextBackend {
     pub other: Unknown,
 }
 
-/// Where a WorkflowRun stands.
+/// Status of a WorkflowRun.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowRunStatus {
-    /// Whether it is done, and why not.
+    /// Conditions: whether it is done, or why not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions")]
     #[serde(deserialize_with = "crate::compact::exact")]
     pub conditions: Vec<Condition>,
-    /// How steps are ordered.
+    /// Order of steps.
     pub mode: WorkflowExecuteMode,
-    /// In which phase it is.
+    /// Phase of the run.
     #[serde(
         rename = "status",
         deserialize_with = "phase_or_empty",
@@ -149,30 +149,30 @@ pub struct WorkflowRunStatus {
     )]
     #[schemars(with = "String")]
     pub phase: Option<WorkflowRunPhase>,
-    /// What a person should know.
+    /// Message for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Whether it is suspended. Set it to suspend the run, clear it to resume it.
+    /// True if it is suspended. Set it to suspend the run, clear it to resume it.
     pub suspend: bool,
-    /// What suspended it, in words of other programs.
+    /// Suspension state in the format of other tools.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub suspend_state: String,
-    /// Whether it is ended. Set it to end the run.
+    /// True if it is ended. Set it to end the run.
     pub terminated: bool,
-    /// Whether nothing will happen any more.
+    /// True if it has finished.
     pub finished: bool,
-    /// Where values of steps are kept.
+    /// Reference to the object that stores values of steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_backend: Option<ContextBackend>,
-    /// Where the steps stand.
+    /// Status of the steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "crate::compact::exact")]
     pub steps: Vec<WorkflowStepStatus>,
-    /// When it began.
+    /// Start time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "time", transform = nullable)]
     pub start_time: Option<Time>,
-    /// When it was done.
+    /// Completion time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "time", transform = nullable)]
     pub end_time: Option<Time>,
@@ -185,7 +185,7 @@ pub struct WorkflowRunStatus {
     pub other: Unknown,
 }
 
-/// Where the workflow of an Application stands.
+/// Status of the workflow of an Application.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a field of the status, which others may set"
@@ -196,10 +196,10 @@ pub struct WorkflowStatus {
     /// The revision of the Application that it delivers.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub app_revision: String,
-    /// How steps, and steps within groups, are ordered, such as StepByStep-DAG.
+    /// Order of steps, and of steps within groups, such as StepByStep-DAG.
     #[serde(default)]
     pub mode: String,
-    /// In which phase it is.
+    /// Phase of the workflow.
     #[serde(
         default,
         rename = "status",
@@ -209,39 +209,39 @@ pub struct WorkflowStatus {
     )]
     #[schemars(with = "String")]
     pub phase: Option<WorkflowRunPhase>,
-    /// What a person should know.
+    /// Message for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Whether it is suspended. Set it to suspend the workflow, clear it to resume it.
+    /// True if it is suspended. Set it to suspend the workflow, clear it to resume it.
     #[serde(default)]
     pub suspend: bool,
-    /// What suspended it, in words of other programs.
+    /// Suspension state in the format of other tools.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub suspend_state: String,
-    /// Whether it is ended. Set it to end the workflow.
+    /// True if it is ended. Set it to end the workflow.
     #[serde(default)]
     pub terminated: bool,
-    /// Whether nothing will happen any more.
+    /// True if it has finished.
     #[serde(default)]
     pub finished: bool,
-    /// Whether somebody goes back to an earlier version: what steps declare for that is carried out. Set it to ask for that.
+    /// True if the workflow is rolled back to an earlier version by the rollback actions of its steps. Set it to request a rollback.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rolling_back: bool,
-    /// Where values of steps are kept.
+    /// Reference to the object that stores values of steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_backend: Option<ContextBackend>,
-    /// Where the steps stand.
+    /// Status of the steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "crate::compact::exact")]
     pub steps: Vec<WorkflowStepStatus>,
-    /// How many steps from the first are finished without a gap.
+    /// Number of steps from the first that are finished without a gap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_index: Option<u64>,
-    /// When it began.
+    /// Start time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "time", transform = nullable)]
     pub start_time: Option<Time>,
-    /// When it was done.
+    /// Completion time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "time", transform = nullable)]
     pub end_time: Option<Time>,

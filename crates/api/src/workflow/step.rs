@@ -8,14 +8,14 @@ use super::phase::WorkflowMode;
 use crate::meta::{Unknown, any_object};
 use crate::open_enum::open_enum;
 
-/// How steps, and steps within groups, are ordered.
+/// Order of steps, and of steps within groups.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowExecuteMode {
-    /// How the steps are ordered.
+    /// Order of the steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<WorkflowMode>,
-    /// How the steps of a group are ordered.
+    /// Order of the steps of a group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sub_steps: Option<WorkflowMode>,
     /// Fields that this version does not know.
@@ -24,14 +24,28 @@ pub struct WorkflowExecuteMode {
     pub other: Unknown,
 }
 
+impl WorkflowExecuteMode {
+    /// Reads both orders as the status of an Application has them, such as `StepByStep-DAG`.
+    pub fn parse(text: &str) -> Self {
+        let order = |text: &str| serde_json::from_value(text.into()).ok();
+        let (steps, sub_steps) = text.split_once('-').unwrap_or((text, ""));
+        let is_given = |text: &&str| !text.is_empty();
+        Self {
+            steps: Some(steps).filter(is_given).and_then(order),
+            sub_steps: Some(sub_steps).filter(is_given).and_then(order),
+            ..Self::default()
+        }
+    }
+}
+
 /// A step, or a group of steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowStep {
-    /// What it has in common with the steps of a group.
+    /// Fields shared with the steps of a group.
     #[serde(flatten)]
     pub base: WorkflowStepBase,
-    /// How the steps of this group are ordered.
+    /// Order of the steps of this group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<WorkflowMode>,
     /// The steps of this group.
@@ -40,7 +54,7 @@ pub struct WorkflowStep {
 }
 
 open_enum! {
-    /// When a step of an Application is carried out.
+    /// Stage at which a step of an Application runs.
     pub enum StepStage {
         /// After components were rendered.
         PostRender = "post-render",
@@ -49,7 +63,7 @@ open_enum! {
     }
 }
 
-/// What every step has, within a group or not.
+/// Fields of every step, within a group or not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowStepBase {
@@ -60,14 +74,14 @@ pub struct WorkflowStepBase {
     /// Name of the WorkflowStepDefinition, or one of the built-in types.
     #[serde(rename = "type")]
     pub step_type: String,
-    /// What people are shown of the step.
+    /// Display name of the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<StepMeta>,
-    /// When the step is carried out: always, or an expression in CUE. Without it, if no step before it
+    /// Condition for running the step: always, or an expression in CUE. Without it, if no step before it
     /// failed.
     #[serde(default, rename = "if", skip_serializing_if = "String::is_empty")]
     pub condition: String,
-    /// How long the step may take, such as 30s, 5m, 1h or 1d.
+    /// Time limit of the step, such as 30s, 5m, 1h or 1d.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub timeout: String,
     /// Names of the steps that have to be finished first.
@@ -83,16 +97,16 @@ pub struct WorkflowStepBase {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_object")]
     pub properties: Option<Map<String, Value>>,
-    /// How often, and how soon, the step is tried again when it fails; the settings of the hub if absent.
+    /// Number of retries and their interval when the step fails; the settings of the hub if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<StepRetry>,
-    /// When a step of an Application is carried out; post-render if absent.
+    /// Stage at which a step of an Application runs; post-render if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<StepStage>,
-    /// What is done if the workflow ends early after this step was begun, in the reverse order of the steps.
+    /// Actions if the workflow ends early after this step was started, in the reverse order of the steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_terminate: Option<StepCompensation>,
-    /// What is done if a later step goes back to an earlier revision of the Application after this step was done, in the reverse
+    /// Actions if a later step rolls back to an earlier revision of the Application after this step was done, in the reverse
     /// order of the steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_rollback: Option<StepCompensation>,
@@ -102,7 +116,7 @@ pub struct WorkflowStepBase {
     pub other: Unknown,
 }
 
-/// What makes good for a step.
+/// Actions that undo a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepCompensation {
@@ -119,7 +133,7 @@ pub struct StepCompensation {
     pub other: Unknown,
 }
 
-/// What people are shown of a step.
+/// Display name of a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepMeta {
     /// The name that is shown.
@@ -137,7 +151,7 @@ pub struct StepMeta {
 pub struct StepInput {
     /// Name of an output, with a path into it, or a path of the step's own context.
     pub from: String,
-    /// Which parameter gets the value, such as `image` or `ports[0].port`. Without it the value is there
+    /// Parameter that gets the value, such as `image` or `ports[0].port`. Without it the value is there
     /// for the condition only.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub parameter_key: String,
@@ -161,13 +175,13 @@ pub struct StepOutput {
     pub other: Unknown,
 }
 
-/// How a step is tried again when it fails.
+/// Retries of a failed step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepRetry {
-    /// How often it is tried again.
+    /// Number of retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
-    /// How long to wait in between, such as 10s.
+    /// Interval between attempts, such as 10s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<String>,
     /// Fields that this version does not know.

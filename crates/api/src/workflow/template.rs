@@ -20,7 +20,7 @@ pub struct Workflow {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// How steps are ordered.
+    /// Order of steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<WorkflowExecuteMode>,
     /// The steps.
