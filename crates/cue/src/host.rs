@@ -64,6 +64,12 @@ impl Template {
         })
     }
 
+    /// Selections such as `kube.#Aply` of fields that an imported package does not declare. CUE calls these
+    /// incomplete, since a package could gain the field; a host whose packages are fixed reports them as mistakes.
+    pub fn undeclared_selections(&self) -> Vec<Diagnostic> {
+        self.program.undeclared_selections()
+    }
+
     /// Wraps an already compiled program.
     pub fn new(program: Program) -> Self {
         Self {

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::ast::{BinaryOp, UnaryOp};
+use crate::diagnostic::{Diagnostic, Location, Phase};
 use crate::label::{Interner, Label};
 use crate::token::{LineIndex, Pos, Span};
 use crate::value::{Builtin, Kind, Value};
@@ -105,6 +106,43 @@ pub struct Program {
 impl Program {
     pub(crate) fn expr(&self, id: ExprId) -> Expr {
         self.exprs[id.0 as usize]
+    }
+
+    /// Selections of fields that an imported package does not declare.
+    pub(crate) fn undeclared_selections(&self) -> Vec<Diagnostic> {
+        let selections = self.exprs.iter().zip(&self.origins);
+        let undeclared = selections.filter_map(|(expr, origin)| {
+            let Expr::Selector { base, label } = *expr else {
+                return None;
+            };
+            let Expr::Import(package) = self.expr(base) else {
+                return None;
+            };
+            if self.may_declare(package, label) {
+                return None;
+            }
+            let message = format!("undefined field: {}", self.labels.show(label));
+            let source = self.sources.get(usize::from(origin.file))?;
+            let location = Location {
+                file: source.name.clone(),
+                at: source.lines.locate(origin.focus),
+            };
+            Some(Diagnostic::at(Phase::Build, message, Some(location)))
+        });
+        undeclared.collect()
+    }
+
+    /// Whether a package has a field of that name, or fields that only an evaluation shows.
+    fn may_declare(&self, package: PackageId, label: Label) -> bool {
+        let files = &self.packages[package.0 as usize].files;
+        let mut decls = files
+            .iter()
+            .flat_map(|file| &self.structs[file.0 as usize].decls);
+        decls.any(|decl| match decl {
+            Decl::Field { label: known, .. } => *known == label,
+            Decl::Ellipsis => false,
+            _ => true,
+        })
     }
 
     pub(crate) fn constant(&self, id: ConstId) -> &Value {

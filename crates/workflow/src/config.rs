@@ -72,7 +72,7 @@ impl<'a> Draft<'a> {
             Ok(session)
         };
         let session = source.map(begin).transpose();
-        let session = session.map_err(|problem| said(&wanted, &problem))?;
+        let session = session.map_err(|problem| in_template(&wanted, &problem))?;
         Ok(Self { wanted, session })
     }
 
@@ -86,8 +86,8 @@ impl<'a> Draft<'a> {
         loop {
             let call = match session.run() {
                 Found::Call(call) => call,
-                Found::Failed(problem) => return Err(said(wanted, &problem)),
-                Found::Wait { .. } => return Err(said(wanted, "it cannot wait")),
+                Found::Failed(problem) => return Err(in_template(wanted, &problem)),
+                Found::Wait { .. } => return Err(in_template(wanted, "it cannot wait")),
                 Found::Done => {
                     let rendered = rendered(wanted, session)?;
                     return Ok(Next::Made(Box::new(objects(wanted, rendered)?)));
@@ -100,13 +100,13 @@ impl<'a> Draft<'a> {
                 Effect::Pure => {}
                 _ => {
                     let problem = format!("{}: {} does more than read", call.path, call.name);
-                    return Err(said(wanted, &problem));
+                    return Err(in_template(wanted, &problem));
                 }
             }
             let result = action::pure(&call.name, &call.params);
             let result = result.unwrap_or_else(|| Err("not available here".to_owned()));
             let filled = result.and_then(|result| session.complete(&call, &result));
-            filled.map_err(|problem| said(wanted, &format!("{}: {problem}", call.path)))?;
+            filled.map_err(|problem| in_template(wanted, &format!("{}: {problem}", call.path)))?;
         }
     }
 
@@ -119,12 +119,12 @@ impl<'a> Draft<'a> {
             Ok(value) => session.complete(call, value),
             Err(problem) => Err(problem.clone()),
         };
-        filled.map_err(|problem| said(&self.wanted, &format!("{}: {problem}", call.path)))
+        filled.map_err(|problem| in_template(&self.wanted, &format!("{}: {problem}", call.path)))
     }
 }
 
 /// A problem with a template, named.
-fn said(wanted: &Wanted<'_>, problem: &str) -> String {
+fn in_template(wanted: &Wanted<'_>, problem: &str) -> String {
     format!("config template {:?}: {problem}", wanted.template)
 }
 
@@ -201,10 +201,10 @@ struct Rendered {
 fn rendered(wanted: &Wanted<'_>, session: &mut Session) -> Result<Rendered, String> {
     let mut at = |path: &[&str]| {
         let value = session.get(path)?;
-        Some(value.map_err(|problem| said(wanted, &problem)))
+        Some(value.map_err(|problem| in_template(wanted, &problem)))
     };
     if let Some(validation) = at(&["template", "validation"]).transpose()? {
-        check(&validation).map_err(|problem| said(wanted, &problem))?;
+        check(&validation).map_err(|problem| in_template(wanted, &problem))?;
     }
     let metadata = match at(&["metadata"]) {
         Some(Ok(metadata)) => metadata,

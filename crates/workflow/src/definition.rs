@@ -103,7 +103,14 @@ fn compile(source: &str, more: &[(&str, &str)]) -> Result<Template, Vec<Diagnost
         .copied()
         .filter(|(path, _)| files.iter().any(|(_, text)| text.contains(path)))
         .collect();
-    Template::compile_files(&files, &used)
+    let template = Template::compile_files(&files, &used)?;
+    // Nobody adds to our packages: an action that is not there is misspelt, and would never be carried out.
+    let undeclared = template.undeclared_selections();
+    if undeclared.is_empty() {
+        Ok(template)
+    } else {
+        Err(undeclared)
+    }
 }
 
 /// What is wrong with the syntax of a template. Other tools for this API read it together with the data that
@@ -148,6 +155,29 @@ mod tests {
             let problem = problem.map(drop).unwrap_err();
             let expected = format!("import {path:?}: there is no such package");
             assert!(problem.starts_with(&expected), "{problem}");
+        }
+    }
+
+    #[test]
+    fn an_action_that_a_package_lacks_is_a_mistake() {
+        for (source, expected) in [
+            (
+                "import \"vela/builtin\"\nsay: builtin.#Mesage & {$params: message: \"hi\"}",
+                "undefined field: #Mesage",
+            ),
+            (
+                "import \"vela/kube\"\nif parameter.on {write: kube.#Aply & {}}",
+                "undefined field: #Aply",
+            ),
+            ("import \"vela/op\"\nwrite: op.#Apply & {value: {}}", ""),
+        ] {
+            let found = check(source).map_err(|problems| problems[0].message.clone());
+            let expected = if expected.is_empty() {
+                Ok(())
+            } else {
+                Err(expected.to_owned())
+            };
+            assert_eq!(found, expected, "{source}");
         }
     }
 }

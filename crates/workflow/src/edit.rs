@@ -7,7 +7,6 @@ use bellwether_api::workflow::{
     StepPhase, StepReason, StepStatus, WorkflowExecuteMode, WorkflowRunPhase, WorkflowStatus,
     WorkflowStepStatus,
 };
-use serde_json::Value;
 
 use crate::event::{Actor, Entry, Event, StepChange};
 use crate::project;
@@ -228,8 +227,6 @@ pub fn delivered(status: &WorkflowStatus) -> Option<State> {
     if !is_done {
         return None;
     }
-    let mode = |text: &str| serde_json::from_value(Value::String(text.to_owned())).ok();
-    let (steps_mode, sub_mode) = status.mode.split_once('-')?;
     let mut steps = Vec::new();
     for step in &status.steps {
         steps.push(restored(&step.status, None));
@@ -248,11 +245,7 @@ pub fn delivered(status: &WorkflowStatus) -> Option<State> {
         started: status.start_time.as_ref().map(|time| time.0),
         ended: status.end_time.as_ref().map(|time| time.0),
         finished: Some(WorkflowRunPhase::Succeeded),
-        mode: WorkflowExecuteMode {
-            steps: mode(steps_mode),
-            sub_steps: mode(sub_mode),
-            ..WorkflowExecuteMode::default()
-        },
+        mode: WorkflowExecuteMode::parse(&status.mode),
         message: status.message.clone(),
         steps,
         ..State::default()

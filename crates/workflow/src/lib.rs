@@ -41,6 +41,7 @@ pub mod session;
 pub mod spec;
 pub mod state;
 pub mod token;
+mod unify;
 
 pub use definition::Definition;
 pub use event::{Entry, Event};

@@ -4,7 +4,8 @@
 //! The engine takes them in as changes of its status, see [`edit`](crate::edit).
 
 use bellwether_api::workflow::{
-    StepPhase, StepReason, StepStatus, WorkflowMode, WorkflowStep, WorkflowStepStatus,
+    StepPhase, StepReason, StepStatus, WorkflowExecuteMode, WorkflowMode, WorkflowStep,
+    WorkflowStepStatus,
 };
 
 /// Why an operation is refused.
@@ -83,7 +84,8 @@ pub fn resume(controls: &mut Controls<'_>, only: Option<&str>) -> Result<(), Ope
     }
 }
 
-/// Moves steps from one phase to another; tells whether there were any.
+/// Moves steps from one phase to another, groups with all of their steps that are not finished. Returns whether there
+/// were any.
 fn turn(
     steps: &mut [WorkflowStepStatus],
     only: Option<&str>,
@@ -91,20 +93,19 @@ fn turn(
     to: &StepPhase,
 ) -> bool {
     let mut found = false;
-    let mut change = |step: &mut StepStatus| {
-        if step.phase.as_ref() == Some(from) {
-            step.phase = Some(to.clone());
+    for step in steps {
+        let is_meant = |status: &StepStatus| {
+            status.phase.as_ref() == Some(from) && only.is_none_or(|only| status.name == only)
+        };
+        let is_whole = is_meant(&step.status);
+        if is_whole {
+            step.status.phase = Some(to.clone());
             found = true;
         }
-    };
-    for step in steps {
-        let is_meant = only.is_none_or(|only| step.status.name == only);
-        if is_meant {
-            change(&mut step.status);
-        }
         for sub in &mut step.sub_steps {
-            if is_meant || only == Some(&*sub.name) {
-                change(sub);
+            if is_meant(sub) || is_whole && !sub.is_finished() {
+                sub.phase = Some(to.clone());
+                found = true;
             }
         }
     }
@@ -143,7 +144,7 @@ fn end(step: &mut StepStatus) {
 pub fn restart_from(
     controls: Controls<'_>,
     steps: &[WorkflowStep],
-    mode: &WorkflowMode,
+    mode: &WorkflowExecuteMode,
     from: &str,
 ) -> Result<(), OperationError> {
     let known = controls
@@ -175,61 +176,78 @@ pub fn restart_from(
     Ok(())
 }
 
-/// A step and everything that is carried out because of it.
-pub fn dependents(steps: &[WorkflowStep], mode: &WorkflowMode, from: &str) -> Vec<String> {
-    let mut found = vec![from.to_owned()];
+/// A step and everything that is carried out because of it. The group of a step stays, but what depends on the group
+/// does not.
+pub fn dependents(steps: &[WorkflowStep], mode: &WorkflowExecuteMode, from: &str) -> Vec<String> {
     let group = steps
         .iter()
-        .position(|step| step.sub_steps.iter().any(|sub| sub.name == from));
-    let top = steps.iter().position(|step| step.base.name == from);
-    if *mode == WorkflowMode::StepByStep
-        && let Some(position) = top.or(group)
-    {
-        let first = if top.is_some() {
-            position
-        } else {
-            position + 1
-        };
-        for step in steps.iter().skip(first) {
-            found.push(step.base.name.clone());
-            found.extend(step.sub_steps.iter().map(|sub| sub.name.clone()));
-        }
-    }
-    let all = || {
-        steps
-            .iter()
-            .flat_map(|step| std::iter::once(&step.base).chain(&step.sub_steps))
-    };
+        .find(|step| step.sub_steps.iter().any(|sub| sub.name == from));
+    let mut found = vec![from.to_owned()];
+    found.extend(later(steps, mode, group, from));
     loop {
         let before = found.len();
-        let given: Vec<String> = all()
-            .filter(|step| found.contains(&step.name))
-            .flat_map(|step| step.outputs.iter().map(|output| output.name.clone()))
+        let is_reached = |name: &str| {
+            found.iter().any(|known| known == name)
+                || group.is_some_and(|group| group.base.name == name)
+        };
+        let all = || {
+            steps
+                .iter()
+                .flat_map(|step| std::iter::once(&step.base).chain(&step.sub_steps))
+        };
+        let given: Vec<&str> = all()
+            .filter(|step| is_reached(&step.name))
+            .flat_map(|step| step.outputs.iter().map(|output| output.name.as_str()))
             .collect();
-        for step in all() {
-            let uses = |from: &str| {
-                let name = from.split(['.', '[']).next().unwrap_or(from);
-                given.iter().any(|output| output == name || output == from)
-            };
-            let depends = step.depends_on.iter().any(|on| found.contains(on))
-                || step.inputs.iter().any(|input| uses(&input.from));
-            if depends && !found.contains(&step.name) {
-                found.push(step.name.clone());
-            }
-        }
-        for step in steps {
-            if found.contains(&step.base.name) {
-                for sub in &step.sub_steps {
-                    if !found.contains(&sub.name) {
-                        found.push(sub.name.clone());
-                    }
-                }
+        let uses = |from: &str| {
+            let name = from.split(['.', '[']).next().unwrap_or(from);
+            given
+                .iter()
+                .any(|output| *output == name || *output == from)
+        };
+        let depending = all().filter(|step| {
+            step.depends_on.iter().any(|on| is_reached(on))
+                || step.inputs.iter().any(|input| uses(&input.from))
+        });
+        let whole_groups = steps.iter().filter(|step| found.contains(&step.base.name));
+        let subs = whole_groups.flat_map(|group| &group.sub_steps);
+        let mut next: Vec<String> = depending
+            .chain(subs)
+            .map(|step| step.name.clone())
+            .collect();
+        next.retain(|name| !is_reached(name));
+        for name in next {
+            if !found.contains(&name) {
+                found.push(name);
             }
         }
         if found.len() == before {
             return found;
         }
     }
+}
+
+/// The steps that come after a step because of their order alone.
+fn later(
+    steps: &[WorkflowStep],
+    mode: &WorkflowExecuteMode,
+    group: Option<&WorkflowStep>,
+    from: &str,
+) -> Vec<String> {
+    let mut later = Vec::new();
+    let sub_mode = group.and_then(|group| group.mode.as_ref());
+    if let Some(group) = group
+        && sub_mode.or(mode.sub_steps.as_ref()) == Some(&WorkflowMode::StepByStep)
+    {
+        let subs = group.sub_steps.iter().map(|sub| &sub.name);
+        later.extend(subs.skip_while(|name| *name != from).skip(1).cloned());
+    }
+    if mode.steps != Some(WorkflowMode::Dag) {
+        let top = group.map_or(from, |group| &group.base.name);
+        let tops = steps.iter().map(|step| &step.base.name);
+        later.extend(tops.skip_while(|name| *name != top).skip(1).cloned());
+    }
+    later
 }
 
 #[cfg(test)]
@@ -283,11 +301,78 @@ mod tests {
             {"name": "d", "type": "t"},
         ]))
         .unwrap();
-        assert_eq!(dependents(&steps, &WorkflowMode::Dag, "a"), ["a", "b", "c"]);
-        assert_eq!(dependents(&steps, &WorkflowMode::Dag, "d"), ["d"]);
+        let graph = mode("DAG", "DAG");
+        assert_eq!(dependents(&steps, &graph, "a"), ["a", "b", "c"]);
+        assert_eq!(dependents(&steps, &graph, "d"), ["d"]);
+        let in_order = mode("StepByStep", "DAG");
+        assert_eq!(dependents(&steps, &in_order, "c"), ["c", "d"]);
+    }
+
+    #[test]
+    fn a_step_of_a_group_takes_along_what_follows_it_and_what_depends_on_the_group() {
+        let steps: Vec<WorkflowStep> = serde_json::from_value(json!([
+            {"name": "g", "type": "step-group", "subSteps": [
+                {"name": "s1", "type": "t"}, {"name": "s2", "type": "t"}, {"name": "s3", "type": "t"}]},
+            {"name": "y", "type": "t"},
+            {"name": "z", "type": "t", "dependsOn": ["g"]},
+        ]))
+        .unwrap();
+        for (order, of_groups, from, expected) in [
+            ("DAG", "DAG", "s2", vec!["s2", "z"]),
+            ("DAG", "StepByStep", "s2", vec!["s2", "s3", "z"]),
+            ("StepByStep", "DAG", "s2", vec!["s2", "y", "z"]),
+            (
+                "StepByStep",
+                "StepByStep",
+                "s1",
+                vec!["s1", "s2", "s3", "y", "z"],
+            ),
+            ("DAG", "DAG", "g", vec!["g", "z", "s1", "s2", "s3"]),
+        ] {
+            let found = dependents(&steps, &mode(order, of_groups), from);
+            assert_eq!(found, expected, "{order} {of_groups} {from}");
+        }
+    }
+
+    #[test]
+    fn a_group_is_suspended_and_resumed_with_its_unfinished_steps() {
+        let mut steps = statuses(json!([
+            {"id": "1", "name": "g", "phase": "running", "subSteps": [
+                {"id": "2", "name": "a", "phase": "succeeded"},
+                {"id": "3", "name": "b", "phase": "running"},
+                {"id": "4", "name": "c", "phase": "pending"},
+                {"id": "5", "name": "d", "phase": "failed", "reason": "Execute"}]},
+            {"id": "6", "name": "other", "phase": "running"},
+        ]));
+        let phases = |steps: &[WorkflowStepStatus]| {
+            let subs = steps[0].sub_steps.iter();
+            let mut all: Vec<String> = subs.map(|sub| sub.phase().to_string()).collect();
+            all.push(steps[0].status.phase().to_string());
+            all.push(steps[1].status.phase().to_string());
+            all.join(" ")
+        };
+        let (mut suspended, mut terminated, mut finished) = (false, false, false);
+        let mut controls = Controls {
+            suspend: &mut suspended,
+            terminated: &mut terminated,
+            finished: &mut finished,
+            steps: &mut steps,
+        };
+        suspend(&mut controls, Some("g")).unwrap();
         assert_eq!(
-            dependents(&steps, &WorkflowMode::StepByStep, "c"),
-            ["c", "c", "d"]
+            phases(controls.steps),
+            "succeeded suspending suspending suspending suspending running"
         );
+        resume(&mut controls, Some("g")).unwrap();
+        assert_eq!(
+            phases(controls.steps),
+            "succeeded running running running running running"
+        );
+        let unknown = OperationError::NoStep("a".to_owned());
+        assert_eq!(suspend(&mut controls, Some("a")), Err(unknown));
+    }
+
+    fn mode(steps: &str, of_groups: &str) -> WorkflowExecuteMode {
+        WorkflowExecuteMode::parse(&format!("{steps}-{of_groups}"))
     }
 }

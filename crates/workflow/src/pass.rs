@@ -194,6 +194,11 @@ impl<'a> Pass<'a> {
         self.push(event);
     }
 
+    /// What was recorded since the last plan. Used instead of a plan when nothing more is to be carried out.
+    pub fn recorded(&mut self) -> Vec<Entry> {
+        std::mem::take(&mut self.appended)
+    }
+
     fn push(&mut self, event: Event) {
         let entry = Entry {
             seq: self.state.seq + 1,
@@ -248,7 +253,7 @@ impl<'a> Pass<'a> {
     fn is_finished(&self, name: &str) -> bool {
         let step = self.state.step(name);
         step.is_some_and(|step| {
-            if self.settings.suspend_on_failure {
+            if self.settings.suspend_on_failure && !self.state.ended_by_user {
                 matches!(step.phase, StepPhase::Succeeded | StepPhase::Skipped)
             } else {
                 step.is_finished()
@@ -346,7 +351,8 @@ impl<'a> Pass<'a> {
                 step: Some(String::new()),
             });
         }
-        if self.settings.suspend_on_failure && !self.state.suspend && self.is_stuck() {
+        let may_suspend = self.settings.suspend_on_failure && !self.state.ended_by_user;
+        if may_suspend && !self.state.suspend && self.is_stuck() {
             self.push(Event::Suspended {
                 by: Actor::Status,
                 message: message::SUSPENDED_BY_FAILURE.to_owned(),

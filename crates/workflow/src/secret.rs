@@ -6,8 +6,10 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+/// Actions that return values of configurations.
+const CONFIGURATIONS: [&str; 2] = ["config.read", "config.list"];
 /// Shorter values are not replaced: texts would be full of them by chance.
 const SHORTEST: usize = 4;
 /// What stands in place of a value.
@@ -18,14 +20,34 @@ const REDACTED: &str = "(redacted)";
 pub struct Secrets(BTreeSet<String>);
 
 impl Secrets {
+    /// Takes in what an action returned. Configurations are kept in Secrets, so all of their values are taken in.
+    pub fn collect_result(&mut self, action: &str, result: &Value) {
+        if CONFIGURATIONS.contains(&action) {
+            self.collect_texts(result);
+        }
+        self.collect(result);
+    }
+
     /// Takes in what a result holds of Secrets, however deep.
     pub fn collect(&mut self, result: &Value) {
         if is_secret(result) {
             self.collect_data(result);
         }
+        for item in secrets_of_list(result) {
+            self.collect_data(item);
+        }
         match result {
             Value::Object(fields) => fields.values().for_each(|field| self.collect(field)),
             Value::Array(items) => items.iter().for_each(|item| self.collect(item)),
+            _ => {}
+        }
+    }
+
+    fn collect_texts(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.add(text),
+            Value::Object(fields) => fields.values().for_each(|field| self.collect_texts(field)),
+            Value::Array(items) => items.iter().for_each(|item| self.collect_texts(item)),
             _ => {}
         }
     }
@@ -72,10 +94,16 @@ pub fn without_data(mut value: Value) -> Value {
 
 fn strip(value: &mut Value) {
     let is_secret = is_secret(value);
+    let is_list = is_list_of_secrets(value);
     match value {
         Value::Object(fields) => {
             if is_secret {
-                fields.retain(|name, _| name != "data" && name != "stringData");
+                remove_data(fields);
+            }
+            if is_list {
+                let items = fields.get_mut("items").and_then(Value::as_array_mut);
+                let items = items.into_iter().flatten();
+                items.filter_map(Value::as_object_mut).for_each(remove_data);
             }
             fields.values_mut().for_each(strip);
         }
@@ -84,8 +112,23 @@ fn strip(value: &mut Value) {
     }
 }
 
+fn remove_data(secret: &mut Map<String, Value>) {
+    secret.retain(|name, _| name != "data" && name != "stringData");
+}
+
 fn is_secret(value: &Value) -> bool {
     value["kind"] == "Secret" && value["apiVersion"] == "v1"
+}
+
+fn is_list_of_secrets(value: &Value) -> bool {
+    value["kind"] == "SecretList" && value["apiVersion"] == "v1"
+}
+
+/// The items of a list of Secrets, which do not say their kind.
+fn secrets_of_list(value: &Value) -> impl Iterator<Item = &Value> {
+    let items = value["items"].as_array();
+    let items = items.filter(|_| is_list_of_secrets(value));
+    items.into_iter().flatten()
 }
 
 #[cfg(test)]
@@ -108,6 +151,48 @@ mod tests {
         assert_eq!(secrets.redact(text.to_owned()), expected);
         let encoded = STANDARD.encode("https://chat/T0K3N");
         assert_eq!(secrets.redact(encoded), REDACTED);
+    }
+
+    fn listed() -> Value {
+        let mut item = read()["value"].take();
+        let fields = item.as_object_mut().unwrap();
+        fields.retain(|name, _| name != "kind" && name != "apiVersion");
+        json!({"values": {"apiVersion": "v1", "kind": "SecretList", "items": [item]}})
+    }
+
+    #[track_caller]
+    fn check(action: &str, result: Value, text: &str, expected: &str) {
+        let mut secrets = Secrets::default();
+        secrets.collect_result(action, &result);
+        assert_eq!(secrets.redact(text.to_owned()), expected);
+    }
+
+    #[test]
+    fn what_lists_and_configurations_hold_is_not_in_texts() {
+        let text = "found https://chat/T0K3N in eu";
+        check("kube.list", listed(), text, "found (redacted) in eu");
+        let config =
+            json!({"config": {"nested": [{"token": "https://chat/T0K3N"}], "region": "eu"}});
+        check(
+            "config.read",
+            config.clone(),
+            text,
+            "found (redacted) in eu",
+        );
+        let configs = json!({"configs": [{"name": "hook", "config": config}]});
+        check("config.list", configs, text, "found (redacted) in eu");
+        check("kube.read", config, text, text);
+        let maps = json!({"apiVersion": "v1", "kind": "ConfigMapList", "items": [
+            {"data": {"url": "https://chat/T0K3N"}}]});
+        check("kube.list", maps, text, text);
+    }
+
+    #[test]
+    fn lists_that_are_kept_have_no_data_of_secrets() {
+        let kept = without_data(json!({"output": {"$returns": listed()}}));
+        let secret = &kept["output"]["$returns"]["values"]["items"][0];
+        assert_eq!(secret["metadata"]["name"], "hook");
+        assert!(secret["data"].is_null(), "{kept}");
     }
 
     #[test]

@@ -331,7 +331,11 @@ impl State {
                         .get_or_insert_with(|| Value::Object(Map::new()));
                 }
             }
-            step.phase = StepPhase::Running;
+            // A step that was suspended with its group before its turn came is yet to be decided about.
+            step.phase = match step.first_execute {
+                Some(_) => StepPhase::Running,
+                None => StepPhase::Pending,
+            };
             step.since = Some(time);
         }
     }

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use bellwether_api::oam::{Application, ApplicationStatus};
 use bellwether_api::workflow::{
-    ContextBackend, Workflow, WorkflowMode, WorkflowRun, WorkflowRunPhase, WorkflowRunStatus,
+    ContextBackend, Workflow, WorkflowExecuteMode, WorkflowRun, WorkflowRunPhase, WorkflowRunStatus,
     WorkflowStep, WorkflowStepBase, WorkflowStepStatus,
 };
 use bellwether_workflow::operation::Controls;
@@ -236,23 +236,17 @@ impl Subject {
         }
     }
 
-    /// How steps are ordered.
-    pub(super) fn mode(&self) -> WorkflowMode {
-        let mode = match self {
-            Self::Run(run) => run
-                .status
-                .as_ref()
-                .and_then(|status| status.mode.steps.clone()),
+    /// Order of the steps, as the status has it.
+    pub(super) fn mode(&self) -> WorkflowExecuteMode {
+        match self {
+            Self::Run(run) => run.status.as_ref().map(|status| status.mode.clone()),
             Self::Application(application) => {
-                let workflow = application
-                    .status
-                    .as_ref()
-                    .and_then(|it| it.workflow.as_ref());
-                let text = workflow.map_or("", |workflow| workflow.mode.as_str());
-                text.starts_with("DAG").then_some(WorkflowMode::Dag)
+                let status = application.status.as_ref();
+                let workflow = status.and_then(|status| status.workflow.as_ref());
+                workflow.map(|workflow| WorkflowExecuteMode::parse(&workflow.mode))
             }
-        };
-        mode.unwrap_or(WorkflowMode::StepByStep)
+        }
+        .unwrap_or_default()
     }
 
     /// The steps of the workflow.

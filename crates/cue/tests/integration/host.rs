@@ -257,3 +257,52 @@ fn a_small_value_whose_text_is_large_is_refused_as_such() {
     let message = refused.unwrap_err().message;
     assert_eq!(message, "evaluation limit exceeded: output");
 }
+
+#[test]
+fn templates_of_go_are_stopped_by_the_budget() {
+    let nested = "{{range .}}{{range $}}{{range $}}{{end}}{{end}}{{end}}";
+    let recursive = r#"{{define "a"}}{{template "a" .}}{{end}}{{template "a" .}}"#;
+    for (template, expected) in [
+        (nested, "evaluation limit exceeded: too many steps"),
+        (recursive, "exceeded maximum template depth (100)"),
+    ] {
+        let source = format!(
+            "import (\n\"list\"\n\"text/template\"\n)\n\
+             out: template.Execute({}, list.Range(0, 1000, 1))\n",
+            write_json(&Value::string(template))
+        );
+        let mut evaluation = evaluate(&source);
+        let root = evaluation.root();
+        let problems = evaluation.validate(root);
+        let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert!(text.iter().any(|it| it.contains(expected)), "{text:?}");
+    }
+}
+
+#[test]
+fn selections_that_a_package_does_not_declare_are_found() {
+    let package = ("tools", "package tools\n#Hammer: {}\nnail: 1\n");
+    let open = ("open", "package open\n{a: 1}\n");
+    for (source, expected) in [
+        ("import \"tools\"\nx: tools.#Hammer\ny: tools.nail", &[][..]),
+        (
+            "import \"tools\"\nx: tools.#Hamer\nif false {y: tools.nails}",
+            &[
+                "undefined field: #Hamer 2:10",
+                "undefined field: nails 3:20",
+            ],
+        ),
+        ("import \"open\"\nx: open.whatever", &[]),
+    ] {
+        let template = Template::compile_files(&[("-", source)], &[package, open]).unwrap();
+        let found: Vec<String> = template
+            .undeclared_selections()
+            .iter()
+            .map(|problem| {
+                let at = problem.location.as_ref().unwrap().at;
+                format!("{} {}:{}", problem.message, at.line, at.column)
+            })
+            .collect();
+        assert_eq!(found, expected, "{source}");
+    }
+}

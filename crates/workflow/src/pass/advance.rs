@@ -289,17 +289,18 @@ impl Pass<'_> {
         step: &WorkflowStepBase,
         group: Option<&WorkflowStep>,
     ) -> StepData {
-        let mut context = self.spec.context.clone();
         let id = self.id_of(&step.name);
-        context.insert("stepName".to_owned(), json!(step.name));
-        context.insert("stepSessionID".to_owned(), json!(id));
-        context.insert(
-            "spanID".to_owned(),
-            json!(format!("{}-{id}", self.spec.name)),
-        );
+        let span = format!("{}-{id}", self.spec.name);
+        let mut context = Map::from_iter([
+            ("stepName".to_owned(), json!(step.name)),
+            ("stepSessionID".to_owned(), json!(id)),
+            ("spanID".to_owned(), json!(span)),
+        ]);
         if let Some(group) = group {
             context.insert("stepGroupName".to_owned(), json!(group.base.name));
         }
+        // What the workflow itself says of the context counts more.
+        context.extend(self.spec.context.clone());
         if let Some(resume) = self.resume_addresses(step) {
             context.insert(RESUME.to_owned(), resume);
         }

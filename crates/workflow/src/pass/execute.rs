@@ -12,12 +12,13 @@ use super::{Done, Pass, Request};
 use crate::action::{self, Effect, SUSPEND};
 use crate::backoff::add;
 use crate::builtin;
-use crate::definition::Definition;
+use crate::definition::{Definition, StepData};
 use crate::duration;
 use crate::event::{Actor, Event};
-use crate::path;
+use crate::path::{self, PathError};
 use crate::session::{Call, Found, Session};
 use crate::state::action_key;
+use crate::unify::unify;
 
 /// What comes of an action.
 enum Handled {
@@ -39,18 +40,10 @@ impl Pass<'_> {
     pub(super) fn execute(&mut self, step: &WorkflowStepBase, group: Option<&WorkflowStep>) {
         self.order_of(&step.name);
         let mut data = self.basic_data(step, group);
-        for input in &step.inputs {
-            let Some(value) = self.input(&input.from, &data) else {
-                continue;
-            };
-            if input.parameter_key.is_empty() {
-                continue;
-            }
-            if let Err(problem) = path::set(&mut data.parameter, &input.parameter_key, value) {
-                let outcome = Outcome::failed(StepReason::Input, problem.to_string());
-                self.finish(step, None, outcome);
-                return;
-            }
+        if let Err(problem) = self.fill_inputs(step, &mut data) {
+            let outcome = Outcome::failed(StepReason::Input, problem.to_string());
+            self.finish(step, None, outcome);
+            return;
         }
         let definition = self.definition(&step.step_type);
         let session = match definition {
@@ -61,6 +54,21 @@ impl Pass<'_> {
             Ok(session) => self.drive(step, session),
             Err(problem) => self.finish(step, None, Outcome::Error(problem)),
         }
+    }
+
+    /// Puts the inputs of a step where its parameters have them.
+    pub(super) fn fill_inputs(
+        &self,
+        step: &WorkflowStepBase,
+        data: &mut StepData,
+    ) -> Result<(), PathError> {
+        let keyed = step.inputs.iter();
+        for input in keyed.filter(|input| !input.parameter_key.is_empty()) {
+            if let Some(value) = self.input(&input.from, data) {
+                path::set(&mut data.parameter, &input.parameter_key, value)?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn definition(&self, name: &str) -> Option<Arc<Definition>> {
@@ -134,7 +142,7 @@ impl Pass<'_> {
     ) {
         self.now = self.now.max(now);
         if let Ok(done) = &result {
-            self.secrets.collect(&done.value);
+            self.secrets.collect_result(&request.call.name, &done.value);
         }
         let result = result.map_err(|problem| self.secrets.redact(problem));
         let Some((mut session, Some(call))) = self.sessions.remove(&request.step) else {
@@ -289,7 +297,8 @@ impl Pass<'_> {
             });
             return Handled::Result(json!({}));
         }
-        let default = || format!("Suspended by field {}", call.path);
+        let field = call.path.rsplit('.').next().unwrap_or(&call.path);
+        let default = || format!("Suspended by field {field}");
         let message = text("message").map_or_else(default, str::to_owned);
         Handled::Stop(Outcome::Suspended(message))
     }
@@ -333,6 +342,10 @@ impl Pass<'_> {
             };
             let mut vars = Value::Object(self.state.vars.clone());
             let value = call.params["value"].clone();
+            let known = path::get(&vars, &segments).cloned().unwrap_or_default();
+            let Some(value) = unify(&known, &value) else {
+                return Handled::Error(format!("var {path} has another value already: {known}"));
+            };
             if let Err(problem) = path::set(&mut vars, path, value) {
                 return Handled::Error(problem.to_string());
             }

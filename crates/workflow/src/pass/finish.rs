@@ -13,6 +13,7 @@ use crate::event::Event;
 use crate::secret;
 use crate::session::{Found, Session};
 use crate::state::action_key;
+use crate::unify::unify;
 
 /// Outputs that conditions speak of are kept up to this size, as JSON.
 const LARGEST_OUTPUT: usize = 64 * 1024;
@@ -217,22 +218,21 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Hands a value on. Two steps cannot give different values to one name.
+    /// Hands a value on. Steps that give values to one name have to agree.
     fn set_output(&mut self, name: &str, value: Value) -> Result<(), String> {
-        match self.state.vars.get(name) {
-            Some(known) if *known == value => Ok(()),
-            Some(_) if value.is_null() => Ok(()),
-            Some(known) if !known.is_null() => Err(format!(
-                "output {name:?} has another value already: {known}"
-            )),
-            _ => {
-                self.push(Event::VarSet {
-                    name: name.to_owned(),
-                    value,
-                });
-                Ok(())
-            }
+        let known = self.state.vars.get(name);
+        let value = match known {
+            Some(known) => unify(known, &value)
+                .ok_or_else(|| format!("output {name:?} has another value already: {known}"))?,
+            None => value,
+        };
+        if known != Some(&value) {
+            self.push(Event::VarSet {
+                name: name.to_owned(),
+                value,
+            });
         }
+        Ok(())
     }
 
     /// Keeps the output of a step if a condition of another one speaks of it.
@@ -276,7 +276,9 @@ impl Pass<'_> {
             .map(|known| known.message.clone());
         let spec = self.spec;
         let group = spec.step(&step.name).and_then(|(_, group)| group);
-        let data = self.basic_data(step, group);
+        let mut data = self.basic_data(step, group);
+        // An input that does not fit is no reason: the step has failed already.
+        let _ = self.fill_inputs(step, &mut data);
         let definition = self.definition(&step.step_type);
         let session = definition.and_then(|definition| Session::new(definition, data).ok());
         let session = session.map(|session| self.replayed(step, session));

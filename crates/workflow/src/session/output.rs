@@ -39,18 +39,11 @@ impl Session {
         }
         let (imports, script) = split_imports(text);
         let results = ("results", source.as_str());
-        let as_expression = format!("{imports}_result: {script}\n");
-        let as_struct = format!("{imports}_result: {{\n{script}\n}}\n");
-        let mut evaluated = Err(String::new());
-        for text in [as_expression, as_struct] {
-            evaluated = self
-                .definition
-                .evaluate(&self.data, &[results, ("output", &text)]);
-            if evaluated.is_ok() {
-                break;
-            }
-        }
-        let mut evaluation = evaluated?;
+        // An expression that is embedded in a struct is its value, so this is right for fields and for expressions.
+        let script = format!("{imports}_result: {{\n{script}\n}}\n");
+        let mut evaluation = self
+            .definition
+            .evaluate(&self.data, &[results, ("output", &script)])?;
         let root = evaluation.root();
         let Some(value) = evaluation.lookup(root, "_result") else {
             return Err("value not found".to_owned());

@@ -33,6 +33,34 @@ fn steps_follow_each_other() {
 }
 
 #[test]
+fn values_of_several_fields_and_of_several_steps_become_one() {
+    let script = "x: got.x\ny: got.x + 1";
+    let world = check(
+        "StepByStep",
+        json!([
+            {"name": "a", "type": "emit", "properties": {"v": {"x": 6}}, "outputs": [
+                {"name": "o", "valueFrom": script}, {"name": "n", "valueFrom": "got.x * 2 // twice"}]},
+            {"name": "b", "type": "emit", "properties": {"v": {"z": 1}}, "outputs": [{"name": "o", "valueFrom": "got"}]},
+        ]),
+        "succeeded",
+        &["a succeeded", "b succeeded"],
+    );
+    assert_eq!(
+        Value::Object(world.state().vars),
+        json!({"n": 12, "o": {"x": 6, "y": 7, "z": 1}})
+    );
+    check(
+        "StepByStep",
+        json!([
+            {"name": "a", "type": "emit", "properties": {"v": {"x": 6}}, "outputs": [{"name": "o", "valueFrom": "got"}]},
+            {"name": "b", "type": "emit", "properties": {"v": {"x": 7}}, "outputs": [{"name": "o", "valueFrom": "got"}]},
+        ]),
+        "failed",
+        &["a succeeded", "b failed/Output"],
+    );
+}
+
+#[test]
 fn a_graph_is_carried_out_in_the_order_of_its_dependencies() {
     check(
         "DAG",
@@ -158,6 +186,21 @@ fn a_timeout_fails_what_waits() {
 }
 
 #[test]
+fn a_step_that_takes_too_long_hands_on_what_it_was_given() {
+    let world = check(
+        "StepByStep",
+        json!([
+            {"name": "a", "type": "emit", "properties": {"v": {"door": "d"}}, "outputs": [{"name": "door", "valueFrom": "got.door"}]},
+            {"name": "b", "type": "wait", "timeout": "3s", "inputs": [{"from": "door", "parameterKey": "door"}],
+                "outputs": [{"name": "waited", "valueFrom": "parameter.door"}]},
+        ]),
+        "failed",
+        &["a succeeded", "b failed/Timeout"],
+    );
+    assert_eq!(world.state().vars["waited"], "d");
+}
+
+#[test]
 fn steps_of_groups_have_timeouts_of_their_own_in_days_too() {
     let mut world = World::new(
         "StepByStep",
@@ -243,6 +286,21 @@ fn the_flag_that_ends_a_workflow_ends_it() {
         world.phases(),
         ["a failed/Terminate", "b succeeded", "c skipped/Skip"]
     );
+}
+
+#[test]
+fn a_workflow_that_was_suspended_by_a_failure_can_be_ended() {
+    let mut world = World::new("StepByStep", json!([{"name": "a", "type": "broken"}]));
+    world.settings.suspend_on_failure = true;
+    let state = world.run();
+    assert_eq!(project::phase(&state), WorkflowRunPhase::Suspending);
+    let seen = edited(&world, |seen| {
+        seen.suspend = false;
+        seen.terminated = true;
+    });
+    take_in(&mut world, &seen);
+    let state = world.run();
+    assert!(state.finished.is_some(), "{:?}", world.phases());
 }
 
 #[test]
