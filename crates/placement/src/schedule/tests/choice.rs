@@ -350,7 +350,7 @@ fn the_best_are_chosen_and_expired_scores_count_nothing() {
 fn spread_is_kept_where_it_must_and_wished_where_it_can() {
     let spec = |when: &str, number: usize| {
         json!({"numberOfClusters": number, "spreadPolicy": {"spreadConstraints": [
-            {"topologyKey": "zone", "whenUnsatisfiable": when}]}})
+            {"topologyKey": "zone", "topologyKeyType": "Label", "whenUnsatisfiable": when}]}})
     };
     let clusters = ["a zone=1", "b zone=1", "c zone=1", "d zone=2", "e"];
     check(&World::new(&spec("ScheduleAnyway", 2), &clusters), "a d");
