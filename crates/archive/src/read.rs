@@ -111,7 +111,7 @@ fn entry(header: &Header) -> Result<Entry, ReadError> {
     }
     // A header has eleven octal digits: no sum of lengths overflows.
     let length = SIZE.number(header);
-    let length = length.ok_or(ReadError::Damaged("a length is no number"))?;
+    let length = length.ok_or(ReadError::Damaged("a length is not a number"))?;
     Ok(Entry { name, kind, length })
 }
 

@@ -22,15 +22,15 @@ use crate::objects::duration;
 
 /// Take over a hub on which controllers of Open Cluster Management or KubeVela run, or give it back.
 ///
-/// Shows what our controllers would write, by running them without keeping anything. Then stops theirs, and notes how they were, so
-/// that --undo starts them again. Records stay as they are, and no object on a member is touched.
+/// Runs our controllers without saving anything, and shows what they would write. Then stops the controllers of the other project
+/// and records their settings, so that --undo can start them again. Existing records are kept, and no object on a member is changed.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  bellwether adopt --from ocm --dry-run\n  bellwether adopt --from kubevela && bellwether install hub --apply\n  bellwether adopt --from ocm --undo"
 )]
 pub(crate) struct AdoptArgs {
-    /// Whose controllers run there.
-    #[arg(long, value_enum, value_name = "WHOSE")]
+    /// The project whose controllers run there.
+    #[arg(long, value_enum, value_name = "PROJECT")]
     from: From,
     /// Only show what would happen.
     #[arg(long)]

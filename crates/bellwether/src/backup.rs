@@ -19,22 +19,22 @@ pub(crate) use socket::BackupSocket;
 
 /// Save the state of `bellwether up` or `bellwether apiserver`, while it runs or not.
 ///
-/// The file has the state of one moment: all clusters, the certificate authority and the key of tokens. Anyone who can read it can act
-/// as anybody in the fleet; only its owner may read it.
+/// The file has a consistent snapshot: all clusters, the certificate authority and the key of tokens. Anyone who can read it can
+/// impersonate every user of the fleet; it is created with mode 0600.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  bellwether backup --output monday.tar")]
 pub(crate) struct BackupArgs {
     /// The data directory.
     #[arg(long, value_name = "DIR", default_value = ".bellwether")]
     data_dir: PathBuf,
-    /// The file to write, which must not be there.
+    /// The file to write; it must not exist.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
 
-/// Make a data directory from a backup.
+/// Create a data directory from a backup.
 ///
-/// The directory must be missing or empty. A file that is damaged or that is no backup is refused, and changes nothing.
+/// The directory must be missing or empty. A damaged file, or one that is not a backup, is rejected and changes nothing.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  bellwether restore monday.tar --data-dir .bellwether\n  bellwether up"
@@ -42,7 +42,7 @@ pub(crate) struct BackupArgs {
 pub(crate) struct RestoreArgs {
     /// The backup.
     file: PathBuf,
-    /// The data directory to make.
+    /// The data directory to create.
     #[arg(long, value_name = "DIR", default_value = ".bellwether")]
     data_dir: PathBuf,
 }
@@ -56,7 +56,7 @@ pub(crate) async fn backup(arguments: BackupArgs) -> anyhow::Result<()> {
     );
     anyhow::ensure!(
         !output.exists(),
-        "{} is there already: choose another name",
+        "{} already exists: choose another name",
         output.display()
     );
     let partial = with_suffix(&output, ".part");

@@ -172,7 +172,7 @@ pub(crate) fn write_private(path: &Path, content: &str) -> anyhow::Result<()> {
 pub(crate) fn restrict(path: &Path, mode: u32) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
-        .with_context(|| format!("cannot restrict access to {}", path.display()))
+        .with_context(|| format!("cannot set mode {mode:04o} on {}", path.display()))
 }
 
 #[cfg(not(unix))]

@@ -86,10 +86,10 @@ struct TemplateArgs {
     /// Leave hooks of tests out
     #[arg(long)]
     skip_tests: bool,
-    /// Tell templates that this is an upgrade
+    /// Set .Release.IsUpgrade instead of .Release.IsInstall
     #[arg(long)]
     is_upgrade: bool,
-    /// Make up a name for the release
+    /// Generate a name for the release
     #[arg(short, long, conflicts_with = "name_template")]
     generate_name: bool,
     /// A template for the name of the release

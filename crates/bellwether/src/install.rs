@@ -129,7 +129,7 @@ pub(crate) async fn run(arguments: InstallArgs) -> anyhow::Result<()> {
                 let text = std::fs::read_to_string(path)
                     .with_context(|| format!("cannot read {}", path.display()))?;
                 bellwether_runtime::parse_kubeconfig(&text)
-                    .with_context(|| format!("{} is no kubeconfig", path.display()))?;
+                    .with_context(|| format!("{} is not a kubeconfig", path.display()))?;
                 flags["agent"]["bootstrapKubeconfig"] = text.into();
             }
             let values = agent.common.sources(flags)?;
@@ -182,7 +182,7 @@ fn image_values(image: &str) -> anyhow::Result<Value> {
     };
     anyhow::ensure!(
         !repository.is_empty() && !image.contains(char::is_whitespace),
-        "--image: {image:?} is no image, such as registry.example.com/bellwether:0.1.0"
+        "--image: {image:?} is not an image reference, such as registry.example.com/bellwether:0.1.0"
     );
     Ok(json!({"repository": repository, "tag": tag, "digest": digest}))
 }

@@ -88,7 +88,7 @@ struct Target {
     /// The Application, or the WorkflowRun if there is no such Application.
     #[arg(value_name = "NAME")]
     name: String,
-    /// What it is, if there are both.
+    /// Kind of the object, if there are both.
     #[arg(short = 't', long = "type", value_name = "KIND")]
     kind: Option<SubjectKind>,
     /// The namespace.

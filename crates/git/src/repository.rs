@@ -120,7 +120,7 @@ impl Repository {
         let locked = take_lock(&path, &lock_path, &line);
         if !locked.map_err(|error| self.problem(&error))? {
             return Ok(Err(format!(
-                "{} exists: somebody else moves the branch",
+                "{} exists: another process is moving the branch",
                 lock_path.display()
             )));
         }

@@ -22,17 +22,17 @@ const PERIOD: Duration = Duration::from_millis(200);
 pub(super) struct DeleteArgs {
     #[command(flatten)]
     target: Target,
-    /// Leave the objects: they belong to nobody afterwards.
+    /// Keep the objects; they have no owner afterwards.
     #[arg(long)]
     orphan: bool,
-    /// Delete the application even if objects remain, for example on a cluster that cannot be reached. What may be left is
-    /// printed.
+    /// Delete the application even if objects remain, for example on a cluster that cannot be reached. Objects that may
+    /// remain are printed.
     #[arg(long)]
     force: bool,
-    /// Do not wait until it is gone.
+    /// Do not wait for the deletion to finish.
     #[arg(long)]
     no_wait: bool,
-    /// How long to wait.
+    /// Maximum time to wait.
     #[arg(long, value_name = "DURATION", default_value = "5m")]
     timeout: GoDuration,
 }

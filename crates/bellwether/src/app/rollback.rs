@@ -109,7 +109,7 @@ pub(super) async fn run(arguments: &RollbackArgs) -> anyhow::Result<()> {
             }
         }
     }
-    anyhow::bail!("somebody else keeps changing application {}", target.name)
+    anyhow::bail!("another client keeps changing application {}", target.name)
 }
 
 /// Lists the revisions of an application.

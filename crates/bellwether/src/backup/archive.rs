@@ -124,11 +124,11 @@ fn each(
     mut handle: impl FnMut(&str, &mut dyn Read) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let mut archive = Reader::new(from);
-    let first = archive.next_entry().context("this is no backup")?;
+    let first = archive.next_entry().context("not a backup")?;
     let label = text(&mut archive);
     ensure!(
         first.is_some_and(|entry| entry.name == LABEL.0) && label? == LABEL.1,
-        "this is no backup that this version of bellwether can read"
+        "not a backup that this version of bellwether can read"
     );
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     loop {

@@ -23,23 +23,23 @@ use crate::connect::ConnectArgs;
 use crate::data::write_private;
 use crate::print::PrintArgs;
 
-/// Create a token with which a cluster asks to join.
+/// Create a token for a cluster to request to join with.
 ///
-/// A token for one cluster admits that cluster once, without a person, and can be used for no other
-/// cluster. A token for no cluster in particular lets anybody ask, and a person accepts. --set and
-/// --labels fix where placements find the cluster.
+/// A token for one cluster admits that cluster once, without manual approval, and no other cluster.
+/// A token without --cluster-name allows any cluster to send a request, which has to be accepted
+/// manually. --set and --labels define the set and the labels of the new cluster.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  bellwether token create --cluster-name edge1 --write edge1.bootstrap.yaml\n  bellwether token create --cluster-name edge1 --set prod --labels region=emea --write edge1.bootstrap.yaml\n  bellwether token create --ttl 24h -o json"
 )]
 pub(super) struct CreateArgs {
-    /// The one cluster that the token is for.
+    /// The only cluster that may use the token.
     #[arg(long, value_name = "NAME")]
     cluster_name: Option<String>,
-    /// The set that the cluster begins in, whatever it says itself.
+    /// ClusterSet of the new cluster; overrides the set that the cluster requests.
     #[arg(long, value_name = "SET")]
     set: Option<String>,
-    /// The labels that the cluster begins with, such as region=emea; it may ask for no others.
+    /// Labels of the new cluster, such as region=emea; labels that the cluster requests are ignored.
     #[arg(long, value_name = "KEY=VALUE,…", value_delimiter = ',')]
     labels: Option<Vec<String>>,
     /// Lifetime of the token, such as 1h or 30m.

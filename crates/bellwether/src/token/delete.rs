@@ -10,7 +10,7 @@ use kube::api::DeleteParams;
 use crate::cli::say;
 use crate::connect::ConnectArgs;
 
-/// Delete tokens: nobody joins with them any more.
+/// Delete tokens, so that no cluster can join with them.
 ///
 /// Clusters that have joined stay members.
 #[derive(Debug, Args)]

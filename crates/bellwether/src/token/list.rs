@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use crate::connect::ConnectArgs;
 use crate::print::{PrintArgs, line};
 
-/// Show the tokens with which clusters can join.
+/// List the tokens with which clusters can join.
 ///
-/// Only what they are for is shown: a hub keeps hashes of its tokens, and nobody can read them back.
+/// The tokens themselves are not shown: a hub stores only their hashes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  bellwether token list\n  bellwether token list -o json")]
 pub(super) struct ListArgs {

@@ -50,7 +50,7 @@ fn a_running_fleet_is_saved_and_restored() {
         "nothing else is left"
     );
     let errors = fleet.fails(&backup);
-    assert!(errors.contains("is there already"), "{errors}");
+    assert!(errors.contains("already exists"), "{errors}");
 
     let restored = elsewhere.path().join("restored");
     let restore = |file: &Path| {
