@@ -12,8 +12,8 @@ use bellwether_api::policy::{
     ComplianceState, EvaluationHistory, NamespaceCertificates,
 };
 use bellwether_go::duration::GoDuration;
+use bellwether_go::regexp::Regex;
 use jiff::{SignedDuration, Timestamp};
-use regex::Regex;
 use serde_json::Value;
 use x509_parser::extensions::GeneralName;
 use x509_parser::pem::parse_x509_pem;
@@ -146,8 +146,48 @@ fn read(duration: Option<&str>) -> Option<SignedDuration> {
     Some(duration.to_signed())
 }
 
+/// The patterns of a policy for names of certificates.
+#[derive(Debug, Default)]
+struct NamePatterns {
+    allowed: Option<Regex>,
+    disallowed: Option<Regex>,
+    /// Why a pattern cannot be used. It is a violation: names that nobody checks are not compliant.
+    problems: Vec<String>,
+}
+
+impl NamePatterns {
+    fn compile(spec: &CertificatePolicySpec) -> Self {
+        let mut problems = Vec::new();
+        let mut pattern = |field: &str, text: Option<&str>| match Regex::new(text?) {
+            Ok(pattern) => Some(pattern),
+            Err(error) => {
+                problems.push(format!(
+                    "{field} is not a valid regular expression: {error}"
+                ));
+                None
+            }
+        };
+        Self {
+            allowed: pattern("allowedSANPattern", spec.allowed_san_pattern.as_deref()),
+            disallowed: pattern("disallowedSANPattern", spec.disallowed_san_pattern.as_deref()),
+            problems,
+        }
+    }
+
+    fn refuse(&self, name: &str) -> bool {
+        let is_allowed = self.allowed.as_ref().is_none_or(|it| it.is_match(name));
+        let is_disallowed = self.disallowed.as_ref().is_some_and(|it| it.is_match(name));
+        !is_allowed || is_disallowed
+    }
+}
+
 /// What is wrong with a certificate.
-fn faults(certificate: &Certificate, spec: &CertificatePolicySpec, now: Timestamp) -> Vec<Fault> {
+fn faults(
+    certificate: &Certificate,
+    spec: &CertificatePolicySpec,
+    patterns: &NamePatterns,
+    now: Timestamp,
+) -> Vec<Fault> {
     let left = certificate.not_after.duration_since(now);
     let whole = certificate.not_after.duration_since(certificate.not_before);
     let mut faults = Vec::new();
@@ -170,18 +210,7 @@ fn faults(certificate: &Certificate, spec: &CertificatePolicySpec, now: Timestam
         (None, Some(maximum)) if whole > maximum => faults.push(Fault::TooLong),
         _ => {}
     }
-    let pattern = |text: &Option<String>| text.as_deref().and_then(|text| Regex::new(text).ok());
-    let allowed = pattern(&spec.allowed_san_pattern);
-    let disallowed = pattern(&spec.disallowed_san_pattern);
-    let is_bad = |name: &String| {
-        allowed
-            .as_ref()
-            .is_some_and(|allowed| !allowed.is_match(name))
-            || disallowed
-                .as_ref()
-                .is_some_and(|pattern| pattern.is_match(name))
-    };
-    if certificate.names.iter().any(is_bad) {
+    if certificate.names.iter().any(|name| patterns.refuse(name)) {
         faults.push(Fault::BadName);
     }
     faults
@@ -208,6 +237,7 @@ pub fn evaluate(
     now: Timestamp,
 ) -> CertificateReport {
     let spec = &policy.spec;
+    let patterns = NamePatterns::compile(spec);
     let mut by_fault: BTreeMap<Fault, Vec<String>> = BTreeMap::new();
     let mut details: BTreeMap<String, NamespaceCertificates> = selected
         .iter()
@@ -216,7 +246,7 @@ pub fn evaluate(
     let minimum = read(spec.minimum_duration.as_deref()).unwrap_or(MINIMUM);
     let mut due: Option<Timestamp> = None;
     for certificate in certificates {
-        let faults = faults(certificate, spec, now);
+        let faults = faults(certificate, spec, &patterns, now);
         let end = certificate.not_after.checked_sub(minimum).ok();
         due = due.into_iter().chain(end.filter(|end| *end > now)).min();
         if faults.is_empty() {
@@ -232,13 +262,17 @@ pub fn evaluate(
             .non_compliant_certificates_list
             .insert(certificate.secret.clone(), bad(certificate));
     }
-    let is_compliant = by_fault.is_empty() && !selected.is_empty();
+    let is_compliant =
+        by_fault.is_empty() && patterns.problems.is_empty() && !selected.is_empty();
     let state = if is_compliant {
         ComplianceState::Compliant
     } else {
         ComplianceState::NonCompliant
     };
-    let message = message(&state, selected, &by_fault, spec);
+    let mut message = message(&state, selected, &by_fault, spec);
+    for problem in &patterns.problems {
+        message = format!("{message}; {problem}");
+    }
     for (namespace, details) in &mut details {
         details.message = Some(format!(
             "{} certificates in namespace {namespace} are not as the policy says",
@@ -384,6 +418,28 @@ mod tests {
             json!({"allowedSANPattern": "^[a-z.]+$"}),
             &certificate(1000, false, "*.example.org"),
             "NonCompliant; 1 certificates defined SAN entries do not match pattern: web:site",
+        );
+    }
+
+    #[test]
+    fn names_are_matched_by_patterns_of_go() {
+        // In Go, a brace that begins no repetition is a character.
+        reports(
+            json!({"disallowedSANPattern": "^a{$"}),
+            &certificate(1000, false, "a{"),
+            "NonCompliant; 1 certificates defined SAN entries do not match pattern: web:site",
+        );
+        reports(
+            json!({"allowedSANPattern": "^(a"}),
+            &certificate(1000, false, "a"),
+            "NonCompliant; 0 certificates expire in less than 672h0m0s; allowedSANPattern is not a \
+             valid regular expression: missing closing ): `^(a`",
+        );
+        reports(
+            json!({"disallowedSANPattern": "a(?=b)"}),
+            &certificate(1000, false, "a"),
+            "NonCompliant; 0 certificates expire in less than 672h0m0s; disallowedSANPattern is not \
+             a valid regular expression: invalid or unsupported Perl syntax: `(?=`",
         );
     }
 
