@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use bellwether_cue::host::{Budget, Template};
+use bellwether_go::url::query_escape;
 use bellwether_workflow::{Done, Request, duration};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::http::HttpClient;
+use super::http::{Extras, HttpClient};
 
 /// Since when the condition has held, and since when it has not.
 const SUCCESS: &str = "metrics.success.time";
@@ -18,9 +19,10 @@ pub async fn check(http: &HttpClient, now: Timestamp, request: &Request) -> Resu
     let params = &request.call.params;
     let text = |name: &str| params[name].as_str().unwrap_or_default();
     let endpoint = text("metricEndpoint").trim_end_matches('/');
-    let url = format!("{endpoint}/api/v1/query?query={}", escape(text("query")));
+    let query = query_escape(text("query").as_bytes());
+    let url = format!("{endpoint}/api/v1/query?query={query}");
     let answer = http
-        .send(&json!({"method": "GET", "url": url}), &[])
+        .send(&json!({"method": "GET", "url": url}), &Extras::default())
         .await?;
     let body = answer["body"].as_str().unwrap_or_default();
     let body: Value = serde_json::from_str(body).map_err(|error| error.to_string())?;
@@ -46,25 +48,6 @@ pub async fn check(http: &HttpClient, now: Timestamp, request: &Request) -> Resu
         ]),
         ..Done::default()
     })
-}
-
-/// A text as part of a query.
-fn escape(text: &str) -> String {
-    let mut escaped = String::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.extend(percent(byte));
-        }
-    }
-    escaped
-}
-
-/// A byte as a percent sign and two digits.
-fn percent(byte: u8) -> [char; 3] {
-    let digit = |half: u8| char::from(b"0123456789ABCDEF"[usize::from(half)]);
-    ['%', digit(byte >> 4), digit(byte & 0xf)]
 }
 
 /// The one value of an answer: a scalar, or a vector with one element.
