@@ -20,31 +20,26 @@ use serde::de::DeserializeOwned;
 
 use crate::hub::Hub;
 use crate::rights::{DEFINITIONS, IN_SYSTEM_NAMESPACE, LEASE};
-use crate::{
-    application, application_configuration, cluster_set, component, definition, distribution,
-    placement, policy_propagator, registration, replica_set, rollout, template, work_config,
-    work_ttl, workflow, workflow_run,
-};
 
 /// All controllers of a hub.
 pub const HUB: &[Entry] = &[
-    application::ENTRY,
-    application_configuration::ENTRY,
-    registration::requests::ENTRY,
-    cluster_set::ENTRY,
-    component::ENTRY,
-    definition::ENTRY,
-    distribution::ENTRY,
-    template::HELM_ENTRY,
-    template::KUSTOMIZE_ENTRY,
-    placement::ENTRY,
-    policy_propagator::ENTRY,
-    registration::clusters::ENTRY,
-    replica_set::ENTRY,
-    rollout::ENTRY,
-    work_config::ENTRY,
-    work_ttl::ENTRY,
-    workflow_run::ENTRY,
+    crate::application::ENTRY,
+    crate::application_configuration::ENTRY,
+    crate::registration::requests::ENTRY,
+    crate::cluster_set::ENTRY,
+    crate::component::ENTRY,
+    crate::definition::ENTRY,
+    crate::distribution::ENTRY,
+    crate::template::HELM_ENTRY,
+    crate::template::KUSTOMIZE_ENTRY,
+    crate::placement::ENTRY,
+    crate::policy_propagator::ENTRY,
+    crate::registration::clusters::ENTRY,
+    crate::replica_set::ENTRY,
+    crate::rollout::ENTRY,
+    crate::work_config::ENTRY,
+    crate::work_ttl::ENTRY,
+    crate::workflow_run::ENTRY,
 ];
 
 /// All rules that writes to a hub have to pass. The embedded API server calls them itself; for a real
@@ -154,9 +149,9 @@ pub struct HubOptions {
     /// Users whose clusters join without somebody accepting them.
     pub auto_approved: BTreeSet<String>,
     /// What the hub makes of clusters that stop renewing their leases.
-    pub clusters: registration::clusters::Options,
+    pub clusters: crate::registration::clusters::Options,
     /// How workflows are carried out.
-    pub workflows: workflow::WorkflowOptions,
+    pub workflows: crate::workflow::WorkflowOptions,
     /// How often objects of ApplicationConfigurations are applied.
     pub apply_once: ApplyOnce,
 }
