@@ -60,7 +60,7 @@ fn world() -> World {
 }
 
 /// What an application is rendered to, or why it is not.
-fn rendered(application: &Value) -> Result<Vec<Value>, String> {
+pub(crate) fn rendered(application: &Value) -> Result<Vec<Value>, String> {
     let application: Application =
         serde_json::from_value(application.clone()).map_err(|error| error.to_string())?;
     let (catalog, world) = (Catalog::default(), world());

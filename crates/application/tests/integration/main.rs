@@ -2,3 +2,5 @@
 
 mod definitions;
 mod samples;
+mod status;
+mod traits;
